@@ -1,0 +1,92 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Settings of every target: Swift 6 mode, all warnings are errors, imports hidden unless said otherwise.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+/// The pure targets (no C import, no descriptor): the compiler also refuses unmarked unsafe code.
+let pure: [SwiftSetting] = strict + [.strictMemorySafety()]
+
+let package = Package(
+    name: "httpdnsd",
+    products: [.executable(name: "httpdnsd", targets: ["httpdnsd"])],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
+    ],
+    targets: [
+        // C libraries of the distribution, and Linux calls that the Glibc module lacks.
+        .target(name: "CLinux"),
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+
+        // Pure cores.
+        .target(name: "Scheduling", swiftSettings: pure),
+        .target(name: "DNSWire", swiftSettings: pure),
+        .target(name: "DNSCache", dependencies: ["DNSWire", "Scheduling"], swiftSettings: pure),
+        .target(name: "HTTPDNS", dependencies: ["DNSWire"], swiftSettings: pure),
+        .target(name: "DNSResolver", dependencies: ["DNSWire", "DNSCache", "Scheduling"], swiftSettings: pure),
+
+        // The outside world.
+        .target(name: "Platform", dependencies: ["CLinux", "DNSWire", "Scheduling"], swiftSettings: strict),
+        .target(
+            name: "Upstreams",
+            dependencies: [
+                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CCurl", "CCares", "COpenSSL",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "DNSServer",
+            dependencies: [
+                "CLinux", "DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Configuration",
+            dependencies: ["DNSWire", .product(name: "TOMLKit", package: "TOMLKit")],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "httpdnsd",
+            dependencies: [
+                "CLinux", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform",
+                "Scheduling", "Upstreams",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+
+        // Tests.
+        .target(
+            name: "TestSupport",
+            dependencies: ["DNSWire", "DNSResolver", "Platform", "Scheduling"],
+            path: "Tests/TestSupport",
+            swiftSettings: strict),
+    ]
+        + [
+            ("Scheduling", []), ("DNSWire", []), ("DNSCache", ["DNSWire", "Scheduling"]),
+            ("HTTPDNS", ["DNSWire", "Upstreams"]),
+            ("DNSResolver", ["DNSWire", "DNSCache", "Scheduling"]), ("Platform", ["DNSWire", "Scheduling"]),
+            ("Upstreams", ["DNSWire", "DNSResolver", "HTTPDNS", "Platform", "Scheduling"]),
+            ("DNSServer", ["DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling"]),
+            ("Configuration", ["DNSWire"]),
+        ].map { (name: String, extra: [Target.Dependency]) in
+            .testTarget(
+                name: name + "Tests",
+                dependencies: [.byName(name: name), "TestSupport"] + extra,
+                swiftSettings: strict)
+        } + [
+            .testTarget(
+                name: "IntegrationTests", dependencies: ["TestSupport", "DNSWire", "httpdnsd"], swiftSettings: strict)
+        ]
+)

@@ -1,0 +1,43 @@
+/// A point in time: nanoseconds on the boot-time clock (`CLOCK_BOOTTIME`), which counts on through suspend and never jumps.
+///
+/// Tests count from any origin they like; only differences mean anything.
+@frozen
+package struct Instant: Comparable, Hashable, Sendable {
+    /// Nanoseconds since the origin of the clock that made this instant.
+    package var nanoseconds: Int64
+
+    @inlinable
+    package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
+    /// Whole seconds since the clock's origin, the unit in which TTLs are counted down.
+    @inlinable
+    package var seconds: UInt32 { UInt32(truncatingIfNeeded: nanoseconds / 1_000_000_000) }
+
+    @inlinable
+    package static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
+
+    /// The instant `duration` later; saturates at the ends of the range.
+    package static func + (instant: Instant, duration: Duration) -> Instant {
+        let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(duration.nanoseconds)
+        guard overflow else { return Instant(nanoseconds: sum) }
+        return Instant(nanoseconds: duration > .zero ? .max : .min)
+    }
+
+    package static func - (instant: Instant, duration: Duration) -> Instant { instant + (.zero - duration) }
+
+    /// The time from `earlier` to `later`; negative when they are the other way round.
+    package static func - (later: Instant, earlier: Instant) -> Duration {
+        .nanoseconds(later.nanoseconds.subtractingReportingOverflow(earlier.nanoseconds).partialValue)
+    }
+}
+
+extension Duration {
+    /// The length in nanoseconds, saturated to 64 bits (292 years).
+    package var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        guard !overflow else { return seconds > 0 ? .max : .min }
+        let (sum, carried) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000)
+        return carried ? (seconds > 0 ? .max : .min) : sum
+    }
+}

@@ -1,0 +1,86 @@
+import Synchronization
+
+/// What runs a `LoopExecutor`: a thread that can be woken and knows itself.
+package protocol LoopThread: AnyObject, Sendable {
+    /// Makes the thread call `LoopExecutor.runJobs()` soon. Called from any thread.
+    func wake()
+    /// Whether the caller runs on this thread.
+    func isCurrent() -> Bool
+}
+
+/// The queue behind `@Loop`: first in, first out, filled from any thread, emptied by one.
+package final class LoopExecutor: SerialExecutor, TaskExecutor {
+    private struct State {
+        var jobs: [UnownedJob] = []
+        var idleWaiters: [CheckedContinuation<Void, Never>] = []
+        var thread: (any LoopThread)?
+    }
+
+    private let state = Mutex(State())
+
+    /// Names the thread that will run the jobs; one for the life of the process.
+    package func attach(_ thread: any LoopThread) {
+        let pending = state.withLock { state in
+            state.thread = thread
+            return !state.jobs.isEmpty
+        }
+        if pending { thread.wake() }
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let unowned = UnownedJob(job)
+        let sleeper: (any LoopThread)? = state.withLock { state in
+            state.jobs.append(unowned)
+            return state.jobs.count == 1 ? state.thread : nil
+        }
+        if let sleeper, !sleeper.isCurrent() { sleeper.wake() }
+    }
+
+    /// Runs what is queued, and what that queues, up to `limit` jobs so that sockets get their turn.
+    ///
+    /// - Returns: whether jobs are left. Only the attached thread calls this.
+    package func runJobs(limit: Int = 1_024) -> Bool {
+        var left = limit
+        while left > 0 {
+            let batch = state.withLock { state in
+                let jobs = state.jobs
+                state.jobs = []
+                return jobs
+            }
+            if batch.isEmpty {
+                let waiters = state.withLock { state in
+                    let waiters = state.idleWaiters
+                    state.idleWaiters = []
+                    return waiters
+                }
+                if waiters.isEmpty { return false }
+                for waiter in waiters { waiter.resume() }
+                continue
+            }
+            for job in batch {
+                unsafe job.runSynchronously(
+                    isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+            }
+            left -= batch.count
+        }
+        return state.withLock { !$0.jobs.isEmpty }
+    }
+
+    /// Returns once no job is left to run: every other task waits for a timer, a socket or another task.
+    @Loop
+    package func idle() async {
+        await withCheckedContinuation { continuation in
+            state.withLock { $0.idleWaiters.append(continuation) }
+        }
+    }
+
+    package func asUnownedSerialExecutor() -> UnownedSerialExecutor { unsafe UnownedSerialExecutor(ordinary: self) }
+
+    package func asUnownedTaskExecutor() -> UnownedTaskExecutor { unsafe UnownedTaskExecutor(ordinary: self) }
+
+    package func isIsolatingCurrentContext() -> Bool? { state.withLock { $0.thread }?.isCurrent() ?? false }
+
+    package func checkIsolated() {
+        precondition(isIsolatingCurrentContext() == true, "called off the loop thread")
+    }
+}
