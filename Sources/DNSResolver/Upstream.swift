@@ -25,8 +25,14 @@ package protocol Provider: AnyObject, Sendable {
     /// Suffixes that the provider is asked for; empty means every name.
     nonisolated var names: [Name] { get }
 
+    /// Whether answers are authenticated on the way; plain HTTP can be forged.
+    nonisolated var isAuthenticated: Bool { get }
+
     /// Where the service is reached, in configured order; may change as its host is looked up again.
     var endpoints: [any Endpoint] { get }
+
+    /// Kept here for the selector.
+    var health: ProviderHealth { get set }
 }
 
 /// One address of a provider's service.
@@ -34,6 +40,9 @@ package protocol Provider: AnyObject, Sendable {
 package protocol Endpoint: AnyObject, Sendable {
     /// The address and port, for logs.
     nonisolated var name: String { get }
+
+    /// Kept here for the selector.
+    var health: EndpointHealth { get set }
 
     /// Makes one attempt: one request and its reply by the question's deadline.
     ///

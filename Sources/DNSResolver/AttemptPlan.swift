@@ -1,0 +1,43 @@
+import DNSWire
+import Scheduling
+
+/// Which address is asked next for one question: providers in order, each one's addresses in order, everything twice.
+///
+/// Pure bookkeeping of one question; the selector starts the attempts.
+@Loop
+struct AttemptPlan {
+    struct Candidate {
+        let provider: Int
+        let endpoint: any Endpoint
+    }
+
+    private var waiting: [Candidate]
+    private var underWay: Set<ObjectIdentifier> = []
+    private var finished: Set<Int> = []
+
+    /// At most two tries an address for one question (RFC 9520 section 3.1 allows three).
+    init(_ providers: [(index: Int, endpoints: [any Endpoint])]) {
+        let round = providers.flatMap { provider in
+            provider.endpoints.map { Candidate(provider: provider.index, endpoint: $0) }
+        }
+        waiting = round + round
+    }
+
+    /// Takes the next address that is neither being asked already nor set aside; nil when there is none for now.
+    mutating func next(at now: Instant) -> Candidate? {
+        let position = waiting.firstIndex {
+            !finished.contains($0.provider) && !underWay.contains(ObjectIdentifier($0.endpoint))
+                && $0.endpoint.health.isUsable(at: now)
+        }
+        guard let position else { return nil }
+        let candidate = waiting.remove(at: position)
+        underWay.insert(ObjectIdentifier(candidate.endpoint))
+        return candidate
+    }
+
+    /// The attempt at this address is over.
+    mutating func ended(_ candidate: Candidate) { underWay.remove(ObjectIdentifier(candidate.endpoint)) }
+
+    /// Nothing more is to be asked of this provider.
+    mutating func finish(provider: Int) { finished.insert(provider) }
+}

@@ -1,0 +1,13 @@
+/// When what happens to one question, counted from the moment at which its query came in (design: "Budget").
+///
+/// Resolvers of the C library give up after 5 s and retry elsewhere; an answer by 2.3 s reaches them with room to spare.
+package enum Budget {
+    /// A second address of the HTTPDNS service is asked as well.
+    package static let hedge: Duration = .milliseconds(300)
+    /// LocalDNS is asked in reserve; at once when every provider is set aside.
+    package static let reserve: Duration = .milliseconds(500)
+    /// HTTPDNS is no longer waited for, and LocalDNS no longer asked.
+    package static let lastStart: Duration = .milliseconds(1_900)
+    /// The client has its answer, whatever happened.
+    package static let answer: Duration = .milliseconds(2_300)
+}

@@ -1,0 +1,31 @@
+package import Scheduling
+
+/// Asks once for many clients: the flights under way, by what they ask.
+@Loop
+package final class Coalescer {
+    /// The most flights at once.
+    package static let flightLimit = 10_000
+
+    private let clock: any LoopClock
+    private var flights: [FlightKey: Flight] = [:]
+
+    package nonisolated init(clock: any LoopClock) { self.clock = clock }
+
+    /// How many flights are under way.
+    package var count: Int { flights.count }
+
+    /// The flight that asks `key`: the one under way, or a new one that does `work`.
+    ///
+    /// - Returns: nil when there are as many flights, or as many waiters of this one, as there may be.
+    package func join(_ key: FlightKey, work: @escaping @Sendable @Loop (Flight) async -> Void) -> Flight? {
+        if let flight = flights[key] { return flight.hasRoom ? flight : nil }
+        guard flights.count < Self.flightLimit else { return nil }
+        let flight = Flight(key: key, clock: clock)
+        flights[key] = flight
+        Loop.spawn { [self] in
+            await work(flight)
+            flights[key] = nil
+        }
+        return flight
+    }
+}

@@ -1,0 +1,95 @@
+package import DNSCache
+package import DNSWire
+package import Scheduling
+
+/// What makes two questions the same piece of work upstream.
+package struct FlightKey: Hashable, Sendable {
+    /// Lower-cased. The class is always IN.
+    package var name: Name
+    /// A and AAAA together where one call brings both ("twins"), else one type.
+    package var types: [RecordType]
+    package var route: Route
+    package var dnssecOK: Bool
+    package var checkingDisabled: Bool
+
+    package init(name: Name, types: [RecordType], route: Route, dnssecOK: Bool, checkingDisabled: Bool) {
+        self.name = name
+        self.types = types
+        self.route = route
+        self.dnssecOK = dnssecOK
+        self.checkingDisabled = checkingDisabled
+    }
+}
+
+/// One upstream question in progress, and all who wait for it.
+@Loop
+package final class Flight {
+    /// The most clients that may wait for one flight.
+    package static let waiterLimit = 4_096
+
+    /// How the flight ended for one type.
+    package enum Outcome: Sendable {
+        case answer(PackedAnswer)
+        case failure(ExtendedError)
+    }
+
+    package let key: FlightKey
+    private let clock: any LoopClock
+    private var outcomes: [RecordType: Outcome] = [:]
+    private var waiters: [RecordType: [FlightWaiter]] = [:]
+    private var waiterCount = 0
+
+    init(key: FlightKey, clock: any LoopClock) {
+        self.key = key
+        self.clock = clock
+    }
+
+    /// Whether another client may wait.
+    package var hasRoom: Bool { waiterCount < Self.waiterLimit }
+
+    /// Waits for the outcome of `type`.
+    ///
+    /// - Returns: nil when `deadline` comes first; the flight goes on without this waiter.
+    package func outcome(of type: RecordType, until deadline: Instant) async -> Outcome? {
+        if let outcome = outcomes[type] { return outcome }
+        waiterCount += 1
+        defer { waiterCount -= 1 }
+        let waiter = FlightWaiter()
+        return await withCheckedContinuation { continuation in
+            waiter.wait(continuation, until: deadline, on: clock)
+            waiters[type, default: []].append(waiter)
+        }
+    }
+
+    /// Settles one type and wakes its waiters; what is settled stays as it is.
+    package func finish(_ type: RecordType, with outcome: Outcome) {
+        guard outcomes[type] == nil else { return }
+        outcomes[type] = outcome
+        for waiter in waiters.removeValue(forKey: type) ?? [] { waiter.resume(outcome) }
+    }
+
+    /// The types that are not settled yet.
+    package var openTypes: [RecordType] { key.types.filter { outcomes[$0] == nil } }
+}
+
+/// One client's wait: ends with the outcome or at its deadline, once.
+@Loop
+private final class FlightWaiter {
+    private var continuation: CheckedContinuation<Flight.Outcome?, Never>?
+    private var timer: LoopTimer?
+
+    nonisolated init() {}
+
+    func wait(
+        _ continuation: CheckedContinuation<Flight.Outcome?, Never>, until deadline: Instant, on clock: any LoopClock
+    ) {
+        self.continuation = continuation
+        timer = clock.schedule(at: deadline) { [self] in resume(nil) }
+    }
+
+    func resume(_ outcome: Flight.Outcome?) {
+        timer?.cancel()
+        timer = nil
+        continuation.take()?.resume(returning: outcome)
+    }
+}

@@ -1,0 +1,143 @@
+package import DNSWire
+package import Scheduling
+
+/// Asks the HTTPDNS providers in order: first address at once, a second one when the first is slow, the next one when
+/// an attempt fails; addresses that keep failing are set aside (design: step 8).
+@Loop
+package final class ProviderSelector {
+    package nonisolated let providers: [any Provider]
+    private let clock: any LoopClock
+    private let report: @Loop (ResolverEvent) -> Void
+
+    package nonisolated init(
+        providers: [any Provider], clock: any LoopClock, report: @escaping @Loop (ResolverEvent) -> Void
+    ) {
+        self.providers = providers
+        self.clock = clock
+        self.report = report
+    }
+
+    /// What the providers together told.
+    package struct Reply: Sendable {
+        /// A result for every type asked; `unknownEmpty` only when every provider said so.
+        package var results: [RecordType: UpstreamResult]
+        /// The provider whose answer each result is.
+        package var sources: [RecordType: Int]
+    }
+
+    /// The providers that may be asked, best first.
+    ///
+    /// With DO or CD those that carry any type come first: the others cannot return signatures.
+    package nonisolated func eligible(
+        for name: Name, type: RecordType, signed: Bool, authenticatedOnly: Bool = false
+    ) -> [Int] {
+        let able = providers.indices.filter { index in
+            let provider = providers[index]
+            return provider.answers(type) && (provider.isAuthenticated || !authenticatedOnly)
+                && (provider.names.isEmpty || provider.names.contains { name.isWithin($0) })
+        }
+        guard signed else { return able }
+        return able.filter { providers[$0].answers(.rrsig) } + able.filter { !providers[$0].answers(.rrsig) }
+    }
+
+    /// Whether not one address of these providers may be asked now.
+    package func areSetAside(_ indices: [Int]) -> Bool { usable(indices).isEmpty }
+
+    private func usable(_ indices: [Int]) -> [(index: Int, endpoints: [any Endpoint])] {
+        let now = clock.now
+        return indices.compactMap { index in
+            guard providers[index].health.isUsable(at: now) else { return nil }
+            let endpoints = providers[index].endpoints.filter { $0.health.isUsable(at: now) }
+            return endpoints.isEmpty ? nil : (index, endpoints)
+        }
+    }
+
+    private enum Event: Sendable {
+        case reply(Int, UpstreamReply, began: Instant)
+        case hedgeDue
+    }
+
+    /// One question's attempts: those begun, in order, and how many of them are still under way.
+    private struct Attempts {
+        var plan: AttemptPlan
+        var begun: [AttemptPlan.Candidate] = []
+        var underWay = 0
+    }
+
+    /// Asks until every type is settled, nobody is left to ask, or the question's deadline has come.
+    package func ask(_ question: UpstreamQuestion, of indices: [Int]) async -> Reply {
+        var attempts = Attempts(plan: AttemptPlan(usable(indices)))
+        var tally = ProviderTally(question)
+        await withTaskGroup(of: Event.self) { group in
+            startNext(&attempts, question, in: &group)
+            group.addTask { await self.hedge() }
+            while attempts.underWay > 0, let event = await group.next() {
+                if case .reply(let number, let reply, let began) = event {
+                    let candidate = attempts.begun[number]
+                    attempts.underWay -= 1
+                    attempts.plan.ended(candidate)
+                    judge(reply, of: candidate, began: began)
+                    if tally.take(reply, from: candidate.provider) == .providerFinished {
+                        attempts.plan.finish(provider: candidate.provider)
+                    }
+                }
+                if tally.isSettled { break }
+                startNext(&attempts, question, in: &group)
+            }
+            group.cancelAll()
+            while let event = await group.next() {
+                guard case .reply(let number, let reply, let began) = event else { continue }
+                judge(reply, of: attempts.begun[number], began: began)
+            }
+        }
+        return tally.reply
+    }
+
+    private func startNext(_ attempts: inout Attempts, _ question: UpstreamQuestion, in group: inout TaskGroup<Event>) {
+        let now = clock.now
+        guard now < question.deadline, let candidate = attempts.plan.next(at: now) else { return }
+        let number = attempts.begun.count
+        attempts.begun.append(candidate)
+        attempts.underWay += 1
+        candidate.endpoint.health.began()
+        group.addTask { await self.attempt(number, candidate.endpoint, question) }
+    }
+
+    private func attempt(_ number: Int, _ endpoint: any Endpoint, _ question: UpstreamQuestion) async -> Event {
+        let began = clock.now
+        return .reply(number, await endpoint.ask(question), began: began)
+    }
+
+    private func hedge() async -> Event {
+        await clock.sleep(until: clock.now + Budget.hedge)
+        return .hedgeDue
+    }
+
+    /// Draws from one attempt what it says of the address and the provider.
+    private func judge(_ reply: UpstreamReply, of candidate: AttemptPlan.Candidate, began: Instant) {
+        let now = clock.now
+        let provider = providers[candidate.provider]
+        let endpoint = candidate.endpoint
+        let wasUsable = endpoint.health.isUsable(at: now)
+        switch reply.blame {
+        case .none:
+            if endpoint.health.hasFailed {
+                report(.endpointRecovered(provider: provider.name, endpoint: endpoint.name))
+            }
+            endpoint.health.succeeded(at: now)
+            provider.health.succeeded()
+        case .nobody:
+            endpoint.health.abandoned()
+        case .access(let reason):
+            endpoint.health.abandoned()
+            if let pause = provider.health.refused(at: now) {
+                report(.providerRefusedAccess(provider: provider.name, reason: reason, pause: pause))
+            }
+        case .address(let reason, let severe):
+            endpoint.health.failed(began: began, now: now, severe: severe)
+            if wasUsable, !endpoint.health.isUsable(at: now) {
+                report(.endpointSetAside(provider: provider.name, endpoint: endpoint.name, reason: reason))
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import DNSWire
+
+/// What several providers said to one question, added up type by type.
+struct ProviderTally {
+    /// Seconds for which "this name has no address of that family" is kept at most, when a service gives one TTL for
+    /// both families or a long one for an empty family.
+    private static let emptyFamilyLimit: UInt32 = 600
+
+    /// What a reply says of asking its provider further.
+    enum Verdict {
+        case providerMayBeAskedAgain
+        case providerFinished
+    }
+
+    private let question: UpstreamQuestion
+    private var settled: [RecordType: UpstreamResult] = [:]
+    private var sources: [RecordType: Int] = [:]
+    private var unknown: [RecordType: UInt32?] = [:]
+    private var failures: [RecordType: UpstreamFailure] = [:]
+
+    init(_ question: UpstreamQuestion) { self.question = question }
+
+    /// Whether every type has its answer.
+    var isSettled: Bool { question.types.allSatisfy { settled[$0] != nil } }
+
+    mutating func take(_ reply: UpstreamReply, from provider: Int) -> Verdict {
+        var verdict = Verdict.providerMayBeAskedAgain
+        let knowsName = reply.results.values.contains { result in
+            if case .answer(let answer) = result { !answer.answers.isEmpty } else { false }
+        }
+        for (type, result) in reply.results where settled[type] == nil {
+            switch result {
+            case .answer:
+                settle(type, result, provider)
+            case .unknownEmpty(let ttl) where knowsName:
+                // The same reply has addresses of the other family, so the service knows the name: this family is empty.
+                let ttl = min(ttl ?? Self.emptyFamilyLimit, Self.emptyFamilyLimit)
+                settle(type, .answer(.negative(name: question.name, ttl: ttl)), provider)
+            case .unknownEmpty(let ttl):
+                unknown[type] = .some(ttl)
+                verdict = .providerFinished
+            case .failure(let failure):
+                failures[type] = failure
+                if failure.endsProvider { verdict = .providerFinished }
+            }
+        }
+        return verdict
+    }
+
+    private mutating func settle(_ type: RecordType, _ result: UpstreamResult, _ provider: Int) {
+        settled[type] = result
+        sources[type] = provider
+    }
+
+    /// A type that only some providers called empty, while others failed, is a failure: the others might know it.
+    var reply: ProviderSelector.Reply {
+        var results = settled
+        for type in question.types where results[type] == nil {
+            if let failure = failures[type] {
+                results[type] = .failure(failure)
+            } else if let ttl = unknown[type] {
+                results[type] = .unknownEmpty(ttl: ttl)
+            } else {
+                results[type] = .failure(.timeout)
+            }
+        }
+        return ProviderSelector.Reply(results: results, sources: sources)
+    }
+}
+
+extension UpstreamFailure {
+    /// Whether asking another address of the same provider is pointless.
+    var endsProvider: Bool {
+        switch self {
+        case .authentication, .rejected, .responseCode, .cancelled: true
+        case .timeout, .network, .unusable, .overloaded: false
+        }
+    }
+}
+
+extension UpstreamReply {
+    /// Whose fault it is that a reply is not an answer.
+    enum Blame {
+        case none
+        case nobody
+        case access(String)
+        case address(String, severe: Bool)
+    }
+
+    /// One answer among the results speaks for the address; else the worst failure counts.
+    var blame: Blame {
+        var blame = Blame.nobody
+        for result in results.values {
+            guard case .failure(let failure) = result else { return .none }
+            switch failure {
+            case .authentication(let reason): blame = .access(reason)
+            case .network(let reason): blame = .address(reason, severe: true)
+            case .unusable(let reason): blame = .address(reason, severe: false)
+            case .timeout: blame = .address("no answer in time", severe: false)
+            case .responseCode, .rejected, .overloaded, .cancelled: break
+            }
+        }
+        return blame
+    }
+}

@@ -1,0 +1,114 @@
+import DNSCache
+import DNSWire
+package import Scheduling
+
+/// One question from the miss in the cache to the answer: the whole way on one screen (design: steps 3 to 11).
+@Loop
+package final class Resolver {
+    private let localAnswers: LocalAnswers
+    private let policy: RoutePolicy
+    private let cache: AnswerStore
+    private let strategy: Strategy
+    private let coalescer: Coalescer
+    private let failures = FailureMemory()
+    private let clock: any LoopClock
+
+    package nonisolated init(
+        localAnswers: LocalAnswers, policy: RoutePolicy, cache: AnswerStore, strategy: Strategy, clock: any LoopClock
+    ) {
+        self.localAnswers = localAnswers
+        self.policy = policy
+        self.cache = cache
+        self.strategy = strategy
+        self.clock = clock
+        coalescer = Coalescer(clock: clock)
+    }
+
+    /// The answer to one client's question, by `Budget.answer` after the query's arrival.
+    package func respond(to client: ClientQuestion) async -> Response {
+        if let reply = localAnswers.reply(to: client.question, policy: policy) {
+            return Response(reply, to: client.question)
+        }
+        let type = client.question.type
+        let key = flightKey(for: client)
+        let kept = cache.kept(client.key, route: key.route, at: clock.now)
+        if let kept, kept.isFresh { return kept.response }
+        if let error = failures.remembered(key, type, at: clock.now) {
+            return kept?.response ?? .serverFailure(.cachedError, error.text)
+        }
+        guard let flight = coalescer.join(key, work: fly) else {
+            return kept?.response ?? .serverFailure(.other, "too many questions are under way")
+        }
+        switch await flight.outcome(of: type, until: client.arrived + (kept?.wait ?? Budget.answer)) {
+        case .answer(let answer)?: return Response(.answer(answer, age: 0))
+        case .failure(let error)?: return kept?.response ?? .serverFailure(error.code, error.text)
+        case nil: return kept?.response ?? .serverFailure(.noReachableAuthority, "no answer in time")
+        }
+    }
+
+    private func flightKey(for client: ClientQuestion) -> FlightKey {
+        let name = client.question.name.lowercased
+        let route = policy.route(for: name)
+        let types = strategy.types(
+            for: client.question.type, name: name, route: route, signed: client.dnssecOK || client.checkingDisabled)
+        return FlightKey(
+            name: name, types: types, route: route, dnssecOK: client.dnssecOK,
+            checkingDisabled: client.checkingDisabled)
+    }
+
+    /// What one flight does: asks the sources, keeps what they tell, wakes the waiters.
+    private func fly(_ flight: Flight) async {
+        let generation = cache.generation
+        var failed: [RecordType: UpstreamFailure] = [:]
+        await strategy.run(flight.key) { [self] type, result, source in
+            switch result {
+            case .answer(let answer):
+                failures.clear()
+                finish(flight, type, with: cache.keep(answer, for: flight.key, type, source, generation))
+            case .unknownEmpty(let ttl):
+                finish(flight, type, with: cache.keepEmpty(ttl: ttl, for: flight.key, type, source, generation))
+            case .failure(let failure):
+                failed[type] = failure
+            }
+        }
+        // Only now is it known whether the other family succeeded.
+        for (type, failure) in failed {
+            finish(flight, type, with: cache.keepFailedFamily(flight.key, type, generation), failure)
+        }
+    }
+
+    private func finish(
+        _ flight: Flight, _ type: RecordType, with answer: PackedAnswer?, _ failure: UpstreamFailure? = nil
+    ) {
+        if let answer { return flight.finish(type, with: .answer(answer)) }
+        let error = failure?.extendedError ?? ExtendedError(.other, "the sources say nothing of this name")
+        failures.failed(flight.key, type, error: error, at: clock.now)
+        flight.finish(type, with: .failure(error))
+    }
+}
+
+extension Response {
+    fileprivate static func serverFailure(_ code: ExtendedError.Code, _ text: String) -> Response {
+        Response(.failure(.serverFailure), extendedError: ExtendedError(code, text))
+    }
+
+    fileprivate init(_ reply: LocalAnswers.Reply, to question: Question) {
+        switch reply {
+        case .refusal(let code, let error):
+            self.init(.failure(code), extendedError: error)
+        case .answer(let answer):
+            self.init(PackedAnswer(answer, for: question).map { .answer($0, age: 0) } ?? .failure(.serverFailure))
+        }
+    }
+}
+
+extension UpstreamFailure {
+    /// What a client with EDNS is told of it (RFC 8914 sections 4.23 and 4.24).
+    fileprivate var extendedError: ExtendedError {
+        switch self {
+        case .network(let text): ExtendedError(.networkError, text)
+        case .overloaded(let text): ExtendedError(.other, text)
+        default: ExtendedError(.noReachableAuthority, description)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import DNSWire
+import Scheduling
+
+/// One of the two sources of a protected name.
+enum Contender: Hashable, Sendable {
+    case httpdns
+    case localDNS
+}
+
+/// What is known, while HTTPDNS and LocalDNS are asked for the same name, of each type; and which of it is taken.
+///
+/// An answer of HTTPDNS is taken at once. One of LocalDNS is taken at once when LocalDNS goes first, else only after
+/// HTTPDNS has failed.
+@Loop
+struct SourceRace {
+    /// One thing to be asked.
+    enum Work {
+        case httpdns([RecordType])
+        case localDNS(RecordType)
+    }
+
+    private struct Results {
+        var httpdns: UpstreamResult?
+        var localDNS: UpstreamResult?
+        var provider = 0
+    }
+
+    let key: FlightKey
+    let providers: [Int]
+    let began: Instant
+    private let first: Contender
+    private let mayUseLocalDNS: Bool
+    private let settle: Strategy.Settle
+    private var results: [RecordType: Results] = [:]
+    private var open: [RecordType]
+    private var started: Set<Contender> = []
+
+    init(
+        key: FlightKey, providers: [Int], first: Contender, mayUseLocalDNS: Bool, began: Instant,
+        settle: @escaping Strategy.Settle
+    ) {
+        self.key = key
+        self.providers = providers
+        self.first = first
+        self.mayUseLocalDNS = mayUseLocalDNS
+        self.began = began
+        self.settle = settle
+        open = key.types
+    }
+
+    /// Whether every type is settled.
+    var isOver: Bool { open.isEmpty }
+
+    /// Whether the first source is known not to answer some type, so that the second need not wait for its time.
+    var needsSecond: Bool {
+        open.contains { type in
+            switch first {
+            case .httpdns: results[type]?.httpdns != nil
+            case .localDNS: results[type]?.localDNS != nil
+            }
+        }
+    }
+
+    /// What is to be asked as `contender` starts; nothing the second time, or when it may not or can no longer be asked.
+    mutating func start(_ contender: Contender, at now: Instant) -> [Work] {
+        guard started.insert(contender).inserted else { return [] }
+        let types = open
+        switch contender {
+        case .httpdns:
+            guard providers.isEmpty else { return [.httpdns(types)] }
+            for type in types { results[type, default: Results()].httpdns = .failure(.unusable("no provider")) }
+        case .localDNS:
+            if mayUseLocalDNS, now < began + Budget.lastStart { return types.map { .localDNS($0) } }
+            for type in types { results[type, default: Results()].localDNS = .failure(.timeout) }
+        }
+        for type in types { decide(type) }
+        return []
+    }
+
+    mutating func take(_ reply: ProviderSelector.Reply) {
+        for (type, result) in reply.results {
+            results[type, default: Results()].httpdns = result
+            results[type]?.provider = reply.sources[type] ?? 0
+            decide(type)
+        }
+    }
+
+    mutating func take(_ type: RecordType, _ result: UpstreamResult) {
+        results[type, default: Results()].localDNS = result
+        decide(type)
+    }
+
+    /// Settles what neither source has settled: nothing more will come.
+    mutating func settleRest() {
+        for type in open {
+            if results[type]?.httpdns == nil { results[type, default: Results()].httpdns = .failure(.timeout) }
+            if results[type]?.localDNS == nil { results[type]?.localDNS = .failure(.timeout) }
+            decide(type)
+        }
+    }
+
+    private mutating func decide(_ type: RecordType) {
+        guard open.contains(type), let known = results[type] else { return }
+        if let result = known.httpdns, case .answer = result {
+            finish(type, result, .provider(index: known.provider))
+        } else if let result = known.localDNS, case .answer = result, first == .localDNS || known.httpdns != nil {
+            finish(type, result, .localDNS)
+        } else if let httpdns = known.httpdns, let localDNS = known.localDNS {
+            finish(type, failure(httpdns, localDNS), mayUseLocalDNS ? .localDNS : .rule)
+        }
+    }
+
+    /// What is told when neither source has an answer: "empty" only when nobody who was asked failed.
+    private func failure(_ httpdns: UpstreamResult, _ localDNS: UpstreamResult) -> UpstreamResult {
+        guard mayUseLocalDNS else { return httpdns }
+        guard !providers.isEmpty, case .failure(let first) = httpdns, case .failure(let second) = localDNS else {
+            return localDNS
+        }
+        return .failure(.combined(httpdns: first, localDNS: second))
+    }
+
+    private mutating func finish(_ type: RecordType, _ result: UpstreamResult, _ source: Source) {
+        open.removeAll { $0 == type }
+        settle(type, result, source)
+    }
+}
+
+extension UpstreamFailure: CustomStringConvertible {
+    /// For people: what went wrong, without the name asked.
+    package var description: String {
+        switch self {
+        case .timeout: "no answer in time"
+        case .network(let text), .unusable(let text), .rejected(let text), .overloaded(let text): text
+        case .responseCode(let code): "answered \(code)"
+        case .authentication(let text): "access refused: \(text)"
+        case .cancelled: "given up"
+        }
+    }
+
+    /// The failure of both sources as one; a network failure only if both are.
+    static func combined(httpdns: UpstreamFailure, localDNS: UpstreamFailure) -> UpstreamFailure {
+        let text = "HTTPDNS: \(httpdns); LocalDNS: \(localDNS)"
+        if case .network = httpdns, case .network = localDNS { return .network(text) }
+        return .unusable(text)
+    }
+}

@@ -1,0 +1,62 @@
+import DNSWire
+
+/// Names that mean the same everywhere and are answered here: asking about them would leak, or mislead
+/// (RFC 6761, 6303, 6762, 7686, 7793, 8375, 8880, 9462, 9476).
+enum SpecialUseNames {
+    /// How a special-use name is answered.
+    enum Rule {
+        /// 127.0.0.1 and ::1.
+        case loopback
+        /// No such name; no entry of the lists changes that.
+        case alwaysNonexistent
+        /// An empty zone: its apex has no records, below it are no names.
+        case emptyZone
+        /// The well-known IPv4 addresses by which hosts look for NAT64, here without one (RFC 8880 section 7.1).
+        case ipv4Only
+        /// The name by which clients look for encrypted resolvers: there is none here (RFC 9462 section 4).
+        case resolverDiscovery
+
+        /// Whether `protect`, `bypass` or `forward` may decide instead.
+        var isOverridable: Bool {
+            switch self {
+            case .loopback, .alwaysNonexistent: false
+            case .emptyZone, .ipv4Only, .resolverDiscovery: true
+            }
+        }
+    }
+
+    /// The rule of the nearest special-use name at or above `name`, and that name.
+    static func rule(for name: Name) -> (zone: Name, rule: Rule)? {
+        var suffix: Name? = name
+        while let current = suffix {
+            if let rule = rules[current] { return (current, rule) }
+            suffix = current.parent
+        }
+        return nil
+    }
+
+    private static let rules: [Name: Rule] = {
+        var rules: [Name: Rule] = [:]
+        func add(_ texts: [String], _ rule: Rule) {
+            for text in texts {
+                if let name = try? Name(text) { rules[name] = rule }
+            }
+        }
+        add(["localhost"], .loopback)
+        add(["invalid", "onion"], .alwaysNonexistent)
+        add(["test", "local", "alt", "home.arpa", "resolver.arpa"], .emptyZone)
+        add(["ipv4only.arpa"], .ipv4Only)
+        add(["_dns.resolver.arpa"], .resolverDiscovery)
+        add(privateReverseZones, .emptyZone)
+        return rules
+    }()
+
+    /// RFC 6303 section 4, RFC 7793.
+    private static let privateReverseZones: [String] =
+        ["10", "168.192", "0", "127", "254.169", "2.0.192", "100.51.198", "113.0.203", "255.255.255.255"].map {
+            $0 + ".in-addr.arpa"
+        }
+        + (16...31).map { "\($0).172.in-addr.arpa" } + (64...127).map { "\($0).100.in-addr.arpa" }
+        + ["0", "1"].map { $0 + String(repeating: ".0", count: 31) + ".ip6.arpa" }
+        + ["d.f", "8.e.f", "9.e.f", "a.e.f", "b.e.f", "8.b.d.0.1.0.0.2"].map { $0 + ".ip6.arpa" }
+}

@@ -1,0 +1,134 @@
+package import DNSWire
+package import Scheduling
+
+/// Which sources are asked for one flight, in which order and when (design: steps 8 to 10 and "Budget").
+@Loop
+package final class Strategy {
+    private let selector: ProviderSelector
+    private let localDNS: any Upstream
+    private let forwarders: [any Upstream]
+    private let mode: Mode
+    private let clock: any LoopClock
+
+    /// - Parameter forwarders: one for each `[[route.forward]]` entry, in order.
+    package nonisolated init(
+        mode: Mode, selector: ProviderSelector, localDNS: any Upstream, forwarders: [any Upstream],
+        clock: any LoopClock
+    ) {
+        self.mode = mode
+        self.selector = selector
+        self.localDNS = localDNS
+        self.forwarders = forwarders
+        self.clock = clock
+    }
+
+    /// Receives each type's result as soon as it is final.
+    package typealias Settle = @Loop (RecordType, UpstreamResult, Source) -> Void
+
+    /// The types that one flight should ask when a client wants `type`: both families where one call brings both.
+    package nonisolated func types(for type: RecordType, name: Name, route: Route, signed: Bool) -> [RecordType] {
+        guard type.isAddress, case .protect = route,
+            let first = selector.eligible(for: name, type: type, signed: signed).first,
+            selector.providers[first].answersBothFamilies
+        else { return [type] }
+        return [.a, .aaaa]
+    }
+
+    /// Asks until each of the flight's types is settled, with a failure if need be.
+    package func run(_ key: FlightKey, settle: @escaping Settle) async {
+        switch key.route {
+        case .bypass:
+            await ask(localDNS, key, as: .localDNS, settle: settle)
+        case .forward(let index):
+            await ask(forwarders[index], key, as: .forward(index: index), settle: settle)
+        case .protect:
+            await protect(key, settle: settle)
+        }
+    }
+
+    private func ask(_ upstream: any Upstream, _ key: FlightKey, as source: Source, settle: Settle) async {
+        let reply = await upstream.ask(question(key, key.types, until: clock.now + Budget.answer))
+        for type in key.types { settle(type, reply.results[type] ?? .failure(.timeout), source) }
+    }
+
+    private func protect(_ key: FlightKey, settle: @escaping Settle) async {
+        let isServiceBinding = key.types == [.https] || key.types == [.svcb]
+        let providers = selector.eligible(
+            for: key.name, type: key.types[0], signed: key.dnssecOK || key.checkingDisabled,
+            authenticatedOnly: isServiceBinding)
+        // Address hints of HTTPS and SVCB records reach browsers past A and AAAA: never from LocalDNS.
+        let mayUseLocalDNS = mode != .httpdnsOnly && !isServiceBinding
+        guard !providers.isEmpty || mayUseLocalDNS else {
+            for type in key.types { settle(type, .unknownEmpty(ttl: nil), .rule) }
+            return
+        }
+        let first: Contender = mode == .localdnsFirst && mayUseLocalDNS ? .localDNS : .httpdns
+        var race = SourceRace(
+            key: key, providers: providers, first: first, mayUseLocalDNS: mayUseLocalDNS, began: clock.now,
+            settle: settle)
+        await run(&race, first: first, second: first == .httpdns ? .localDNS : .httpdns)
+    }
+
+    private enum Event: Sendable {
+        case httpdns(ProviderSelector.Reply)
+        case localDNS(RecordType, UpstreamResult)
+        case secondDue
+    }
+
+    /// Starts the first source, and the second when it is due or the first has failed.
+    private func run(_ race: inout SourceRace, first: Contender, second: Contender) async {
+        let secondStart =
+            first == .httpdns && selector.areSetAside(race.providers) ? race.began : race.began + Budget.reserve
+        await withTaskGroup(of: Event.self) { group in
+            start(first, &race, in: &group)
+            group.addTask { await self.due(secondStart) }
+            if race.needsSecond { start(second, &race, in: &group) }
+            while !race.isOver, let event = await group.next() {
+                switch event {
+                case .secondDue: start(second, &race, in: &group)
+                case .httpdns(let reply): race.take(reply)
+                case .localDNS(let type, let result): race.take(type, result)
+                }
+                if race.needsSecond { start(second, &race, in: &group) }
+            }
+            group.cancelAll()
+        }
+        race.settleRest()
+    }
+
+    private func start(_ contender: Contender, _ race: inout SourceRace, in group: inout TaskGroup<Event>) {
+        let (key, providers, began) = (race.key, race.providers, race.began)
+        for work in race.start(contender, at: clock.now) {
+            switch work {
+            case .httpdns(let types):
+                group.addTask { await self.askProviders(key, types, providers, began: began) }
+            case .localDNS(let type):
+                group.addTask { await self.askLocalDNS(key, type, began: began) }
+            }
+        }
+    }
+
+    private func due(_ instant: Instant) async -> Event {
+        await clock.sleep(until: instant)
+        return .secondDue
+    }
+
+    private func askProviders(_ key: FlightKey, _ types: [RecordType], _ providers: [Int], began: Instant) async
+        -> Event
+    {
+        .httpdns(await selector.ask(question(key, types, until: began + Budget.lastStart), of: providers))
+    }
+
+    private func askLocalDNS(_ key: FlightKey, _ type: RecordType, began: Instant) async -> Event {
+        let reply = await localDNS.ask(question(key, [type], until: began + Budget.answer))
+        return .localDNS(type, reply.results[type] ?? .failure(.timeout))
+    }
+
+    private nonisolated func question(_ key: FlightKey, _ types: [RecordType], until deadline: Instant)
+        -> UpstreamQuestion
+    {
+        UpstreamQuestion(
+            name: key.name, types: types, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
+            deadline: deadline)
+    }
+}

@@ -1,0 +1,94 @@
+import DNSResolver
+import Scheduling
+import Testing
+
+@Suite
+struct EndpointHealthTests {
+    private let start = Instant(nanoseconds: 0)
+
+    private func at(_ seconds: Double) -> Instant { start + .seconds(seconds) }
+
+    /// An address that was just set aside at second 1.
+    private func setAside() -> EndpointHealth {
+        var health = EndpointHealth()
+        for _ in 0..<2 {
+            health.began()
+            health.failed(began: at(0), now: at(1), severe: false)
+        }
+        return health
+    }
+
+    @Test
+    func `one slow question does not set an address aside`() {
+        var health = EndpointHealth()
+        health.failed(began: at(0), now: at(1), severe: false)
+        #expect(health.isUsable(at: at(1)))
+    }
+
+    @Test
+    func `two failures in a row set it aside for a second`() {
+        let health = setAside()
+        #expect(!health.isUsable(at: at(1.9)))
+        #expect(health.isUsable(at: at(2)))
+    }
+
+    @Test
+    func `a connection that cannot be made sets it aside at once`() {
+        var health = EndpointHealth()
+        health.failed(began: at(0), now: at(0.1), severe: true)
+        #expect(!health.isUsable(at: at(1)))
+    }
+
+    @Test
+    func `a success since the failed attempt began speaks for the address`() {
+        var health = EndpointHealth()
+        health.failed(began: at(0), now: at(1), severe: false)
+        health.succeeded(at: at(1.5))
+        health.failed(began: at(1), now: at(2), severe: true)
+        #expect(health.isUsable(at: at(2)))
+    }
+
+    @Test
+    func `after the pause one probe is let through, not two`() {
+        var health = setAside()
+        health.began()
+        #expect(!health.isUsable(at: at(3)))
+    }
+
+    @Test
+    func `an abandoned probe lets the next one through`() {
+        var health = setAside()
+        health.began()
+        health.abandoned()
+        #expect(health.isUsable(at: at(3)))
+    }
+
+    @Test
+    func `failed probes lengthen the pause to two and five seconds`() {
+        var health = setAside()
+        var now = 2.0
+        for pause in [2.0, 5, 5] {
+            health.began()
+            health.failed(began: at(now), now: at(now), severe: false)
+            #expect(!health.isUsable(at: at(now + pause - 0.1)))
+            #expect(health.isUsable(at: at(now + pause)))
+            now += pause
+        }
+    }
+
+    @Test
+    func `one success clears everything`() {
+        var health = setAside()
+        health.began()
+        health.succeeded(at: at(3))
+        health.failed(began: at(3.5), now: at(4), severe: false)
+        #expect(health.isUsable(at: at(4)))
+    }
+
+    @Test
+    func `attempts under way when it was set aside do not lengthen the pause`() {
+        var health = setAside()
+        health.failed(began: at(0.5), now: at(1.5), severe: false)
+        #expect(health.isUsable(at: at(2)))
+    }
+}

@@ -1,0 +1,138 @@
+import DNSResolver
+import DNSWire
+import Testing
+
+@Suite
+struct LocalAnswersTests {
+    private func reply(
+        _ name: String, _ type: RecordType = .a, class: RecordClass = .internet, policy: RoutePolicy = RoutePolicy(),
+        local: LocalAnswers = LocalAnswers()
+    ) throws -> LocalAnswers.Reply? {
+        local.reply(to: Question(name: try Name(name), type: type, class: `class`), policy: policy)
+    }
+
+    private func answer(_ name: String, _ type: RecordType = .a, policy: RoutePolicy = RoutePolicy()) throws -> Answer {
+        guard case .answer(let answer)? = try reply(name, type, policy: policy) else {
+            throw Missing()
+        }
+        return answer
+    }
+
+    private struct Missing: Error {}
+
+    @Test(arguments: ["localhost", "LOCALHOST", "a.localhost"])
+    func `localhost is loopback in both families`(name: String) throws {
+        #expect(try answer(name).addresses == [.v4(0x7f00_0001)])
+        #expect(try answer(name, .aaaa).addresses == [.v6(1)])
+        #expect(try answer(name, .mx).isNegative(for: .mx))
+    }
+
+    @Test(arguments: ["www.invalid", "x.onion", "printer.local", "a.test", "b.alt", "nas.home.arpa"])
+    func `special-use names do not exist`(name: String) throws {
+        #expect(try answer(name).responseCode == .nameError)
+    }
+
+    @Test(arguments: [
+        "1.0.168.192.in-addr.arpa", "5.10.in-addr.arpa", "1.31.172.in-addr.arpa", "1.127.100.in-addr.arpa",
+        "1.0.0.0.d.f.ip6.arpa", "a.e.f.ip6.arpa",
+    ])
+    func `private reverse zones never leave`(name: String) throws {
+        let code = try answer(name, .ptr).responseCode
+        #expect(code == .nameError || name == "a.e.f.ip6.arpa" && code == .noError)
+    }
+
+    @Test
+    func `a public reverse name is asked`() throws {
+        #expect(try reply("1.32.172.in-addr.arpa", .ptr) == nil)
+    }
+
+    @Test
+    func `the reverse name of 127 0 0 1 is localhost`() throws {
+        #expect(try answer("1.0.0.127.in-addr.arpa", .ptr).answers.first?.rdata == Name("localhost").wire)
+    }
+
+    @Test
+    func `a negative answer carries the SOA of its zone`() throws {
+        let authorities = try answer("printer.local").authorities
+        #expect(authorities.map(\.type) == [.soa])
+        #expect(authorities.first?.name == (try Name("local")))
+    }
+
+    @Test
+    func `a list entry takes a special-use name over`() throws {
+        let policy = RoutePolicy(forward: [[try Name("local")]])
+        #expect(try reply("printer.local", policy: policy) == nil)
+    }
+
+    @Test
+    func `a list entry for the root takes nothing over`() throws {
+        let policy = RoutePolicy(bypass: [.root])
+        #expect(try answer("printer.local", policy: policy).responseCode == .nameError)
+    }
+
+    @Test(arguments: ["localhost", "www.invalid", "x.onion"])
+    func `localhost, invalid and onion cannot be taken over`(name: String) throws {
+        let policy = RoutePolicy(bypass: [try Name(name)])
+        #expect(try reply(name, policy: policy) != nil)
+    }
+
+    @Test
+    func `there is no encrypted resolver to discover`() throws {
+        let answer = try answer("_dns.resolver.arpa", .svcb)
+        #expect(answer.responseCode == .noError && answer.answers.isEmpty)
+    }
+
+    @Test
+    func `ipv4only arpa shows that there is no NAT64`() throws {
+        #expect(try answer("ipv4only.arpa").addresses == [.v4(0xc000_00aa), .v4(0xc000_00ab)])
+        #expect(try answer("ipv4only.arpa", .aaaa).isNegative(for: .aaaa))
+    }
+
+    @Test
+    func `ANY gets one HINFO record`() throws {
+        #expect(try answer("www.example.com", .any).answers.map(\.type) == [.hinfo])
+    }
+
+    @Test(arguments: [RecordType.axfr, .ixfr])
+    func `a zone transfer is refused`(type: RecordType) throws {
+        guard case .refusal(.refused, _)? = try reply("example.com", type) else {
+            Issue.record("not refused")
+            return
+        }
+    }
+
+    @Test
+    func `a class other than IN is not implemented`() throws {
+        guard case .refusal(.notImplemented, _)? = try reply("x", .a, class: RecordClass(rawValue: 4)) else {
+            Issue.record("not turned away")
+            return
+        }
+    }
+
+    @Test
+    func `version bind tells the program without its version`() throws {
+        guard case .answer(let answer)? = try reply("version.bind", .txt, class: .chaos) else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(answer.answers.first?.rdata == [8] + Array("httpdnsd".utf8))
+    }
+
+    @Test
+    func `hostname bind is refused unless configured`() throws {
+        guard case .refusal(.refused, _)? = try reply("hostname.bind", .txt, class: .chaos) else {
+            Issue.record("told")
+            return
+        }
+        let local = LocalAnswers(identity: "edge-1")
+        guard case .answer? = try reply("id.server", .txt, class: .chaos, local: local) else {
+            Issue.record("not told")
+            return
+        }
+    }
+
+    @Test
+    func `an ordinary name is asked`() throws {
+        #expect(try reply("www.example.com") == nil)
+    }
+}

@@ -1,0 +1,92 @@
+import DNSResolver
+import DNSWire
+import Testing
+
+@Suite
+struct RoutePolicyTests {
+    @Test
+    func `the longest matching suffix decides`() throws {
+        let policy = RoutePolicy(
+            protect: [try Name("example.com")], bypass: [try Name("lan.example.com")],
+            forward: [[try Name("db.lan.example.com")]])
+        #expect(policy.route(for: try Name("www.example.com")) == .protect(explicit: true))
+        #expect(policy.route(for: try Name("nas.lan.example.com")) == .bypass)
+        #expect(policy.route(for: try Name("a.db.lan.example.com")) == .forward(index: 0))
+    }
+
+    @Test
+    func `a suffix matches whole labels only`() throws {
+        let policy = RoutePolicy(bypass: [try Name("ample.com")])
+        #expect(policy.route(for: try Name("www.example.com")) == .protect(explicit: false))
+    }
+
+    @Test
+    func `at equal length forward wins over bypass, and bypass over protect`() throws {
+        let name = try Name("example.com")
+        #expect(RoutePolicy(protect: [name], bypass: [name], forward: [[name]]).route(for: name) == .forward(index: 0))
+        #expect(RoutePolicy(protect: [name], bypass: [name]).route(for: name) == .bypass)
+    }
+
+    @Test
+    func `of two forward entries with the same suffix the first one wins`() throws {
+        let name = try Name("example.com")
+        #expect(RoutePolicy(forward: [[name], [name]]).route(for: name) == .forward(index: 0))
+    }
+
+    @Test
+    func `letter case does not matter`() throws {
+        let policy = RoutePolicy(bypass: [try Name("LAN.example.com")])
+        #expect(policy.route(for: try Name("nas.lan.EXAMPLE.com")) == .bypass)
+    }
+
+    @Test
+    func `with an empty protect list every name that nothing else matches is protected`() throws {
+        #expect(RoutePolicy().route(for: try Name("www.example.com")) == .protect(explicit: false))
+    }
+
+    @Test
+    func `with a protect list every other name goes to LocalDNS`() throws {
+        let policy = RoutePolicy(protect: [try Name("example.com")])
+        #expect(policy.route(for: try Name("www.example.net")) == .bypass)
+    }
+
+    @Test(arguments: ["server", "com", "."])
+    func `a single label never reaches a vendor`(text: String) throws {
+        #expect(RoutePolicy().route(for: try Name(text)) == .bypass)
+    }
+
+    @Test
+    func `a single label that protect lists is protected`() throws {
+        let name = try Name("intranet")
+        #expect(RoutePolicy(protect: [name]).route(for: name) == .protect(explicit: true))
+    }
+
+    @Test
+    func `a name in a search domain never reaches a vendor`() throws {
+        let policy = RoutePolicy(searchDomains: [try Name("svc.corp.example")])
+        #expect(policy.route(for: try Name("www.example.com.svc.corp.example")) == .bypass)
+        #expect(policy.route(for: try Name("www.corp.example")) == .protect(explicit: false))
+    }
+
+    @Test
+    func `a name in a search domain that protect lists is protected`() throws {
+        let policy = RoutePolicy(protect: [try Name("corp.example")], searchDomains: [try Name("corp.example")])
+        #expect(policy.route(for: try Name("www.corp.example")) == .protect(explicit: true))
+    }
+
+    @Test
+    func `in mode localdns-only nothing is protected and forward still holds`() throws {
+        let policy = RoutePolicy(
+            mode: .localdnsOnly, protect: [try Name("example.com")], forward: [[try Name("db.example.com")]])
+        #expect(policy.route(for: try Name("www.example.com")) == .bypass)
+        #expect(policy.route(for: try Name("a.db.example.com")) == .forward(index: 0))
+    }
+
+    @Test
+    func `every route has a tag of its own`() {
+        let routes: [Route] = [
+            .protect(explicit: false), .protect(explicit: true), .bypass, .forward(index: 0), .forward(index: 1),
+        ]
+        #expect(Set(routes.map(\.tag)).count == routes.count)
+    }
+}

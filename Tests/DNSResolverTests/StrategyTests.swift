@@ -1,0 +1,312 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+/// Who is asked when, and whose answer is taken, on a clock that the test moves.
+@Suite(.onLoop)
+struct StrategyTests {
+    /// One network: two addresses of a provider, a LocalDNS, and the answers that one flight has brought so far.
+    @Loop
+    final class Network {
+        let clock = ManualClock()
+        let first: FakeUpstream
+        let second: FakeUpstream
+        let localDNS: FakeUpstream
+        let forwarder: FakeUpstream
+        var provider: FakeProvider
+        var mode = Mode.httpdnsFirst
+        var results: [RecordType: UpstreamResult] = [:]
+        var sources: [RecordType: Source] = [:]
+        var finished = false
+        var events: [ResolverEvent] = []
+
+        init(answersBothFamilies: Bool = true, anyType: Bool = false) {
+            first = FakeUpstream("first", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
+            second = FakeUpstream("second", .addresses("192.0.2.2", "2001:db8::2"), clock: clock)
+            localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
+            forwarder = FakeUpstream("forward", .addresses("198.51.100.1"), clock: clock)
+            provider = FakeProvider(
+                "vendor", addresses: [first, second], answersBothFamilies: answersBothFamilies, anyType: anyType)
+        }
+
+        /// Starts a flight for the name, and lets everything happen that needs no time.
+        func fly(
+            _ types: [RecordType] = [.a, .aaaa], route: Route = .protect(explicit: false),
+            providers: [FakeProvider]? = nil
+        ) async {
+            let selector = ProviderSelector(providers: providers ?? [provider], clock: clock) { self.events.append($0) }
+            let strategy = Strategy(
+                mode: mode, selector: selector, localDNS: localDNS, forwarders: [forwarder], clock: clock)
+            let name = (try? Name("www.example.com")) ?? .root
+            let key = FlightKey(name: name, types: types, route: route, dnssecOK: false, checkingDisabled: false)
+            Loop.spawn {
+                await strategy.run(key) { type, result, source in
+                    self.results[type] = result
+                    self.sources[type] = source
+                }
+                self.finished = true
+            }
+            await clock.advance(by: .zero)
+        }
+
+        func addresses(_ type: RecordType) -> [String] {
+            guard case .answer(let answer)? = results[type] else { return [] }
+            return answer.addresses.map(\.description)
+        }
+    }
+
+    @Test @Loop
+    func `a healthy service answers both families with one call, and LocalDNS is not asked`() async {
+        let network = Network()
+        await network.fly()
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+        #expect(network.addresses(.aaaa) == ["2001:db8::1"])
+        #expect(network.first.asked.count == 1)
+        #expect(network.second.asked.isEmpty && network.localDNS.asked.isEmpty)
+        #expect(network.finished)
+    }
+
+    @Test @Loop
+    func `the second address is asked after 300 ms, not before`() async {
+        let network = Network()
+        network.first.behaviour = .silence
+        await network.fly()
+        await network.clock.advance(by: .milliseconds(299))
+        #expect(network.second.asked.isEmpty)
+        await network.clock.advance(by: .milliseconds(1))
+        #expect(network.addresses(.a) == ["192.0.2.2"])
+    }
+
+    @Test @Loop
+    func `a slow first address that answers before the second is taken`() async {
+        let network = Network()
+        network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(350))
+        network.second.behaviour = .addresses("192.0.2.2", after: .milliseconds(200))
+        await network.fly()
+        await network.clock.advance(by: .milliseconds(350))
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
+    @Test @Loop
+    func `an address that fails at once is followed by the next one at once`() async {
+        let network = Network()
+        network.first.behaviour = .failure(.network("connection refused"))
+        await network.fly()
+        #expect(network.addresses(.a) == ["192.0.2.2"])
+    }
+
+    @Test @Loop
+    func `a single address that timed out is tried once more`() async {
+        let network = Network()
+        network.first.behaviour = .failure(.timeout, after: .seconds(1))
+        await network.fly(providers: [FakeProvider("vendor", addresses: [network.first])])
+        network.first.behaviour = .addresses("192.0.2.1")
+        await network.clock.advance(by: .seconds(1))
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+        #expect(network.first.asked.count == 2)
+    }
+
+    @Test @Loop
+    func `a service that fails altogether is replaced by LocalDNS at once`() async {
+        let network = Network()
+        network.first.behaviour = .failure(.network("refused"))
+        network.second.behaviour = .failure(.network("refused"))
+        await network.fly()
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+        #expect(network.sources[.a] == .localDNS)
+    }
+
+    @Test @Loop
+    func `LocalDNS is asked in reserve after 500 ms, but a late HTTPDNS answer still wins`() async {
+        let network = Network()
+        network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(900))
+        network.second.behaviour = .silence
+        await network.fly()
+        await network.clock.advance(by: .milliseconds(500))
+        #expect(!network.localDNS.asked.isEmpty)
+        #expect(network.results.isEmpty)
+        await network.clock.advance(by: .milliseconds(400))
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
+    @Test @Loop
+    func `when the service stays silent LocalDNS's answer is taken at 1900 ms`() async {
+        let network = Network()
+        network.first.behaviour = .silence
+        network.second.behaviour = .silence
+        await network.fly()
+        await network.clock.advance(by: .milliseconds(1_899))
+        #expect(network.results.isEmpty)
+        await network.clock.advance(by: .milliseconds(1))
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+        #expect(network.addresses(.aaaa) == ["2001:db8::9"])
+    }
+
+    @Test @Loop
+    func `when everything is silent the flight has failed by 2300 ms`() async {
+        let network = Network()
+        for source in [network.first, network.second, network.localDNS] { source.behaviour = .silence }
+        await network.fly()
+        await network.clock.advance(by: Budget.answer)
+        #expect(network.finished)
+        guard case .failure? = network.results[.a] else {
+            Issue.record("not a failure: \(String(describing: network.results[.a]))")
+            return
+        }
+    }
+
+    @Test @Loop
+    func `a name that the vendor does not know goes to LocalDNS`() async {
+        let network = Network()
+        network.first.behaviour = .unknown()
+        await network.fly()
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+        #expect(network.second.asked.isEmpty)
+    }
+
+    @Test @Loop
+    func `a name that the first vendor does not know goes to the next vendor`() async {
+        let network = Network()
+        network.first.behaviour = .unknown()
+        let other = FakeProvider("other", addresses: [network.second])
+        await network.fly(providers: [FakeProvider("vendor", addresses: [network.first]), other])
+        #expect(network.addresses(.a) == ["192.0.2.2"])
+        #expect(network.localDNS.asked.isEmpty)
+    }
+
+    @Test @Loop
+    func `an empty family of a name that the vendor knows is NODATA, and LocalDNS is not asked`() async {
+        let network = Network()
+        network.first.behaviour = .reply(
+            after: .zero,
+            [
+                .a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60)),
+                .aaaa: .unknownEmpty(ttl: 3_600),
+            ])
+        await network.fly()
+        guard case .answer(let answer)? = network.results[.aaaa] else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(answer.isNegative(for: .aaaa) && answer.responseCode == .noError)
+        #expect(answer.authorities.first?.ttl == 600)
+        #expect(network.localDNS.asked.isEmpty)
+    }
+
+    @Test @Loop
+    func `a told NODATA is final`() async {
+        let network = Network()
+        network.first.behaviour = .addresses("192.0.2.1")
+        await network.fly([.aaaa])
+        guard case .answer(let answer)? = network.results[.aaaa] else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(answer.answers.isEmpty)
+        #expect(network.localDNS.asked.isEmpty)
+    }
+
+    @Test @Loop
+    func `a refused account puts the provider aside without a second try`() async {
+        let network = Network()
+        network.first.behaviour = .failure(.authentication("InvalidSignature"))
+        await network.fly()
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+        #expect(network.second.asked.isEmpty)
+        #expect(network.events.count == 1)
+        await network.fly()
+        #expect(network.first.asked.count == 1)
+    }
+
+    @Test @Loop
+    func `when every address is set aside LocalDNS is asked at once`() async {
+        let network = Network()
+        network.first.behaviour = .failure(.network("refused"))
+        network.second.behaviour = .failure(.network("refused"))
+        await network.fly()
+        network.results = [:]
+        await network.fly()
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+        #expect(network.first.asked.count == 1)
+    }
+
+    @Test @Loop
+    func `in mode httpdns-only LocalDNS never answers a protected name`() async {
+        let network = Network()
+        network.mode = .httpdnsOnly
+        network.first.behaviour = .silence
+        network.second.behaviour = .silence
+        await network.fly()
+        await network.clock.advance(by: Budget.answer)
+        #expect(network.localDNS.asked.isEmpty)
+        #expect(network.finished)
+    }
+
+    @Test @Loop
+    func `in mode localdns-first LocalDNS answers and the vendor is not asked`() async {
+        let network = Network()
+        network.mode = .localdnsFirst
+        await network.fly()
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+        #expect(network.first.asked.isEmpty)
+    }
+
+    @Test @Loop
+    func `in mode localdns-first the vendor repairs a failing LocalDNS`() async {
+        let network = Network()
+        network.mode = .localdnsFirst
+        network.localDNS.behaviour = .failure(.responseCode(.serverFailure))
+        await network.fly()
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
+    @Test @Loop
+    func `a bypassed name asks LocalDNS alone`() async {
+        let network = Network()
+        await network.fly([.a], route: .bypass)
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+        #expect(network.first.asked.isEmpty)
+    }
+
+    @Test @Loop
+    func `a forwarded name asks its own servers alone`() async {
+        let network = Network()
+        await network.fly([.a], route: .forward(index: 0))
+        #expect(network.addresses(.a) == ["198.51.100.1"])
+        #expect(network.first.asked.isEmpty && network.localDNS.asked.isEmpty)
+    }
+
+    @Test(arguments: [RecordType.https, .svcb]) @Loop
+    func `address hints never come from LocalDNS`(type: RecordType) async {
+        let network = Network()
+        await network.fly([type])
+        #expect(network.results[type] == .unknownEmpty(ttl: nil))
+        #expect(network.localDNS.asked.isEmpty)
+    }
+
+    @Test @Loop
+    func `a type that no provider answers goes to LocalDNS`() async {
+        let network = Network()
+        network.localDNS.behaviour = .reply(
+            after: .zero, [.mx: .answer(.negative(name: .root, ttl: 60))])
+        await network.fly([.mx])
+        #expect(network.localDNS.asked.map(\.types) == [[.mx]])
+        #expect(network.first.asked.isEmpty)
+    }
+
+    @Test @Loop
+    func `one family of LocalDNS that hangs does not hold the other one up`() async {
+        let network = Network()
+        for source in [network.first, network.second] { source.behaviour = .unknown() }
+        network.localDNS.behaviour = .reply(
+            after: .zero, [.a: .answer(Answer(name: .root, addresses: [.v4(0xcb00_7109)], ttl: 60))])
+        await network.fly()
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+        guard case .failure? = network.results[.aaaa] else {
+            Issue.record("AAAA has not failed")
+            return
+        }
+    }
+}

@@ -1,0 +1,113 @@
+package import DNSResolver
+package import DNSWire
+package import Scheduling
+
+/// What a fake source does with one question.
+package enum FakeBehaviour: Sendable {
+    /// Replies after a time on the test's clock.
+    case reply(after: Duration, [RecordType: UpstreamResult])
+    /// Never replies: the asker's deadline ends the attempt.
+    case silence
+
+    /// Every type asked gets the addresses of its family, TTL 60; a family without addresses is a told NODATA.
+    package static func addresses(_ texts: String..., after delay: Duration = .zero, ttl: UInt32 = 60) -> FakeBehaviour
+    {
+        .addressList(texts, after: delay, ttl: ttl)
+    }
+
+    static func addressList(_ texts: [String], after delay: Duration, ttl: UInt32) -> FakeBehaviour {
+        var results: [RecordType: UpstreamResult] = [:]
+        for type in [RecordType.a, .aaaa] {
+            let addresses = texts.compactMap { IPAddress($0) }.filter { $0.recordType == type }
+            results[type] = .answer(
+                addresses.isEmpty
+                    ? .negative(name: .root, ttl: ttl) : Answer(name: .root, addresses: addresses, ttl: ttl))
+        }
+        return .reply(after: delay, results)
+    }
+
+    /// Every type fails.
+    package static func failure(_ failure: UpstreamFailure, after delay: Duration = .zero) -> FakeBehaviour {
+        .reply(after: delay, [.a: .failure(failure), .aaaa: .failure(failure)])
+    }
+
+    /// Every type is empty for an unknown reason.
+    package static func unknown(after delay: Duration = .zero) -> FakeBehaviour {
+        .reply(after: delay, [.a: .unknownEmpty(ttl: nil), .aaaa: .unknownEmpty(ttl: nil)])
+    }
+}
+
+/// A source on the test's clock: LocalDNS, a forwarder, or one address of a provider.
+@Loop
+package final class FakeUpstream: Upstream, Endpoint {
+    package nonisolated let name: String
+    package var health = EndpointHealth()
+    /// What happens to the next question.
+    package var behaviour: FakeBehaviour
+    /// Every question that came, in order.
+    package private(set) var asked: [UpstreamQuestion] = []
+    private let clock: any LoopClock
+
+    package nonisolated init(_ name: String, _ behaviour: FakeBehaviour, clock: any LoopClock) {
+        self.name = name
+        self.behaviour = behaviour
+        self.clock = clock
+    }
+
+    package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        asked.append(question)
+        guard case .reply(let delay, let results) = behaviour else {
+            let expired = await clock.sleep(until: question.deadline)
+            return UpstreamReply(failure: expired ? .timeout : .cancelled, types: question.types)
+        }
+        let due = min(clock.now + delay, question.deadline)
+        if due > clock.now, !(await clock.sleep(until: due)) {
+            return UpstreamReply(failure: .cancelled, types: question.types)
+        }
+        guard clock.now + .zero <= question.deadline, due < question.deadline || delay == .zero else {
+            return UpstreamReply(failure: .timeout, types: question.types)
+        }
+        return UpstreamReply(
+            Dictionary(uniqueKeysWithValues: question.types.map { ($0, owned(results[$0], by: question.name)) }))
+    }
+
+    /// Records without an owner get the name asked.
+    private func owned(_ result: UpstreamResult?, by name: Name) -> UpstreamResult {
+        guard case .answer(var answer)? = result else { return result ?? .failure(.responseCode(.notImplemented)) }
+        for index in answer.answers.indices where answer.answers[index].name.isRoot {
+            answer.answers[index].name = name
+        }
+        for index in answer.authorities.indices where answer.authorities[index].name.isRoot {
+            answer.authorities[index].name = name
+        }
+        return .answer(answer)
+    }
+}
+
+/// A provider of fake addresses.
+@Loop
+package final class FakeProvider: Provider {
+    package nonisolated let name: String
+    package nonisolated let answersBothFamilies: Bool
+    package nonisolated let names: [Name]
+    package nonisolated let isAuthenticated: Bool
+    private nonisolated let anyType: Bool
+    package var health = ProviderHealth()
+    package let addresses: [FakeUpstream]
+
+    package nonisolated init(
+        _ name: String, addresses: [FakeUpstream], answersBothFamilies: Bool = true, anyType: Bool = false,
+        names: [Name] = [], isAuthenticated: Bool = true
+    ) {
+        self.name = name
+        self.addresses = addresses
+        self.answersBothFamilies = answersBothFamilies
+        self.anyType = anyType
+        self.names = names
+        self.isAuthenticated = isAuthenticated
+    }
+
+    package nonisolated func answers(_ type: RecordType) -> Bool { anyType ? !type.isMeta : type.isAddress }
+
+    package var endpoints: [any Endpoint] { addresses }
+}
