@@ -1,0 +1,313 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+/// What a user sees, from a question to its answer, on a clock that the test moves.
+@Suite(.onLoop)
+struct ResolverTests {
+    /// A machine with one provider and a LocalDNS.
+    @Loop
+    final class Machine {
+        let clock = ManualClock()
+        let vendor: FakeUpstream
+        let localDNS: FakeUpstream
+        let generation = PolicyGeneration()
+        let memory = MemoryCache(memory: 1 << 20)
+        let resolver: Resolver
+
+        init(policy: RoutePolicy = RoutePolicy(), freshness: FreshnessPolicy = FreshnessPolicy()) {
+            vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
+            localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
+            let selector = ProviderSelector(
+                providers: [FakeProvider("vendor", addresses: [vendor])], clock: clock, report: { _ in })
+            resolver = Resolver(
+                localAnswers: LocalAnswers(), policy: policy,
+                cache: AnswerStore(memory: memory, freshness: freshness, generation: generation, clock: clock),
+                strategy: Strategy(
+                    mode: policy.mode, selector: selector, localDNS: localDNS, forwarders: [], clock: clock),
+                clock: clock)
+        }
+
+        /// Asks, moving time on until there is an answer; the time that took is added to `waited`.
+        func ask(_ name: String = "www.example.com", _ type: RecordType = .a) async -> Reply {
+            let reply = Reply(clock: clock)
+            start(name, type, reply)
+            await clock.advance(by: .zero)
+            while reply.response == nil, clock.now - reply.asked < .seconds(5) {
+                await clock.advance(by: .milliseconds(100))
+            }
+            return reply
+        }
+
+        /// Asks without waiting.
+        func start(_ name: String, _ type: RecordType, _ reply: Reply) {
+            let question = Question(name: (try? Name(name)) ?? .root, type: type)
+            let client = ClientQuestion(
+                question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
+                client: .v4(0x7f00_0001), arrived: clock.now)
+            Loop.spawn { [resolver] in
+                reply.response = await resolver.respond(to: client)
+                reply.answered = self.clock.now
+            }
+        }
+
+        /// Nobody answers any more.
+        func failEverything() {
+            vendor.behaviour = .failure(.network("refused"))
+            localDNS.behaviour = .failure(.network("unreachable"))
+        }
+    }
+
+    /// What one client got.
+    @Loop
+    final class Reply {
+        let asked: Instant
+        var answered: Instant?
+        var response: Response?
+
+        init(clock: ManualClock) { asked = clock.now }
+
+        var waited: Duration? { answered.map { $0 - asked } }
+
+        var isStale: Bool {
+            if case .stale? = response?.content { true } else { false }
+        }
+
+        var failure: ResponseCode? {
+            if case .failure(let code)? = response?.content { code } else { nil }
+        }
+
+        var packed: PackedAnswer? {
+            switch response?.content {
+            case .answer(let answer, _)?, .stale(let answer)?: answer
+            default: nil
+            }
+        }
+
+        /// Whether the answer section holds this address, by its bytes.
+        func has(_ address: String) -> Bool {
+            guard let bytes = IPAddress(address)?.bytes, let body = packed?.body else { return false }
+            return body.indices.contains { body[$0...].starts(with: bytes) }
+        }
+    }
+
+    @Test @Loop
+    func `a cold name is answered through the vendor`() async {
+        let machine = Machine()
+        #expect(await machine.ask().has("192.0.2.1"))
+    }
+
+    @Test @Loop
+    func `the second question is answered from the cache, and so is the other family`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        #expect(await machine.ask().has("192.0.2.1"))
+        #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
+        #expect(machine.vendor.asked.count == 1)
+    }
+
+    @Test @Loop
+    func `a cached answer tells its age`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(7))
+        guard case .answer(_, let age)? = await machine.ask().response?.content else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(age == 7)
+    }
+
+    @Test @Loop
+    func `a hundred clients of one cold name make one call`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .milliseconds(50))
+        let replies = (0..<100).map { _ in Reply(clock: machine.clock) }
+        for (index, reply) in replies.enumerated() {
+            machine.start("www.example.com", index.isMultiple(of: 2) ? .a : .aaaa, reply)
+        }
+        await machine.clock.advance(by: .milliseconds(50))
+        #expect(machine.vendor.asked.count == 1)
+        #expect(replies.enumerated().allSatisfy { $1.has($0.isMultiple(of: 2) ? "192.0.2.1" : "2001:db8::1") })
+    }
+
+    @Test @Loop
+    func `an answer that has just expired is served after 200 ms when the refresh is slow`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(70))
+        machine.vendor.behaviour = .silence
+        machine.localDNS.behaviour = .silence
+        let reply = await machine.ask()
+        #expect(reply.isStale && reply.has("192.0.2.1"))
+        #expect(reply.waited == .milliseconds(200))
+        #expect(reply.response?.extendedError?.code == .staleAnswer)
+    }
+
+    @Test @Loop
+    func `an answer long expired is served after 1800 ms only`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(60 + 61))
+        machine.vendor.behaviour = .silence
+        machine.localDNS.behaviour = .silence
+        let reply = await machine.ask()
+        #expect(reply.isStale)
+        #expect(reply.waited == .milliseconds(1_800))
+    }
+
+    @Test @Loop
+    func `a refresh in time replaces the expired answer`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(70))
+        machine.vendor.behaviour = .addresses("192.0.2.7", after: .milliseconds(100))
+        let reply = await machine.ask()
+        #expect(!reply.isStale && reply.has("192.0.2.7"))
+    }
+
+    @Test @Loop
+    func `a refresh that comes late serves the next client`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(70))
+        machine.vendor.behaviour = .addresses("192.0.2.7", after: .milliseconds(450))
+        #expect(await machine.ask().isStale)
+        await machine.clock.advance(by: .milliseconds(300))
+        let next = await machine.ask()
+        #expect(!next.isStale && next.has("192.0.2.7"))
+    }
+
+    @Test @Loop
+    func `a failed refresh deletes nothing and is not repeated at once`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(70))
+        machine.failEverything()
+        #expect(await machine.ask().isStale)
+        let asked = machine.localDNS.asked.count
+        let again = await machine.ask()
+        #expect(again.isStale && again.waited == .zero)
+        #expect(machine.localDNS.asked.count == asked)
+    }
+
+    @Test @Loop
+    func `a told NXDOMAIN ends the use of a stale answer`() async throws {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(70))
+        let nxdomain = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 5))
+        machine.vendor.behaviour = .reply(after: .zero, [.a: nxdomain, .aaaa: nxdomain])
+        #expect(await machine.ask().packed?.responseCode == .nameError)
+        machine.failEverything()
+        await machine.clock.advance(by: .seconds(6))
+        #expect(await machine.ask().has("192.0.2.1") == false)
+    }
+
+    @Test @Loop
+    func `an unexplained empty answer does not end the use of a stale one`() async {
+        let machine = Machine(policy: RoutePolicy(mode: .httpdnsOnly))
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(70))
+        machine.vendor.behaviour = .unknown()
+        #expect(await machine.ask().isStale)
+    }
+
+    @Test @Loop
+    func `a name that every source calls empty is NODATA with an SOA`() async {
+        let machine = Machine(policy: RoutePolicy(mode: .httpdnsOnly))
+        machine.vendor.behaviour = .unknown()
+        let reply = await machine.ask()
+        #expect(reply.packed?.responseCode == .noError)
+        #expect(reply.packed?.counts == .init(authority: 1))
+    }
+
+    @Test @Loop
+    func `when nobody answers the client gets SERVFAIL with a reason`() async {
+        let machine = Machine()
+        machine.failEverything()
+        let reply = await machine.ask()
+        #expect(reply.failure == .serverFailure)
+        #expect(reply.response?.extendedError?.code == .networkError)
+    }
+
+    @Test @Loop
+    func `when nobody says anything the client is told by 2300 ms`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .silence
+        machine.localDNS.behaviour = .silence
+        let reply = await machine.ask()
+        #expect(reply.failure == .serverFailure)
+        #expect((reply.waited ?? .seconds(9)) <= Budget.answer)
+        #expect(reply.response?.extendedError?.code == .noReachableAuthority)
+    }
+
+    @Test @Loop
+    func `a failed question is not asked again within a second, and is after it`() async {
+        let machine = Machine()
+        machine.failEverything()
+        _ = await machine.ask()
+        let asked = machine.localDNS.asked.count
+        let again = await machine.ask()
+        #expect(again.response?.extendedError?.code == .cachedError)
+        #expect(machine.localDNS.asked.count == asked)
+        await machine.clock.advance(by: .seconds(1))
+        machine.localDNS.behaviour = .addresses("203.0.113.9")
+        #expect(await machine.ask().has("203.0.113.9"))
+    }
+
+    @Test @Loop
+    func `the first success lets every failed question be asked again`() async {
+        let machine = Machine()
+        machine.failEverything()
+        _ = await machine.ask("one.example.com")
+        machine.localDNS.behaviour = .addresses("203.0.113.9")
+        _ = await machine.ask("two.example.com")
+        #expect(await machine.ask("one.example.com").has("203.0.113.9"))
+    }
+
+    @Test @Loop
+    func `one family that fails while the other has addresses is NODATA, for musl`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.network("refused"))
+        machine.localDNS.behaviour = .reply(
+            after: .zero,
+            [
+                .a: .answer(Answer(name: .root, addresses: [.v4(0xcb00_7109)], ttl: 60)),
+                .aaaa: .failure(.responseCode(.serverFailure)),
+            ])
+        #expect(await machine.ask().has("203.0.113.9"))
+        let other = await machine.ask("www.example.com", .aaaa)
+        #expect(other.packed?.responseCode == .noError)
+        #expect(other.packed?.counts == .init(authority: 1))
+    }
+
+    @Test @Loop
+    func `an answer of another generation is confirmed without asking anyone`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        machine.generation.advance()
+        #expect(await machine.ask().has("192.0.2.1"))
+        #expect(machine.vendor.asked.count == 1)
+    }
+
+    @Test @Loop
+    func `special names never reach a source`() async {
+        let machine = Machine()
+        #expect(await machine.ask("localhost").has("127.0.0.1"))
+        #expect(await machine.ask("printer.local").packed?.responseCode == .nameError)
+        #expect(machine.vendor.asked.isEmpty && machine.localDNS.asked.isEmpty)
+    }
+
+    @Test @Loop
+    func `an answer with TTL 0 reaches the client and is not kept`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .addresses("192.0.2.1", ttl: 0)
+        #expect(await machine.ask().has("192.0.2.1"))
+        #expect(await machine.ask().has("192.0.2.1"))
+        #expect(machine.vendor.asked.count == 2)
+    }
+}
