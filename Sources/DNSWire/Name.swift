@@ -7,6 +7,8 @@ package struct Name: Sendable {
     package static let maximumLength = 255
     /// The most bytes of one label.
     package static let maximumLabelLength = 63
+    /// The most labels of a name, the root's not counted: one byte each.
+    package static let maximumLabels = 127
 
     /// Length-prefixed labels and the root's zero byte: 1 to 255 bytes.
     package let wire: [UInt8]
