@@ -1,10 +1,11 @@
 #define _GNU_SOURCE
-#include "CLinux.h"
+#include "clinux_events.h"
 
 #include <errno.h>
-#include <string.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,8 +15,6 @@ _Static_assert((uint32_t)EPOLLET == 0x80000000, "edge bit");
 _Static_assert(EPOLL_CTL_ADD == 1 && EPOLL_CTL_DEL == 2 && EPOLL_CTL_MOD == 3, "operations");
 
 static int result(int value) { return value < 0 ? -errno : value; }
-
-const char *clinux_error_text(int code) { return strerrordesc_np(code); }
 
 int clinux_epoll_create(void) { return result(epoll_create1(EPOLL_CLOEXEC)); }
 
@@ -55,4 +54,19 @@ int clinux_timerfd_arm(int descriptor, int64_t nanoseconds) {
         when.it_value.tv_nsec = (long)(nanoseconds % 1000000000);
     }
     return result(timerfd_settime(descriptor, TFD_TIMER_ABSTIME, &when, NULL));
+}
+
+int clinux_signalfd_create(const int32_t *signals, int count) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int index = 0; index < count; index++)
+        sigaddset(&set, signals[index]);
+    return result(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+int clinux_signalfd_take(int descriptor) {
+    struct signalfd_siginfo info;
+    if (read(descriptor, &info, sizeof info) == sizeof info)
+        return (int)info.ssi_signo;
+    return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 }
