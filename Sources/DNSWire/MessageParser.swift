@@ -5,6 +5,7 @@ package struct MessageParseError: Error, Hashable, Sendable {
         case truncated = "a length reaches past the end"
         case labelType = "a label of a type other than plain or pointer"
         case forwardPointer = "a compression pointer that does not point backward"
+        case pointerChain = "more compression pointers in a name than it can have labels"
         case nameTooLong = "a name of more than 255 bytes"
         case rdataLength = "rdata longer or shorter than its type allows"
         case misplacedOPT = "an OPT record outside the additional section, not at the root, or a second one"
@@ -14,6 +15,11 @@ package struct MessageParseError: Error, Hashable, Sendable {
     package var reason: Reason
     /// Bytes from the start of the message.
     package var offset: Int
+
+    package init(reason: Reason, offset: Int) {
+        self.reason = reason
+        self.offset = offset
+    }
 }
 
 extension MessageParseError: CustomStringConvertible {
@@ -104,12 +110,14 @@ package struct MessageParser {
     /// Reads a name, following compression pointers.
     ///
     /// Each pointer must point before the start of the labels in which it was found: then every step goes strictly
-    /// backward and no loop is possible.
+    /// backward and no loop is possible. Their number is bounded all the same: thousands of names that each lead through
+    /// thousands of pointers fit into one message, and would hold the loop up.
     mutating func name() throws(MessageParseError) -> Name {
         var wire: [UInt8] = []
         var at = offset
         var segmentStart = offset
         var afterFirstPointer: Int?
+        var pointers = 0
         while true {
             guard at < bytes.count else { throw fault(.truncated) }
             let length = Int(bytes[at])
@@ -127,6 +135,9 @@ package struct MessageParser {
                 guard bytes.count - at > 1 else { throw fault(.truncated) }
                 let target = (length & 0x3f) << 8 | Int(bytes[at + 1])
                 guard target >= Header.length, target < segmentStart else { throw fault(.forwardPointer) }
+                pointers += 1
+                // One to the first label, and one behind every label.
+                guard pointers <= 1 + Name.maximumLabels else { throw fault(.pointerChain) }
                 afterFirstPointer = afterFirstPointer ?? at + 2
                 segmentStart = target
                 at = target

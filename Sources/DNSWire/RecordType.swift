@@ -19,6 +19,8 @@ package struct RecordType: RawRepresentable, Hashable, Sendable {
     package static let dname = RecordType(rawValue: 39)
     package static let opt = RecordType(rawValue: 41)
     package static let rrsig = RecordType(rawValue: 46)
+    package static let nsec = RecordType(rawValue: 47)
+    package static let nsec3 = RecordType(rawValue: 50)
     package static let svcb = RecordType(rawValue: 64)
     package static let https = RecordType(rawValue: 65)
     package static let ixfr = RecordType(rawValue: 251)

@@ -1,0 +1,97 @@
+package import DNSResolver
+import DNSWire
+package import Platform
+package import Scheduling
+
+/// The network's own resolvers, or those of a `forward` entry, asked through c-ares.
+///
+/// Each type of a question is a query of its own with its own ID, letter case, source port and channel; `LocalDNSLookup`
+/// says how it moves from server to server. The path of a reply: socket, `AresChannel`, `LocalDNSQuery.read`,
+/// `ReceivedReply`. Nothing of /etc/resolv.conf, hosts files or the environment is ever read here.
+@Loop
+package final class LocalDNS: Upstream {
+    package nonisolated let name: String
+    /// The servers in the order in which they are asked while all are well; at most `maximumServers`.
+    package private(set) var servers: [LocalDNSServer]
+
+    /// More servers than this are not used: the last one would not be reached in time.
+    package nonisolated static let maximumServers = 8
+    /// The default of `[localdns] timeout`.
+    package nonisolated static let defaultTimeout = Duration.milliseconds(1_500)
+
+    let loop: EventLoop
+    let clock: any LoopClock
+    let limit: LocalDNSChannelLimit
+    private let timeout: Duration
+    private var health: [LocalDNSServer: LocalDNSHealth] = [:]
+
+    /// - Parameters:
+    ///   - timeout: the most time for one question, whatever its deadline.
+    ///   - limit: shared with others if need be.
+    ///   - clock: for deadlines; the loop unless a test says otherwise.
+    package nonisolated init(
+        name: String = "localdns", servers: [LocalDNSServer], timeout: Duration = LocalDNS.defaultTimeout,
+        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), loop: EventLoop, clock: (any LoopClock)? = nil
+    ) {
+        self.name = name
+        self.servers = Self.distinct(servers)
+        self.timeout = timeout
+        self.limit = limit
+        self.loop = loop
+        self.clock = clock ?? loop
+    }
+
+    /// Asks other servers from now on, and forgets how the old ones behaved; questions on their way stay with the old.
+    package func replaceServers(_ servers: [LocalDNSServer]) {
+        self.servers = Self.distinct(servers)
+        health = [:]
+    }
+
+    /// Asks for all types at once.
+    ///
+    /// Each result is `.answer` for NOERROR and NXDOMAIN, or the failure that says most when no server gave one:
+    /// `.responseCode`, `.unusable`, `.network`, `.overloaded`; `.timeout` when nothing came at all.
+    package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        let deadline = min(question.deadline, clock.now + timeout)
+        let lookups = Set(question.types).map { LocalDNSLookup($0, of: question, deadline: deadline, localDNS: self) }
+        var reply = UpstreamReply([:])
+        await withTaskCancellationHandler {
+            for lookup in lookups {
+                if Task.isCancelled { lookup.cancel() } else { lookup.start() }
+            }
+            for lookup in lookups { reply.results[lookup.question.type] = await lookup.result() }
+        } onCancel: {
+            Loop.spawn { for lookup in lookups { lookup.cancel() } }
+        }
+        return reply
+    }
+
+    // MARK: For lookups
+
+    /// The servers in the order in which a lookup that begins now asks them.
+    func serversInOrder() -> [LocalDNSServer] {
+        let now = clock.now
+        let aside = servers.filter { health[$0]?.isAside(at: now) == true }
+        return aside.isEmpty ? servers : servers.filter { !aside.contains($0) } + aside
+    }
+
+    /// How long `server` has before the next one joins, at most; counts a server on trial as failed until it answers, so
+    /// that only one lookup tries it.
+    func beginsAttempt(at server: LocalDNSServer) -> Duration? {
+        guard let state = health[server], state.isSuspect, !state.isAside(at: clock.now) else { return nil }
+        failed(server)
+        return LocalDNSHealth.trialShare
+    }
+
+    func failed(_ server: LocalDNSServer) {
+        guard servers.contains(server) else { return }
+        health[server, default: LocalDNSHealth()].failed(at: clock.now)
+    }
+
+    func answered(_ server: LocalDNSServer) { health[server] = nil }
+
+    private nonisolated static func distinct(_ servers: [LocalDNSServer]) -> [LocalDNSServer] {
+        var seen: Set<LocalDNSServer> = []
+        return Array(servers.filter { seen.insert($0).inserted }.prefix(maximumServers))
+    }
+}

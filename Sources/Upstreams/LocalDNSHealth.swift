@@ -1,0 +1,31 @@
+import Scheduling
+
+/// What we remember of a server's silence, so that a dead one costs a delay now and then and not with every question.
+///
+/// A server that stayed silent, could not be reached or talked nonsense is set aside: the others are asked before it. After
+/// 1, then 2, then every 5 seconds one question tries it in its old place, and gives it `trialShare` before the next
+/// server joins. The first reply of the server ends all that. SERVFAIL and REFUSED set nobody aside: they speak of a name.
+struct LocalDNSHealth: Sendable {
+    /// How long a server is set aside, by how many times in a row.
+    static let backOff: [Duration] = [.seconds(1), .seconds(2), .seconds(5)]
+    /// How long a server on trial may take before another one is asked as well.
+    static let trialShare = Duration.milliseconds(150)
+
+    private var failures = 0
+    private var asideUntil = Instant(nanoseconds: .min)
+
+    /// Whether other servers come first at `now`.
+    func isAside(at now: Instant) -> Bool { now < asideUntil }
+
+    /// Whether it failed when it was last asked.
+    var isSuspect: Bool { failures > 0 }
+
+    /// Counts a failure; those of questions that overlap count once.
+    mutating func failed(at now: Instant) {
+        guard !isAside(at: now) else { return }
+        asideUntil = now + Self.backOff[min(failures, Self.backOff.count - 1)]
+        failures += 1
+    }
+
+    mutating func answered() { self = LocalDNSHealth() }
+}

@@ -1,0 +1,213 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+
+/// One question of one type, asked of the servers until one of them tells.
+///
+/// Servers are asked in turn, the next one as soon as one fails, and also when one is silent for its share of the time
+/// (`longestShare` at most): the silent one may still answer. Once all are asked they are asked again, for datagrams get
+/// lost. What a server says decides:
+/// - NOERROR and NXDOMAIN end the lookup.
+/// - FORMERR without an OPT record makes c-ares repeat the query without EDNS; with one, or BADVERS, we do, once.
+/// - A reply that `LocalDNSQuery` refuses, such as one in another letter case, is thrown away. c-ares has stopped listening
+///   by then (it compares names without letter case), so the same server is asked again over TCP, which nobody off the
+///   path can forge. Replies with another ID or name never get that far: c-ares goes on waiting.
+/// - SERVFAIL, REFUSED and other codes, an answer of a server that does not do recursion, and a broken connection: the
+///   server is done with.
+@Loop
+final class LocalDNSLookup: Sendable {
+    /// The longest that a silent server keeps the next one waiting.
+    static let longestShare = Duration.milliseconds(400)
+    /// Datagrams to one server, each with an ID, a letter case and a port of its own.
+    static let sendsPerServer = 2
+
+    private struct Attempt {
+        let server: LocalDNSServer
+        let transport: AresTransport
+        let edns: Bool
+        let query: LocalDNSQuery
+        let channel: AresChannel
+    }
+
+    let question: Question
+    private let asked: UpstreamQuestion
+    private let deadline: Instant
+    private let localDNS: LocalDNS
+    /// Servers to ask next, and how many more times.
+    private var candidates: [(server: LocalDNSServer, sends: Int)] = []
+    private var share = Duration.zero
+    /// The queries on their way.
+    private var attempts: [Int: Attempt] = [:]
+    private var lastAttempt = 0
+    private var shareTimer: LoopTimer?
+    private var deadlineTimer: LoopTimer?
+    private var failure: UpstreamFailure?
+    private var outcome: UpstreamResult?
+    private var waiter: CheckedContinuation<UpstreamResult, Never>?
+
+    init(_ type: RecordType, of asked: UpstreamQuestion, deadline: Instant, localDNS: LocalDNS) {
+        question = Question(name: asked.name.lowercased, type: type)
+        self.asked = asked
+        self.deadline = deadline
+        self.localDNS = localDNS
+    }
+
+    /// Sends the first query.
+    func start() {
+        let clock = localDNS.clock
+        guard clock.now < deadline else { return finish(.failure(.timeout)) }
+        candidates = localDNS.serversInOrder().map { ($0, Self.sendsPerServer) }
+        guard !candidates.isEmpty else { return finish(.failure(.network("\(localDNS.name) has no server"))) }
+        share = min(Self.longestShare, (deadline - clock.now) / (candidates.count + 1))
+        deadlineTimer = clock.schedule(at: deadline) { [self] in finish(.failure(failure ?? .timeout)) }
+        askNext()
+    }
+
+    /// The result, once there is one; for one waiter.
+    func result() async -> UpstreamResult {
+        if let outcome { return outcome }
+        return await withCheckedContinuation { waiter = $0 }
+    }
+
+    /// Ends the lookup at once.
+    func cancel() { finish(.failure(.cancelled)) }
+
+    // MARK: Moving on
+
+    private func askNext() {
+        guard outcome == nil else { return }
+        guard !candidates.isEmpty else {
+            if attempts.isEmpty { finish(.failure(failure ?? .timeout)) }
+            return
+        }
+        let (server, sends) = candidates.removeFirst()
+        if sends > 1 { candidates.append((server, sends - 1)) }
+        ask(server, over: .udp, edns: true)
+    }
+
+    private func ask(_ server: LocalDNSServer, over transport: AresTransport, edns: Bool) {
+        guard localDNS.limit.enter() else {
+            candidates = []
+            note(.overloaded("\(localDNS.limit.maximum) questions to LocalDNS are open"))
+            return askNext()
+        }
+        var generator = SystemRandomNumberGenerator()
+        let query = LocalDNSQuery(
+            question, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled, edns: edns,
+            using: &generator)
+        lastAttempt += 1
+        let number = lastAttempt
+        do throws(AresError) {
+            let channel = try AresChannel(server: server, transport: transport, edns: edns, loop: localDNS.loop) {
+                [self] in ended(number, $0)
+            }
+            attempts[number] = Attempt(
+                server: server, transport: transport, edns: edns, query: query, channel: channel)
+            waitForShare(of: number, at: server)
+            // May end at once, and then has already moved on.
+            channel.send(query.bytes)
+        } catch {
+            localDNS.limit.leave()
+            giveUp(server, .network("\(server): \(error)"))
+        }
+    }
+
+    /// Lets the next server join when the attempt at `server` has been silent for its share.
+    private func waitForShare(of number: Int, at server: LocalDNSServer) {
+        let wait = min(share, localDNS.beginsAttempt(at: server) ?? share)
+        shareTimer?.cancel()
+        shareTimer = localDNS.clock.schedule(after: wait) { [self] in
+            if attempts[number] != nil { localDNS.failed(server) }
+            askNext()
+        }
+    }
+
+    // MARK: What a server said
+
+    private func ended(_ number: Int, _ outcome: AresOutcome) {
+        guard let attempt = attempts.removeValue(forKey: number) else { return }
+        localDNS.limit.leave()
+        switch outcome {
+        case .failure(let error):
+            localDNS.failed(attempt.server)
+            giveUp(attempt.server, .network("\(attempt.server): \(error)"))
+        case .reply(let bytes):
+            do throws(LocalDNSReplyError) {
+                take(try attempt.query.read(bytes), from: attempt)
+            } catch {
+                refuse(attempt, "\(error)")
+            }
+        }
+    }
+
+    private func take(_ message: Message, from attempt: Attempt) {
+        switch ReceivedReply(message, to: question) {
+        case .answer(let answer):
+            // A referral: the server knows where to ask, and leaves that to us (RFC 1034 section 4.3.1).
+            let isReferral =
+                message.responseCode == .noError && message.answers.isEmpty
+                && message.flags.isDisjoint(with: [.recursionAvailable, .authoritative])
+                && !message.authorities.contains { $0.type == .soa }
+            guard !isReferral else {
+                return giveUp(attempt.server, .unusable("\(attempt.server) does not do recursion"))
+            }
+            localDNS.answered(attempt.server)
+            finish(.answer(answer))
+        case .failure(let code) where attempt.edns && (code == .formatError || code == .badVersion):
+            ask(attempt.server, over: attempt.transport, edns: false)
+        case .failure(let code):
+            giveUp(attempt.server, .responseCode(code))
+        case .truncated, .mismatch:
+            refuse(attempt, "the reply does not belong to the question")
+        }
+    }
+
+    /// Throws a reply away that was not what it should be.
+    private func refuse(_ attempt: Attempt, _ reason: String) {
+        note(.unusable("\(attempt.server): \(reason)"))
+        if attempt.transport == .udp {
+            ask(attempt.server, over: .tcp, edns: attempt.edns)
+        } else {
+            localDNS.failed(attempt.server)
+            giveUp(attempt.server, .unusable("\(attempt.server): \(reason)"))
+        }
+    }
+
+    /// Is done with `server`, and asks the next one.
+    private func giveUp(_ server: LocalDNSServer, _ failure: UpstreamFailure) {
+        note(failure)
+        candidates.removeAll { $0.server == server }
+        for (number, attempt) in attempts where attempt.server == server { close(number, attempt) }
+        askNext()
+    }
+
+    /// Keeps the failure that says most.
+    private func note(_ failure: UpstreamFailure) {
+        func weight(_ failure: UpstreamFailure?) -> Int {
+            switch failure {
+            case .responseCode: 4
+            case .unusable: 3
+            case .network: 2
+            case .overloaded: 1
+            default: 0
+            }
+        }
+        if weight(failure) > weight(self.failure) { self.failure = failure }
+    }
+
+    private func close(_ number: Int, _ attempt: Attempt) {
+        attempts[number] = nil
+        attempt.channel.close()
+        localDNS.limit.leave()
+    }
+
+    private func finish(_ result: UpstreamResult) {
+        guard outcome == nil else { return }
+        outcome = result
+        shareTimer?.cancel()
+        deadlineTimer?.cancel()
+        candidates = []
+        for (number, attempt) in attempts { close(number, attempt) }
+        waiter.take()?.resume(returning: result)
+    }
+}

@@ -1,0 +1,46 @@
+package import DNSWire
+
+/// A resolver of the network: where it is reached, over UDP and TCP.
+package struct LocalDNSServer: Hashable, Sendable {
+    /// The port of DNS (RFC 1035 section 4.2).
+    package static let standardPort: UInt16 = 53
+
+    package let address: IPAddress
+    package let port: UInt16
+    /// The network interface to which queries are bound, by name; a link-local address cannot be reached without.
+    package let interface: String?
+
+    package init(_ address: IPAddress, port: UInt16 = LocalDNSServer.standardPort, interface: String? = nil) {
+        self.address = address
+        self.port = port
+        self.interface = interface
+    }
+}
+
+extension LocalDNSServer: CustomStringConvertible {
+    /// `192.0.2.53:53`, `[fe80::1%eth0]:53`.
+    package var description: String {
+        let zone = interface.map { "%\($0)" } ?? ""
+        return switch address {
+        case .v4: "\(address)\(zone):\(port)"
+        case .v6: "[\(address)\(zone)]:\(port)"
+        }
+    }
+}
+
+extension IPAddress {
+    /// Whether it means nothing without an interface: fe80::/10 (RFC 4291 section 2.5.6).
+    var isLinkLocalV6: Bool {
+        if case .v6(let value) = self { value >> 118 == 0x3fa } else { false }
+    }
+
+    /// The address that is really reached: loopback for `0.0.0.0` and `::`, IPv4 for an IPv4-mapped one.
+    var effective: IPAddress {
+        switch self {
+        case .v4(0): .v4(0x7f00_0001)
+        case .v6(0): .v6(1)
+        case .v6(let value) where value >> 32 == 0xffff: .v4(UInt32(truncatingIfNeeded: value))
+        default: self
+        }
+    }
+}

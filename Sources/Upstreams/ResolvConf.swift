@@ -1,0 +1,64 @@
+import DNSWire
+
+/// The `nameserver` lines of a resolv.conf (resolv.conf(5)); everything else in it is of no use to a forwarder.
+package struct ResolvConf: Hashable, Sendable {
+    /// A line that looks like a server and cannot be used.
+    package struct Skipped: Hashable, Sendable {
+        /// Counted from 1.
+        package let line: Int
+        package let reason: String
+    }
+
+    /// Usable servers, in order, all on port 53.
+    package private(set) var servers: [LocalDNSServer] = []
+    package private(set) var skipped: [Skipped] = []
+
+    /// Bytes that are read; what follows is not looked at. A real file has some hundreds.
+    package static let maximumSize = 64 << 10
+    /// Lines that are read.
+    package static let maximumLines = 1_024
+
+    /// Reads the bytes of a file. Unknown lines and comments (`#`, `;`) are passed over.
+    ///
+    /// An IPv6 zone (`fe80::1%eth0`) is kept for link-local addresses, which are skipped without one, and means nothing
+    /// for others.
+    package init(_ bytes: some Collection<UInt8>) {
+        let lines = bytes.prefix(Self.maximumSize).split(
+            separator: UInt8(ascii: "\n"), maxSplits: Self.maximumLines, omittingEmptySubsequences: false)
+        for (index, line) in lines.prefix(Self.maximumLines).enumerated() {
+            let content = line.prefix { $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: ";") }
+            let words = content.split { $0 == UInt8(ascii: " ") || (0x09...0x0d).contains($0) }
+            guard let keyword = words.first, keyword.elementsEqual("nameserver".utf8) else { continue }
+            do throws(Fault) {
+                servers.append(try Self.server(words.count > 1 ? String(decoding: words[1], as: UTF8.self) : ""))
+            } catch {
+                skipped.append(Skipped(line: index + 1, reason: error.reason))
+            }
+        }
+    }
+
+    private struct Fault: Error {
+        let reason: String
+    }
+
+    private static func server(_ text: String) throws(Fault) -> LocalDNSServer {
+        guard !text.isEmpty else { throw Fault(reason: "no address") }
+        let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let address = IPAddress(parts[0]) else { throw Fault(reason: "not an IP address: \(shown(text))") }
+        guard address.isLinkLocalV6 else { return LocalDNSServer(address) }
+        guard parts.count == 2 else { throw Fault(reason: "\(address) is link-local and names no interface") }
+        let interface = String(parts[1])
+        // IFNAMSIZ less the final zero; an interface's number would need a look-up in the kernel.
+        guard (1...15).contains(interface.utf8.count), UInt32(interface) == nil, !interface.utf8.contains(0x2f) else {
+            throw Fault(reason: "not the name of an interface: \(shown(interface))")
+        }
+        return LocalDNSServer(address, interface: interface)
+    }
+
+    /// Text from a file, fit for a log line.
+    private static func shown(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.prefix(60).map { $0.value < 0x20 || $0.value == 0x7f ? "?" : $0 }))
+    }
+}

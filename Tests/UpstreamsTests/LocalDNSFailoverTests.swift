@@ -1,0 +1,163 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// What LocalDNS does when a server fails, is silent, or too many questions are open.
+@Suite(.onLoop)
+struct LocalDNSFailoverTests {
+    @Test(arguments: [UInt16(2), 4, 5]) @Loop
+    func `SERVFAIL, NOTIMP and REFUSED go on to the next server`(code: UInt16) async throws {
+        let bad = try LocalDNSRawServer { [$0.reply(flags: 0x8180 | code)] }
+        let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let clock = ManualClock()
+        let reply = await makeLocalDNS([bad, good], clock: clock).ask(try question("a.example"))
+        #expect(addresses(reply) == ["192.0.2.1"])
+        #expect(bad.queries.count == 1)
+    }
+
+    @Test @Loop func `when every server fails the response code is reported at once`() async throws {
+        let servers = try [UInt16(5), 2].map { code in try LocalDNSRawServer { [$0.reply(flags: 0x8180 | code)] } }
+        let reply = await makeLocalDNS(servers, clock: ManualClock()).ask(try question("a.example"))
+        #expect(reply.results[.a] == .failure(.responseCode(.refused)))
+    }
+
+    @Test @Loop func `the next server joins when the first is silent, and is the first for the next question`()
+        async throws
+    {
+        let dead = try LocalDNSRawServer()
+        let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([dead, good], clock: clock)
+        let asked = try question("a.example")
+        async let first = localDNS.ask(asked)
+        await dead.received(1)
+        await clock.advance(by: .milliseconds(399))
+        #expect(good.queries.isEmpty)
+        await clock.advance(by: .milliseconds(1))
+        #expect(addresses(await first) == ["192.0.2.1"])
+
+        #expect(addresses(await localDNS.ask(asked)) == ["192.0.2.1"])
+        #expect((dead.queries.count, good.queries.count) == (1, 2))
+    }
+
+    @Test @Loop func `a dead server is tried by one question after a second, and delays that one little`() async throws
+    {
+        let dead = try LocalDNSRawServer()
+        let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([dead, good], clock: clock)
+        let asked = try question("a.example")
+        async let first = localDNS.ask(asked)
+        await dead.received(1)
+        await clock.advance(by: .milliseconds(400))
+        _ = await first
+        await clock.advance(by: .seconds(1))
+
+        async let trial = localDNS.ask(asked)
+        await dead.received(2)
+        #expect(addresses(await localDNS.ask(asked)) == ["192.0.2.1"])
+        #expect(dead.queries.count == 2)
+        await clock.advance(by: .milliseconds(150))
+        #expect(addresses(await trial) == ["192.0.2.1"])
+
+        dead.answer = { [$0.reply([rawRecord(1, rawGood)])] }
+        await clock.advance(by: .seconds(2))
+        for _ in 0..<3 { _ = await localDNS.ask(asked) }
+        #expect(dead.queries.count == 5)
+    }
+
+    @Test @Loop func `a lost datagram is sent again, with another ID and letter case`() async throws {
+        let server = try LocalDNSRawServer()
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([server], clock: clock)
+        let asked = try question("a-long-enough-name.example")
+        async let reply = localDNS.ask(asked)
+        await server.received(1)
+        server.answer = { [$0.reply([rawRecord(1, rawGood)])] }
+        await clock.advance(by: .milliseconds(400))
+        #expect(addresses(await reply) == ["192.0.2.1"])
+        #expect(Set(server.queries.map(\.bytes)).count == 2)
+    }
+
+    @Test @Loop func `silence ends at the question's deadline, or after LocalDNS's own time-out`() async throws {
+        let server = try LocalDNSRawServer()
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([server], clock: clock)
+        var asked = try question("a.example")
+        asked.deadline = clock.now + .milliseconds(300)
+        let early = asked
+        async let first = localDNS.ask(early)
+        await server.received(1)
+        await clock.advance(by: .milliseconds(300))
+        #expect(await first.results == [.a: .failure(.timeout)])
+
+        let late = try question("a.example")
+        let start = clock.now
+        async let second = localDNS.ask(late)
+        await server.received(3)
+        await clock.advance(by: .milliseconds(1_500))
+        #expect(await second.results == [.a: .failure(.timeout)])
+        #expect(clock.now == start + .milliseconds(1_500))
+        #expect(server.connectedDescriptors == 0)
+    }
+
+    @Test @Loop func `a port where nobody listens is a network failure`() async throws {
+        var server: LocalDNSRawServer? = try LocalDNSRawServer()
+        let localDNS = makeLocalDNS([server].compactMap(\.self), clock: ManualClock())
+        server = nil
+        guard case .failure(.network) = await localDNS.ask(try question("a.example")).results[.a] else {
+            Issue.record("not a network failure")
+            return
+        }
+    }
+
+    @Test @Loop func `without a server the question fails at once`() async throws {
+        let reply = await makeLocalDNS([], clock: ManualClock()).ask(try question("a.example"))
+        #expect(reply.results[.a] == .failure(.network("localdns has no server")))
+    }
+
+    @Test @Loop func `a referral is no answer`() async throws {
+        let lame = try LocalDNSRawServer { [$0.reply(flags: 0x8100, authorities: [rawRecord(2, [0xc0, 12])])] }
+        let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        #expect(addresses(await makeLocalDNS([lame, good]).ask(try question("a.example"))) == ["192.0.2.1"])
+    }
+
+    @Test @Loop func `a cancelled task ends at once and leaves no descriptor`() async throws {
+        let server = try LocalDNSRawServer()
+        let limit = LocalDNSChannelLimit()
+        let localDNS = makeLocalDNS([server], limit: limit, clock: ManualClock())
+        let asked = try question("a.example", types: [.a, .aaaa])
+        let task = Task { @Loop in await localDNS.ask(asked) }
+        await server.received(2)
+        #expect(server.connectedDescriptors == 2)
+        task.cancel()
+        #expect(await task.value == UpstreamReply(failure: .cancelled, types: [.a, .aaaa]))
+        #expect(server.connectedDescriptors == 0)
+        #expect(limit.open == 0)
+    }
+
+    @Test @Loop func `one question more than there are channels is refused, and the others are not harmed`()
+        async throws
+    {
+        #expect(LocalDNSChannelLimit().maximum == 1_024)
+        let server = try LocalDNSRawServer()
+        let limit = LocalDNSChannelLimit(maximum: 4)
+        let localDNS = makeLocalDNS([server], limit: limit, clock: ManualClock())
+        let asked = try question("a.example", types: [.a, .aaaa])
+        async let first = localDNS.ask(asked)
+        async let second = localDNS.ask(asked)
+        await server.received(4)
+        guard case .failure(.overloaded) = await localDNS.ask(try question("b.example")).results[.a] else {
+            Issue.record("not overloaded")
+            return
+        }
+        for query in server.queries { server.send(query.reply([rawRecord(1, rawGood)]), to: query) }
+        #expect(addresses(await first) == ["192.0.2.1"])
+        #expect(addresses(await second) == ["192.0.2.1"])
+        #expect(limit.open == 0)
+    }
+}

@@ -1,0 +1,169 @@
+import Glibc
+import Platform
+import Scheduling
+import TestSupport
+
+/// A DNS server on 127.0.0.1, UDP and TCP on one port, that says what a test makes it say.
+///
+/// It reads and writes raw bytes and shares no wire code with what it tests.
+@Loop
+final class LocalDNSRawServer {
+    let port: UInt16
+    /// Everything that was asked, in order of arrival.
+    private(set) var queries: [RawQuery] = []
+    /// The replies to send at once to a query.
+    var answer: @Loop (RawQuery) -> [[UInt8]]
+
+    private let udp: Int32
+    private let tcp: Int32
+    private var watches: [Watch] = []
+    private var connections: [Int32: [UInt8]] = [:]
+    private var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+
+    init(_ answer: @escaping @Loop (RawQuery) -> [[UInt8]] = { _ in [] }) throws {
+        self.answer = answer
+        (udp, tcp, port) = try Self.bindPair()
+        let loop = LoopRunner.shared.loop
+        watches.append(try loop.watch(udp, for: .readable) { [unowned self] _ in readDatagrams() })
+        watches.append(try loop.watch(tcp, for: .readable) { [unowned self] _ in accept() })
+    }
+
+    isolated deinit {
+        for watch in watches { watch.cancel() }
+        for descriptor in [udp, tcp] + connections.keys { close(descriptor) }
+    }
+
+    /// Returns once `count` queries have come in all.
+    func received(_ count: Int) async {
+        if queries.count >= count { return }
+        await withCheckedContinuation { waiters.append((count, $0)) }
+    }
+
+    /// Sends bytes as the reply to `query`, from the address that it was sent to.
+    func send(_ reply: [UInt8], to query: RawQuery) {
+        switch query.way {
+        case .udp(let port): Self.send(reply, from: udp, toPort: port)
+        case .tcp(let connection):
+            let framed = [UInt8(reply.count >> 8), UInt8(reply.count & 0xff)] + reply
+            _ = Glibc.send(connection, framed, framed.count, Int32(MSG_NOSIGNAL))
+        }
+    }
+
+    /// Sends bytes to `query`'s source port from another port than the one that was asked.
+    func sendFromElsewhere(_ reply: [UInt8], to query: RawQuery) {
+        guard case .udp(let port) = query.way else { return }
+        let other = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        Self.send(reply, from: other, toPort: port)
+        close(other)
+    }
+
+    private func take(_ bytes: [UInt8], _ way: RawQuery.Way) {
+        let query = RawQuery(bytes: bytes, way: way)
+        queries.append(query)
+        for reply in answer(query) { send(reply, to: query) }
+        let due = waiters.filter { $0.count <= queries.count }
+        waiters.removeAll { $0.count <= queries.count }
+        for waiter in due { waiter.continuation.resume() }
+    }
+
+    private func readDatagrams() {
+        while true {
+            var bytes = [UInt8](repeating: 0, count: 4_096)
+            var address = sockaddr_in()
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let count = withUnsafeMutablePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    recvfrom(udp, &bytes, bytes.count, Int32(MSG_DONTWAIT), $0, &length)
+                }
+            }
+            guard count >= 0 else { return }
+            take(Array(bytes.prefix(count)), .udp(port: UInt16(bigEndian: address.sin_port)))
+        }
+    }
+
+    private func accept() {
+        let connection = Glibc.accept(tcp, nil, nil)
+        guard connection >= 0 else { return }
+        connections[connection] = []
+        let watch = try? LoopRunner.shared.loop.watch(connection, for: .readable) { [unowned self] _ in
+            readStream(connection)
+        }
+        if let watch { watches.append(watch) }
+    }
+
+    private func readStream(_ connection: Int32) {
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        let count = recv(connection, &bytes, bytes.count, Int32(MSG_DONTWAIT))
+        guard count > 0 else {
+            watches.first { $0.descriptor == connection && $0.isActive }?.cancel()
+            connections[connection] = nil
+            close(connection)
+            return
+        }
+        var held = (connections[connection] ?? []) + bytes.prefix(count)
+        while held.count >= 2 {
+            let length = Int(held[0]) << 8 | Int(held[1])
+            guard held.count >= 2 + length else { break }
+            take(Array(held[2..<(2 + length)]), .tcp(connection))
+            held.removeFirst(2 + length)
+        }
+        connections[connection] = held
+    }
+
+    private static func send(_ bytes: [UInt8], from descriptor: Int32, toPort port: UInt16) {
+        var address = loopback(port)
+        withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                _ = sendto(descriptor, bytes, bytes.count, 0, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+
+    private static func loopback(_ port: UInt16) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        return address
+    }
+
+    /// A UDP and a listening TCP socket with the same port, which the kernel picks.
+    private static func bindPair() throws -> (udp: Int32, tcp: Int32, port: UInt16) {
+        for _ in 0..<20 {
+            let udp = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+            let tcp = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            if bind(udp, 0), let port = localPort(udp), bind(tcp, port), listen(tcp, 16) == 0 {
+                return (udp, tcp, port)
+            }
+            close(udp)
+            close(tcp)
+        }
+        throw SystemError.last("bind a UDP and a TCP socket to one port")
+    }
+
+    private static func bind(_ descriptor: Int32, _ port: UInt16) -> Bool {
+        var address = loopback(port)
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+    }
+
+    private static func localPort(_ descriptor: Int32) -> UInt16? { socketPort(descriptor, getsockname) }
+
+    /// How many descriptors of this process are connected to this server.
+    var connectedDescriptors: Int { (0..<Int32(4_096)).count { socketPort($0, getpeername) == port } }
+}
+
+private typealias NameCall = (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+
+private func socketPort(_ descriptor: Int32, _ call: NameCall) -> UInt16? {
+    var address = sockaddr_in()
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { call(descriptor, $0, &length) }
+    }
+    guard result == 0, address.sin_family == sa_family_t(AF_INET) else { return nil }
+    return UInt16(bigEndian: address.sin_port)
+}

@@ -1,0 +1,93 @@
+import DNSWire
+import Foundation
+import Testing
+
+@testable import Upstreams
+
+@Suite struct LocalDNSServersTests {
+    private typealias Listener = LocalDNSServers.Listener
+
+    private static let loopback = [Listener(.v4(0x7f00_0001), port: 53), Listener(.v6(1), port: 53)]
+
+    /// Lists as files: of systemd-resolved, of NetworkManager, and resolv.conf.
+    private func servers(
+        systemd: String? = nil, networkManager: String? = nil, resolvConf: String? = nil,
+        listeners: [Listener] = loopback
+    ) -> LocalDNSServers {
+        let files = ["systemd": systemd, "nm": networkManager, "resolv": resolvConf].compactMapValues(\.self)
+        return LocalDNSServers(
+            listeners: listeners, resolvConf: "resolv", systemdResolved: "systemd", networkManager: "nm",
+            readFile: { path in files[path].map { Array($0.utf8) } },
+            localAddresses: { Set(["127.0.0.1", "::1", "10.0.0.7", "fd00::7"].compactMap { IPAddress($0) }) })
+    }
+
+    private func found(_ servers: LocalDNSServers) throws -> [String] {
+        var servers = servers
+        return try servers.find().servers.map(\.description)
+    }
+
+    @Test func `the list of systemd-resolved comes first, then NetworkManager's, then resolv_conf`() throws {
+        let lists = ["nameserver 192.0.2.1", "nameserver 192.0.2.2", "nameserver 192.0.2.3"]
+        #expect(
+            try found(servers(systemd: lists[0], networkManager: lists[1], resolvConf: lists[2])) == ["192.0.2.1:53"])
+        #expect(try found(servers(networkManager: lists[1], resolvConf: lists[2])) == ["192.0.2.2:53"])
+        #expect(try found(servers(resolvConf: lists[2])) == ["192.0.2.3:53"])
+    }
+
+    @Test func `our own entries are left out`() throws {
+        let text = "nameserver 127.0.0.1\nnameserver ::1\nnameserver 192.0.2.1"
+        #expect(try found(servers(resolvConf: text)) == ["192.0.2.1:53"])
+    }
+
+    @Test(arguments: ["127.0.0.1", "::1", "0.0.0.0", "::", "::ffff:127.0.0.1"])
+    func `a resolv_conf that names only ourselves is an error that says what to write`(address: String) throws {
+        var servers = servers(resolvConf: "nameserver \(address)")
+        let error = #expect(throws: LocalDNSServersError.self) { try servers.find() }
+        #expect(
+            error?.description
+                == "no resolver of the network found (systemd: not there; nm: not there; resolv: only this server itself);"
+                + #" write its address in the configuration: localdns.servers = ["192.0.2.53"]"#)
+    }
+
+    @Test(arguments: ["127.0.0.1", "127.0.0.53", "10.0.0.7"])
+    func `a wildcard listener is every local address of its family`(address: String) throws {
+        let wildcard = [Listener(.v4(0), port: 53)]
+        let text = "nameserver \(address)\nnameserver fd00::7\nnameserver 192.0.2.1"
+        #expect(try found(servers(resolvConf: text, listeners: wildcard)) == ["[fd00::7]:53", "192.0.2.1:53"])
+    }
+
+    @Test func `another port than 53 is not what resolv_conf means`() throws {
+        let listeners = [Listener(.v4(0x7f00_0001), port: 5_353)]
+        #expect(try found(servers(resolvConf: "nameserver 127.0.0.1", listeners: listeners)) == ["127.0.0.1:53"])
+    }
+
+    @Test func `the stub of systemd-resolved is used only when its own list does not exist`() throws {
+        let stub = "nameserver 127.0.0.53"
+        #expect(try found(servers(resolvConf: stub)) == ["127.0.0.53:53"])
+        #expect(throws: LocalDNSServersError.self) {
+            try found(servers(systemd: "nameserver 127.0.0.1", resolvConf: stub))
+        }
+    }
+
+    @Test func `the last servers found are used when no list has any`() throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let file = directory.appendingPathComponent("resolv.conf")
+        try "nameserver 192.0.2.1\nnameserver fe80::1\n".write(to: file, atomically: true, encoding: .utf8)
+        var servers = LocalDNSServers(
+            listeners: Self.loopback, resolvConf: file.path, systemdResolved: file.path + ".1",
+            networkManager: directory.path)
+        let first = try servers.find()
+        #expect(first.path == file.path)
+        #expect(first.skipped.map(\.line) == [2])
+        try "nameserver 127.0.0.1\n".write(to: file, atomically: true, encoding: .utf8)
+        let second = try servers.find()
+        #expect(second.servers == first.servers)
+        #expect(second.path == nil)
+    }
+
+    @Test func `the addresses of the interfaces hold loopback`() {
+        #expect(interfaceAddresses().contains(.v4(0x7f00_0001)))
+    }
+}

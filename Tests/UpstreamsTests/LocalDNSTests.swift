@@ -1,0 +1,187 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// What LocalDNS does with servers that behave.
+@Suite(.onLoop)
+struct LocalDNSTests {
+    @Test @Loop func `eighty overlapping questions leave from more than sixty ports`() async throws {
+        let server = try LocalDNSRawServer()
+        let localDNS = makeLocalDNS([server])
+        let replies = try await withThrowingTaskGroup(of: UpstreamReply.self) { group in
+            for _ in 0..<80 { group.addTask { await localDNS.ask(try question("some-long.host-name.example")) } }
+            await server.received(80)
+            for query in server.queries { server.send(query.reply([rawRecord(1, rawGood)]), to: query) }
+            var replies: [UpstreamReply] = []
+            while let reply = try await group.next() { replies.append(reply) }
+            return replies
+        }
+        #expect(replies.count == 80)
+        #expect(replies.allSatisfy { addresses($0) == ["192.0.2.1"] })
+        #expect(Set(server.queries.map(\.sourcePort)).count > 60)
+        // Of 80 numbers out of 65,536, four pairs that are equal or follow each other do not come about by chance.
+        let ids = server.queries.map(\.id)
+        #expect(Set(ids).count > 76)
+        #expect(zip(ids, ids.dropFirst()).count { $1 &- $0 == 1 } < 4)
+        // 25 letters.
+        #expect(Set(server.queries.map(\.name)).count > 76)
+    }
+
+    @Test @Loop func `a query has RD and an OPT record without options, and DO and CD only when asked`() async throws {
+        let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let localDNS = makeLocalDNS([server])
+        _ = await localDNS.ask(try question("a.example"))
+        _ = await localDNS.ask(try question("a.example", dnssecOK: true, checkingDisabled: true))
+        #expect(server.queries.map { Array($0.bytes[2...3]) } == [[0x01, 0x00], [0x01, 0x10]])
+        #expect(
+            server.queries.map { Array($0.bytes.suffix(11)) }
+                == [[0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0], [0, 0, 41, 4, 208, 0, 0, 0x80, 0, 0, 0]])
+        #expect(server.queries.map { Array($0.bytes[4...11]) } == Array(repeating: [0, 1, 0, 0, 0, 0, 0, 1], count: 2))
+    }
+
+    @Test @Loop func `both families are asked at the same time`() async throws {
+        let server = try LocalDNSRawServer()
+        let localDNS = makeLocalDNS([server])
+        let asked = try question("www.example", types: [.a, .aaaa])
+        async let reply = localDNS.ask(asked)
+        await server.received(2)
+        for query in server.queries {
+            let rdata = query.type == 1 ? rawGood : [0x20, 1, 0xd, 0xb8] + Array(repeating: 0, count: 11) + [7]
+            server.send(query.reply([rawRecord(query.type, rdata)]), to: query)
+        }
+        let results = await reply.results
+        #expect(addresses(results[.a]) == ["192.0.2.1"])
+        #expect(addresses(results[.aaaa]) == ["2001:db8::7"])
+    }
+
+    @Test @Loop func `names in the answer do not show the letter case that was sent`() async throws {
+        // CNAME to "a" + a pointer to ".longer-name.example" in the question, then its address.
+        let server = try LocalDNSRawServer { query in
+            let target: [UInt8] = [1, UInt8(ascii: "a"), 0xc0, 16]
+            return [
+                query.reply([
+                    rawRecord(5, owner: query.name, target), rawRecord(1, owner: target, rawGood),
+                ])
+            ]
+        }
+        let asked = try question("www.longer-name.example")
+        guard case .answer(let answer) = await makeLocalDNS([server]).ask(asked).results[.a] else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(answer.answers.map { "\($0.name)" } == ["www.longer-name.example", "a.longer-name.example"])
+        #expect(answer.answers[0].canonicalName.map { "\($0)" } == "a.longer-name.example")
+        #expect(answer.addresses == [.v4(0xc000_0201)])
+    }
+
+    @Test @Loop func `a record of unknown type passes unchanged`() async throws {
+        let rdata: [UInt8] = [0xc0, 12, 0, 255] + Array(0...200)
+        let server = try LocalDNSRawServer { [$0.reply([rawRecord(65_400, rdata)])] }
+        let type = RecordType(rawValue: 65_400)
+        guard
+            case .answer(let answer) = await makeLocalDNS([server]).ask(try question("x.example", types: [type]))
+                .results[type]
+        else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(answer.answers.map(\.rdata) == [rdata])
+    }
+
+    @Test @Loop func `addresses in the additional section are dropped`() async throws {
+        let server = try LocalDNSRawServer {
+            [$0.reply([rawRecord(15, [0, 1, 1, 109, 0xc0, 12])], additionals: [rawRecord(1, rawEvil), rawOPT()])]
+        }
+        guard
+            case .answer(let answer) = await makeLocalDNS([server]).ask(try question("x.example", types: [.mx]))
+                .results[.mx]
+        else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(answer.answers.count == 1)
+        #expect(answer.additionals.isEmpty)
+    }
+
+    @Test(arguments: [UInt16(0x8180), 0x8183]) @Loop
+    func `NODATA and NXDOMAIN are answers with their SOA record`(flags: UInt16) async throws {
+        let soa = [UInt8](repeating: 0, count: 22)
+        let server = try LocalDNSRawServer { [$0.reply(flags: flags, authorities: [rawRecord(6, soa)])] }
+        guard case .answer(let answer) = await makeLocalDNS([server]).ask(try question("none.example")).results[.a]
+        else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(answer.responseCode.rawValue == flags & 15)
+        #expect(answer.answers.isEmpty)
+        #expect(answer.authorities.map(\.type) == [.soa])
+    }
+
+    @Test @Loop func `a truncated reply is asked for again over TCP and comes whole`() async throws {
+        let server = try LocalDNSRawServer { query in
+            guard query.isTCP else { return [query.reply(flags: 0x8380)] }
+            return [query.reply((0..<200).map { rawRecord(1, [192, 0, 2, $0]) })]
+        }
+        let reply = await makeLocalDNS([server]).ask(try question("many.example"))
+        #expect(addresses(reply).count == 200)
+        #expect(server.queries.map(\.isTCP) == [false, true])
+    }
+
+    @Test(arguments: [[], [rawOPT()]]) @Loop
+    func `a server without EDNS is asked again without`(additionals: [[UInt8]]) async throws {
+        let server = try LocalDNSRawServer { query in
+            guard query.additionalCount == 0 else { return [query.reply(flags: 0x8181, additionals: additionals)] }
+            return [query.reply([rawRecord(1, rawGood)])]
+        }
+        let reply = await makeLocalDNS([server]).ask(try question("old.example"))
+        #expect(addresses(reply) == ["192.0.2.1"])
+        #expect(server.queries.map(\.additionalCount) == [1, 0])
+        // Cut at the right place: what is left is header and question.
+        #expect(server.queries[1].bytes.count == 12 + server.queries[1].question.count)
+    }
+
+    @Test @Loop func `a server that says FORMERR twice is not asked a third time`() async throws {
+        let server = try LocalDNSRawServer { [$0.reply(flags: 0x8181, additionals: [rawOPT()])] }
+        let reply = await makeLocalDNS([server]).ask(try question("old.example"))
+        #expect(reply.results[.a] == .failure(.responseCode(.formatError)))
+        #expect(server.queries.count == 2)
+    }
+
+    @Test @Loop func `other servers are asked after they were replaced`() async throws {
+        let old = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawEvil)])] }
+        let new = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let localDNS = makeLocalDNS([old])
+        localDNS.replaceServers([LocalDNSServer(.v4(0x7f00_0001), port: new.port)])
+        #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
+        #expect(old.queries.isEmpty)
+    }
+}
+
+@Loop
+func makeLocalDNS(
+    _ servers: [LocalDNSRawServer], limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), clock: (any LoopClock)? = nil
+) -> LocalDNS {
+    LocalDNS(
+        servers: servers.map { LocalDNSServer(.v4(0x7f00_0001), port: $0.port) }, limit: limit,
+        loop: LoopRunner.shared.loop, clock: clock)
+}
+
+/// A question that waits for five seconds of the clock, if LocalDNS does.
+func question(
+    _ name: String, types: [RecordType] = [.a], dnssecOK: Bool = false, checkingDisabled: Bool = false
+) throws -> UpstreamQuestion {
+    UpstreamQuestion(
+        name: try Name(name), types: types, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
+        deadline: Instant(nanoseconds: .max))
+}
+
+func addresses(_ reply: UpstreamReply) -> [String] { addresses(reply.results[.a]) }
+
+func addresses(_ result: UpstreamResult?) -> [String] {
+    guard case .answer(let answer) = result else { return [] }
+    return answer.addresses.map { "\($0)" }
+}

@@ -1,0 +1,55 @@
+import Testing
+
+@testable import Upstreams
+
+@Suite struct ResolvConfTests {
+    @Test(arguments: [
+        ("nameserver 192.0.2.53\n", ["192.0.2.53:53"]),
+        ("nameserver 192.0.2.53", ["192.0.2.53:53"]),
+        ("nameserver\t192.0.2.53 \r\nnameserver 2001:db8::53\r\n", ["192.0.2.53:53", "[2001:db8::53]:53"]),
+        ("# nameserver 192.0.2.1\n; nameserver 192.0.2.2\n\nnameserver 192.0.2.3 # ours\n", ["192.0.2.3:53"]),
+        ("search example.com\noptions ndots:5\nnameserver 192.0.2.53\ndomain x\n", ["192.0.2.53:53"]),
+        ("  nameserver 192.0.2.53\n", ["192.0.2.53:53"]),
+        ("nameserver fe80::1%eth0\n", ["[fe80::1%eth0]:53"]),
+        ("nameserver 2001:db8::53%eth0\n", ["[2001:db8::53]:53"]),
+        ("nameservers 192.0.2.53\nnameserver192.0.2.53\nNAMESERVER 192.0.2.53\n", []),
+        ("", []),
+    ])
+    func `servers are read as the C library reads them`(text: String, servers: [String]) {
+        let conf = ResolvConf(text.utf8)
+        #expect(conf.servers.map(\.description) == servers)
+        #expect(conf.skipped.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("nameserver", "no address"),
+        ("nameserver dns.example", "not an IP address: dns.example"),
+        ("nameserver 192.0.2.256", "not an IP address: 192.0.2.256"),
+        ("nameserver 192.0.2.53:5353", "not an IP address: 192.0.2.53:5353"),
+        ("nameserver fe80::1", "fe80::1 is link-local and names no interface"),
+        ("nameserver fe80::1%", "not the name of an interface: "),
+        ("nameserver fe80::1%2", "not the name of an interface: 2"),
+        ("nameserver fe80::1%a-name-that-is-too-long", "not the name of an interface: a-name-that-is-too-long"),
+        ("nameserver \u{1b}[31m", "not an IP address: ?[31m"),
+    ])
+    func `a server that cannot be used is skipped, with its line and the reason`(text: String, reason: String) {
+        let conf = ResolvConf("\n\(text)\nnameserver 192.0.2.53\n".utf8)
+        #expect(conf.skipped == [ResolvConf.Skipped(line: 2, reason: reason)])
+        #expect(conf.servers.map(\.description) == ["192.0.2.53:53"])
+    }
+
+    @Test func `what stands behind 64 KiB or 1,024 lines is not read`() {
+        let server = "nameserver 192.0.2.53\n"
+        #expect(ResolvConf((String(repeating: "#", count: 65_536) + "\n" + server).utf8).servers.isEmpty)
+        #expect(ResolvConf((String(repeating: "\n", count: 1_023) + server).utf8).servers.count == 1)
+        #expect(ResolvConf((String(repeating: "\n", count: 1_024) + server).utf8).servers.isEmpty)
+    }
+
+    @Test func `any bytes are read without harm`() {
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<200 {
+            let noise = (0..<200).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            #expect(ResolvConf("nameserver ".utf8 + noise).servers.count <= 1)
+        }
+    }
+}
