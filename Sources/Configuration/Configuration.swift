@@ -1,1 +1,40 @@
-// placeholder
+/// The whole configuration, read and checked: every value has its type, every key its default.
+package struct Configuration: SettingsTable {
+    package var listen = Listen()
+    /// Asked in this order. Only those whose type is built.
+    package var providers: [ProviderEntry] = []
+    package var route = Route()
+    package var forwards: [Forward] = []
+    package var localDNS = LocalDNSSettings()
+    package var cache = CacheSettings()
+    package var preset = Preset()
+    package var answers = AnswerSettings()
+    package var control = ControlSettings()
+    package var http = HTTPSettings()
+    package var log = LogSettings()
+
+    package init() {}
+
+    static let settings: [Setting<Configuration>] = [
+        Setting("listen", \.listen, .table, "Where clients are served, and which."),
+        Setting("provider", \.providers, .tables(), "The HTTPDNS services, asked in this order."),
+        Setting("route", \.route, .table, "Which names go where."),
+        Setting("forward", \.forwards, .tables(), "Names that given servers answer."),
+        Setting("localdns", \.localDNS, .table, "The network's own resolvers."),
+        Setting("cache", \.cache, .table, "Answers kept."),
+        Setting("preset", \.preset, .table, "Addresses given by hand."),
+        Setting("answers", \.answers, .table, "What answers may hold."),
+        Setting("control", \.control, .table, "How a running server is asked and told."),
+        Setting("http", \.http, .table, "How HTTP requests leave."),
+        Setting("log", \.log, .table, "What is logged."),
+    ]
+
+    mutating func finish(at path: SettingPath, _ reading: Reading) {
+        nameProviders(reading)
+        leaveOutProviders(reading)
+        checkMode(reading)
+        checkLoops(reading)
+        checkSuffixes(reading)
+        checkBilling(reading)
+    }
+}

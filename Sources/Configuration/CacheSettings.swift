@@ -1,0 +1,79 @@
+extension Configuration {
+    /// `[cache]`.
+    package struct CacheSettings: SettingsTable {
+        /// Bytes, 1 MiB to 1 TiB.
+        package var memory = 64 << 20
+        /// Whole seconds up to 7 days, not above `maxTTL`.
+        package var minTTL = Duration.zero
+        /// Whole seconds, 1 s to 7 days.
+        package var maxTTL = Duration.seconds(86_400)
+        /// Of a negative answer when the provider gives none; whole seconds up to a day.
+        package var negativeTTL = Duration.seconds(30)
+        package var prefetch = true
+        package var stale = Stale()
+        package var disk = Disk()
+
+        package init() {}
+
+        static let settings: [Setting<CacheSettings>] = [
+            Setting("memory", \.memory, .size(in: 1 << 20...1 << 40), "Memory for answers."),
+            Setting(
+                "min_ttl", \.minTTL, .duration(in: .zero ... .seconds(7 * 86_400), wholeSeconds: true),
+                "Shorter TTLs are raised to this."),
+            Setting(
+                "max_ttl", \.maxTTL, .duration(in: .seconds(1) ... .seconds(7 * 86_400), wholeSeconds: true),
+                "Longer TTLs are cut to this."),
+            Setting(
+                "negative_ttl", \.negativeTTL, .duration(in: .zero ... .seconds(86_400), wholeSeconds: true),
+                "How long a negative answer is kept when the provider does not say."),
+            Setting(
+                "prefetch", \.prefetch, .boolean, "Whether popular answers are refreshed shortly before they expire."),
+            Setting("stale", \.stale, .table, "Answers past their TTL."),
+            Setting("disk", \.disk, .table, "Answers kept over a restart."),
+        ]
+
+        mutating func finish(at path: SettingPath, _ reading: Reading) {
+            let (low, high) = (path.appending(key: "min_ttl"), path.appending(key: "max_ttl"))
+            guard minTTL > maxTTL, reading.isSound(low), reading.isSound(high) else { return }
+            let bound = DurationText.write(maxTTL)
+            reading.fail(
+                reading.written.contains(low) ? low : high, "cache.min_ttl must not be above cache.max_ttl (\(bound))")
+        }
+    }
+
+    /// `[cache.stale]`: RFC 8767.
+    package struct Stale: SettingsTable {
+        /// How long a client waits for the refresh before it gets the stale answer; up to 1.8 s.
+        package var wait = Duration.milliseconds(200)
+        /// How long past its TTL an answer may be served; up to 30 days, zero switches serve-stale off.
+        package var max = Duration.seconds(86_400)
+
+        package init() {}
+
+        static let settings: [Setting<Stale>] = [
+            Setting(
+                "wait", \.wait, .duration(in: .zero ... .milliseconds(1800)),
+                "How long a client waits for the refresh before it gets the stale answer."),
+            Setting(
+                "max", \.max, .duration(in: .zero ... .seconds(30 * 86_400)),
+                "How long past its TTL an answer may be served; 0s never."),
+        ]
+    }
+
+    /// `[cache.disk]`.
+    package struct Disk: SettingsTable {
+        /// Absolute; empty: no disk cache.
+        package var path = "/var/lib/httpdnsd/cache.sqlite"
+        /// 100 ms to 1 h.
+        package var flushInterval = Duration.seconds(1)
+
+        package init() {}
+
+        static let settings: [Setting<Disk>] = [
+            Setting("path", \.path, .path(), "The file that keeps answers over a restart; empty keeps none."),
+            Setting(
+                "flush_interval", \.flushInterval, .duration(in: .milliseconds(100) ... .seconds(3600)),
+                "How often new answers are written to it."),
+        ]
+    }
+}

@@ -1,0 +1,60 @@
+/// A configuration that can be used, and what the user should know about it.
+package struct LoadedConfiguration: Equatable, Sendable {
+    package var configuration: Configuration
+    /// Sorted by line, those without one at the end.
+    package var warnings: [Diagnostic]
+}
+
+extension Configuration {
+    /// The most bytes of a configuration file: 1 MiB.
+    package static let maximumFileSize = 1 << 20
+
+    /// Reads and checks a file, and the secret files it names.
+    ///
+    /// - Parameters:
+    ///   - path: as the user gave it; begins every message.
+    ///   - environment: for `${VARIABLE}`; see `processEnvironment()`.
+    /// - Throws: all errors of the file together.
+    package static func load(
+        path: String, environment: [String: String]
+    ) throws(ConfigurationError) -> LoadedConfiguration {
+        let bytes: [UInt8]
+        do throws(FileProblem) {
+            bytes = try readFile(path, limit: maximumFileSize)
+        } catch {
+            throw ConfigurationError(diagnostics: [Diagnostic(file: path, message: error.text)])
+        }
+        return try parse(bytes: bytes, file: path, environment: environment)
+    }
+
+    /// The same for a text; `file` only begins the messages.
+    package static func parse(
+        text: String, file: String = "httpdnsd.toml", environment: [String: String] = [:]
+    ) throws(ConfigurationError) -> LoadedConfiguration {
+        try parse(bytes: Array(text.utf8), file: file, environment: environment)
+    }
+
+    /// The same for any bytes whatever.
+    package static func parse(
+        bytes: [UInt8], file: String, environment: [String: String]
+    ) throws(ConfigurationError) -> LoadedConfiguration {
+        guard bytes.count <= maximumFileSize else {
+            let message = "is larger than \(SizeText.write(maximumFileSize))"
+            throw ConfigurationError(diagnostics: [Diagnostic(file: file, message: message)])
+        }
+        let lines = KeyLines(bytes)
+        let document: TOMLNode
+        do throws(SyntaxProblem) {
+            document = try TOMLNode.document(bytes, lines: lines, file: file)
+        } catch {
+            let diagnostic = Diagnostic(file: file, line: error.line, column: error.column, message: error.message)
+            throw ConfigurationError(diagnostics: [diagnostic])
+        }
+        let reading = Reading(file: file, lines: lines, environment: environment)
+        guard let configuration = reading.table(document, .root, as: Configuration.self), reading.errors.isEmpty else {
+            throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
+        }
+        let warnings = reading.warnings + [NotBuilt.warning(reading)].compactMap { $0 }
+        return LoadedConfiguration(configuration: configuration, warnings: Diagnostic.sorted(warnings))
+    }
+}

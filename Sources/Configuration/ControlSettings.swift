@@ -1,0 +1,16 @@
+extension Configuration {
+    /// `[control]`: how a running server is asked and told.
+    package struct ControlSettings: SettingsTable {
+        /// Absolute, at most 107 bytes; empty: none.
+        package var socket = "/run/httpdnsd/control.sock"
+        /// Nil: none.
+        package var http: Endpoint?
+
+        package init() {}
+
+        static let settings: [Setting<ControlSettings>] = [
+            Setting("socket", \.socket, .path(limit: 107), "The Unix socket for commands; empty for none."),
+            Setting("http", \.http, .optional(.listener), "Address and port for metrics and health; empty for none."),
+        ]
+    }
+}

@@ -1,0 +1,86 @@
+import DNSWire
+
+extension Configuration {
+    private static let modePath = SettingPath.root.appending(key: "route").appending(key: "mode")
+
+    /// A mode that asks HTTPDNS needs somebody to ask.
+    func checkMode(_ reading: Reading) {
+        // Providers that were refused have been reported already.
+        guard providers.isEmpty, reading.isSound(.providers), reading.isSound(Self.modePath) else { return }
+        if route.mode.needsProvider {
+            let why = reading.written.contains(.providers) ? " (those listed are of types that are not built yet)" : ""
+            reading.fail(
+                Self.modePath,
+                "\(quoted(route.mode.rawValue)) needs at least one [[provider]], and there is none\(why);"
+                    + " add one, or write mode = \"localdns-only\"")
+        } else if route.mode == .localDNSFirst {
+            reading.warn(Self.modePath, "there is no [[provider]]: nothing can repair what LocalDNS answers")
+        }
+    }
+
+    /// A server that forwards to itself never answers.
+    func checkLoops(_ reading: Reading) {
+        var places: [(SettingPath, [Endpoint])] = []
+        if case .list(let servers) = localDNS.servers {
+            places.append((SettingPath.root.appending(key: "localdns").appending(key: "servers"), servers))
+        }
+        for (index, forward) in forwards.enumerated() {
+            places.append((SettingPath.forward(index).appending(key: "servers"), forward.servers))
+        }
+        for (path, servers) in places {
+            for (index, server) in servers.enumerated() where listen.addresses.contains(where: { $0.receives(server) })
+            {
+                reading.fail(
+                    path.appending(entry: index + 1), "\"\(server)\" is this server itself (see listen.addresses)")
+            }
+        }
+    }
+
+    /// A suffix stands in one list only, or one of them has no effect.
+    func checkSuffixes(_ reading: Reading) {
+        var owners: [Name: SettingPath] = [:]
+        for (index, forward) in forwards.enumerated() {
+            let path = SettingPath.forward(index).appending(key: "suffixes")
+            for (number, suffix) in forward.suffixes.enumerated() {
+                let place = path.appending(entry: number + 1)
+                if let owner = owners[suffix], owner != path {
+                    reading.fail(place, "\(quoted(suffix.description)) is already in \(owner)")
+                } else {
+                    owners[suffix] = path
+                }
+            }
+        }
+        let route = SettingPath.root.appending(key: "route")
+        for (key, suffixes) in [("bypass", self.route.bypass), ("protect", self.route.protect)] {
+            let path = route.appending(key: key)
+            for (number, suffix) in suffixes.enumerated() {
+                if let owner = owners[suffix], owner != path {
+                    let place = path.appending(entry: number + 1)
+                    reading.warn(
+                        place, "\(quoted(suffix.description)) has no effect: it is also in \(owner), which wins")
+                } else {
+                    owners[suffix] = path
+                }
+            }
+        }
+    }
+
+    /// Whoever pays for each question should say for which names.
+    func checkBilling(_ reading: Reading) {
+        guard route.protect.isEmpty, route.mode != .localDNSOnly else { return }
+        let entries = providers.filter { $0.type.isMetered && $0.names.isEmpty }
+        guard !entries.isEmpty else { return }
+        let names = entries.map { quoted($0.name) }.joined(separator: ", ")
+        reading.warn(
+            .providers,
+            "every name is asked of \(names), which bills each question; list the names that need it in the provider's"
+                + " names or in route.protect")
+    }
+}
+
+extension SettingPath {
+    /// - Parameter index: counted from 0.
+    static func forward(_ index: Int) -> SettingPath {
+        SettingPath.root.appending(key: "forward").appending(entry: index + 1)
+    }
+}

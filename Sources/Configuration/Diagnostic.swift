@@ -1,0 +1,46 @@
+/// One thing to tell the user about a configuration file: always one line of text, never a secret.
+package struct Diagnostic: Hashable, Sendable {
+    /// The file as the user named it.
+    package var file: String
+    /// Counted from 1; nil when the finding belongs to no line.
+    package var line: Int?
+    /// Counted from 1; only syntax errors have one.
+    package var column: Int?
+    /// The key's path such as `provider[1].type` (entries counted from 1); nil for the file as a whole.
+    package var key: String?
+    /// What is wrong and what would be right.
+    package var message: String
+
+    package init(file: String, line: Int? = nil, column: Int? = nil, key: String? = nil, message: String) {
+        self.file = file
+        self.line = line
+        self.column = column
+        self.key = key
+        self.message = message
+    }
+
+    /// By line, those without one at the end; the order of finding is kept within a line.
+    static func sorted(_ all: [Diagnostic]) -> [Diagnostic] {
+        all.enumerated().sorted { left, right in
+            (left.element.line ?? .max, left.offset) < (right.element.line ?? .max, right.offset)
+        }.map(\.element)
+    }
+}
+
+extension Diagnostic: CustomStringConvertible {
+    /// `httpdnsd.toml:12: provider[1].typ: unknown key; did you mean "type"?`
+    package var description: String {
+        let place = [file, line.map { String($0) }, column.map { String($0) }].compactMap { $0 }
+        return ([place.joined(separator: ":"), key, message].compactMap { $0 }).joined(separator: ": ")
+    }
+}
+
+/// Everything that is wrong with a configuration file, sorted by line; at least one entry.
+package struct ConfigurationError: Error, Hashable, Sendable {
+    package var diagnostics: [Diagnostic]
+}
+
+extension ConfigurationError: CustomStringConvertible {
+    /// One line for each error, without a newline at the end.
+    package var description: String { diagnostics.map(\.description).joined(separator: "\n") }
+}

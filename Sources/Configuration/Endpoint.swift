@@ -1,0 +1,86 @@
+package import DNSWire
+
+/// An IP address and a port, with the zone of a link-local IPv6 address where one is written.
+package struct Endpoint: Hashable, Sendable {
+    package var address: IPAddress
+    /// For a listening address 0 means any free port.
+    package var port: UInt16
+    /// An interface name such as `eth0`, at most 15 bytes; only ever set with an IPv6 address.
+    package var zone: String?
+
+    package init(_ address: IPAddress, port: UInt16, zone: String? = nil) {
+        self.address = address
+        self.port = port
+        self.zone = zone
+    }
+
+    /// Reads `192.0.2.1:53`, `[2001:db8::1]:53`, `[fe80::1%eth0]:53`, and, when there is a default port, the same
+    /// without a port (an IPv6 address then with or without brackets).
+    ///
+    /// - Parameter defaultPort: nil when the text must hold the port.
+    /// - Returns: nil for anything else: names, ports out of 0 to 65535, zones of IPv4 addresses.
+    package init?(_ text: some StringProtocol, defaultPort: UInt16? = nil) {
+        let host: any StringProtocol
+        var port = defaultPort
+        if text.hasPrefix("[") {
+            guard let close = text.firstIndex(of: "]") else { return nil }
+            host = text[text.index(after: text.startIndex)..<close]
+            guard host.contains(":") else { return nil }
+            let rest = text[text.index(after: close)...]
+            if !rest.isEmpty {
+                guard rest.hasPrefix(":"), let given = Self.port(rest.dropFirst()) else { return nil }
+                port = given
+            }
+        } else if text.utf8.count(where: { $0 == UInt8(ascii: ":") }) == 1, let colon = text.firstIndex(of: ":") {
+            host = text[..<colon]
+            guard let given = Self.port(text[text.index(after: colon)...]) else { return nil }
+            port = given
+        } else {
+            host = text
+        }
+        guard let port, let (address, zone) = Self.address(host) else { return nil }
+        self.init(address, port: port, zone: zone)
+    }
+
+    /// Decimal digits only, 0 to 65535.
+    static func port(_ text: some StringProtocol) -> UInt16? {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return UInt16(text)
+    }
+
+    private static func address(_ text: any StringProtocol) -> (IPAddress, String?)? {
+        let parts = String(text).split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let address = IPAddress(parts[0]) else { return nil }
+        guard parts.count == 2 else { return (address, nil) }
+        guard address.recordType == .aaaa, isZone(parts[1]) else { return nil }
+        return (address, String(parts[1]))
+    }
+
+    /// What Linux accepts as an interface name: 1 to 15 printable bytes without a slash, colon, bracket or per cent sign.
+    private static func isZone(_ text: Substring) -> Bool {
+        (1...15).contains(text.utf8.count)
+            && text.utf8.allSatisfy { (0x21...0x7e).contains($0) && !"/:[]%".utf8.contains($0) }
+    }
+
+    /// Whether a socket bound to this receives what is sent to `other`: equal, or this is a wildcard and `other`
+    /// is a loopback address of the same port.
+    package func receives(_ other: Endpoint) -> Bool {
+        guard port == other.port else { return false }
+        if address == other.address { return zone == other.zone }
+        switch address {
+        case .v4(0): return other.address.recordType == .a && other.address.isLoopback
+        case .v6(0): return other.address.recordType == .aaaa && other.address.isLoopback
+        default: return false
+        }
+    }
+}
+
+extension Endpoint: CustomStringConvertible {
+    /// `192.0.2.1:53` or `[2001:db8::1]:53`.
+    package var description: String {
+        switch address {
+        case .v4: "\(address):\(port)"
+        case .v6: "[\(address)\(zone.map { "%" + $0 } ?? "")]:\(port)"
+        }
+    }
+}

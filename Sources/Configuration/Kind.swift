@@ -1,0 +1,166 @@
+import DNSWire
+
+/// How one type of value is read from a node and written as a default.
+struct Kind<Value: Equatable & Sendable>: Sendable {
+    /// For the options page: `duration`, `list of suffixes`.
+    let type: String
+    /// Range, unit or choices.
+    var range: String?
+    /// Reads the node, or reports why not to the reading and returns nil.
+    let read: @Sendable (TOMLNode, SettingPath, Reading) -> Value?
+    /// The value as it would stand in the file.
+    let write: @Sendable (Value) -> String
+    /// For tables: the keys inside.
+    var children: [SchemaKey] = []
+    var isArrayOfTables = false
+}
+
+extension Kind {
+    /// A value written as a string.
+    ///
+    /// - Parameters:
+    ///   - expected: what to write, for the error about another type: `a duration such as "1.5s"`.
+    ///   - isShown: whether an error may repeat the text as the file has it. Variables are never shown put in.
+    ///   - parse: its error ends a sentence that begins with the value.
+    static func text(
+        _ type: String, range: String? = nil, expected: String, isShown: Bool = true,
+        parse: @escaping @Sendable (String) throws(ValueProblem) -> Value, write: @escaping @Sendable (Value) -> String
+    ) -> Kind {
+        Kind(
+            type: type, range: range,
+            read: { node, path, reading in
+                guard let text = reading.text(node, path, expected: expected) else { return nil }
+                do throws(ValueProblem) {
+                    return try parse(text.value)
+                } catch {
+                    reading.fail(path, isShown ? "\(quoted(text.written)) \(error.text)" : error.text)
+                    return nil
+                }
+            }, write: write)
+    }
+
+    /// A list of values of one kind; each bad entry is reported by its number, counted from 1.
+    static func list<Element>(of element: Kind<Element>, _ type: String) -> Kind where Value == [Element] {
+        Kind(
+            type: type, range: element.range,
+            read: { node, path, reading in
+                guard case .array(let nodes) = node else {
+                    reading.fail(path, "must be a list in brackets, not \(node.kindName)")
+                    return nil
+                }
+                let values = nodes.enumerated().map { element.read($1, path.appending(entry: $0 + 1), reading) }
+                return values.contains(nil) ? nil : values.compactMap { $0 }
+            },
+            write: { "[" + $0.map(element.write).joined(separator: ", ") + "]" })
+    }
+
+    /// A value that may be left empty.
+    static func optional<Wrapped>(_ kind: Kind<Wrapped>) -> Kind where Value == Wrapped? {
+        Kind(
+            type: kind.type, range: kind.range,
+            read: { node, path, reading in
+                if node == .string("") { return .some(nil) }
+                return kind.read(node, path, reading).map { .some($0) }
+            },
+            write: { $0.map(kind.write) ?? "\"\"" })
+    }
+
+    /// One of the texts of an enumeration.
+    static func choice() -> Kind where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
+        let choices = Value.allCases.map(\.rawValue)
+        let list = choices.map { quoted($0) }.joined(separator: ", ")
+        return .text(
+            "choice", range: choices.joined(separator: " "), expected: "one of \(list)",
+            parse: { text throws(ValueProblem) in
+                if let value = Value(rawValue: text) { return value }
+                let hint = nearest(to: text, among: choices).map { "; did you mean \(quoted($0))?" }
+                throw ValueProblem("is not one of \(list)\(hint ?? "")")
+            }, write: { quoted($0.rawValue) })
+    }
+}
+
+extension Kind where Value == Bool {
+    static var boolean: Kind {
+        Kind(
+            type: "boolean",
+            read: { node, path, reading in
+                if case .boolean(let value) = node { return value }
+                reading.fail(path, "must be true or false without quotes, not \(node.kindName)")
+                return nil
+            }, write: { String($0) })
+    }
+}
+
+extension Kind where Value == Int {
+    static func integer(in range: ClosedRange<Int>) -> Kind {
+        let bounds =
+            range.upperBound == .max ? "\(range.lowerBound) or more" : "\(range.lowerBound) to \(range.upperBound)"
+        return Kind(
+            type: "integer", range: bounds,
+            read: { node, path, reading in
+                guard case .integer(let value) = node else {
+                    reading.fail(path, "must be an integer without quotes, \(bounds), not \(node.kindName)")
+                    return nil
+                }
+                guard range.contains(value) else {
+                    reading.fail(path, "\(value) is out of range; write \(bounds)")
+                    return nil
+                }
+                return value
+            }, write: { String($0) })
+    }
+
+    /// Bytes.
+    static func size(in range: ClosedRange<Int>) -> Kind {
+        let bounds = "\(SizeText.write(range.lowerBound)) to \(SizeText.write(range.upperBound))"
+        return .text(
+            "size", range: bounds, expected: "a size in quotes such as \"64MiB\"",
+            parse: { text throws(ValueProblem) in
+                let value = try SizeText.read(text)
+                guard range.contains(value) else { throw ValueProblem("is out of range; write \(bounds)") }
+                return value
+            }, write: { quoted(SizeText.write($0)) })
+    }
+}
+
+extension Kind where Value == Duration {
+    /// - Parameter wholeSeconds: whether parts of a second are refused, as for all that ends up in a TTL.
+    static func duration(in range: ClosedRange<Duration>, wholeSeconds: Bool = false) -> Kind {
+        let limits = "\(DurationText.write(range.lowerBound)) to \(DurationText.write(range.upperBound))"
+        let bounds = wholeSeconds ? limits + " in whole seconds" : limits
+        return .text(
+            "duration", range: bounds, expected: "a duration in quotes such as \"1.5s\"",
+            parse: { text throws(ValueProblem) in
+                let value = try DurationText.read(text)
+                guard range.contains(value), !wholeSeconds || value.components.attoseconds == 0 else {
+                    throw ValueProblem("is out of range; write \(bounds)")
+                }
+                return value
+            }, write: { quoted(DurationText.write($0)) })
+    }
+}
+
+extension Kind where Value: SettingsTable {
+    static var table: Kind {
+        Kind(
+            type: "table", read: { $2.table($0, $1, as: Value.self) }, write: { _ in "" },
+            children: Schema.keys(of: Value.self))
+    }
+}
+
+extension Kind {
+    /// An array of tables, in the order of the file. An entry that is no table is reported and left out.
+    static func tables<Table: SettingsTable>() -> Kind where Value == [Table] {
+        Kind(
+            type: "tables",
+            read: { node, path, reading in
+                guard case .array(let nodes) = node else {
+                    reading.fail(path, "must be written [[\(path)]] with two brackets, once for each entry")
+                    return nil
+                }
+                return nodes.enumerated().compactMap {
+                    reading.table($1, path.appending(entry: $0 + 1), as: Table.self)
+                }
+            }, write: { _ in "" }, children: Schema.keys(of: Table.self), isArrayOfTables: true)
+    }
+}

@@ -1,0 +1,45 @@
+package import DNSWire
+
+extension Configuration {
+    /// `[listen]`.
+    package struct Listen: SettingsTable {
+        /// UDP and TCP on each; at least one, no two equal unless their port is 0.
+        package var addresses = [Endpoint(.v4(0x7f00_0001), port: 53), Endpoint(.v6(1), port: 53)]
+        /// 0 to 256; 0 means min(4, CPU affinity, ceiling of the cgroup's `cpu.max`).
+        package var udpThreads = 0
+        /// Clients from elsewhere get REFUSED.
+        package var allow = [AddressPrefix(.v4(0x7f00_0000), length: 8), AddressPrefix(.v6(1), length: 128)]
+            .compactMap { $0 }
+        /// Empty: the user stays what it is.
+        package var user = ""
+
+        package init() {}
+
+        static let settings: [Setting<Listen>] = [
+            Setting(
+                "addresses", \.addresses, .list(of: .listener, "list of addresses with port"),
+                "Where the server listens, UDP and TCP on each; port 0 takes any free one."),
+            Setting(
+                "udp_threads", \.udpThreads, .integer(in: 0...256),
+                "Threads that answer UDP; 0 takes as many as there are CPUs to use, at most 4."),
+            Setting(
+                "allow", \.allow, .list(of: .prefix, "list of networks"),
+                "Clients that are answered; all others get REFUSED."),
+            Setting(
+                "user", \.user, .identifier("user name", maximumLength: 32),
+                "The user to become once all sockets are bound; empty stays the same."),
+        ]
+
+        mutating func finish(at path: SettingPath, _ reading: Reading) {
+            let place = path.appending(key: "addresses")
+            if addresses.isEmpty { reading.fail(place, "must hold at least one address") }
+            for (index, address) in addresses.enumerated() where address.port != 0 {
+                guard let first = addresses.firstIndex(of: address), first < index else { continue }
+                reading.fail(place.appending(entry: index + 1), "\"\(address)\" is listed twice")
+            }
+            if allow.isEmpty {
+                reading.warn(path.appending(key: "allow"), "is empty: every client will be refused")
+            }
+        }
+    }
+}

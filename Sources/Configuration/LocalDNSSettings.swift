@@ -1,0 +1,88 @@
+package import DNSWire
+
+/// The network's resolvers.
+package enum LocalDNSServers: Hashable, Sendable {
+    /// Found out from the system's files, see design of `[localdns] servers`.
+    case auto
+    /// Asked in this order; never empty.
+    case list([Endpoint])
+}
+
+/// What is done about addresses that LocalDNS gives for protected names.
+package enum CertificateCheck: String, Hashable, Sendable, CaseIterable {
+    /// Strict for names listed explicitly, lenient for the rest.
+    case auto
+    case strict, lenient, off
+}
+
+extension Configuration {
+    /// `[localdns]`.
+    package struct LocalDNSSettings: SettingsTable {
+        package var servers = LocalDNSServers.auto
+        /// Absolute.
+        package var resolvConf = "/etc/resolv.conf"
+        /// For one question to one server, 10 ms to 10 s.
+        package var timeout = Duration.milliseconds(1500)
+        package var certificateCheck = CertificateCheck.auto
+        /// 1 to 65535.
+        package var certificatePorts = [443]
+        /// Suffixes whose servers have no TLS: not checked.
+        package var unverified: [Name] = []
+
+        package init() {}
+
+        static let settings: [Setting<LocalDNSSettings>] = [
+            Setting(
+                "servers", \.servers, .localDNSServers,
+                "The resolvers to ask; auto takes the first list of the system with a server that is not this one."),
+            Setting("resolv_conf", \.resolvConf, .path(), "The last file that auto looks into."),
+            Setting(
+                "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10)),
+                "How long one server may take for one question."),
+            Setting(
+                "certificate_check", \.certificateCheck, .choice(),
+                "How addresses from LocalDNS are checked for protected names."),
+            Setting(
+                "certificate_ports", \.certificatePorts, .list(of: .integer(in: 1...65535), "list of ports"),
+                "Ports on which the check tries a TLS handshake."),
+            Setting(
+                "unverified", \.unverified, .list(of: .suffix, "list of suffixes"),
+                "Names whose servers have no TLS: taken as they are."),
+        ]
+
+        mutating func finish(at path: SettingPath, _ reading: Reading) {
+            if resolvConf.isEmpty { reading.fail(path.appending(key: "resolv_conf"), "must not be empty") }
+        }
+    }
+}
+
+extension Kind where Value == LocalDNSServers {
+    /// `"auto"` or a list of servers.
+    static var localDNSServers: Kind {
+        let list = Kind<[Endpoint]>.list(of: .server(defaultPort: 53), "list of servers")
+        return Kind(
+            type: "auto, or list of servers",
+            read: { node, path, reading in
+                guard case .array = node else {
+                    guard let text = reading.text(node, path, expected: "\"auto\" or a list of servers") else {
+                        return nil
+                    }
+                    if text.value == "auto" { return .auto }
+                    reading.fail(path, "must be \"auto\" or a list in brackets such as [\"192.0.2.53\"]")
+                    return nil
+                }
+                guard let servers = list.read(node, path, reading) else { return nil }
+                guard !servers.isEmpty else {
+                    reading.fail(path, "must hold at least one server, or be \"auto\"")
+                    return nil
+                }
+                return .list(servers)
+            },
+            write: { servers in
+                switch servers {
+                case .auto: "\"auto\""
+                case .list(let endpoints): list.write(endpoints)
+                }
+            })
+    }
+}

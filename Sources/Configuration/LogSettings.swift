@@ -1,0 +1,27 @@
+/// The least severe messages that are logged.
+package enum LogLevel: String, Hashable, Sendable, CaseIterable {
+    case trace, debug, info, notice, warning, error, critical
+}
+
+/// How log lines look.
+package enum LogFormat: String, Hashable, Sendable, CaseIterable {
+    case text, json
+}
+
+extension Configuration {
+    /// `[log]`.
+    package struct LogSettings: SettingsTable {
+        package var level = LogLevel.info
+        package var format = LogFormat.text
+        /// Whether every query is logged.
+        package var queries = false
+
+        package init() {}
+
+        static let settings: [Setting<LogSettings>] = [
+            Setting("level", \.level, .choice(), "The least severe messages that are logged."),
+            Setting("format", \.format, .choice(), "Lines for people or JSON objects for programs."),
+            Setting("queries", \.queries, .boolean, "Whether every query is logged."),
+        ]
+    }
+}

@@ -1,0 +1,68 @@
+/// The part of the schema that is read and checked but does nothing yet.
+///
+/// Whoever builds a part deletes its line here; the warning then goes away by itself.
+enum NotBuilt {
+    /// When a written key is worth the warning.
+    enum Condition {
+        case notDefault
+        /// For a key whose default already asks for the part: when it was written and is not empty.
+        case notEmpty
+    }
+
+    /// Keys in the form of `Schema.keys`; a table stands for all keys in it.
+    static let keys: [String: Condition] = [
+        "provider[].encryption_key": .notDefault,
+        "provider[].encryption": .notDefault,
+        "provider[].client_subnet": .notDefault,
+        "provider[].daily_limit": .notDefault,
+        "provider[].pin": .notDefault,
+        "localdns.certificate_check": .notDefault,
+        "localdns.certificate_ports": .notDefault,
+        "localdns.unverified": .notDefault,
+        "cache.prefetch": .notDefault,
+        "cache.disk.path": .notEmpty,
+        "cache.disk.flush_interval": .notDefault,
+        "preset.always": .notDefault,
+        "preset.last_resort": .notDefault,
+        "preset.preresolve": .notDefault,
+        "preset.hosts_file": .notDefault,
+        "answers.prefer": .notDefault,
+        "answers.https_records": .notDefault,
+        "control.socket": .notDefault,
+        "control.http": .notDefault,
+        "http.proxy": .notDefault,
+        "log.format": .notDefault,
+        "log.queries": .notDefault,
+    ]
+
+    /// Types of provider that are left out of the configuration when they are listed.
+    static let providerTypes: Set<ProviderType> = [.aliyunV2, .tencent, .tencentHTTPS, .dohJSON]
+
+    /// One thing of the file that has no effect yet.
+    struct Use {
+        var path: SettingPath
+        /// What is said of it beside its path and line.
+        var remark: String?
+    }
+
+    static func note(_ path: SettingPath, _ node: TOMLNode, isDefault: Bool, in reading: Reading) {
+        let matters =
+            switch keys[path.schemaPath] {
+            case nil: false
+            case .notDefault: !isDefault
+            case .notEmpty: node != .string("")
+            }
+        if matters { reading.notBuilt.append(Use(path: path)) }
+    }
+
+    /// The single warning about everything noted; nil when there is nothing.
+    static func warning(_ reading: Reading) -> Diagnostic? {
+        let uses = reading.notBuilt.map { use in
+            let remarks = [reading.lines.line(of: use.path).map { "line \($0)" }, use.remark].compactMap { $0 }
+            return "\(use.path)" + (remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))")
+        }
+        guard !uses.isEmpty else { return nil }
+        return Diagnostic(
+            file: reading.file, message: "has no effect, because it is not built yet: \(uses.joined(separator: ", "))")
+    }
+}

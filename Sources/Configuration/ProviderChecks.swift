@@ -1,0 +1,158 @@
+import DNSWire
+
+extension Configuration.ProviderEntry {
+    /// The most bytes of a file that holds a secret.
+    private static let maximumSecretFile = 4096
+
+    /// Fills in what the type has built in, and checks what depends on several keys. A type that is not built yet is
+    /// left as it was read.
+    mutating func completeProvider(at path: SettingPath, _ reading: Reading) {
+        let typePath = path.appending(key: "type")
+        guard reading.written.contains(typePath) else {
+            let choices = ProviderType.allCases.map(\.rawValue).joined(separator: ", ")
+            return reading.fail(typePath, "is missing; write one of \(choices)")
+        }
+        guard reading.isSound(typePath), !NotBuilt.providerTypes.contains(type) else { return }
+        completeSecret(at: path, reading)
+        checkAccount(at: path, reading)
+        if completeURL(at: path, reading) {
+            completeAddresses(at: path, reading)
+            completeCertificate(at: path, reading)
+        }
+    }
+
+    private mutating func completeSecret(at path: SettingPath, _ reading: Reading) {
+        let place = path.appending(key: "secret_file")
+        guard !secretFile.isEmpty else { return }
+        guard secret == nil else {
+            return reading.fail(place, "must not be written together with secret: leave out one of them")
+        }
+        do throws(FileProblem) {
+            var bytes = try readFile(secretFile, limit: Self.maximumSecretFile)
+            if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+            if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+            guard !bytes.isEmpty else { throw FileProblem(text: "is empty") }
+            guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
+                throw FileProblem(text: "does not hold text")
+            }
+            secret = Secret(text)
+        } catch {
+            reading.fail(place, "\(quoted(secretFile)) \(error.text)")
+        }
+    }
+
+    private func checkAccount(at path: SettingPath, _ reading: Reading) {
+        let place = path.appending(key: "account")
+        if type == .aliyun, account.isEmpty, reading.isSound(place) {
+            reading.fail(place, "is missing: a provider of type aliyun needs the account's number, such as \"139450\"")
+        }
+        guard type == .doh else { return }
+        for key in ["account", "secret", "secret_file"] where reading.written.contains(path.appending(key: key)) {
+            reading.warn(path.appending(key: key), "has no effect: a provider of type doh has no account")
+        }
+    }
+
+    /// - Returns: whether the URL can be relied on.
+    private mutating func completeURL(at path: SettingPath, _ reading: Reading) -> Bool {
+        let place = path.appending(key: "url")
+        if !reading.written.contains(place) {
+            guard let builtIn = type.builtInURL else {
+                reading.fail(
+                    place,
+                    "is missing: a provider of type \(type.rawValue) needs one, such as \"https://HOST/dns-query\"")
+                return false
+            }
+            url = builtIn
+        }
+        guard reading.isSound(place) else { return false }
+        guard type == .doh else {
+            while url.path.hasSuffix("/") { url.path.removeLast() }
+            return true
+        }
+        if url.path.isEmpty {
+            reading.fail(place, "has no path; most services are at https://HOST/dns-query")
+        }
+        return true
+    }
+
+    private mutating func completeAddresses(at path: SettingPath, _ reading: Reading) {
+        let place = path.appending(key: "addresses")
+        guard reading.isSound(place) else { return }
+        if addresses.isEmpty {
+            switch url.host {
+            case _ where type == .aliyun && url == AliyunService.url:
+                addresses = AliyunService.addresses.map { Endpoint($0, port: url.port) }
+            case .address(let address):
+                addresses = [Endpoint(address, port: url.port)]
+            case .name where url.scheme == .http:
+                reading.fail(
+                    place, "is missing: an http URL with a host name needs the addresses to connect to (or write https)"
+                )
+            case .name: break
+            }
+        }
+        for index in addresses.indices where addresses[index].port == 0 { addresses[index].port = url.port }
+    }
+
+    private mutating func completeCertificate(at path: SettingPath, _ reading: Reading) {
+        if url.scheme == .http {
+            for key in ["tls_names", "ca_file", "pin"] where reading.written.contains(path.appending(key: key)) {
+                reading.warn(path.appending(key: key), "has no effect: the url is plain http")
+            }
+        } else if tlsNames.isEmpty, reading.isSound(path.appending(key: "tls_names")) {
+            tlsNames = type == .aliyun && AliyunService.isAt(url.host) ? AliyunService.certificateHosts : [url.host]
+        }
+    }
+}
+
+extension Configuration {
+    /// Names that `query --via` already gives a meaning.
+    private static let reservedNames: Set<String> = ["httpdns", "localdns", "cache"]
+
+    /// Gives providers without a name one, and reports names used twice.
+    mutating func nameProviders(_ reading: Reading) {
+        var owners: [String: SettingPath] = [:]
+        for (index, provider) in providers.enumerated() where !provider.name.isEmpty {
+            let path = SettingPath.provider(index)
+            let place = path.appending(key: "name")
+            if Self.reservedNames.contains(provider.name) {
+                reading.fail(place, "must not be \(quoted(provider.name)), which is taken by the program itself")
+            } else if let owner = owners[provider.name] {
+                reading.fail(place, "\(quoted(provider.name)) is already the name of \(owner)")
+            } else {
+                owners[provider.name] = path
+            }
+        }
+        for index in providers.indices where providers[index].name.isEmpty {
+            let base = providers[index].type.rawValue
+            var name = base
+            var number = 1
+            while owners[name] != nil {
+                number += 1
+                name = "\(base)-\(number)"
+            }
+            owners[name] = SettingPath.provider(index)
+            providers[index].name = name
+        }
+    }
+
+    /// Takes out providers whose type is not built yet, and notes them for the warning.
+    mutating func leaveOutProviders(_ reading: Reading) {
+        for (index, provider) in providers.enumerated() where NotBuilt.providerTypes.contains(provider.type) {
+            let path = SettingPath.provider(index)
+            reading.notBuilt.removeAll { $0.path.isWithin(path) }
+            reading.notBuilt.append(
+                NotBuilt.Use(
+                    path: path.appending(key: "type"),
+                    remark: "the provider of type \(provider.type.rawValue) is left out"))
+        }
+        providers.removeAll { NotBuilt.providerTypes.contains($0.type) }
+    }
+}
+
+extension SettingPath {
+    static let providers = SettingPath.root.appending(key: "provider")
+
+    /// - Parameter index: counted from 0.
+    static func provider(_ index: Int) -> SettingPath { providers.appending(entry: index + 1) }
+}

@@ -1,0 +1,54 @@
+import DNSWire
+
+/// The kinds of HTTPDNS service.
+package enum ProviderType: String, Hashable, Sendable, CaseIterable {
+    /// Alibaba Cloud, `/d` and `/sign_d`.
+    case aliyun
+    case aliyunV2 = "aliyun-v2"
+    case tencent
+    case tencentHTTPS = "tencent-https"
+    case dohJSON = "doh-json"
+    /// RFC 8484.
+    case doh
+
+    /// Whether each question to the service is billed.
+    var isMetered: Bool {
+        switch self {
+        case .aliyun, .aliyunV2, .tencent, .tencentHTTPS: true
+        case .dohJSON, .doh: false
+        }
+    }
+
+    /// The service that is asked when the provider has no `url`; nil: a URL must be written.
+    var builtInURL: ServiceURL? {
+        switch self {
+        case .aliyun, .aliyunV2: AliyunService.url
+        case .tencent: ServiceURL(.http, .address(.v4(0x771d_1d62)))
+        case .tencentHTTPS: ServiceURL(.https, .address(.v4(0x771d_1d63)))
+        case .dohJSON, .doh: nil
+        }
+    }
+}
+
+/// Alibaba Cloud's service in mainland China, as help.aliyun.com/document_detail/111585.html and the vendor's SDKs
+/// have it.
+enum AliyunService {
+    static let url = ServiceURL(.https, .address(.v4(0xcb6b_0101)))
+
+    /// Startup addresses; IPv6 last, because the vendor asks to use it only where there is no IPv4.
+    static let addresses = [
+        "203.107.1.1", "203.107.1.97", "203.107.1.100", "203.119.238.240", "106.11.25.239", "59.82.99.47",
+        "2401:b180:7001::31d", "2408:4003:1f40::30a", "2401:b180:2000:20::10", "2401:b180:2000:30::1c",
+    ].compactMap { IPAddress($0) }
+
+    /// The documentation names the first, the mobile SDKs check the second whatever address they connect to.
+    static let certificateHosts = ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"].compactMap { ServiceHost($0) }
+
+    /// Whether `host` is this service: one of its addresses, or a name of the vendor's.
+    static func isAt(_ host: ServiceHost) -> Bool {
+        switch host {
+        case .address(let address): addresses.contains(address)
+        case .name(let name): (try? Name("httpdns.aliyuncs.com")).map { name.isWithin($0) } ?? false
+        }
+    }
+}

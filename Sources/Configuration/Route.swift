@@ -1,0 +1,62 @@
+package import DNSWire
+
+/// Who is asked first.
+package enum RouteMode: String, Hashable, Sendable, CaseIterable {
+    case httpdnsFirst = "httpdns-first"
+    case localDNSFirst = "localdns-first"
+    case httpdnsOnly = "httpdns-only"
+    case localDNSOnly = "localdns-only"
+
+    /// Whether protected names need a provider.
+    var needsProvider: Bool { self == .httpdnsFirst || self == .httpdnsOnly }
+}
+
+extension Configuration {
+    /// `[route]`: suffixes are lower-cased and match whole labels; the longest match of all lists wins, at equal length
+    /// `forward`, then `bypass`.
+    package struct Route: SettingsTable {
+        package var mode = RouteMode.httpdnsFirst
+        /// Answered through HTTPDNS. Empty: every name that nothing else matches.
+        package var protect: [Name] = []
+        /// Answered through LocalDNS.
+        package var bypass: [Name] = []
+
+        package init() {}
+
+        static let settings: [Setting<Route>] = [
+            Setting("mode", \.mode, .choice(), "Who answers protected names, and who stands in reserve."),
+            Setting(
+                "protect", \.protect, .list(of: .suffix, "list of suffixes"),
+                "Names answered through HTTPDNS; empty means every name that nothing else matches."),
+            Setting("bypass", \.bypass, .list(of: .suffix, "list of suffixes"), "Names answered through LocalDNS."),
+        ]
+    }
+
+    /// One `[[forward]]`: names that given servers answer.
+    package struct Forward: SettingsTable {
+        /// At least one, none of them in another forward.
+        package var suffixes: [Name] = []
+        /// Asked in this order; at least one, none of them this server.
+        package var servers: [Endpoint] = []
+
+        package init() {}
+
+        static let settings: [Setting<Forward>] = [
+            Setting(
+                "suffixes", \.suffixes, .list(of: .suffix, "list of suffixes"), default: "required",
+                "Names that these servers answer."),
+            Setting(
+                "servers", \.servers, .list(of: .server(defaultPort: 53), "list of servers"), default: "required",
+                "DNS servers, port 53 unless written."),
+        ]
+
+        mutating func finish(at path: SettingPath, _ reading: Reading) {
+            let needs = [
+                ("suffixes", suffixes.isEmpty, "\"cluster.local\""), ("servers", servers.isEmpty, "\"192.0.2.53\""),
+            ]
+            for (key, isEmpty, example) in needs where isEmpty && reading.isSound(path.appending(key: key)) {
+                reading.fail(path.appending(key: key), "must hold at least one entry, such as [\(example)]")
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+/// One key of the configuration, for the options page and for messages.
+package struct SchemaKey: Hashable, Sendable {
+    /// `listen.udp_threads`, `provider[].type`, `cache.stale.max`.
+    package var path: String
+    /// `duration`, `list of suffixes`, ...
+    package var type: String
+    /// Range, unit or choices; nil where the type says it all.
+    package var range: String?
+    /// As it would be written in the file; for a value that depends on others, what it is.
+    package var defaultText: String
+    /// What it does, one sentence.
+    package var summary: String
+}
+
+/// Every key of the configuration, made from the settings that the decoder itself reads with.
+package enum Schema {
+    /// In the order of the file; tables are not listed, only what is in them.
+    package static let keys: [SchemaKey] = keys(of: Configuration.self)
+
+    static func keys<Table: SettingsTable>(of: Table.Type) -> [SchemaKey] {
+        Table.settings.flatMap { setting in
+            if setting.children.isEmpty { return [setting.key] }
+            return setting.children.map { child in
+                var key = child
+                key.path = setting.key.path + (setting.isArray ? "[]." : ".") + child.path
+                return key
+            }
+        }
+    }
+}
+
+/// A table of the configuration: a value with defaults and the settings that a file may change in it.
+protocol SettingsTable: Equatable, Sendable {
+    /// All defaults.
+    init()
+    /// Every key of the table, and nothing else.
+    static var settings: [Setting<Self>] { get }
+    /// Called once the table was read, to check and complete what depends on several of its keys.
+    mutating func finish(at path: SettingPath, _ reading: Reading)
+}
+
+extension SettingsTable {
+    mutating func finish(at path: SettingPath, _ reading: Reading) {}
+}
+
+/// A key of a table: its name, what it does, and how it gets into the table's field.
+struct Setting<Table: SettingsTable>: Sendable {
+    /// Its `path` is the key's name alone.
+    let key: SchemaKey
+    /// For tables: the keys inside.
+    let children: [SchemaKey]
+    let isArray: Bool
+    /// Reads a node into the field. Nil when the value was refused, else whether it is the default.
+    let read: @Sendable (TOMLNode, SettingPath, Reading, inout Table) -> Bool?
+
+    /// - Parameters:
+    ///   - shown: the default in words where the field's own default is only a placeholder.
+    ///   - summary: what the key does, one sentence, for the options page.
+    init<Value>(
+        _ name: String, _ field: any WritableKeyPath<Table, Value> & Sendable, _ kind: Kind<Value>,
+        default shown: String? = nil, _ summary: String
+    ) {
+        let standard = Table()[keyPath: field]
+        key = SchemaKey(
+            path: name, type: kind.type, range: kind.range, defaultText: shown ?? kind.write(standard),
+            summary: summary)
+        children = kind.children
+        isArray = kind.isArrayOfTables
+        read = { node, path, reading, table in
+            guard let value = kind.read(node, path, reading) else { return nil }
+            table[keyPath: field] = value
+            return value == standard
+        }
+    }
+}

@@ -1,0 +1,116 @@
+package import DNSWire
+
+/// What a service's certificate names, or its URL holds: a host name or an IP address.
+package enum ServiceHost: Hashable, Sendable {
+    /// Lower-cased; labels of letters, digits, `-` and `_`.
+    case name(Name)
+    case address(IPAddress)
+
+    /// Nil for anything that is neither an IP address nor a host name in ASCII (punycode for others).
+    package init?(_ text: some StringProtocol) {
+        if let address = IPAddress(text) {
+            self = .address(address)
+            return
+        }
+        guard !text.isEmpty, text.utf8.allSatisfy({ isBareKeyByte($0) || $0 == UInt8(ascii: ".") }),
+            let name = try? Name(text), let last = name.labels.last,
+            !last.allSatisfy({ (0x30...0x39).contains($0) })
+        else { return nil }
+        self = .name(name.lowercased)
+    }
+}
+
+extension ServiceHost: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .name(let name): name.description
+        case .address(let address): address.description
+        }
+    }
+}
+
+/// The base of a service: scheme, host, port and path. Never holds user names, passwords, queries or fragments.
+package struct ServiceURL: Hashable, Sendable {
+    package enum Scheme: String, Hashable, Sendable {
+        case http, https
+
+        package var defaultPort: UInt16 { self == .https ? 443 : 80 }
+    }
+
+    package var scheme: Scheme
+    package var host: ServiceHost
+    /// 1 to 65535.
+    package var port: UInt16
+    /// Empty, or begins with a slash; as written, percent-encoding included.
+    package var path: String
+
+    package init(_ scheme: Scheme, _ host: ServiceHost, port: UInt16? = nil, path: String = "") {
+        self.scheme = scheme
+        self.host = host
+        self.port = port ?? scheme.defaultPort
+        self.path = path
+    }
+
+    /// Reads `https://host`, `http://192.0.2.1:8080/base`, `https://[2001:db8::1]/dns-query`.
+    ///
+    /// The error's text holds no part of the URL: it may have been meant to carry a password.
+    package init(_ text: String) throws(ValueProblem) {
+        guard let mark = text.firstRange(of: "://"),
+            let scheme = Scheme(rawValue: text[..<mark.lowerBound].lowercased())
+        else { throw ValueProblem("must begin with https:// or http://") }
+        let rest = text[mark.upperBound...]
+        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        let path = String(rest[authority.endIndex...])
+        guard !authority.contains("@") else {
+            throw ValueProblem("must not hold a user name or password: leave out everything up to the @")
+        }
+        guard !path.contains("{") else { throw ValueProblem("must be the plain address: leave out {?dns}") }
+        guard !path.contains("?"), !path.contains("#") else { throw ValueProblem("must end before the ? or #") }
+        guard path.utf8.allSatisfy(Self.isPathByte) else {
+            throw ValueProblem("has a character in its path that must be percent-encoded")
+        }
+        let (host, port) = try Self.hostAndPort(authority)
+        self.init(scheme, host, port: port, path: path)
+    }
+
+    private static func hostAndPort(_ authority: Substring) throws(ValueProblem) -> (ServiceHost, UInt16?) {
+        var hostText = authority
+        var portText: Substring?
+        if authority.hasPrefix("[") {
+            guard let close = authority.firstIndex(of: "]") else { throw ValueProblem("has a [ without its ]") }
+            hostText = authority[authority.index(after: authority.startIndex)..<close]
+            guard hostText.contains(":") else { throw ValueProblem("has something else than IPv6 in brackets") }
+            let rest = authority[authority.index(after: close)...]
+            guard rest.isEmpty || rest.hasPrefix(":") else { throw ValueProblem("has text between ] and the path") }
+            if !rest.isEmpty { portText = rest.dropFirst() }
+        } else if let colon = authority.lastIndex(of: ":") {
+            hostText = authority[..<colon]
+            portText = authority[authority.index(after: colon)...]
+            guard !hostText.contains(":") else { throw ValueProblem("must have its IPv6 address in brackets") }
+        }
+        guard let host = ServiceHost(hostText) else {
+            throw ValueProblem("has no valid host: write an IP address or a host name (in punycode form)")
+        }
+        guard let portText else { return (host, nil) }
+        guard let port = Endpoint.port(portText), port > 0 else {
+            throw ValueProblem("has no valid port: write 1 to 65535")
+        }
+        return (host, port)
+    }
+
+    /// The bytes that RFC 3986 section 3.3 allows in a path.
+    private static func isPathByte(_ byte: UInt8) -> Bool {
+        isBareKeyByte(byte) || "/.~%!$&'()*+,;=:@".utf8.contains(byte)
+    }
+}
+
+extension ServiceURL: CustomStringConvertible {
+    /// The URL again, without the scheme's own port.
+    package var description: String {
+        let port = port == scheme.defaultPort ? "" : ":\(port)"
+        return switch host {
+        case .address(.v6(let value)): "\(scheme.rawValue)://[\(IPAddress.v6(value))]\(port)\(path)"
+        default: "\(scheme.rawValue)://\(host)\(port)\(path)"
+        }
+    }
+}

@@ -1,0 +1,75 @@
+/// Where a value stands in a file: keys from the outside in, and for an entry of an array its number, counted from 1.
+struct SettingPath: Hashable, Sendable {
+    enum Part: Hashable, Sendable {
+        case key(String)
+        case entry(Int)
+    }
+
+    var parts: [Part] = []
+
+    static let root = SettingPath()
+
+    func appending(key: String) -> SettingPath { SettingPath(parts: parts + [.key(key)]) }
+
+    /// - Parameter entry: counted from 1.
+    func appending(entry: Int) -> SettingPath { SettingPath(parts: parts + [.entry(entry)]) }
+
+    /// The table or array that holds this; nil for the root.
+    var parent: SettingPath? { parts.isEmpty ? nil : SettingPath(parts: parts.dropLast()) }
+
+    /// Whether this is `ancestor` or inside it.
+    func isWithin(_ ancestor: SettingPath) -> Bool { parts.starts(with: ancestor.parts) }
+
+    /// The same for every entry of an array: `provider[].type`. The form of `Schema.keys`.
+    var schemaPath: String {
+        parts.reduce(into: "") { text, part in
+            switch part {
+            case .key(let key): text += (text.isEmpty ? "" : ".") + key
+            case .entry: text += "[]"
+            }
+        }
+    }
+}
+
+extension SettingPath: CustomStringConvertible {
+    /// `provider[1].type`; keys that TOML must quote are quoted.
+    var description: String {
+        parts.reduce(into: "") { text, part in
+            switch part {
+            case .key(let key): text += (text.isEmpty ? "" : ".") + (Self.isBare(key) ? key : quoted(key))
+            case .entry(let number): text += "[\(number)]"
+            }
+        }
+    }
+
+    private static func isBare(_ key: String) -> Bool {
+        !key.isEmpty && key.utf8.allSatisfy(isBareKeyByte)
+    }
+}
+
+/// Whether TOML allows the byte in a key without quotes: ASCII letters, digits, `_` and `-`.
+func isBareKeyByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "_"), UInt8(ascii: "-"): true
+    default: false
+    }
+}
+
+/// Text from a file in double quotes, safe for one line of a terminal: control characters become `\u{...}`, and
+/// what is past 80 characters becomes `...`.
+func quoted(_ text: some StringProtocol) -> String {
+    var result = "\""
+    for (index, scalar) in text.unicodeScalars.enumerated() {
+        if index == 80 {
+            result += "..."
+            break
+        }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator:
+            result += "\\u{\(String(scalar.value, radix: 16))}"
+        default:
+            result += scalar == "\"" || scalar == "\\" ? "\\\(scalar)" : String(scalar)
+        }
+    }
+    return result + "\""
+}

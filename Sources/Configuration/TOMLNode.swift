@@ -1,0 +1,109 @@
+import TOMLKit
+
+/// A value of a TOML text, copied out of TOMLKit. The only file that knows TOMLKit.
+indirect enum TOMLNode: Equatable {
+    case string(String)
+    case integer(Int)
+    case float(Double)
+    case boolean(Bool)
+    /// A date, a time or both: the schema has none.
+    case date
+    case array([TOMLNode])
+    case table([Pair])
+
+    struct Pair: Equatable {
+        var key: String
+        var value: TOMLNode
+    }
+
+    /// What to call it in "must be ..., not ...".
+    var kindName: String {
+        switch self {
+        case .string: "a string"
+        case .integer: "an integer"
+        case .float: "a number with decimals"
+        case .boolean: "true or false"
+        case .date: "a date or time"
+        case .array: "a list"
+        case .table: "a table"
+        }
+    }
+
+    /// The most dots and opening brackets that may follow the place where the scanner gave up: no more levels than
+    /// these can toml++ recurse into there, some 400 bytes of stack each.
+    private static let maximumUnscannedLevels = 1000
+
+    /// Reads a whole text, of at most 1 MiB (the caller checks), as a table.
+    ///
+    /// - Throws: a diagnostic with line and column, never with a value of the text.
+    static func document(_ bytes: [UInt8], lines: KeyLines, file: String) throws(SyntaxProblem) -> TOMLNode {
+        if let line = firstBadLine(bytes) {
+            throw SyntaxProblem(line: line, message: "the text is not UTF-8, or holds a NUL character")
+        }
+        switch lines.stop {
+        case .tooDeep(let line):
+            throw SyntaxProblem(line: line, message: "tables or arrays are nested too deep")
+        case .nul(let line):
+            throw SyntaxProblem(line: line, message: "strings cannot hold the NUL character")
+        case .gaveUp(let offset) where isTooDeep(bytes[min(offset, bytes.count)...]):
+            let line = 1 + bytes[..<offset].count { $0 == UInt8(ascii: "\n") }
+            throw SyntaxProblem(line: line, message: "this is not TOML")
+        case .gaveUp, nil: break
+        }
+        do {
+            return TOMLNode(try TOMLTable(string: String(decoding: bytes, as: UTF8.self)))
+        } catch let error as TOMLParseError {
+            throw SyntaxProblem(
+                line: error.source.begin.line, column: error.source.begin.column, message: redacted(error.description))
+        } catch {
+            throw SyntaxProblem(line: nil, message: "this is not TOML")
+        }
+    }
+
+    private static func isTooDeep(_ rest: ArraySlice<UInt8>) -> Bool {
+        rest.count { ".[{".utf8.contains($0) } > maximumUnscannedLevels
+    }
+
+    private static func firstBadLine(_ bytes: [UInt8]) -> Int? {
+        if !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil { return nil }
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let bad = lines.firstIndex { $0.contains(0) || String(validating: $0, as: UTF8.self) == nil }
+        return (bad ?? 0) + 1
+    }
+
+    /// toml++ quotes numbers that it cannot take, and a number may be a secret written without quotes.
+    private static func redacted(_ message: String) -> String {
+        var parts = message.split(separator: "'", omittingEmptySubsequences: false).map { String($0) }
+        for index in parts.indices where index % 2 == 1 && parts[index].utf8.count > 4 {
+            if let first = parts[index].first, "0123456789+-._".contains(first) { parts[index] = "..." }
+        }
+        return parts.joined(separator: "'").unicodeScalars.reduce(into: "") { text, scalar in
+            text += scalar.properties.generalCategory == .control ? " " : String(scalar)
+        }
+    }
+
+    private init(_ table: TOMLTable) {
+        // Keys are looked up one by one: TOMLKit's own iterator traps on a key that it cannot find again.
+        self = .table(
+            table.keys.compactMap { key in table[key].map { Pair(key: key, value: TOMLNode($0)) } })
+    }
+
+    private init(_ value: any TOMLValueConvertible) {
+        switch value.type {
+        case .string: self = value.string.map { .string($0) } ?? .date
+        case .int: self = value.int.map { .integer($0) } ?? .date
+        case .double: self = value.double.map { .float($0) } ?? .date
+        case .bool: self = value.bool.map { .boolean($0) } ?? .date
+        case .date, .time, .dateTime: self = .date
+        case .array: self = .array(value.array?.map { TOMLNode($0) } ?? [])
+        case .table: self = value.table.map { TOMLNode($0) } ?? .table([])
+        }
+    }
+}
+
+/// Why a text is not TOML.
+struct SyntaxProblem: Error {
+    var line: Int?
+    var column: Int?
+    var message: String
+}
