@@ -12,6 +12,12 @@ package final class FakeHTTPDNS: Sendable {
         package var name: String
         /// Aliyun's `query` (`4`, `6`, `4,6`), or the number of the record type.
         package var types: String
+
+        package init(_ kind: Kind, _ name: String, _ types: String) {
+            self.kind = kind
+            self.name = name.lowercased()
+            self.types = types
+        }
     }
 
     struct State {
