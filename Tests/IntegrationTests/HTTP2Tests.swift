@@ -112,7 +112,7 @@ extension Integration {
         }
 
         @Test(.requires(.networkNamespaces))
-        func `after a connection went dead the next question is answered within 1,5 seconds`() throws {
+        func `after a connection went dead the next question is answered within 1.5 seconds`() throws {
             let (near, far) = (try NetworkNamespace(), try NetworkNamespace())
             try NetworkNamespace.link(near, "10.9.0.1/24", far, "10.9.0.2/24")
             let certificates = try TestCertificates()

@@ -47,3 +47,8 @@ extension Trait where Self == ConditionTrait {
     /// Skips the test, with the reason, where the machine does not have what it needs.
     static func requires(_ requirement: Requirement) -> Self { .enabled(if: requirement.isMet, requirement.reason) }
 }
+
+// The tests' own words for what is on the wire; the daemon's types of these names are not used here.
+typealias EDNS = TestEDNS
+typealias RecordType = TestRecordType
+typealias ResponseCode = TestResponseCode

@@ -132,14 +132,14 @@ extension Integration {
         }
 
         @Test(.requires(.noSystemResolverLists))
-        func `a resolv,conf that names only ourselves fails the check, which says what to write`() throws {
+        func `a resolv.conf that names only ourselves fails the check, which says what to write`() throws {
             let outcome = try Self.checkAuto("nameserver 127.0.0.1\nnameserver ::1\n")
             #expect(outcome.status == 78)
             #expect((outcome.output + outcome.errors).contains("servers"))
             #expect((outcome.output + outcome.errors).contains("localdns"))
         }
 
-        @Test func `a resolv,conf that names another server passes the check`() throws {
+        @Test func `a resolv.conf that names another server passes the check`() throws {
             #expect(try Self.checkAuto("nameserver 127.0.0.1\nnameserver 192.0.2.53\n").status == 0)
         }
 
@@ -160,7 +160,7 @@ extension Integration {
         }
 
         @Test(.requires(.privilegedPorts), .requires(.noSystemResolverLists))
-        func `auto passes over ourselves in resolv,conf`() throws {
+        func `auto passes over ourselves in resolv.conf`() throws {
             let localDNS = try FakeLocalDNS(Self.lan, host: "127.0.53.7", port: 53)
             let vendor = try FakeHTTPDNS(Stage.zone)
             let directory = try TemporaryDirectory()

@@ -26,7 +26,7 @@ package final class FakeHTTPDNS: Sendable {
         /// How many more requests each fault hits; without an entry, all.
         var remaining: [String: Int] = [:]
         var calls: [Call] = []
-        var requests: [HTTPRequest] = []
+        var requests: [RecordedRequest] = []
         var connections = 0
         var open: [Int: TestSocket] = [:]
         var headers: [String] = []
@@ -114,7 +114,7 @@ package final class FakeHTTPDNS: Sendable {
     package func callCount(_ name: String? = nil) -> Int { monitor.read { $0.count(name) } }
 
     /// All requests so far, also those that were no calls.
-    package var requests: [HTTPRequest] { monitor.read { $0.requests } }
+    package var requests: [RecordedRequest] { monitor.read { $0.requests } }
 
     /// How many connections it has accepted.
     package var connections: Int { monitor.read { $0.connections } }

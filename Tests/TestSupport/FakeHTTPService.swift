@@ -2,7 +2,7 @@ import Foundation
 
 /// What a `FakeHTTPDNS` answers to one request when it behaves.
 struct FakeHTTPService {
-    let request: HTTPRequest
+    let request: RecordedRequest
     let secret: String?
 
     /// The path below the account: `d` or `sign_d`.
