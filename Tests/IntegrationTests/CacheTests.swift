@@ -16,7 +16,7 @@ extension Integration {
         @Test func `the TTL counts down`() throws {
             let stage = try Stage()
             let first = try stage.ask("www.example.com")
-            #expect(first.answers.allSatisfy { $0.ttl == 60 })
+            #expect(first.answers.allSatisfy { (59...60).contains($0.ttl) })
             let later = try stage.daemon.client().ask("www.example.com", until: { $0.answers.first?.ttl == 58 })
             #expect(later.answers.map(\.ttl) == [58, 58])
             #expect(stage.vendor.callCount() == 1)
@@ -89,7 +89,7 @@ extension Integration {
                 #expect(ContinuousClock.now - started < .seconds(2.3))
             }
             stage.vendor.misbehave(nil)
-            let fresh = try client.ask("www.example.com", until: { $0.extendedErrors.isEmpty })
+            let fresh = try client.ask("www.example.com", until: { $0.extendedErrors.isEmpty }, within: .seconds(20))
             #expect(fresh.addresses == ["192.0.2.1"])
         }
 
@@ -129,8 +129,8 @@ extension Integration {
                 "short.example.com": .init(a: ["192.0.2.2"], ttl: 0),
             ])
             let stage = try Stage(.aliyun, zone, extra: "[cache]\nmin_ttl = \"5s\"\nmax_ttl = \"1h\"\n")
-            #expect(try stage.ask("long.example.com").answers.first?.ttl == 3_600)
-            #expect(try stage.ask("short.example.com").answers.first?.ttl == 5)
+            #expect(try stage.ask("long.example.com").answers.map { (3_599...3_600).contains($0.ttl) } == [true])
+            #expect(try stage.ask("short.example.com").answers.map { (4...5).contains($0.ttl) } == [true])
         }
     }
 }
