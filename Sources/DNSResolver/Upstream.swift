@@ -1,0 +1,105 @@
+package import DNSWire
+package import Scheduling
+
+/// Whatever can be asked and takes care of its own retries: LocalDNS, or the servers of a `forward` entry.
+@Loop
+package protocol Upstream: AnyObject, Sendable {
+    /// What logs and extended errors call it.
+    nonisolated var name: String { get }
+
+    /// Asks, and returns by the question's deadline whatever happens; sooner when the task is cancelled.
+    func ask(_ question: UpstreamQuestion) async -> UpstreamReply
+}
+
+/// One HTTPDNS service as configured: which names it is asked for, and where.
+@Loop
+package protocol Provider: AnyObject, Sendable {
+    nonisolated var name: String { get }
+
+    /// Whether one call brings A and AAAA together.
+    nonisolated var answersBothFamilies: Bool { get }
+
+    /// Whether the service can be asked for records of this type.
+    nonisolated func answers(_ type: RecordType) -> Bool
+
+    /// Suffixes that the provider is asked for; empty means every name.
+    nonisolated var names: [Name] { get }
+
+    /// Where the service is reached, in configured order; may change as its host is looked up again.
+    var endpoints: [any Endpoint] { get }
+}
+
+/// One address of a provider's service.
+@Loop
+package protocol Endpoint: AnyObject, Sendable {
+    /// The address and port, for logs.
+    nonisolated var name: String { get }
+
+    /// Makes one attempt: one request and its reply by the question's deadline.
+    ///
+    /// Ends at once, and harms no other attempt on the same connection, when the task is cancelled.
+    func ask(_ question: UpstreamQuestion) async -> UpstreamReply
+}
+
+/// What an upstream is asked.
+package struct UpstreamQuestion: Hashable, Sendable {
+    /// Lower-cased.
+    package var name: Name
+    /// One type, or A and AAAA together.
+    package var types: [RecordType]
+    package var dnssecOK: Bool
+    package var checkingDisabled: Bool
+    /// When the asker stops waiting.
+    package var deadline: Instant
+
+    package init(
+        name: Name, types: [RecordType], dnssecOK: Bool = false, checkingDisabled: Bool = false, deadline: Instant
+    ) {
+        self.name = name
+        self.types = types
+        self.dnssecOK = dnssecOK
+        self.checkingDisabled = checkingDisabled
+        self.deadline = deadline
+    }
+}
+
+/// What came of asking: a result for every type asked.
+package struct UpstreamReply: Hashable, Sendable {
+    package var results: [RecordType: UpstreamResult]
+
+    package init(_ results: [RecordType: UpstreamResult]) { self.results = results }
+
+    /// The same failure for each of `types`.
+    package init(failure: UpstreamFailure, types: [RecordType]) {
+        results = Dictionary(types.map { ($0, .failure(failure)) }) { first, _ in first }
+    }
+}
+
+/// What came of asking for one type.
+package enum UpstreamResult: Hashable, Sendable {
+    /// Records, or a told NXDOMAIN or NODATA.
+    case answer(Answer)
+    /// Nothing, without a cause: the next source is asked. `ttl`: seconds that the service gave for it, if it did.
+    case unknownEmpty(ttl: UInt32?)
+    case failure(UpstreamFailure)
+}
+
+/// Why an upstream gave no answer. Texts are for logs and extended errors and never hold secrets.
+package enum UpstreamFailure: Error, Hashable, Sendable {
+    /// Nothing came in time.
+    case timeout
+    /// No connection, or one that broke.
+    case network(String)
+    /// The upstream answered, but not with DNS: HTTP 4xx and 5xx, garbage, a wrong certificate.
+    case unusable(String)
+    /// It answered SERVFAIL, REFUSED or another failure code.
+    case responseCode(ResponseCode)
+    /// Account, signature or token refused: the whole provider is put aside.
+    case authentication(String)
+    /// It refuses this question and would again: another address of it is not asked.
+    case rejected(String)
+    /// A limit of ours is reached.
+    case overloaded(String)
+    /// The asker gave up.
+    case cancelled
+}

@@ -1,0 +1,43 @@
+/// A network: an address and how many of its leading bits count.
+package struct AddressPrefix: Hashable, Sendable {
+    /// The network's address, host bits cleared.
+    package let address: IPAddress
+    /// 0 to 32 for IPv4, 0 to 128 for IPv6.
+    package let length: Int
+
+    /// Clears the bits past `length`; nil when `length` is out of range for the family.
+    package init?(_ address: IPAddress, length: Int) {
+        switch address {
+        case .v4(let value):
+            guard (0...32).contains(length) else { return nil }
+            self.address = .v4(value & ~(UInt32.max >> UInt32(length)))
+        case .v6(let value):
+            guard (0...128).contains(length) else { return nil }
+            self.address = .v6(value & ~(UInt128.max >> UInt128(length)))
+        }
+        self.length = length
+    }
+
+    /// Reads `192.0.2.0/24`, `2001:db8::/32`, or an address alone, which means all its bits.
+    package init?(_ text: some StringProtocol) {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let address = IPAddress(parts[0]) else { return nil }
+        let full = address.recordType == .a ? 32 : 128
+        guard parts.count == 1 || parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let length = parts.count == 1 ? full : Int(parts[1])
+        else { return nil }
+        self.init(address, length: length)
+    }
+
+    package func contains(_ other: IPAddress) -> Bool {
+        switch (address, other) {
+        case (.v4(let network), .v4(let value)): network == value & ~(UInt32.max >> UInt32(length))
+        case (.v6(let network), .v6(let value)): network == value & ~(UInt128.max >> UInt128(length))
+        default: false
+        }
+    }
+}
+
+extension AddressPrefix: CustomStringConvertible {
+    package var description: String { "\(address)/\(length)" }
+}

@@ -1,0 +1,93 @@
+/// What an OPT record says (RFC 6891 section 6.1).
+package struct EDNS: Hashable, Sendable {
+    /// The largest UDP payload that the sender takes, in bytes; values under 512 mean 512.
+    package var udpPayloadSize: UInt16
+    /// 0 is the only version there is.
+    package var version: UInt8
+    /// The upper eight bits of the RCODE.
+    package var extendedResponseCode: UInt8
+    /// Whether the sender wants DNSSEC records (RFC 3225).
+    package var dnssecOK: Bool
+    package var options: [EDNSOption]
+
+    package init(
+        udpPayloadSize: UInt16 = UInt16(EDNS.defaultPayloadSize), version: UInt8 = 0, extendedResponseCode: UInt8 = 0,
+        dnssecOK: Bool = false, options: [EDNSOption] = []
+    ) {
+        self.udpPayloadSize = udpPayloadSize
+        self.version = version
+        self.extendedResponseCode = extendedResponseCode
+        self.dnssecOK = dnssecOK
+        self.options = options
+    }
+
+    /// The UDP payload that we offer and never exceed: no fragments on any common path (RFC 9715 section 3).
+    package static let defaultPayloadSize = 1_232
+    /// What a client without EDNS takes (RFC 1035 section 4.2.1).
+    package static let minimumPayloadSize = 512
+    /// Bytes of an OPT record without options.
+    package static let recordLength = 11
+}
+
+/// One option of an OPT record.
+package struct EDNSOption: Hashable, Sendable {
+    /// The option code (IANA "DNS EDNS0 Option Codes").
+    package struct Code: RawRepresentable, Hashable, Sendable {
+        package let rawValue: UInt16
+
+        package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+        package static let clientSubnet = Code(rawValue: 8)
+        package static let cookie = Code(rawValue: 10)
+        package static let tcpKeepalive = Code(rawValue: 11)
+        package static let padding = Code(rawValue: 12)
+        package static let extendedError = Code(rawValue: 15)
+    }
+
+    package var code: Code
+    package var data: [UInt8]
+
+    package init(code: Code, data: [UInt8]) {
+        self.code = code
+        self.data = data
+    }
+}
+
+/// An extended DNS error: why an answer is not what it could be (RFC 8914).
+package struct ExtendedError: Hashable, Sendable {
+    /// The info code (IANA "Extended DNS Error Codes").
+    package struct Code: RawRepresentable, Hashable, Sendable {
+        package let rawValue: UInt16
+
+        package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+        package static let other = Code(rawValue: 0)
+        package static let staleAnswer = Code(rawValue: 3)
+        package static let forgedAnswer = Code(rawValue: 4)
+        package static let cachedError = Code(rawValue: 13)
+        package static let notReady = Code(rawValue: 14)
+        package static let blocked = Code(rawValue: 15)
+        package static let prohibited = Code(rawValue: 18)
+        package static let staleNXDomainAnswer = Code(rawValue: 19)
+        package static let notSupported = Code(rawValue: 21)
+        package static let noReachableAuthority = Code(rawValue: 22)
+        package static let networkError = Code(rawValue: 23)
+        package static let synthesized = Code(rawValue: 29)
+    }
+
+    package var code: Code
+    /// UTF-8 text for people, without a final zero; may be empty.
+    package var text: String
+
+    package init(_ code: Code, _ text: String = "") {
+        self.code = code
+        self.text = text
+    }
+
+    /// The option that carries it.
+    package var option: EDNSOption {
+        EDNSOption(
+            code: .extendedError,
+            data: [UInt8(truncatingIfNeeded: code.rawValue >> 8), UInt8(truncatingIfNeeded: code.rawValue)] + text.utf8)
+    }
+}

@@ -1,0 +1,31 @@
+/// One whole DNS packet, parsed: for replies of upstreams and answers that we make.
+///
+/// A client's query is read by `Query`, which costs no allocation.
+package struct Message: Hashable, Sendable {
+    package var id: UInt16
+    package var flags: HeaderFlags
+    package var questions: [Question]
+    package var answers: [Record]
+    package var authorities: [Record]
+    /// The additional section without its OPT record.
+    package var additionals: [Record]
+    package var edns: EDNS?
+
+    package init(
+        id: UInt16 = 0, flags: HeaderFlags = [], questions: [Question] = [], answers: [Record] = [],
+        authorities: [Record] = [], additionals: [Record] = [], edns: EDNS? = nil
+    ) {
+        self.id = id
+        self.flags = flags
+        self.questions = questions
+        self.answers = answers
+        self.authorities = authorities
+        self.additionals = additionals
+        self.edns = edns
+    }
+
+    /// The whole response code, with the OPT record's upper bits.
+    package var responseCode: ResponseCode {
+        ResponseCode(rawValue: UInt16(edns?.extendedResponseCode ?? 0) << 4 | flags.responseCode.rawValue)
+    }
+}

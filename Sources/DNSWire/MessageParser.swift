@@ -1,0 +1,159 @@
+/// Why a message cannot be read, and where.
+package struct MessageParseError: Error, Hashable, Sendable {
+    package enum Reason: String, Hashable, Sendable {
+        case shortHeader = "fewer than 12 bytes"
+        case truncated = "a length reaches past the end"
+        case labelType = "a label of a type other than plain or pointer"
+        case forwardPointer = "a compression pointer that does not point backward"
+        case nameTooLong = "a name of more than 255 bytes"
+        case rdataLength = "rdata longer or shorter than its type allows"
+        case misplacedOPT = "an OPT record outside the additional section, not at the root, or a second one"
+        case optionLength = "an EDNS option that reaches past its record"
+    }
+
+    package var reason: Reason
+    /// Bytes from the start of the message.
+    package var offset: Int
+}
+
+extension MessageParseError: CustomStringConvertible {
+    package var description: String { "\(reason.rawValue), at byte \(offset)" }
+}
+
+/// Reads a message front to back (RFC 1035 section 4). Its input is hostile.
+///
+/// Memory is bounded by the message's size: at most 65,535 bytes hold at most 5,958 records, each name at most 255 bytes.
+package struct MessageParser {
+    let bytes: [UInt8]
+    private(set) var offset = 0
+
+    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Parses one message; bytes after its last record are ignored.
+    package static func parse(_ bytes: [UInt8]) throws(MessageParseError) -> Message {
+        var parser = MessageParser(bytes)
+        return try parser.message()
+    }
+
+    private mutating func message() throws(MessageParseError) -> Message {
+        guard bytes.count >= Header.length else { throw fault(.shortHeader) }
+        var message = Message(id: try uint16(), flags: HeaderFlags(rawValue: try uint16()))
+        let counts = (try uint16(), try uint16(), try uint16(), try uint16())
+        for _ in 0..<counts.0 { message.questions.append(try question()) }
+        for _ in 0..<counts.1 { message.answers.append(try record()) }
+        for _ in 0..<counts.2 { message.authorities.append(try record()) }
+        for _ in 0..<counts.3 {
+            if try isOPT() {
+                guard message.edns == nil else { throw fault(.misplacedOPT) }
+                message.edns = try edns()
+            } else {
+                message.additionals.append(try record())
+            }
+        }
+        return message
+    }
+
+    private mutating func question() throws(MessageParseError) -> Question {
+        Question(
+            name: try name(), type: RecordType(rawValue: try uint16()), class: RecordClass(rawValue: try uint16()))
+    }
+
+    private mutating func record() throws(MessageParseError) -> Record {
+        let start = offset
+        let owner = try name()
+        let type = RecordType(rawValue: try uint16())
+        guard type != .opt else { throw MessageParseError(reason: .misplacedOPT, offset: start) }
+        let recordClass = RecordClass(rawValue: try uint16())
+        let ttl = try uint32()
+        let length = Int(try uint16())
+        guard bytes.count - offset >= length else { throw fault(.truncated) }
+        let rdata = try rdata(of: type, end: offset + length)
+        return Record(name: owner, type: type, class: recordClass, ttl: ttl > 0x7fff_ffff ? 0 : ttl, rdata: rdata)
+    }
+
+    /// Looks at the next record's owner and type without reading it.
+    private func isOPT() throws(MessageParseError) -> Bool {
+        var ahead = self
+        let owner = try ahead.name()
+        guard RecordType(rawValue: try ahead.uint16()) == .opt else { return false }
+        guard owner.isRoot else { throw fault(.misplacedOPT) }
+        return true
+    }
+
+    private mutating func edns() throws(MessageParseError) -> EDNS {
+        offset += 3
+        let size = try uint16()
+        let fields = try uint32()
+        let end = offset + 2 + Int(try uint16())
+        guard end <= bytes.count else { throw fault(.truncated) }
+        var options: [EDNSOption] = []
+        while offset < end {
+            guard end - offset >= 4 else { throw fault(.optionLength) }
+            let code = EDNSOption.Code(rawValue: try uint16())
+            let length = Int(try uint16())
+            guard end - offset >= length else { throw fault(.optionLength) }
+            options.append(EDNSOption(code: code, data: Array(bytes[offset..<(offset + length)])))
+            offset += length
+        }
+        return EDNS(
+            udpPayloadSize: size, version: UInt8(truncatingIfNeeded: fields >> 16),
+            extendedResponseCode: UInt8(truncatingIfNeeded: fields >> 24), dnssecOK: fields & 0x8000 != 0,
+            options: options)
+    }
+
+    /// Reads a name, following compression pointers.
+    ///
+    /// Each pointer must point before the start of the labels in which it was found: then every step goes strictly
+    /// backward and no loop is possible.
+    mutating func name() throws(MessageParseError) -> Name {
+        var wire: [UInt8] = []
+        var at = offset
+        var segmentStart = offset
+        var afterFirstPointer: Int?
+        while true {
+            guard at < bytes.count else { throw fault(.truncated) }
+            let length = Int(bytes[at])
+            switch length {
+            case 0:
+                wire.append(0)
+                offset = afterFirstPointer ?? at + 1
+                return Name(uncheckedWire: wire)
+            case 1...Name.maximumLabelLength:
+                guard bytes.count - at > length else { throw fault(.truncated) }
+                guard wire.count + length + 2 <= Name.maximumLength else { throw fault(.nameTooLong) }
+                wire += bytes[at...(at + length)]
+                at += length + 1
+            case 0xc0...0xff:
+                guard bytes.count - at > 1 else { throw fault(.truncated) }
+                let target = (length & 0x3f) << 8 | Int(bytes[at + 1])
+                guard target >= Header.length, target < segmentStart else { throw fault(.forwardPointer) }
+                afterFirstPointer = afterFirstPointer ?? at + 2
+                segmentStart = target
+                at = target
+            default:
+                throw fault(.labelType)
+            }
+        }
+    }
+
+    mutating func uint16() throws(MessageParseError) -> UInt16 {
+        guard bytes.count - offset >= 2 else { throw fault(.truncated) }
+        defer { offset += 2 }
+        return UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
+    }
+
+    mutating func uint32() throws(MessageParseError) -> UInt32 {
+        UInt32(try uint16()) << 16 | UInt32(try uint16())
+    }
+
+    /// The next `count` bytes, which must end at or before `end`.
+    mutating func take(_ count: Int, before end: Int) throws(MessageParseError) -> ArraySlice<UInt8> {
+        guard count <= end - offset else { throw fault(.rdataLength) }
+        defer { offset += count }
+        return bytes[offset..<(offset + count)]
+    }
+
+    func fault(_ reason: MessageParseError.Reason) -> MessageParseError {
+        MessageParseError(reason: reason, offset: offset)
+    }
+}

@@ -1,0 +1,111 @@
+/// A domain name in uncompressed wire form, with the letter case in which it came.
+///
+/// At most 255 bytes, labels of at most 63 (RFC 1035 section 2.3.4). Equality and hashing ignore the case of ASCII
+/// letters and of nothing else (RFC 4343).
+package struct Name: Sendable {
+    /// The most bytes of a name in wire form, the root's zero byte included.
+    package static let maximumLength = 255
+    /// The most bytes of one label.
+    package static let maximumLabelLength = 63
+
+    /// Length-prefixed labels and the root's zero byte: 1 to 255 bytes.
+    package let wire: [UInt8]
+
+    package static let root = Name(uncheckedWire: [0])
+
+    /// Takes bytes that are known to be a well-formed name. For the parser and for names made from names.
+    init(uncheckedWire wire: [UInt8]) { self.wire = wire }
+
+    /// Reads a name that must fill `wire` exactly, without compression.
+    package init(wire: [UInt8]) throws(NameError) {
+        var at = 0
+        while true {
+            guard at < wire.count else { throw .truncated }
+            let length = Int(wire[at])
+            guard length <= Self.maximumLabelLength else { throw .labelTooLong }
+            at += length + 1
+            if length == 0 { break }
+        }
+        guard at == wire.count else { throw .truncated }
+        guard wire.count <= Self.maximumLength else { throw .tooLong }
+        self.wire = wire
+    }
+
+    /// Whether this is the name of the root zone.
+    package var isRoot: Bool { wire.count == 1 }
+
+    /// The labels from left to right, without the root's.
+    package var labels: [ArraySlice<UInt8>] {
+        var labels: [ArraySlice<UInt8>] = []
+        var at = 0
+        while wire[at] != 0 {
+            let end = at + 1 + Int(wire[at])
+            labels.append(wire[(at + 1)..<end])
+            at = end
+        }
+        return labels
+    }
+
+    /// The same name with ASCII letters in lower case: the form of every key.
+    package var lowercased: Name { Name(uncheckedWire: wire.map(asciiLowercased)) }
+
+    /// The name without its leftmost label; nil for the root.
+    package var parent: Name? {
+        isRoot ? nil : Name(uncheckedWire: Array(wire[(1 + Int(wire[0]))...]))
+    }
+
+    /// Whether this is `ancestor` or lies below it, on whole labels.
+    package func isWithin(_ ancestor: Name) -> Bool {
+        let start = wire.count - ancestor.wire.count
+        guard start >= 0 else { return false }
+        var at = 0
+        while at < start { at += 1 + Int(wire[at]) }
+        guard at == start else { return false }
+        return zip(wire[start...], ancestor.wire).allSatisfy { asciiLowercased($0) == asciiLowercased($1) }
+    }
+
+    /// A name with `label` put to the left of this one.
+    package func prepending(label: some Collection<UInt8>) throws(NameError) -> Name {
+        guard (1...Self.maximumLabelLength).contains(label.count) else { throw .labelTooLong }
+        guard wire.count + label.count + 1 <= Self.maximumLength else { throw .tooLong }
+        return Name(uncheckedWire: [UInt8(label.count)] + label + wire)
+    }
+}
+
+/// Why bytes or text are not a domain name.
+package enum NameError: Error, Hashable, Sendable {
+    case truncated
+    case emptyLabel
+    case labelTooLong
+    case tooLong
+    case badEscape
+}
+
+extension NameError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .truncated: "the name ends inside a label"
+        case .emptyLabel: "a label is empty (two dots in a row, or a dot at the start)"
+        case .labelTooLong: "a label has more than 63 bytes"
+        case .tooLong: "the name has more than 255 bytes"
+        case .badEscape: "a backslash must be followed by three digits up to 255 or by a character"
+        }
+    }
+}
+
+/// ASCII letters in lower case, every other byte unchanged (RFC 4343).
+@inlinable
+package func asciiLowercased(_ byte: UInt8) -> UInt8 {
+    byte &- 0x41 < 26 ? byte | 0x20 : byte
+}
+
+extension Name: Hashable {
+    package static func == (left: Name, right: Name) -> Bool {
+        left.wire.count == right.wire.count
+            && zip(left.wire, right.wire).allSatisfy { asciiLowercased($0) == asciiLowercased($1) }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        for byte in wire { hasher.combine(asciiLowercased(byte)) }
+    }
+}

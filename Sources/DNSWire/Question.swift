@@ -1,0 +1,17 @@
+/// QNAME, QTYPE and QCLASS (RFC 1035 section 4.1.2).
+package struct Question: Hashable, Sendable {
+    /// In the letter case in which it was asked; compared without.
+    package var name: Name
+    package var type: RecordType
+    package var `class`: RecordClass
+
+    package init(name: Name, type: RecordType, class: RecordClass = .internet) {
+        self.name = name
+        self.type = type
+        self.class = `class`
+    }
+}
+
+extension Question: CustomStringConvertible {
+    package var description: String { "\(name) \(type)" }
+}

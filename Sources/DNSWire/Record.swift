@@ -1,0 +1,49 @@
+/// One resource record, its rdata free of compression (RFC 1035 section 4.1.3, RFC 3597).
+package struct Record: Hashable, Sendable {
+    package var name: Name
+    package var type: RecordType
+    package var `class`: RecordClass
+    /// Seconds, 0 to 2^31 - 1; a set top bit was read as 0 (RFC 2181 section 8).
+    package var ttl: UInt32
+    /// At most 65,535 bytes; names in it are written out.
+    package var rdata: [UInt8]
+
+    package init(name: Name, type: RecordType, class: RecordClass = .internet, ttl: UInt32, rdata: [UInt8]) {
+        self.name = name
+        self.type = type
+        self.class = `class`
+        self.ttl = ttl
+        self.rdata = rdata
+    }
+
+    /// An A or AAAA record.
+    package init(name: Name, address: IPAddress, ttl: UInt32) {
+        self.init(name: name, type: address.recordType, ttl: ttl, rdata: address.bytes)
+    }
+
+    /// The address of an A or AAAA record whose rdata has the right length.
+    package var address: IPAddress? {
+        guard type.isAddress, let address = IPAddress(bytes: rdata), address.recordType == type else { return nil }
+        return address
+    }
+
+    /// The target of a CNAME record.
+    package var canonicalName: Name? { type == .cname ? try? Name(wire: rdata) : nil }
+
+    /// The MINIMUM field of an SOA record: seconds that a negative answer may be kept (RFC 2308 section 4).
+    package var soaMinimum: UInt32? {
+        guard type == .soa, rdata.count >= 22 else { return nil }
+        return rdata.suffix(4).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// An SOA record of ours for a negative answer: owner and MNAME are `name`, MINIMUM and TTL are `ttl` seconds.
+    package static func negativeSOA(for name: Name, ttl: UInt32) -> Record {
+        // A mailbox below .invalid can reach nobody (RFC 2606); serial and timers mean nothing without transfers.
+        let mailbox: [UInt8] = [6] + Array("nobody".utf8) + [7] + Array("invalid".utf8) + [0]
+        let numbers: [UInt32] = [1, 3_600, 600, 86_400, ttl]
+        let rdata =
+            name.wire + mailbox
+            + numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> UInt32(24 - 8 * $0)) } }
+        return Record(name: name, type: .soa, ttl: ttl, rdata: rdata)
+    }
+}

@@ -1,0 +1,62 @@
+/// What rdata consists of, as far as names and fixed lengths in it matter.
+///
+/// Only the types of RFC 1035, and those that RFC 3597 section 4 lists for receivers, can hold compressed names; every
+/// other type is opaque.
+enum RecordDataField {
+    /// So many bytes.
+    case bytes(Int)
+    /// A length byte and as many bytes.
+    case string
+    case name
+    /// Whatever is left.
+    case rest
+
+    static func fields(of type: RecordType) -> [RecordDataField] {
+        switch type.rawValue {
+        case 1: [.bytes(4)]
+        case 28: [.bytes(16)]
+        case 2, 3, 4, 5, 7, 8, 9, 12, 39: [.name]
+        case 6: [.name, .name, .bytes(20)]
+        case 14, 17: [.name, .name]
+        case 15, 18, 21, 36: [.bytes(2), .name]
+        case 24: [.bytes(18), .name, .rest]
+        case 26: [.bytes(2), .name, .name]
+        case 30: [.name, .rest]
+        case 33: [.bytes(6), .name]
+        case 35: [.bytes(4), .string, .string, .string, .name]
+        default: [.rest]
+        }
+    }
+
+    /// Whether names in the rdata of `type` may be compressed when sent: the types of RFC 1035 only (RFC 3597 section 4).
+    static func compressesNames(of type: RecordType) -> Bool {
+        switch type.rawValue {
+        case 2...9, 12, 14, 15: true
+        default: false
+        }
+    }
+}
+
+extension MessageParser {
+    /// Reads rdata up to `end`, names written out in full.
+    mutating func rdata(of type: RecordType, end: Int) throws(MessageParseError) -> [UInt8] {
+        var rdata: [UInt8] = []
+        for field in RecordDataField.fields(of: type) {
+            switch field {
+            case .bytes(let count):
+                rdata += try take(count, before: end)
+            case .string:
+                let length = try take(1, before: end)
+                rdata += length
+                rdata += try take(length.reduce(0) { $0 + Int($1) }, before: end)
+            case .name:
+                rdata += try name().wire
+                guard offset <= end else { throw fault(.rdataLength) }
+            case .rest:
+                rdata += try take(end - offset, before: end)
+            }
+        }
+        guard offset == end else { throw fault(.rdataLength) }
+        return rdata
+    }
+}

@@ -1,0 +1,63 @@
+/// A record's or question's type: 16 bits, known or not (RFC 1035 section 3.2.2, RFC 3597).
+@frozen
+package struct RecordType: RawRepresentable, Hashable, Sendable {
+    package let rawValue: UInt16
+
+    @inlinable
+    package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    package static let a = RecordType(rawValue: 1)
+    package static let ns = RecordType(rawValue: 2)
+    package static let cname = RecordType(rawValue: 5)
+    package static let soa = RecordType(rawValue: 6)
+    package static let ptr = RecordType(rawValue: 12)
+    package static let hinfo = RecordType(rawValue: 13)
+    package static let mx = RecordType(rawValue: 15)
+    package static let txt = RecordType(rawValue: 16)
+    package static let aaaa = RecordType(rawValue: 28)
+    package static let srv = RecordType(rawValue: 33)
+    package static let dname = RecordType(rawValue: 39)
+    package static let opt = RecordType(rawValue: 41)
+    package static let rrsig = RecordType(rawValue: 46)
+    package static let svcb = RecordType(rawValue: 64)
+    package static let https = RecordType(rawValue: 65)
+    package static let ixfr = RecordType(rawValue: 251)
+    package static let axfr = RecordType(rawValue: 252)
+    package static let any = RecordType(rawValue: 255)
+
+    /// Whether this is A or AAAA, the two types that HTTPDNS services answer.
+    @inlinable
+    package var isAddress: Bool { rawValue == 1 || rawValue == 28 }
+
+    /// Whether no record of this type exists in a zone: OPT, and the meta and question types 249 to 255
+    /// (RFC 6895 section 3.1).
+    @inlinable
+    package var isMeta: Bool { rawValue == 0 || rawValue == 41 || (249...255).contains(rawValue) }
+}
+
+extension RecordType: CustomStringConvertible {
+    private static let mnemonics: [(String, UInt16)] = [
+        ("A", 1), ("NS", 2), ("CNAME", 5), ("SOA", 6), ("PTR", 12), ("HINFO", 13), ("MX", 15), ("TXT", 16), ("RP", 17),
+        ("AFSDB", 18), ("AAAA", 28), ("LOC", 29), ("SRV", 33), ("NAPTR", 35), ("CERT", 37), ("DNAME", 39), ("OPT", 41),
+        ("DS", 43), ("SSHFP", 44), ("RRSIG", 46), ("NSEC", 47), ("DNSKEY", 48), ("NSEC3", 50), ("NSEC3PARAM", 51),
+        ("TLSA", 52), ("SMIMEA", 53), ("CDS", 59), ("CDNSKEY", 60), ("OPENPGPKEY", 61), ("SVCB", 64), ("HTTPS", 65),
+        ("SPF", 99), ("IXFR", 251), ("AXFR", 252), ("ANY", 255), ("URI", 256), ("CAA", 257),
+    ]
+
+    /// The mnemonic, or `TYPE` and the number (RFC 3597 section 5).
+    package var description: String {
+        Self.mnemonics.first { $0.1 == rawValue }?.0 ?? "TYPE\(rawValue)"
+    }
+
+    /// Reads a mnemonic in any letter case, `TYPE` with a number, or a bare number; nil for anything else.
+    package init?(_ text: String) {
+        let upper = text.uppercased()
+        if let known = Self.mnemonics.first(where: { $0.0 == upper }) {
+            self.init(rawValue: known.1)
+        } else if let number = UInt16(upper.hasPrefix("TYPE") ? String(upper.dropFirst(4)) : upper) {
+            self.init(rawValue: number)
+        } else {
+            return nil
+        }
+    }
+}
