@@ -17,10 +17,11 @@ package final class Daemon: Sendable {
     ///   - hosts: the addresses to listen on.
     ///   - port: nil takes one that is free on all of them.
     ///   - listen: more lines of the `[listen]` table.
+    ///   - wrapper: a command that runs it in its own place, such as `prlimit --nofile=48`.
     ///   - namespace: where to run it.
     package init(
         _ configuration: String, on hosts: [String] = ["127.0.0.1"], port: UInt16? = nil, listen: String = "",
-        environment: [String: String] = [:], namespace: NetworkNamespace? = nil
+        environment: [String: String] = [:], wrapper: [String] = [], namespace: NetworkNamespace? = nil
     ) throws {
         Self.raiseDescriptorLimit()
         let port = try port ?? FreePort.next(on: hosts)
@@ -30,7 +31,7 @@ package final class Daemon: Sendable {
         let text = Self.listenTable(addresses, listen) + configuration
         configurationFile = try directory.write(text, to: "httpdnsd.toml")
         process = try ChildProcess(
-            (namespace?.prefix ?? []) + [Self.executable, "serve", "--config", configurationFile],
+            (namespace?.prefix ?? []) + wrapper + [Self.executable, "serve", "--config", configurationFile],
             environment: environment)
         // The line names the addresses; a wildcard one it may write its own way, but not the port.
         let ready = process.waitForOutput(.seconds(15)) { output, _ in

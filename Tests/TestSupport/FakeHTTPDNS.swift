@@ -12,6 +12,12 @@ package final class FakeHTTPDNS: Sendable {
         package var name: String
         /// Aliyun's `query` (`4`, `6`, `4,6`), or the number of the record type.
         package var types: String
+
+        package init(_ kind: Kind, _ name: String, _ types: String) {
+            self.kind = kind
+            self.name = name.lowercased()
+            self.types = types
+        }
     }
 
     struct State {
@@ -20,7 +26,7 @@ package final class FakeHTTPDNS: Sendable {
         /// How many more requests each fault hits; without an entry, all.
         var remaining: [String: Int] = [:]
         var calls: [Call] = []
-        var requests: [HTTPRequest] = []
+        var requests: [RecordedRequest] = []
         var connections = 0
         var open: [Int: TestSocket] = [:]
         var headers: [String] = []
@@ -108,7 +114,7 @@ package final class FakeHTTPDNS: Sendable {
     package func callCount(_ name: String? = nil) -> Int { monitor.read { $0.count(name) } }
 
     /// All requests so far, also those that were no calls.
-    package var requests: [HTTPRequest] { monitor.read { $0.requests } }
+    package var requests: [RecordedRequest] { monitor.read { $0.requests } }
 
     /// How many connections it has accepted.
     package var connections: Int { monitor.read { $0.connections } }

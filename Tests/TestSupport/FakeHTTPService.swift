@@ -2,7 +2,7 @@ import Foundation
 
 /// What a `FakeHTTPDNS` answers to one request when it behaves.
 struct FakeHTTPService {
-    let request: HTTPRequest
+    let request: RecordedRequest
     let secret: String?
 
     /// The path below the account: `d` or `sign_d`.
@@ -25,11 +25,10 @@ struct FakeHTTPService {
     var call: FakeHTTPDNS.Call? {
         if let path = aliyunPath, let host = request.parameters["host"] {
             return FakeHTTPDNS.Call(
-                kind: path == "d" ? .aliyun : .aliyunSigned, name: host.lowercased(),
-                types: request.parameters["query"] ?? "4")
+                path == "d" ? .aliyun : .aliyunSigned, host, request.parameters["query"] ?? "4")
         }
         guard let question = dnsQuery?.questions.first else { return nil }
-        return FakeHTTPDNS.Call(kind: .doh, name: question.name.lowercased(), types: String(question.type))
+        return FakeHTTPDNS.Call(.doh, question.name, String(question.type))
     }
 
     /// The proper reply; with `renamed`, the one to a question for that name.

@@ -36,7 +36,7 @@ package final class FakeLocalDNS: Sendable {
         package var id: UInt16
         package var from: TestAddress
         package var overTCP: Bool
-        package var edns: EDNS?
+        package var edns: TestEDNS?
         package var flags: UInt16
     }
 
@@ -239,7 +239,7 @@ package final class FakeLocalDNS: Sendable {
     private static func records(_ addresses: [String], _ name: String) -> [TestMessage.Record] {
         addresses.compactMap { text in
             guard let bytes = try? TestAddress.bytes(text) else { return nil }
-            return .init(name, bytes.count == 4 ? RecordType.a : RecordType.aaaa, ttl: 60, data: bytes)
+            return .init(name, bytes.count == 4 ? TestRecordType.a : TestRecordType.aaaa, ttl: 60, data: bytes)
         }
     }
 }

@@ -25,8 +25,8 @@ package struct FakeZone: Sendable {
         /// The rdata of all records of one type.
         func data(_ type: UInt16) -> [[UInt8]] {
             switch type {
-            case RecordType.a: a.compactMap { try? TestAddress.bytes($0) }
-            case RecordType.aaaa: aaaa.compactMap { try? TestAddress.bytes($0) }
+            case TestRecordType.a: a.compactMap { try? TestAddress.bytes($0) }
+            case TestRecordType.aaaa: aaaa.compactMap { try? TestAddress.bytes($0) }
             default: others[type] ?? []
             }
         }
@@ -63,14 +63,14 @@ package struct FakeZone: Sendable {
     func reply(to query: TestMessage) -> TestMessage {
         var reply = TestMessage(id: query.id, flags: 0x8180 | query.flags & 0x0110)
         reply.questions = query.questions
-        if query.edns != nil { reply.edns = EDNS() }
+        if query.edns != nil { reply.edns = TestEDNS() }
         guard let question = query.questions.first else { return reply }
         var owner = question.name
         var entry = entry(owner)
         for _ in 0..<8 {
-            guard question.type != RecordType.cname, let known = entry, let alias = known.alias else { break }
+            guard question.type != TestRecordType.cname, let known = entry, let alias = known.alias else { break }
             reply.answers.append(
-                .init(owner, RecordType.cname, ttl: known.ttl, data: TestName.wire(alias)))
+                .init(owner, TestRecordType.cname, ttl: known.ttl, data: TestName.wire(alias)))
             owner = alias
             entry = self.entry(alias)
         }
@@ -85,6 +85,6 @@ package struct FakeZone: Sendable {
         let parent = name.split(separator: ".").suffix(2).joined(separator: ".")
         var data = TestName.wire("ns." + parent) + TestName.wire("admin." + parent)
         for value in [1, 7_200, 3_600, 1_209_600, ttl] { data.append32(value) }
-        return .init(parent, RecordType.soa, ttl: ttl, data: data)
+        return .init(parent, TestRecordType.soa, ttl: ttl, data: data)
     }
 }

@@ -1,5 +1,5 @@
 /// A request as a `FakeHTTPDNS` received it.
-package struct HTTPRequest: Sendable {
+package struct RecordedRequest: Sendable {
     package var method: String
     /// Path and query string, undecoded.
     package var target: String
@@ -66,7 +66,7 @@ struct HTTPRequestReader {
     private var buffer: [UInt8] = []
 
     /// The next request; nil at the end of the stream, or when it is no HTTP.
-    mutating func next(_ socket: TestSocket, connection: Int) -> HTTPRequest? {
+    mutating func next(_ socket: TestSocket, connection: Int) -> RecordedRequest? {
         var end = Self.headEnd(buffer)
         while end == nil {
             guard buffer.count < 65_536, fill(from: socket) else { return nil }
@@ -82,7 +82,7 @@ struct HTTPRequestReader {
             return (String(line[..<colon]), String(value))
         }
         buffer.removeFirst(end + 4)
-        var request = HTTPRequest(
+        var request = RecordedRequest(
             method: String(words[0]), target: String(words[1]), headers: headers, body: [], connection: connection)
         let length = request.header("content-length").flatMap { Int($0) } ?? 0
         while buffer.count < length {

@@ -23,6 +23,7 @@ package final class Nginx: Sendable {
 
     package let address: TestAddress
     private let directory: TemporaryDirectory
+    private let leaf: TestCertificates.Leaf
     private let process: ChildProcess
 
     /// Starts it.
@@ -38,6 +39,7 @@ package final class Nginx: Sendable {
     ) throws {
         let address = try address ?? TestAddress("127.0.0.1", port: FreePort.next())
         self.address = address
+        self.leaf = leaf
         directory = try TemporaryDirectory()
         let file = try directory.write(
             Self.configuration(address, leaf, directory.path, backend?.url, http2), to: "nginx.conf")
@@ -89,7 +91,7 @@ package final class Nginx: Sendable {
     private static func configuration(
         _ address: TestAddress, _ leaf: TestCertificates.Leaf, _ directory: String, _ backend: String?, _ http2: Bool
     ) -> String {
-        let proxy = backend.map { "proxy_pass \($0); proxy_http_version 1.1; break;" } ?? "return 404;"
+        let proxy = backend.map { "proxy_pass \($0); break;" } ?? "return 404;"
         let reply =
             "{\"host\":\"$arg_host\",\"ips\":[\"\(addresses[0])\"],\"ipsv6\":[\"\(addresses[1])\"],"
             + "\"ttl\":600,\"origin_ttl\":600,\"client_ip\":\"203.0.113.7\"}"
@@ -108,6 +110,7 @@ package final class Nginx: Sendable {
               fastcgi_temp_path \(directory)/fastcgi;
               uwsgi_temp_path \(directory)/uwsgi;
               scgi_temp_path \(directory)/scgi;
+              proxy_http_version 1.1;
               keepalive_requests 100000;
               keepalive_timeout 600s;
               http2_max_concurrent_streams 512;

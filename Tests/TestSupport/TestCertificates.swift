@@ -1,6 +1,8 @@
 /// A certificate authority of the tests' own, and certificates that it signed, made by the `openssl` command.
 package final class TestCertificates: Sendable {
+    /// A certificate and its key, whose files last as long as it.
     package struct Leaf: Sendable {
+        fileprivate let directory: TemporaryDirectory
         /// Path of the certificate, PEM.
         package let certificate: String
         /// Path of its key, PEM.
@@ -27,7 +29,8 @@ package final class TestCertificates: Sendable {
                 "-CA", authority, "-CAkey", directory.path + "/ca.key", "-addext",
                 "subjectAltName=" + alternatives.joined(separator: ","), "-addext", "basicConstraints=CA:FALSE",
             ])
-        return Leaf(certificate: "\(directory.path)/\(file).pem", key: "\(directory.path)/\(file).key")
+        return Leaf(
+            directory: directory, certificate: "\(directory.path)/\(file).pem", key: "\(directory.path)/\(file).key")
     }
 
     private func request(_ file: String, subject: String, _ extra: [String]) throws {

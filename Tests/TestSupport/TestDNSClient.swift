@@ -55,7 +55,8 @@ package final class TestDNSClient: Sendable {
 
     /// Asks for one name with RD set and an OPT record.
     package func ask(
-        _ name: String, _ type: UInt16 = RecordType.a, edns: EDNS? = EDNS(), within limit: Duration = .seconds(5)
+        _ name: String, _ type: UInt16 = TestRecordType.a, edns: TestEDNS? = TestEDNS(),
+        within limit: Duration = .seconds(5)
     ) throws -> TestMessage {
         try ask(.query(name, type, edns: edns), within: limit)
     }
@@ -64,7 +65,7 @@ package final class TestDNSClient: Sendable {
     ///
     /// - Throws: when none did within `limit`.
     package func ask(
-        _ name: String, _ type: UInt16 = RecordType.a, until condition: (TestMessage) -> Bool,
+        _ name: String, _ type: UInt16 = TestRecordType.a, until condition: (TestMessage) -> Bool,
         within limit: Duration = .seconds(10)
     ) throws -> TestMessage {
         let deadline = ContinuousClock.now + limit

@@ -1,5 +1,5 @@
 /// An OPT record (RFC 6891).
-package struct EDNS: Sendable, Equatable {
+package struct TestEDNS: Sendable, Equatable {
     package struct Option: Sendable, Equatable {
         package var code: UInt16
         package var data: [UInt8]
@@ -57,7 +57,7 @@ package struct EDNS: Sendable, Equatable {
             data += option.data
         }
         let ttl = UInt32(extendedRCODE) << 24 | UInt32(version) << 16 | UInt32(flags)
-        return TestMessage.Record(".", RecordType.opt, class: size, ttl: ttl, data: data)
+        return TestMessage.Record(".", TestRecordType.opt, class: size, ttl: ttl, data: data)
     }
 }
 

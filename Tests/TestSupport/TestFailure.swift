@@ -7,7 +7,7 @@ package struct TestFailure: Error, CustomStringConvertible {
 
 extension Duration {
     /// The length in seconds, with its fraction.
-    package var inSeconds: Double {
+    var inSeconds: Double {
         let (seconds, attoseconds) = components
         return Double(seconds) + Double(attoseconds) / 1e18
     }

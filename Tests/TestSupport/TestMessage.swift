@@ -6,7 +6,7 @@ package struct TestMessage: Sendable, Equatable {
         package var type: UInt16
         package var `class`: UInt16
 
-        package init(_ name: String, _ type: UInt16 = RecordType.a, class: UInt16 = 1) {
+        package init(_ name: String, _ type: UInt16 = TestRecordType.a, class: UInt16 = 1) {
             self.name = name
             self.type = type
             self.class = `class`
@@ -32,12 +32,12 @@ package struct TestMessage: Sendable, Equatable {
 
         /// The address of an A or AAAA record in text form.
         package var address: String? {
-            type == RecordType.a || type == RecordType.aaaa ? TestAddress.text(data) : nil
+            type == TestRecordType.a || type == TestRecordType.aaaa ? TestAddress.text(data) : nil
         }
 
         /// The character strings of a TXT record, joined.
         package var text: String? {
-            guard type == RecordType.txt else { return nil }
+            guard type == TestRecordType.txt else { return nil }
             var bytes: [UInt8] = []
             var rest = data[...]
             while let length = rest.popFirst() {
@@ -49,7 +49,7 @@ package struct TestMessage: Sendable, Equatable {
 
         /// The MINIMUM field of an SOA record.
         package var soaMinimum: UInt32? {
-            guard type == RecordType.soa, data.count >= 22 else { return nil }
+            guard type == TestRecordType.soa, data.count >= 22 else { return nil }
             return data.suffix(4).reduce(0) { $0 << 8 | UInt32($1) }
         }
     }
@@ -71,8 +71,8 @@ package struct TestMessage: Sendable, Equatable {
 
     /// A query for one question.
     package static func query(
-        _ name: String, _ type: UInt16 = RecordType.a, class: UInt16 = 1, id: UInt16 = .random(in: 0...0xffff),
-        flags: UInt16 = 0x0100, edns: EDNS? = nil
+        _ name: String, _ type: UInt16 = TestRecordType.a, class: UInt16 = 1, id: UInt16 = .random(in: 0...0xffff),
+        flags: UInt16 = 0x0100, edns: TestEDNS? = nil
     ) -> TestMessage {
         var message = TestMessage(id: id, flags: flags)
         message.questions = [Question(name, type, class: `class`)]
@@ -95,13 +95,13 @@ package struct TestMessage: Sendable, Equatable {
     package var addresses: [String] { answers.compactMap(\.address) }
 
     /// The SOA record of a negative answer.
-    package var soa: Record? { authorities.first { $0.type == RecordType.soa } }
+    package var soa: Record? { authorities.first { $0.type == TestRecordType.soa } }
 
     /// The OPT record.
-    package var edns: EDNS? {
-        get { additionals.first { $0.type == RecordType.opt }.map(EDNS.init) }
+    package var edns: TestEDNS? {
+        get { additionals.first { $0.type == TestRecordType.opt }.map(TestEDNS.init) }
         set {
-            additionals.removeAll { $0.type == RecordType.opt }
+            additionals.removeAll { $0.type == TestRecordType.opt }
             if let newValue { additionals.append(newValue.record) }
         }
     }
@@ -114,7 +114,7 @@ package struct TestMessage: Sendable, Equatable {
 }
 
 /// Numbers of record types.
-package enum RecordType {
+package enum TestRecordType {
     package static let a: UInt16 = 1
     package static let ns: UInt16 = 2
     package static let cname: UInt16 = 5
@@ -133,7 +133,7 @@ package enum RecordType {
 }
 
 /// Numbers of response codes.
-package enum ResponseCode {
+package enum TestResponseCode {
     package static let noError = 0
     package static let formErr = 1
     package static let servFail = 2

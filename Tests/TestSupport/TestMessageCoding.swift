@@ -122,12 +122,12 @@ extension TestMessage {
             let end = position + length
             var data: [UInt8]
             switch type {
-            case RecordType.ns, RecordType.cname, RecordType.ptr: data = TestName.wire(try self.name())
-            case RecordType.soa:
+            case TestRecordType.ns, TestRecordType.cname, TestRecordType.ptr: data = TestName.wire(try self.name())
+            case TestRecordType.soa:
                 data = TestName.wire(try self.name())
                 data += TestName.wire(try self.name())
                 data += try read(20)
-            case RecordType.mx:
+            case TestRecordType.mx:
                 data = try read(2)
                 data += TestName.wire(try self.name())
             default: data = try read(length)

@@ -21,6 +21,9 @@ package final class TestTCPClient {
     /// The bytes of the next message.
     package func receiveBytes(within limit: Duration = .seconds(5)) -> [UInt8]? { reader.next(socket, limit) }
 
+    /// What one read of the socket gives, lengths and all; not to be mixed with the other ways to receive.
+    package func receiveSegment(within limit: Duration = .seconds(5)) -> [UInt8]? { socket.receive(limit)?.bytes }
+
     /// Sends a message and returns the next one.
     package func ask(_ query: TestMessage, within limit: Duration = .seconds(5)) throws -> TestMessage {
         try send([query])
