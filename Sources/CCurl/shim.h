@@ -1,1 +1,126 @@
+#pragma once
+
+// libcurl for Swift, which cannot call variadic functions: one typed wrapper for each kind of argument, so that the
+// compiler passes exactly the C type that libcurl reads back.
+
 #include <curl/curl.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+// MARK: Options of an easy handle
+
+static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
+    return (curl_easy_setopt)(easy, option, value);
+}
+
+// The text is copied; NULL unsets the option.
+static inline CURLcode ccurl_set_text(CURL *easy, CURLoption option, const char *value) {
+    return (curl_easy_setopt)(easy, option, value);
+}
+
+// The list is not copied: it must outlive the transfer.
+static inline CURLcode ccurl_set_list(CURL *easy, CURLoption option, struct curl_slist *value) {
+    return (curl_easy_setopt)(easy, option, value);
+}
+
+// What a callback will be handed.
+static inline CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, void *value) {
+    return (curl_easy_setopt)(easy, option, value);
+}
+
+static inline CURLcode ccurl_set_share(CURL *easy, CURLSH *share) {
+    return (curl_easy_setopt)(easy, CURLOPT_SHARE, share);
+}
+
+// The body is copied; NULL stands for an empty one.
+static inline CURLcode ccurl_set_post(CURL *easy, const void *body, curl_off_t size) {
+    CURLcode result = (curl_easy_setopt)(easy, CURLOPT_POSTFIELDSIZE_LARGE, size);
+    if (result != CURLE_OK) return result;
+    return (curl_easy_setopt)(easy, CURLOPT_COPYPOSTFIELDS, body ? (const char *)body : "");
+}
+
+static inline CURLcode ccurl_set_on_body(CURL *easy, curl_write_callback callback) {
+    return (curl_easy_setopt)(easy, CURLOPT_WRITEFUNCTION, callback);
+}
+
+static inline CURLcode ccurl_set_on_header(CURL *easy, curl_write_callback callback) {
+    return (curl_easy_setopt)(easy, CURLOPT_HEADERFUNCTION, callback);
+}
+
+static inline CURLcode ccurl_set_before_request(CURL *easy, curl_prereq_callback callback) {
+    return (curl_easy_setopt)(easy, CURLOPT_PREREQFUNCTION, callback);
+}
+
+static inline CURLcode ccurl_set_open_socket(CURL *easy, curl_opensocket_callback callback) {
+    return (curl_easy_setopt)(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
+}
+
+static inline CURLcode ccurl_set_close_socket(CURL *easy, curl_closesocket_callback callback) {
+    return (curl_easy_setopt)(easy, CURLOPT_CLOSESOCKETFUNCTION, callback);
+}
+
+// MARK: What an easy handle knows
+
+static inline CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value) {
+    return (curl_easy_getinfo)(easy, info, value);
+}
+
+static inline CURLcode ccurl_get_offset(CURL *easy, CURLINFO info, curl_off_t *value) {
+    return (curl_easy_getinfo)(easy, info, value);
+}
+
+// MARK: Options of a multi handle
+
+static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return (curl_multi_setopt)(multi, option, value);
+}
+
+static inline CURLMcode ccurl_multi_set_pointer(CURLM *multi, CURLMoption option, void *value) {
+    return (curl_multi_setopt)(multi, option, value);
+}
+
+static inline CURLMcode ccurl_multi_set_on_socket(CURLM *multi, curl_socket_callback callback) {
+    return (curl_multi_setopt)(multi, CURLMOPT_SOCKETFUNCTION, callback);
+}
+
+static inline CURLMcode ccurl_multi_set_on_timer(CURLM *multi, curl_multi_timer_callback callback) {
+    return (curl_multi_setopt)(multi, CURLMOPT_TIMERFUNCTION, callback);
+}
+
+// MARK: Options of a share handle
+
+static inline CURLSHcode ccurl_share_add(CURLSH *share, curl_lock_data data) {
+    return (curl_share_setopt)(share, CURLSHOPT_SHARE, data);
+}
+
+// MARK: Macros that Swift does not see
+
+static const curl_socket_t ccurl_no_socket = CURL_SOCKET_BAD;
+static const long ccurl_global_default = CURL_GLOBAL_DEFAULT;
+
+// MARK: The kernel's view of a connection
+
+// The beginning of Linux's struct tcp_info (linux/tcp.h), whose header cannot be included beside netinet/tcp.h.
+struct ccurl_tcp_info {
+    uint8_t states[8];
+    uint32_t counters[24];
+    uint64_t pacing_rate;
+    uint64_t max_pacing_rate;
+    uint64_t bytes_acked;
+    uint64_t bytes_received;
+};
+
+// How many bytes of payload a TCP socket has received, read or not; -1 if the kernel does not tell.
+static inline int64_t ccurl_bytes_received(int descriptor) {
+    struct ccurl_tcp_info info;
+    socklen_t length = sizeof info;
+    const int tcp = 6, tcp_info = 11;
+    if (getsockopt(descriptor, tcp, tcp_info, &info, &length) != 0 || length < sizeof info) return -1;
+    return (int64_t)info.bytes_received;
+}
+
+// After so many milliseconds without an acknowledgement the kernel gives the connection up (RFC 5482).
+static inline int ccurl_set_user_timeout(int descriptor, unsigned int milliseconds) {
+    const int tcp = 6, tcp_user_timeout = 18;
+    return setsockopt(descriptor, tcp, tcp_user_timeout, &milliseconds, sizeof milliseconds);
+}

@@ -1,0 +1,81 @@
+import CCurl
+import Platform
+import Scheduling
+
+// What libcurl calls, always on the loop's thread and inside one of our calls to it. None of these calls libcurl.
+
+/// What libcurl waits for on a descriptor has changed.
+func curlSocketChanged(
+    _ easy: UnsafeMutableRawPointer?, _ descriptor: Int32, _ events: Int32, _ userData: UnsafeMutableRawPointer?,
+    _ socketData: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let userData else { return 0 }
+    let sockets = Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
+    let interest: Interest? =
+        switch events {
+        case CURL_POLL_IN: .readable
+        case CURL_POLL_OUT: .writable
+        case CURL_POLL_INOUT: [.readable, .writable]
+        default: nil
+        }
+    Loop.assumeIsolated { sockets.watch(descriptor, for: interest) }
+    return 0
+}
+
+/// libcurl wants to be called in so many milliseconds; -1 means not at all.
+func curlTimerChanged(
+    _ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let userData else { return 0 }
+    let sockets = Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
+    Loop.assumeIsolated { sockets.setTimer(milliseconds) }
+    return 0
+}
+
+/// libcurl needs a socket for a new connection.
+func curlOpenSocket(
+    _ userData: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let userData, let address else { return ccurl_no_socket }
+    let sockets = Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
+    let (family, type, transport) = (address.pointee.family, address.pointee.socktype, address.pointee.`protocol`)
+    return Loop.assumeIsolated { sockets.open(family: family, type: type, transport: transport) } ?? ccurl_no_socket
+}
+
+/// libcurl is done with a socket.
+func curlCloseSocket(_ userData: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
+    guard let userData else { return 1 }
+    let sockets = Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
+    Loop.assumeIsolated { sockets.close(descriptor) }
+    return 0
+}
+
+/// A request is about to be sent on a connection that is ready.
+func curlBeforeRequest(
+    _ userData: UnsafeMutableRawPointer?, _ remoteHost: UnsafeMutablePointer<CChar>?,
+    _ localHost: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
+) -> Int32 {
+    guard let userData else { return 1 }
+    let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
+    Loop.assumeIsolated { handle.isAboutToSend(localPort: UInt16(truncatingIfNeeded: localPort)) }
+    return 0
+}
+
+/// A part of a body has come. Any other value than the whole size ends the transfer.
+func curlReceiveBody(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ userData: UnsafeMutableRawPointer?
+) -> Int {
+    guard let userData, let bytes else { return 0 }
+    let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
+    nonisolated(unsafe) let part = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    return Loop.assumeIsolated { handle.receiveBody(part) } ? size * count : 0
+}
+
+/// A header line has come. Any other value than the whole size ends the transfer.
+func curlReceiveHeader(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ userData: UnsafeMutableRawPointer?
+) -> Int {
+    guard let userData else { return 0 }
+    let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
+    return Loop.assumeIsolated { handle.receiveHeader(size * count) } ? size * count : 0
+}

@@ -1,0 +1,27 @@
+import CCurl
+
+/// An option that libcurl would not take, or a handle that it could not make.
+struct CurlError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// libcurl's own number.
+    let code: UInt32
+
+    init(_ code: CURLcode) { self.code = code.rawValue }
+
+    /// libcurl's general text for the number; nothing of the request is in it.
+    var description: String { String(cString: curl_easy_strerror(CURLcode(rawValue: code))) }
+}
+
+/// Throws unless `code` is success.
+func checked(_ code: CURLcode) throws(CurlError) {
+    guard code == CURLE_OK else { throw CurlError(code) }
+}
+
+/// Throws unless `code` is success.
+func checked(_ code: CURLMcode) throws(CurlError) {
+    guard code == CURLM_OK else { throw CurlError(CURLE_FAILED_INIT) }
+}
+
+/// What libcurl does once in a process, before anything else; the first access does it.
+///
+/// Not thread-safe in older releases of its TLS library: the loop's thread makes the first handle.
+let curlIsReady: Bool = curl_global_init(ccurl_global_default) == CURLE_OK

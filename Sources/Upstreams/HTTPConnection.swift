@@ -1,0 +1,53 @@
+import CCurl
+import Glibc
+import Scheduling
+
+/// One TCP connection of libcurl's, by its descriptor: whether anything still arrives on it.
+@Loop
+final class HTTPConnection {
+    private let descriptor: Int32
+    private var knownPort: UInt16?
+    /// Whether libcurl still has it; the descriptor means nothing afterwards.
+    private(set) var isOpen = true
+    /// Whether we broke it because nothing came any more.
+    private(set) var isEvicted = false
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    func markClosed() { isOpen = false }
+
+    /// How many bytes have arrived, counted by the kernel, so also those that nobody has read; nil if it cannot tell.
+    var bytesReceived: Int64? {
+        guard isOpen else { return nil }
+        let count = ccurl_bytes_received(descriptor)
+        return count < 0 ? nil : count
+    }
+
+    /// The port of our end; nil while not connected.
+    var localPort: UInt16? {
+        if knownPort == nil, isOpen { knownPort = readLocalPort() }
+        return knownPort
+    }
+
+    /// Breaks the connection, so that libcurl finds it dead and takes it out of its pool.
+    ///
+    /// - Returns: the descriptor, for libcurl to be told; nil when there was nothing to break.
+    func evict() -> Int32? {
+        guard isOpen, !isEvicted else { return nil }
+        isEvicted = true
+        _ = shutdown(descriptor, Int32(SHUT_RDWR))
+        return descriptor
+    }
+
+    private func readLocalPort() -> UInt16? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let port: UInt16 = withUnsafeMutablePointer(to: &storage) { pointer in
+            let raw = UnsafeMutableRawPointer(pointer)
+            guard getsockname(descriptor, raw.assumingMemoryBound(to: sockaddr.self), &length) == 0 else { return 0 }
+            // The port stands at the same place in an IPv4 and an IPv6 address.
+            return UInt16(bigEndian: raw.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
+        }
+        return port == 0 ? nil : port
+    }
+}

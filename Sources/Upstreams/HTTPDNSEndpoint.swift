@@ -1,0 +1,123 @@
+import DNSResolver
+import DNSWire
+import HTTPDNS
+import Platform
+import Scheduling
+
+/// One address of an HTTPDNS provider.
+@Loop
+final class HTTPDNSEndpoint: Endpoint {
+    nonisolated let name: String
+    let address: IPAddress
+    private let service: any Service
+    private let timeout: Duration
+    private let transfers: HTTPTransfers
+    private let clock: ServiceClock
+    private let loop: EventLoop
+    private let onUnreachable: @Loop () -> Void
+
+    init(
+        _ settings: HTTPDNSSettings, _ address: IPAddress, _ transfers: HTTPTransfers, _ clock: ServiceClock,
+        loop: EventLoop, onUnreachable: @escaping @Loop () -> Void
+    ) {
+        name = transfers.origin.addressText
+        self.address = address
+        service = settings.service
+        timeout = settings.timeout
+        self.transfers = transfers
+        self.clock = clock
+        self.loop = loop
+        self.onUnreachable = onUnreachable
+    }
+
+    /// Sends one request for all types where the service answers them together, else one for each at the same time.
+    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        guard !service.answersBothFamilies, question.types.count > 1 else { return await request(question) }
+        return await withTaskGroup { group in
+            for type in question.types {
+                var single = question
+                single.types = [type]
+                group.addTask { [single] in await self.request(single) }
+            }
+            var reply = UpstreamReply([:])
+            for await part in group { reply.results.merge(part.results) { first, _ in first } }
+            return reply
+        }
+    }
+
+    /// One request; a second one when the service told that our clock is wrong.
+    private func request(_ question: UpstreamQuestion) async -> UpstreamReply {
+        let asked = ServiceQuestion(
+            name: question.name, types: question.types, dnssecOK: question.dnssecOK,
+            checkingDisabled: question.checkingDisabled)
+        var (outcome, date) = await attempt(asked, deadline: question.deadline)
+        if case .success(.failure(.clockSkew(_, let serverTime))) = outcome, let time = serverTime ?? date,
+            clock.learn(time)
+        {
+            (outcome, date) = await attempt(asked, deadline: question.deadline)
+        }
+        switch outcome {
+        case .success(.results(let results)): return Self.reply(results, question.types)
+        case .success(.failure(let failure)): return UpstreamReply(failure: .init(failure), types: question.types)
+        case .failure(let failure):
+            switch failure {
+            case .timeout, .network, .certificate: onUnreachable()
+            case .cancelled, .overloaded, .unusable: break
+            }
+            return UpstreamReply(failure: .init(failure), types: question.types)
+        }
+    }
+
+    /// One exchange: what the service said, and what time it was there.
+    private func attempt(
+        _ question: ServiceQuestion, deadline: Instant
+    ) async -> (outcome: Result<ServiceOutcome, HTTPFailure>, date: Int64?) {
+        let request: HTTPRequest
+        do {
+            request = try service.request(for: question, at: clock.now)
+        } catch {
+            return (.success(.failure(error)), nil)
+        }
+        switch await transfers.perform(request, timeout: timeout, deadline: deadline) {
+        case .success(let response): return (.success(service.outcome(of: response, to: question)), response.date)
+        case .failure(let failure): return (.failure(failure), nil)
+        }
+    }
+
+    /// A result for every type asked, also those that the service left out.
+    private static func reply(_ results: [RecordType: ServiceResult], _ types: [RecordType]) -> UpstreamReply {
+        UpstreamReply(
+            Dictionary(
+                types.map { type in
+                    switch results[type] {
+                    case .answer(let answer): (type, .answer(answer))
+                    case .unknownEmpty(let ttl): (type, .unknownEmpty(ttl: ttl))
+                    case nil: (type, .failure(.unusable("the reply is silent on \(type)")))
+                    }
+                }, uniquingKeysWith: { first, _ in first }))
+    }
+}
+
+extension UpstreamFailure {
+    fileprivate init(_ failure: ServiceFailure) {
+        self =
+            switch failure {
+            case .unavailable(let text, _): .unusable(text)
+            case .authentication(let text): .authentication(text)
+            // Still wrong after the correction, or nothing to correct by: signatures will go on being refused.
+            case .clockSkew(let text, _): .authentication(text)
+            case .rejected(let text): .rejected(text)
+            }
+    }
+
+    fileprivate init(_ failure: HTTPFailure) {
+        self =
+            switch failure {
+            case .timeout: .timeout
+            case .cancelled: .cancelled
+            case .overloaded(let text): .overloaded(text)
+            case .network(let text): .network(text)
+            case .certificate(let text), .unusable(let text): .unusable(text)
+            }
+    }
+}

@@ -1,0 +1,60 @@
+package import DNSWire
+package import HTTPDNS
+
+/// One HTTPDNS provider as configured.
+package struct HTTPDNSSettings: Sendable {
+    /// What logs, `status` and extended errors call it.
+    package var name: String
+    package var service: any Service
+    package var scheme: HTTPOrigin.Scheme
+    /// The host of the configured URL: a name, or an address as text.
+    package var host: String
+    /// Nil: the scheme's own.
+    package var port: UInt16?
+    /// The path of the configured URL, before every request's target.
+    package var basePath: String
+    /// Connected to, in this order. Empty: the host if that is an address; else it is looked up (https only).
+    package var addresses: [IPAddress]
+    /// Names of which the certificate must carry one, tried in this order; empty: the host.
+    package var tlsNames: [String]
+    /// The authorities, a PEM file; empty: the system's.
+    package var caFile: String
+    /// Suffixes that it is asked for; empty: every name.
+    package var names: [Name]
+    /// How long one attempt may take.
+    package var timeout: Duration
+    /// URL of a proxy, its host an address; empty: none.
+    package var proxy: String
+
+    package init(
+        name: String, service: any Service, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
+        basePath: String = "", addresses: [IPAddress] = [], tlsNames: [String] = [], caFile: String = "",
+        names: [Name] = [], timeout: Duration = .seconds(1), proxy: String = ""
+    ) {
+        self.name = name
+        self.service = service
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+        self.basePath = basePath
+        self.addresses = addresses
+        self.tlsNames = tlsNames
+        self.caFile = caFile
+        self.names = names
+        self.timeout = timeout
+        self.proxy = proxy
+    }
+
+    /// The addresses that need no look-up; empty when the host is a name without any.
+    package var knownAddresses: [IPAddress] {
+        addresses.isEmpty ? IPAddress(host).map { [$0] } ?? [] : addresses
+    }
+
+    /// The service at one of its addresses.
+    func origin(at address: IPAddress) -> HTTPOrigin {
+        HTTPOrigin(
+            scheme: scheme, address: address, port: port,
+            hosts: scheme == .https && !tlsNames.isEmpty ? tlsNames : [host], basePath: basePath, caFile: caFile,
+            proxy: proxy)
+    }
+}

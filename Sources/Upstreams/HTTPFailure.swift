@@ -1,0 +1,54 @@
+import CCurl
+
+/// Why no complete HTTP reply came. Texts hold nothing of the request.
+package enum HTTPFailure: Error, Hashable, Sendable {
+    /// Nothing came in time.
+    case timeout
+    /// The asker gave up.
+    case cancelled
+    /// Too much is under way already: the request was never sent.
+    case overloaded(String)
+    /// No connection, or one that broke.
+    case network(String)
+    /// No certificate that is valid for one of the names; nothing was sent.
+    case certificate(String)
+    /// The reply is not acceptable: over the size limit, or not HTTP.
+    case unusable(String)
+
+    /// What libcurl's result means.
+    init(_ code: CURLcode, verification: Int? = nil) {
+        let text = CurlError(code).description
+        self =
+            switch code {
+            case CURLE_OPERATION_TIMEDOUT: .timeout
+            case CURLE_PEER_FAILED_VERIFICATION: .certificate(Self.certificateText(verification))
+            case CURLE_WRITE_ERROR, CURLE_FILESIZE_EXCEEDED: .unusable("the reply is larger than the limit")
+            case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
+                .unusable("the reply is not HTTP")
+            case CURLE_URL_MALFORMAT, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR:
+                .unusable(text)
+            default: .network(text)
+            }
+    }
+
+    /// Whether a connection that was fine before may just have ended: on a new one the same request may succeed.
+    static func isBrokenConnection(_ code: CURLcode) -> Bool {
+        switch code {
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP2_STREAM:
+            true
+        default: false
+        }
+    }
+
+    /// OpenSSL's verification result (`X509_V_ERR_…`) in words; 0 means that the chain is good but not the name.
+    private static func certificateText(_ verification: Int?) -> String {
+        switch verification {
+        case 0, nil: "the certificate is for another name"
+        case 9: "the certificate is not valid yet"
+        case 10: "the certificate has expired"
+        case 18, 19: "the certificate is self-signed"
+        case 2, 20, 21: "the certificate's issuer is not known"
+        case .some(let number): "the certificate is refused (OpenSSL's reason \(number))"
+        }
+    }
+}

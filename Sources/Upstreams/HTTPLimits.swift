@@ -1,0 +1,24 @@
+/// The constants of HTTP transfers, each for one address of a service.
+package enum HTTPLimits {
+    /// Transfers at once on an HTTP/2 connection; further ones wait in our queue.
+    package static let streams = 64
+    /// Transfers at once where each needs a connection of its own (HTTP/1.1).
+    package static let connections = 8
+    /// Requests that wait for their turn; further ones are refused.
+    package static let waiting = 4_096
+    /// Bytes of a reply's body.
+    package static let body = 65_536
+    /// Bytes of a reply's header, all lines together.
+    package static let header = 16_384
+    /// Easy handles kept for the next requests, about 6 KiB each.
+    static let idleHandles = 8
+    /// Seconds without use after which a connection is not used again: less than servers usually wait (nginx 75).
+    static let connectionIdle = 55
+    /// Seconds after which a connection is not used again: so that the certificate is looked at once in a while.
+    static let connectionLifetime = 3_600
+    /// Seconds of silence after which the kernel asks whether the other end is still there, and between two askings.
+    static let keepAliveIdle = 20
+    static let keepAliveInterval = 5
+    /// Seconds after which the file of authorities is read again.
+    static let authorityCache = 86_400
+}

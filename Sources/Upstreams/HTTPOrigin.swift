@@ -1,0 +1,58 @@
+package import DNSWire
+
+/// One address of an HTTP service: where to connect, and what the service is called there.
+package struct HTTPOrigin: Hashable, Sendable {
+    package enum Scheme: String, Sendable {
+        /// Can be read and forged on the path.
+        case http
+        case https
+
+        var defaultPort: UInt16 { self == .http ? 80 : 443 }
+    }
+
+    /// The bundle of Debian's ca-certificates.
+    package static let defaultCAFile = "/etc/ssl/certs/ca-certificates.crt"
+
+    package var scheme: Scheme
+    /// Connected to, whatever the host is called: nothing is ever looked up.
+    package var address: IPAddress
+    package var port: UInt16
+    /// The URL's host: names, or addresses as text. For https these are the names of which the certificate must carry
+    /// one; they are tried in turn, in this order (an address is sent no SNI). For http the first one counts.
+    package var hosts: [String]
+    /// What stands before every request's target: empty, or a path without a slash at its end.
+    package var basePath: String
+    /// The authorities that may sign the certificate: a PEM file.
+    package var caFile: String
+    /// The URL of a proxy, its host an address; empty for none, whatever the environment says.
+    package var proxy: String
+
+    package init(
+        scheme: Scheme, address: IPAddress, port: UInt16? = nil, hosts: [String] = [], basePath: String = "",
+        caFile: String = "", proxy: String = ""
+    ) {
+        self.scheme = scheme
+        self.address = address
+        self.port = port ?? scheme.defaultPort
+        self.hosts = hosts.isEmpty ? [address.description] : hosts
+        self.basePath = basePath.hasSuffix("/") ? String(basePath.dropLast()) : basePath
+        self.caFile = caFile.isEmpty ? Self.defaultCAFile : caFile
+        self.proxy = proxy
+    }
+
+    /// The address and port, for logs and libcurl: `192.0.2.1:443`, `[2001:db8::1]:443`.
+    package var addressText: String { "\(Self.bracketed(address.description)):\(port)" }
+
+    /// libcurl's entry that sends every host and port to this address.
+    var connectTo: String { "::\(addressText)" }
+
+    /// The URL of a request under the name `hosts[host]`. May hold a signature: never logged.
+    func url(host: Int, target: String) -> String {
+        let suffix = port == scheme.defaultPort ? "" : ":\(port)"
+        return "\(scheme.rawValue)://\(Self.bracketed(hosts[host]))\(suffix)\(basePath)\(target)"
+    }
+
+    private static func bracketed(_ host: String) -> String {
+        host.utf8.contains(UInt8(ascii: ":")) && !host.hasPrefix("[") ? "[\(host)]" : host
+    }
+}

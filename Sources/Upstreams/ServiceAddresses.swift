@@ -1,0 +1,80 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+
+/// The addresses of a service's host, looked up through LocalDNS: never through ourselves, whom the service feeds.
+///
+/// A false address does no harm: the certificate there is wrong. The last good addresses are kept until newer ones come;
+/// they are renewed when somebody needs them after their TTL, so an idle daemon stays idle.
+@Loop
+final class ServiceAddresses {
+    /// Bounds of the time between two look-ups, whatever the TTL says.
+    static let refreshInterval: ClosedRange<Duration> = .seconds(60)...(.seconds(86_400))
+    /// The least time between two look-ups without success: while nothing is known, and while there are old addresses.
+    static let retryInterval: (withoutAddresses: Duration, withAddresses: Duration) = (.seconds(1), .seconds(30))
+    /// The least time between a look-up and one that is made early because an address does not answer.
+    static let failureInterval: Duration = .seconds(10)
+    /// How long a look-up may take.
+    static let timeout: Duration = .seconds(3)
+
+    private let host: Name
+    private let upstream: any Upstream
+    private let clock: any LoopClock
+    private var addresses: [IPAddress] = []
+    private var due: Instant
+    private var lastLookup: Instant?
+    private var isLookingUp = false
+    /// Called with the new addresses whenever they have changed; never with none.
+    var onChange: (@Loop ([IPAddress]) -> Void)?
+
+    init(host: Name, upstream: any Upstream, clock: any LoopClock) {
+        self.host = host
+        self.upstream = upstream
+        self.clock = clock
+        due = clock.now
+    }
+
+    /// Starts a look-up if it is time and none is under way. Returns at once.
+    func refreshIfDue() {
+        guard !isLookingUp, clock.now >= due else { return }
+        isLookingUp = true
+        Loop.spawn { await self.refresh() }
+    }
+
+    /// Brings the next look-up forward: an address does not answer, perhaps it is not the service's any more.
+    func addressFailed() {
+        guard let lastLookup else { return }
+        due = min(due, lastLookup + Self.failureInterval)
+    }
+
+    private func refresh() async {
+        let question = UpstreamQuestion(name: host, types: [.a, .aaaa], deadline: clock.now + Self.timeout)
+        let reply = await upstream.ask(question)
+        isLookingUp = false
+        lastLookup = clock.now
+        let answers = [RecordType.a, .aaaa].compactMap { type -> Answer? in
+            guard case .answer(let answer) = reply.results[type] else { return nil }
+            return answer
+        }
+        // One family alone may have failed: what is known of it stays.
+        var found = answers.flatMap(\.addresses)
+        guard !found.isEmpty else {
+            due =
+                clock.now + (addresses.isEmpty ? Self.retryInterval.withoutAddresses : Self.retryInterval.withAddresses)
+            return
+        }
+        for type in [RecordType.a, .aaaa] where Self.hasFailed(reply.results[type]) {
+            found += addresses.filter { $0.recordType == type }
+        }
+        let ttl = answers.flatMap(\.answers).map(\.ttl).min() ?? 0
+        due =
+            clock.now + min(max(.seconds(Int64(ttl)), Self.refreshInterval.lowerBound), Self.refreshInterval.upperBound)
+        guard found != addresses else { return }
+        addresses = found
+        onChange?(found)
+    }
+
+    private static func hasFailed(_ result: UpstreamResult?) -> Bool {
+        if case .answer = result { false } else { true }
+    }
+}

@@ -1,0 +1,127 @@
+import TestSupport
+import Testing
+
+extension Integration {
+    /// Many clients that want the same: the vendor is asked once, and each gets its own answer.
+    @Suite(.serialized)
+    struct CoalescingTests {
+        /// One client of the crowd, and what it sent.
+        private struct Member {
+            var client: TestDNSClient
+            var queries: [TestMessage]
+        }
+
+        /// A thousand clients ask A and AAAA of one cold name, while the vendor thinks.
+        private func crowd(_ stage: Stage, _ count: Int) throws -> [Member] {
+            let landmark = try stage.daemon.client()
+            return try (0..<count).map { number in
+                let client = try stage.daemon.client(from: "127.\(1 + number % 7).\(number / 250).\(1 + number % 250)")
+                let name = number % 3 == 0 ? "www.example.com" : "Www.ExamplE.coM"
+                let edns = number % 2 == 0 ? EDNS() : nil
+                let queries = [RecordType.a, RecordType.aaaa].map { TestMessage.query(name, $0, edns: edns) }
+                for query in queries { try client.send(query) }
+                if number % 10 == 5 { for query in queries { try client.send(query) } }
+                // An answer on the spot shows that what came before it was read: no datagram is lost in a full buffer.
+                if number % 40 == 39 { try landmark.ask(.query("version.bind", RecordType.txt, class: 3)) }
+                return Member(client: client, queries: queries)
+            }
+        }
+
+        @Test func `1,000 clients ask a cold name, some leave, some repeat: one call, each its own answer once`() throws
+        {
+            Daemon.raiseDescriptorLimit()
+            let stage = try Stage(listen: "udp_threads = 1")
+            stage.vendor.misbehave(.hang)
+            stage.localDNS.behave(.silent)
+            let started = ContinuousClock.now
+            let members = try crowd(stage, 1_000).enumerated().filter { $0.offset % 5 != 0 }.map(\.element)
+            // The others are gone by now: their sockets closed when the last reference to them went.
+            #expect(stage.vendor.waitForCalls(1))
+            try #require(ContinuousClock.now - started < .seconds(0.9), "the machine is too slow for this test")
+            stage.vendor.misbehave(nil)
+            var wrong = 0
+            for member in members {
+                var open = member.queries
+                while !open.isEmpty {
+                    let reply = try member.client.receive()
+                    guard let index = open.firstIndex(where: { $0.id == reply.message.id }) else {
+                        wrong += 1
+                        break
+                    }
+                    let query = open.remove(at: index)
+                    let isA = query.questions[0].type == RecordType.a
+                    if reply.message.questionBytes
+                        != Array(query.encoded[12...].prefix(reply.message.questionBytes.count))
+                        || reply.message.addresses != (isA ? ["192.0.2.1", "192.0.2.2"] : ["2001:db8::1"])
+                        || (reply.message.edns == nil) != (query.edns == nil) || reply.from != stage.daemon.address
+                    {
+                        wrong += 1
+                    }
+                }
+            }
+            #expect(wrong == 0)
+            #expect(stage.vendor.calls == [.init(.aliyun, "www.example.com", "4,6")])
+            // Nobody is answered twice; what was sent twice would be here before a later answer.
+            _ = try stage.daemon.client().ask(.query("version.bind", RecordType.txt, class: 3))
+            for member in members { #expect(try member.client.receiveIfAny(within: .zero) == nil) }
+        }
+
+        @Test func `the DoH form is asked once for each type`() throws {
+            let stage = try Stage(.doh, listen: "udp_threads = 1")
+            stage.vendor.misbehave(.hang)
+            let members = try crowd(stage, 100)
+            #expect(stage.vendor.waitForCalls(2))
+            stage.vendor.misbehave(nil)
+            for member in members {
+                for _ in member.queries { #expect(try !member.client.receive().message.addresses.isEmpty) }
+            }
+            #expect(Set(stage.vendor.calls.map(\.types)) == ["1", "28"])
+            #expect(stage.vendor.callCount() == 2)
+        }
+
+        @Test func `UDP and TCP clients share a call`() throws {
+            let stage = try Stage()
+            stage.vendor.misbehave(.hang)
+            let overUDP = try stage.daemon.client()
+            let overTCP = try stage.daemon.tcpClient()
+            try overUDP.send(.query("www.example.com", id: 1))
+            try overTCP.send([.query("www.example.com", id: 2)])
+            #expect(stage.vendor.waitForCalls(1))
+            // The answer to CH on the same connection shows that the question before it was read.
+            #expect(try overTCP.ask(.query("version.bind", RecordType.txt, class: 3, id: 3)).id == 3)
+            stage.vendor.misbehave(nil)
+            #expect(try overUDP.receive().message.id == 1)
+            #expect(try overTCP.receive()?.id == 2)
+            #expect(stage.vendor.callCount() == 1)
+        }
+
+        @Test func `a client that leaves does not end the call for the others`() throws {
+            let stage = try Stage()
+            stage.vendor.misbehave(.hang)
+            var leaver: TestTCPClient? = try stage.daemon.tcpClient()
+            try leaver?.send([.query("www.example.com")])
+            #expect(stage.vendor.waitForCalls(1))
+            let stayer = try stage.daemon.client()
+            try stayer.send(.query("www.example.com"))
+            leaver = nil
+            _ = try stage.daemon.client().ask(.query("version.bind", RecordType.txt, class: 3))
+            stage.vendor.misbehave(nil)
+            #expect(try stayer.receive().message.addresses == ["192.0.2.1", "192.0.2.2"])
+            #expect(stage.vendor.callCount() == 1)
+        }
+
+        @Test func `beyond 64 open questions a client is told SERVFAIL, not REFUSED, and others are served`() throws {
+            let stage = try Stage(.aliyun, FakeZone(["*": .init(a: ["192.0.2.7"])]), listen: "udp_threads = 1")
+            stage.vendor.misbehave(.hang)
+            stage.localDNS.behave(.silent)
+            let greedy = try stage.daemon.client(from: "127.0.7.1")
+            for number in 0..<100 { try greedy.send(.query("n\(number).example.com", edns: EDNS())) }
+            let first = try greedy.receive(within: .seconds(1)).message
+            #expect(first.rcode == ResponseCode.servFail)
+            #expect(!first.extendedErrors.isEmpty)
+            stage.vendor.misbehave(nil)
+            let other = try stage.daemon.client(from: "127.0.7.2").ask("n0.example.com")
+            #expect(other.addresses == ["192.0.2.7"])
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension Integration {
+    /// The commands, their output and exit statuses.
+    @Suite(.serialized)
+    struct CommandTests {
+        private static let good =
+            Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
+            + DaemonConfiguration.aliyun("http://127.0.0.1:9") + DaemonConfiguration.rest()
+
+        @Test func `check takes a good configuration`() throws {
+            let outcome = try Daemon.check(Self.good)
+            #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+        }
+
+        @Test func `check marks what can be forged on the path`() throws {
+            let outcome = try Daemon.check(Self.good)
+            #expect((outcome.output + outcome.errors).contains("can be forged on the path"))
+        }
+
+        @Test func `an unknown key is named with file, line, path and the nearest key`() throws {
+            let outcome = try Daemon.check(Self.good + "[cache]\nmemroy = \"1MiB\"\n")
+            #expect(outcome.status == 78)
+            let line = Self.good.split(separator: "\n", omittingEmptySubsequences: false).count + 1
+            let text = outcome.output + outcome.errors
+            #expect(text.contains("checked.toml"))
+            #expect(text.contains("cache.memroy"))
+            #expect(text.contains("\(line)"))
+            #expect(text.contains("memory"))
+        }
+
+        @Test(arguments: [
+            ("[cache]\nmax_ttl = \"soon\"\n", "cache.max_ttl"), ("[cache]\nmemory = \"64 bananas\"\n", "cache.memory"),
+            ("[cache]\nprefetch = \"yes\"\n", "cache.prefetch"), ("[answers]\nprefer = \"ipv5\"\n", "answers.prefer"),
+            ("[[provider]]\ntype = \"alyun\"\n", "provider[1].type"),
+            ("[[provider]]\ntype = \"doh\"\nurl = \"http://dns.example/dns-query\"\n", "provider[1]"),
+            ("[[provider]]\ntype = \"doh\"\nurl = \"ftp://192.0.2.1/\"\n", "provider[1].url"),
+            ("[surprise]\n", "surprise"), ("[cache\n", "checked.toml"),
+        ])
+        func `a bad value is named with its path`(text: String, path: String) throws {
+            let outcome = try Daemon.check(Self.good + text)
+            #expect(outcome.status == 78)
+            #expect((outcome.output + outcome.errors).contains(path))
+        }
+
+        @Test(arguments: ["[listen]\naddresses = [\"127.0.0.1\"]\n", "[listen]\naddresses = [\"nowhere:53\"]\n"])
+        func `a bad listen address is named`(text: String) throws {
+            let outcome = try Daemon.check(text)
+            #expect(outcome.status == 78)
+            #expect((outcome.output + outcome.errors).contains("listen.addresses"))
+        }
+
+        @Test func `serve refuses a bad configuration as check does`() throws {
+            let directory = try TemporaryDirectory()
+            let file = try directory.write("[listen]\nadresses = []\n", to: "bad.toml")
+            let outcome = try Daemon.run(["serve", "--config", file])
+            #expect(outcome.status == 78)
+            #expect(outcome.errors.contains("addresses"))
+        }
+
+        @Test func `a configuration file that is not there is named`() throws {
+            let outcome = try Daemon.run(["check", "--config", "/nowhere/httpdnsd.toml"])
+            #expect(outcome.status == 78)
+            #expect((outcome.output + outcome.errors).contains("/nowhere/httpdnsd.toml"))
+        }
+
+        @Test func `variables of the environment are put in, and a default where there is none`() throws {
+            let secret = "a secret of the environment 0123"
+            let vendor = try FakeHTTPDNS(Stage.zone, secret: secret)
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(
+                    "http://${VENDOR_HOST:-127.0.0.1}:\(vendor.address.port)", secret: "${VENDOR_SECRET}")
+                    + DaemonConfiguration.rest(), environment: ["VENDOR_SECRET": secret])
+            #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
+            #expect(vendor.calls.map(\.kind) == [.aliyunSigned])
+        }
+
+        @Test func `a variable that is not set is an error that names it`() throws {
+            let text =
+                Self.good + "[[provider]]\ntype = \"aliyun\"\naccount = \"1\"\nsecret = \"${NOT_SET_ANYWHERE}\"\n"
+            let outcome = try Daemon.check(text)
+            #expect(outcome.status == 78)
+            #expect((outcome.output + outcome.errors).contains("NOT_SET_ANYWHERE"))
+        }
+
+        @Test func `version is printed`() throws {
+            let outcome = try Daemon.run(["--version"])
+            #expect(outcome.status == 0)
+            #expect(outcome.output.contains { $0.isNumber })
+        }
+
+        @Test func `an unknown option is a usage error`() throws {
+            #expect(try Daemon.run(["serve", "--surprise"]).status == 2)
+        }
+
+        @Test func `help names the commands`() throws {
+            let outcome = try Daemon.run(["--help"])
+            #expect(outcome.status == 0)
+            for command in ["serve", "check", "query"] { #expect(outcome.output.contains(command)) }
+        }
+
+        @Test func `query prints the addresses`() throws {
+            let stage = try Stage()
+            let arguments = ["query", "--config", stage.daemon.configurationFile]
+            let outcome = try Daemon.run(arguments + ["www.example.com"])
+            #expect(outcome.status == 0)
+            #expect(outcome.output.contains("192.0.2.1") && outcome.output.contains("192.0.2.2"))
+            let other = try Daemon.run(arguments + ["www.example.com", "AAAA"])
+            #expect(other.output.contains("2001:db8::1"))
+        }
+
+        @Test func `query asks the source that is named`() throws {
+            let stage = try Stage(localDNS: FakeZone("www.example.com", a: ["198.51.100.1"]))
+            let arguments = ["query", "--config", stage.daemon.configurationFile, "www.example.com", "--via"]
+            #expect(try Daemon.run(arguments + ["localdns"]).output.contains("198.51.100.1"))
+            #expect(try Daemon.run(arguments + ["httpdns"]).output.contains("192.0.2.1"))
+            #expect(try Daemon.run(arguments + ["vendor"]).output.contains("192.0.2.1"))
+        }
+
+        @Test func `query exits 1 when there is no answer`() throws {
+            let stage = try Stage(.doh)
+            let outcome = try Daemon.run(["query", "--config", stage.daemon.configurationFile, "none.example.com"])
+            #expect(outcome.status == 1)
+        }
+
+        @Test func `serve listens where the command line says`() throws {
+            let address = TestAddress("127.0.0.1", port: try FreePort.next())
+            let directory = try TemporaryDirectory()
+            let file = try directory.write(Self.good, to: "httpdnsd.toml")
+            let process = try ChildProcess([
+                Daemon.executable, "serve", "--config", file, "--listen", "\(address)",
+            ])
+            #expect(process.waitForOutput(.seconds(10)) { output, _ in output.contains("\(address)") })
+            let reply = try TestDNSClient(address).ask(.query("version.bind", RecordType.txt, class: 3))
+            #expect(reply.answers.count == 1)
+        }
+
+        @Test(arguments: [SIGTERM, SIGINT])
+        func `a signal stops it with status 0`(signal: Int32) throws {
+            let stage = try Stage()
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+            let started = ContinuousClock.now
+            stage.daemon.signal(signal)
+            #expect(try stage.daemon.finish().status == 0)
+            #expect(ContinuousClock.now - started < .seconds(2))
+        }
+
+        @Test func `after SIGTERM flights end, and their clients are answered`() throws {
+            let stage = try Stage()
+            stage.vendor.misbehave(.hang)
+            let client = try stage.daemon.client()
+            let connection = try stage.daemon.tcpClient()
+            try client.send(.query("www.example.com"))
+            try connection.send([.query("www.example.com")])
+            _ = try connection.ask(.query("version.bind", RecordType.txt, class: 3))
+            #expect(stage.vendor.waitForCalls(1))
+            stage.daemon.signal(SIGTERM)
+            // Its port is given back at once.
+            let deadline = ContinuousClock.now + .milliseconds(800)
+            while (try? TestTCPClient(stage.daemon.address)) != nil, ContinuousClock.now < deadline {}
+            stage.vendor.misbehave(nil)
+            #expect(try client.receive().message.addresses == ["192.0.2.1", "192.0.2.2"])
+            #expect(try connection.receive()?.addresses == ["192.0.2.1", "192.0.2.2"])
+            #expect(try stage.daemon.finish().status == 0)
+        }
+
+        @Test func `a second SIGTERM ends it at once`() throws {
+            let stage = try Stage()
+            stage.vendor.misbehave(.hang)
+            stage.localDNS.behave(.silent)
+            let client = try stage.daemon.client()
+            try client.send(.query("www.example.com"))
+            #expect(stage.vendor.waitForCalls(1))
+            let started = ContinuousClock.now
+            stage.daemon.signal(SIGTERM)
+            let deadline = ContinuousClock.now + .milliseconds(500)
+            while (try? TestTCPClient(stage.daemon.address)) != nil, ContinuousClock.now < deadline {}
+            stage.daemon.signal(SIGTERM)
+            _ = try stage.daemon.finish()
+            #expect(ContinuousClock.now - started < .seconds(1.2))
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import TestSupport
+import Testing
+
+extension Integration {
+    /// What is answered without asking anybody: CH, and the special-use names.
+    @Suite(.serialized)
+    struct LocalAnswersTests {
+        /// A vendor and a LocalDNS that know every name, so that a leak shows as an answer.
+        private func stage(_ route: String = "") throws -> Stage {
+            let zone = FakeZone(["*": .init(a: ["192.0.2.1"], others: [RecordType.ptr: [TestName.wire("x.example")]])])
+            return try Stage(.aliyun, zone, localDNS: zone, route: route)
+        }
+
+        private func expectNothingAsked(_ stage: Stage) {
+            #expect(stage.vendor.callCount() == 0)
+            #expect(stage.localDNS.questionCount() == 0)
+        }
+
+        @Test(arguments: ["version.bind", "hostname.bind", "id.server", "VERSION.bind"])
+        func `CH TXT names are answered without version digits`(name: String) throws {
+            let stage = try stage()
+            let reply = try stage.daemon.client().ask(.query(name, RecordType.txt, class: 3))
+            #expect(reply.rcode == ResponseCode.noError)
+            let record = try #require(reply.answers.first)
+            #expect(record.class == 3)
+            #expect(record.text?.isEmpty == false)
+            if name.lowercased() == "version.bind" { #expect(record.text?.contains { $0.isNumber } == false) }
+            expectNothingAsked(stage)
+        }
+
+        @Test func `other CH names are refused`() throws {
+            let stage = try stage()
+            let reply = try stage.daemon.client().ask(.query("www.example.com", RecordType.txt, class: 3))
+            #expect(reply.rcode == ResponseCode.refused)
+            expectNothingAsked(stage)
+        }
+
+        @Test(arguments: ["localhost", "LocalHost", "app.localhost"])
+        func `localhost is loopback`(name: String) throws {
+            let stage = try stage()
+            #expect(try stage.ask(name).addresses == ["127.0.0.1"])
+            #expect(try stage.ask(name, RecordType.aaaa).addresses == ["::1"])
+            let other = try stage.ask(name, RecordType.mx)
+            #expect(other.rcode == ResponseCode.noError)
+            #expect(other.answers.isEmpty)
+            #expect(other.soa != nil)
+            expectNothingAsked(stage)
+        }
+
+        @Test(arguments: [
+            "x.invalid", "abcdefghijklmnop.onion", "printer.local", "nas.home.arpa", "x.alt", "x.test",
+            "1.1.168.192.in-addr.arpa", "1.0.0.10.in-addr.arpa", "1.0.16.172.in-addr.arpa", "1.0.254.169.in-addr.arpa",
+            "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa",
+        ])
+        func `a special-use name is NXDOMAIN with an SOA, and asked of nobody`(name: String) throws {
+            let stage = try stage()
+            for type in [RecordType.a, RecordType.ptr] {
+                let reply = try stage.ask(name, type)
+                #expect(reply.rcode == ResponseCode.nxDomain)
+                #expect(reply.answers.isEmpty)
+                #expect(reply.soa != nil)
+            }
+            expectNothingAsked(stage)
+        }
+
+        @Test func `the reverse of loopback is localhost`() throws {
+            let stage = try stage()
+            let reply = try stage.ask("1.0.0.127.in-addr.arpa", RecordType.ptr)
+            #expect(reply.answers.first.map { $0.data == TestName.wire("localhost") } ?? (reply.soa != nil))
+            expectNothingAsked(stage)
+        }
+
+        @Test func `resolver discovery finds no encrypted resolver`() throws {
+            let stage = try stage()
+            let reply = try stage.ask("_dns.resolver.arpa", 64)
+            #expect(reply.rcode == ResponseCode.noError)
+            #expect(reply.answers.isEmpty)
+            #expect(reply.soa != nil)
+            expectNothingAsked(stage)
+        }
+
+        @Test func `a special-use name that the route names is asked there`() throws {
+            let other = try FakeLocalDNS(FakeZone("nas.home.arpa", a: ["198.51.100.9"]))
+            let stage = try stage(DaemonConfiguration.route(bypass: ["local"], forward: ["home.arpa": other.address]))
+            #expect(try stage.ask("nas.home.arpa").addresses == ["198.51.100.9"])
+            #expect(other.questionCount("nas.home.arpa") == 1)
+            #expect(try stage.ask("printer.local").addresses == ["192.0.2.1"])
+            #expect(stage.localDNS.questionCount("printer.local") == 1)
+        }
+
+        @Test(arguments: ["x.localhost", "x.invalid", "x.onion"])
+        func `localhost, invalid and onion stay local whatever the route says`(name: String) throws {
+            let stage = try stage(DaemonConfiguration.route(bypass: ["localhost", "invalid", "onion"]))
+            _ = try stage.ask(name)
+            expectNothingAsked(stage)
+        }
+
+        @Test func `a name of one label never reaches a vendor`() throws {
+            let stage = try stage()
+            _ = try stage.ask("nas")
+            _ = try stage.ask("com", RecordType.aaaa)
+            #expect(stage.vendor.callCount() == 0)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import TestSupport
+import Testing
+
+extension Integration {
+    /// The four modes, and what is left when sources fail.
+    @Suite(.serialized)
+    struct RoutingTests {
+        private static let local = FakeZone(["*": .init(a: ["198.51.100.1"], aaaa: ["2001:db8:ffff::1"])])
+
+        private func stage(mode: String) throws -> Stage {
+            try Stage(localDNS: Self.local, route: DaemonConfiguration.route(mode: mode))
+        }
+
+        @Test func `httpdns-first asks the vendor alone while it answers`() throws {
+            let stage = try stage(mode: "httpdns-first")
+            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+            #expect(stage.localDNS.questionCount() == 0)
+        }
+
+        @Test func `httpdns-only never asks LocalDNS`() throws {
+            let stage = try stage(mode: "httpdns-only")
+            stage.vendor.misbehave(.status(500))
+            #expect(try stage.ask("www.example.com").rcode == ResponseCode.servFail)
+            #expect(stage.localDNS.questionCount() == 0)
+        }
+
+        @Test func `localdns-only never asks a vendor`() throws {
+            let stage = try stage(mode: "localdns-only")
+            #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
+            #expect(stage.vendor.callCount() == 0)
+        }
+
+        @Test func `localdns-first answers from LocalDNS`() throws {
+            let stage = try stage(mode: "localdns-first")
+            #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
+        }
+
+        @Test func `localdns-first asks the vendor when LocalDNS fails`() throws {
+            let stage = try stage(mode: "localdns-first")
+            stage.localDNS.behave(.rcode(ResponseCode.servFail))
+            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+        }
+
+        @Test func `with protect set, other names are asked of LocalDNS`() throws {
+            let stage = try Stage(
+                localDNS: Self.local, route: DaemonConfiguration.route(protect: ["www.example.com"]))
+            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+            #expect(try stage.ask("four.example.com").addresses == ["198.51.100.1"])
+            #expect(stage.vendor.callCount("four.example.com") == 0)
+        }
+
+        @Test func `HTTPDNS down, LocalDNS answers in reserve`() throws {
+            let stage = try Stage(localDNS: Self.local)
+            stage.vendor.stop()
+            #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
+        }
+
+        @Test func `HTTPDNS silent, LocalDNS answers in reserve within the budget`() throws {
+            let stage = try Stage(localDNS: Self.local)
+            stage.vendor.misbehave(.hang)
+            let started = ContinuousClock.now
+            #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
+            #expect(ContinuousClock.now - started < .seconds(2.5))
+        }
+
+        @Test func `both silent, SERVFAIL with its reason comes in time`() throws {
+            let stage = try Stage()
+            stage.vendor.misbehave(.hang)
+            stage.localDNS.behave(.silent)
+            let started = ContinuousClock.now
+            for type in [RecordType.a, RecordType.aaaa] {
+                let reply = try stage.ask("www.example.com", type)
+                #expect(reply.rcode == ResponseCode.servFail)
+                #expect(reply.extendedErrors.contains { $0 == 22 || $0 == 23 })
+                #expect(reply.answers.isEmpty)
+            }
+            #expect(ContinuousClock.now - started < .seconds(5))
+        }
+
+        @Test func `both refusing, SERVFAIL comes in time, and without EDNS has no OPT`() throws {
+            let stage = try Stage()
+            stage.vendor.stop()
+            stage.localDNS.stop()
+            let started = ContinuousClock.now
+            let reply = try stage.daemon.client().ask(.query("www.example.com"))
+            #expect(reply.rcode == ResponseCode.servFail)
+            #expect(reply.edns == nil)
+            #expect(ContinuousClock.now - started < .seconds(2.5))
+        }
+
+        @Test func `a failure is remembered for a moment only`() throws {
+            let stage = try Stage()
+            stage.vendor.misbehave(.status(500))
+            stage.localDNS.behave(.rcode(ResponseCode.servFail))
+            let client = try stage.daemon.client()
+            #expect(try client.ask("www.example.com").rcode == ResponseCode.servFail)
+            let calls = stage.vendor.callCount()
+            for _ in 0..<20 { #expect(try client.ask("www.example.com").rcode == ResponseCode.servFail) }
+            #expect(stage.vendor.callCount() <= calls + 1)
+            stage.vendor.misbehave(nil)
+            let reply = try client.ask("www.example.com", until: { !$0.addresses.isEmpty })
+            #expect(reply.addresses == ["192.0.2.1", "192.0.2.2"])
+        }
+    }
+}

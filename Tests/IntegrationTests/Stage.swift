@@ -1,0 +1,54 @@
+import TestSupport
+
+/// A daemon between one fake vendor and one fake LocalDNS: what most tests start from.
+struct Stage {
+    /// How the daemon talks to the vendor.
+    enum Form { case aliyun, doh }
+
+    let vendor: FakeHTTPDNS
+    let localDNS: FakeLocalDNS
+    let daemon: Daemon
+
+    /// What the vendor knows unless a test says otherwise.
+    static let zone = FakeZone([
+        "www.example.com": .init(a: ["192.0.2.1", "192.0.2.2"], aaaa: ["2001:db8::1"], ttl: 60),
+        "four.example.com": .init(a: ["192.0.2.4"], ttl: 60),
+    ])
+
+    /// Starts all three.
+    ///
+    /// - Parameters:
+    ///   - zone: what the vendor knows.
+    ///   - localZone: what LocalDNS knows.
+    ///   - provider: more lines of the provider's table.
+    ///   - route: the `[route]` table.
+    ///   - extra: more tables.
+    ///   - listen: more lines of the `[listen]` table.
+    init(
+        _ form: Form = .aliyun, _ zone: FakeZone = Stage.zone, localDNS localZone: FakeZone = FakeZone(),
+        secret: String = "", provider: String = "", route: String = "", extra: String = "",
+        on hosts: [String] = ["127.0.0.1"], listen: String = ""
+    ) throws {
+        vendor = try FakeHTTPDNS(zone, secret: secret.isEmpty ? nil : secret)
+        localDNS = try FakeLocalDNS(localZone)
+        let table =
+            switch form {
+            case .aliyun: DaemonConfiguration.aliyun(vendor.url, secret: secret, provider)
+            case .doh: DaemonConfiguration.doh(vendor.url, provider)
+            }
+        daemon = try Daemon(
+            table + route + DaemonConfiguration.rest(localDNS: localDNS.address) + extra, on: hosts, listen: listen)
+    }
+
+    /// Asks the daemon over UDP, with an OPT record.
+    func ask(_ name: String, _ type: UInt16 = RecordType.a) throws -> TestMessage {
+        try daemon.client().ask(name, type)
+    }
+}
+
+extension FakeZone {
+    /// Many IPv4 addresses under one name.
+    static func large(_ name: String, count: Int) -> FakeZone {
+        FakeZone(name, a: (1...count).map { "192.0.2.\($0)" })
+    }
+}

@@ -1,0 +1,76 @@
+import DNSWire
+import Foundation
+import HTTPDNS
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+import Upstreams
+
+/// What the tests of HTTP share.
+enum HTTPFixture {
+    static let loopback = IPAddress.v4(0x7f00_0001)
+
+    /// A zone in which every name has an address.
+    static let zone = FakeZone(["*": FakeZone.Entry(a: ["192.0.2.7"])])
+
+    /// A request as the fake services understand it.
+    static func request(_ name: String) -> HTTPDNS.HTTPRequest {
+        HTTPDNS.HTTPRequest(target: "/139450/d?host=\(name)")
+    }
+
+    /// Plain HTTP to a fake service.
+    static func plain(_ address: TestAddress) async throws -> HTTPTransfers {
+        try await HTTPTransfers(
+            HTTPOrigin(scheme: .http, address: loopback, port: address.port), loop: LoopRunner.shared.loop)
+    }
+
+    /// HTTPS to a port of loopback.
+    static func secure(_ port: UInt16, hosts: [String], authority: String) async throws -> HTTPTransfers {
+        let origin = HTTPOrigin(scheme: .https, address: loopback, port: port, hosts: hosts, caFile: authority)
+        return try await HTTPTransfers(origin, loop: LoopRunner.shared.loop)
+    }
+
+    /// Sends `count` requests at the same time and returns how each ended.
+    static func parallel(
+        _ count: Int, on transfers: HTTPTransfers, timeout: Duration = .seconds(10), name: String = "fast"
+    ) async -> [Result<HTTPDNS.HTTPResponse, HTTPFailure>] {
+        await withTaskGroup { group in
+            for number in 0..<count {
+                group.addTask {
+                    await transfers.get("\(name)\(number).example.com", timeout: timeout)
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    /// Returns once `condition` holds, or false after five seconds.
+    static func eventually(_ condition: @Sendable () async -> Bool) async -> Bool {
+        let limit = ContinuousClock.now + .seconds(5)
+        while await !condition() {
+            guard ContinuousClock.now < limit else { return false }
+            try? await Task.sleep(for: .milliseconds(2))
+        }
+        return true
+    }
+}
+
+extension HTTPTransfers {
+    /// Asks for a name, with a deadline far away.
+    func get(_ name: String, timeout: Duration = .seconds(10)) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
+        await perform(
+            HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + .seconds(30))
+    }
+}
+
+extension Result {
+    var isSuccess: Bool { if case .success = self { true } else { false } }
+
+    var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
+}
+
+extension [Result<HTTPDNS.HTTPResponse, HTTPFailure>] {
+    /// Whether every request got its reply.
+    var allSucceeded: Bool { allSatisfy(\.isSuccess) }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Glibc
+import Synchronization
+import TestSupport
+
+/// Passes TCP connections on to a server, and can make those that exist fall silent: they stay open, nothing passes.
+final class HTTPRelay: Sendable {
+    private struct State {
+        var accepted = 0
+        /// Connections up to this number are silent.
+        var silenced = 0
+        var sockets: [Int32] = []
+    }
+
+    /// Where it listens.
+    let port: UInt16
+    private let listener: Int32
+    private let state = Mutex(State())
+
+    init(to target: TestAddress) throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = Self.loopback(0)
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard bound == 0, listen(listener, 64) == 0 else { throw TestFailure("no relay: error \(errno)") }
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        _ = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(listener, $0, &length) }
+        }
+        port = UInt16(bigEndian: address.sin_port)
+        self.listener = listener
+        Thread.detachNewThread { [weak self] in
+            while true {
+                let client = accept(listener, nil, nil)
+                guard client >= 0, let self else { return }
+                self.serve(client, target.port)
+            }
+        }
+    }
+
+    deinit {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+        for socket in state.withLock({ $0.sockets }) { shutdown(socket, Int32(SHUT_RDWR)) }
+    }
+
+    /// How many connections it has accepted.
+    var connections: Int { state.withLock { $0.accepted } }
+
+    /// Makes the connections that exist now fall silent.
+    func silence() { state.withLock { $0.silenced = $0.accepted } }
+
+    private func serve(_ client: Int32, _ port: UInt16) {
+        let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let address = Self.loopback(port)
+        _ = withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(server, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        let number = state.withLock { state in
+            state.accepted += 1
+            state.sockets += [client, server]
+            return state.accepted
+        }
+        for (from, to) in [(client, server), (server, client)] {
+            Thread.detachNewThread { [weak self] in
+                var buffer = [UInt8](repeating: 0, count: 65_536)
+                while true {
+                    let count = recv(from, &buffer, buffer.count, 0)
+                    guard count > 0, let self else { break }
+                    if self.state.withLock({ $0.silenced < number }) {
+                        _ = send(to, buffer, count, Int32(MSG_NOSIGNAL))
+                    }
+                }
+                shutdown(to, Int32(SHUT_RDWR))
+            }
+        }
+    }
+
+    private static func loopback(_ port: UInt16) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        return address
+    }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import Glibc
+import HTTPDNS
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+import Upstreams
+
+/// HTTP/2 and certificates, with nginx as the service.
+@Suite(.onLoop, .timeLimit(.minutes(2)))
+struct HTTPSecureTests {
+    let certificates: TestCertificates
+    let backend: FakeHTTPDNS
+    let nginx: Nginx
+
+    init() throws {
+        certificates = try TestCertificates()
+        backend = try FakeHTTPDNS(HTTPFixture.zone)
+        nginx = try Nginx(certificates.leaf(names: ["right.example"], addresses: ["127.0.0.1"]), backend: backend)
+    }
+
+    private func transfers(_ hosts: [String] = ["right.example"], port: UInt16? = nil) async throws -> HTTPTransfers {
+        try await HTTPFixture.secure(port ?? nginx.address.port, hosts: hosts, authority: certificates.authority)
+    }
+
+    @Test func `200 parallel requests share one HTTP/2 connection`() async throws {
+        let transfers = try await transfers()
+        #expect(await HTTPFixture.parallel(200, on: transfers).allSucceeded)
+        #expect(nginx.waitForRequests(200))
+        #expect(nginx.connections == 1)
+        #expect(nginx.requests.allSatisfy { $0.httpVersion == "HTTP/2.0" && $0.serverName == "right.example" })
+    }
+
+    @Test func `a thousand requests complete with at most 64 at once`() async throws {
+        let transfers = try await transfers()
+        let all = Task { await HTTPFixture.parallel(1_000, on: transfers) }
+        var most = 0
+        while await transfers.load == (0, 0) { await Task.yield() }
+        while case let load = await transfers.load, load != (0, 0) {
+            most = max(most, load.active)
+            await Task.yield()
+        }
+        #expect(await all.value.count(where: \.isSuccess) == 1_000)
+        #expect(most <= 64 && most > 8)
+        #expect(nginx.waitForRequests(1_000))
+        #expect(nginx.connections == 1)
+    }
+
+    @Test func `a certificate for another name makes the next name be tried, and the right one be remembered`()
+        async throws
+    {
+        let transfers = try await transfers(["wrong.example", "also-wrong.example", "right.example"])
+        #expect(await HTTPFixture.parallel(30, on: transfers).allSucceeded)
+        #expect(await transfers.get("again.example.com").isSuccess)
+        #expect(nginx.waitForRequests(31))
+        #expect(nginx.requests.allSatisfy { $0.serverName == "right.example" })
+        #expect(nginx.connections == 1)
+    }
+
+    @Test func `an address as the certificate's name works, without SNI`() async throws {
+        #expect(try await transfers(["127.0.0.1"]).get("www.example.com").isSuccess)
+        #expect(nginx.waitForRequests(1))
+        #expect(nginx.requests.first?.serverName == "")
+    }
+
+    @Test func `when no name is in the certificate nothing is sent`() async throws {
+        let transfers = try await transfers(["wrong.example", "127.0.0.2"])
+        let results = await HTTPFixture.parallel(10, on: transfers)
+        #expect(Set(results.map(\.failure)) == [.certificate("the certificate is for another name")])
+        #expect(nginx.requests.isEmpty && backend.requests.isEmpty)
+    }
+
+    @Test func `a certificate of an unknown authority is refused`() async throws {
+        let transfers = try await HTTPFixture.secure(
+            nginx.address.port, hosts: ["right.example"], authority: TestCertificates().authority)
+        guard case .certificate = await transfers.get("www.example.com").failure else {
+            Issue.record("no certificate failure")
+            return
+        }
+        #expect(nginx.requests.isEmpty)
+    }
+
+    @Test func `an expired certificate is refused`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path
+        try ChildProcess.succeed([
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
+            "/CN=ca", "-addext", "basicConstraints=critical,CA:TRUE", "-days", "2", "-keyout", "\(path)/ca.key", "-out",
+            "\(path)/ca.pem",
+        ])
+        try ChildProcess.succeed([
+            "openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
+            "/CN=leaf", "-keyout", "\(path)/leaf.key", "-out", "\(path)/leaf.csr",
+        ])
+        let extensions = try directory.write("subjectAltName=DNS:right.example", to: "extensions")
+        try ChildProcess.succeed([
+            "openssl", "x509", "-req", "-in", "\(path)/leaf.csr", "-CA", "\(path)/ca.pem", "-CAkey", "\(path)/ca.key",
+            "-days", "-1", "-extfile", extensions, "-out", "\(path)/leaf.pem",
+        ])
+        let port = try FreePort.next()
+        let server = try ChildProcess([
+            "openssl", "s_server", "-accept", "127.0.0.1:\(port)", "-cert", "\(path)/leaf.pem", "-key",
+            "\(path)/leaf.key", "-www",
+        ])
+        try #require(server.waitForOutput(.seconds(5)) { output, _ in output.contains("ACCEPT") })
+        let transfers = try await HTTPFixture.secure(port, hosts: ["right.example"], authority: "\(path)/ca.pem")
+        #expect(await transfers.get("a.example").failure == .certificate("the certificate has expired"))
+    }
+
+    @Test func `a slow stream times out alone: its connection goes on`() async throws {
+        backend.misbehave(.hang)
+        let transfers = try await transfers()
+        #expect(await transfers.get("first.example.com").isSuccess)
+        async let slow = transfers.get("slow.example.com", timeout: .milliseconds(300))
+        while true {
+            #expect(await HTTPFixture.parallel(10, on: transfers).allSucceeded)
+            if await transfers.load.active == 0 { break }
+        }
+        #expect(await slow.failure == .timeout)
+        #expect(await transfers.get("last.example.com").isSuccess)
+        #expect(nginx.waitForRequests(12))
+        #expect(nginx.connections == 1)
+    }
+
+    @Test func `a connection that fell silent is given up, and what else waited on it is sent again`() async throws {
+        let relay = try HTTPRelay(to: nginx.address)
+        let transfers = try await transfers(port: relay.port)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        relay.silence()
+        async let early = transfers.get("early.example.com", timeout: .milliseconds(200))
+        async let late = HTTPFixture.parallel(20, on: transfers, timeout: .seconds(5))
+        #expect(await early.failure == .timeout)
+        #expect(await late.allSucceeded)
+        #expect(relay.connections == 2)
+        #expect(await transfers.openConnections == 1)
+    }
+
+    @Test func `a connection that fell silent with one request on it is not used again`() async throws {
+        let relay = try HTTPRelay(to: nginx.address)
+        let transfers = try await transfers(port: relay.port)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        relay.silence()
+        #expect(await transfers.get("lost.example.com", timeout: .milliseconds(200)).failure == .timeout)
+        #expect(await transfers.get("next.example.com", timeout: .seconds(1)).isSuccess)
+        #expect(relay.connections == 2)
+    }
+
+    @Test func `a cancelled stream leaves its connection to the others`() async throws {
+        backend.misbehave(.hang)
+        let transfers = try await transfers()
+        #expect(await transfers.get("first.example.com").isSuccess)
+        let task = Task { await transfers.get("slow.example.com") }
+        #expect(await HTTPFixture.eventually { await transfers.load.active == 1 })
+        task.cancel()
+        #expect(await task.value.failure == .cancelled)
+        #expect(await HTTPFixture.parallel(10, on: transfers).allSucceeded)
+        #expect(nginx.waitForRequests(11))
+        #expect(nginx.connections == 1)
+    }
+
+    @Test func `an oversized body harms no other stream`() async throws {
+        backend.misbehave(.oversizedBody(200_000), for: "slow.example.com")
+        let transfers = try await transfers()
+        async let others = HTTPFixture.parallel(30, on: transfers, name: "slow")
+        #expect(await transfers.get("slow.example.com").failure == .unusable("the reply is larger than the limit"))
+        #expect(await others.allSucceeded)
+    }
+
+    @Test func `a server without HTTP/2 is served over a few connections`() async throws {
+        let old = try Nginx(certificates.leaf(names: ["right.example"]), http2: false)
+        let transfers = try await transfers(port: old.address.port)
+        #expect(await HTTPFixture.parallel(100, on: transfers).allSucceeded)
+        #expect(old.waitForRequests(100))
+        #expect(old.connections <= HTTPLimits.connections)
+    }
+
+    @Test func `a missing file of authorities is refused with a clear text`() async throws {
+        let transfers = try await HTTPFixture.secure(
+            nginx.address.port, hosts: ["right.example"], authority: "/nonexistent/ca.pem")
+        guard case .unusable = await transfers.get("www.example.com").failure else {
+            Issue.record("not refused")
+            return
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import DNSWire
+import Foundation
+import Glibc
+import HTTPDNS
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+import Upstreams
+
+@Suite(.onLoop, .timeLimit(.minutes(1)))
+struct HTTPTransfersTests {
+    let server: FakeHTTPDNS
+
+    init() throws { server = try FakeHTTPDNS(HTTPFixture.zone) }
+
+    @Test func `a reply comes with its status, headers and body`() async throws {
+        server.addHeaders(["Age: 250", "Retry-After: 7", "Date: Tue, 14 Nov 2023 22:13:20 GMT"])
+        let response = try await HTTPFixture.plain(server.address).get("www.example.com").get()
+        #expect(response.status == 200)
+        #expect(response.contentType == "application/json")
+        #expect(response.age == 250)
+        #expect(response.retryAfter == 7)
+        #expect(response.date == 1_700_000_000)
+        #expect(String(decoding: response.body, as: UTF8.self).contains("192.0.2.7"))
+    }
+
+    @Test func `a body is sent with POST, and the next request is a GET again`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        var request = HTTPFixture.request("www.example.com")
+        request.headers = [["Content-Type", "application/dns-message"]]
+        request.body = [0, 1, 2, 255]
+        _ = await transfers.perform(request, timeout: .seconds(5), deadline: .bootTime + .seconds(5))
+        _ = await transfers.get("www.example.com")
+        #expect(server.requests.map(\.method) == ["POST", "GET"])
+        #expect(server.requests.first?.body == [0, 1, 2, 255])
+        #expect(server.requests.first?.header("content-type") == "application/dns-message")
+        #expect(server.requests.last?.body.isEmpty == true)
+    }
+
+    @Test func `the URL's host and path are the service's, whatever address is connected to`() async throws {
+        let origin = HTTPOrigin(
+            scheme: .http, address: HTTPFixture.loopback, port: server.address.port, hosts: ["service.example"],
+            basePath: "/base/")
+        let transfers = try await HTTPTransfers(origin, loop: LoopRunner.shared.loop)
+        _ = await transfers.get("www.example.com")
+        #expect(server.requests.first?.header("host") == "service.example:\(server.address.port)")
+        #expect(server.requests.first?.target == "/base/139450/d?host=www.example.com")
+    }
+
+    @Test func `requests one after the other use one connection`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        for number in 0..<20 { #expect(await transfers.get("n\(number).example.com").isSuccess) }
+        #expect(server.connections == 1)
+    }
+
+    @Test func `parallel plain requests share a few connections`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        let results = await HTTPFixture.parallel(100, on: transfers)
+        #expect(results.allSucceeded)
+        #expect(server.connections <= HTTPLimits.connections)
+    }
+
+    @Test func `a body over 64 KiB is refused, announced or not`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        server.misbehave(.oversizedBody(65_536))
+        #expect(await transfers.get("www.example.com").isSuccess)
+        server.misbehave(.oversizedBody(65_537))
+        #expect(await transfers.get("www.example.com").failure == .unusable("the reply is larger than the limit"))
+    }
+
+    @Test func `a header over its limit is refused`() async throws {
+        server.addHeaders((0..<40).map { "X-\($0): " + String(repeating: "x", count: 500) })
+        let result = try await HTTPFixture.plain(server.address).get("www.example.com")
+        #expect(result.failure == .unusable("the reply is larger than the limit"))
+    }
+
+    @Test func `a redirect is a reply like any other`() async throws {
+        server.addHeaders(["Location: http://127.0.0.1:\(server.address.port)/elsewhere"])
+        server.misbehave(.status(302))
+        let response = try await HTTPFixture.plain(server.address).get("www.example.com").get()
+        #expect(response.status == 302)
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func `bytes that are no HTTP are unusable`() async throws {
+        server.misbehave(.garbage)
+        #expect(
+            try await HTTPFixture.plain(server.address).get("a.example").failure == .unusable("the reply is not HTTP"))
+    }
+
+    @Test func `a proxy named by the environment is ignored`() async throws {
+        setenv("http_proxy", "http://127.0.0.1:9", 1)
+        setenv("ALL_PROXY", "http://127.0.0.1:9", 1)
+        defer {
+            unsetenv("http_proxy")
+            unsetenv("ALL_PROXY")
+        }
+        #expect(try await HTTPFixture.plain(server.address).get("www.example.com").isSuccess)
+    }
+
+    @Test func `a refused connection is a failure at once`() async throws {
+        let transfers = try await HTTPFixture.plain(TestAddress("127.0.0.1", port: FreePort.next()))
+        let start = ContinuousClock.now
+        let result = await transfers.get("www.example.com")
+        guard case .network = result.failure else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(ContinuousClock.now - start < .seconds(1))
+    }
+
+    @Test func `an attempt that hangs ends at its time-out`() async throws {
+        server.misbehave(.hang)
+        let transfers = try await HTTPFixture.plain(server.address)
+        let start = ContinuousClock.now
+        #expect(await transfers.get("www.example.com", timeout: .milliseconds(200)).failure == .timeout)
+        let took = ContinuousClock.now - start
+        #expect(took >= .milliseconds(190) && took < .milliseconds(700))
+    }
+
+    @Test func `the asker's deadline counts when it is earlier than the time-out`() async throws {
+        server.misbehave(.hang)
+        let transfers = try await HTTPFixture.plain(server.address)
+        let start = ContinuousClock.now
+        let result = await transfers.perform(
+            HTTPFixture.request("www.example.com"), timeout: .seconds(20),
+            deadline: .bootTime + .milliseconds(150))
+        #expect(result.failure == .timeout)
+        #expect(ContinuousClock.now - start < .seconds(2))
+    }
+
+    @Test func `a request that never got its turn is overload, not a time-out`() async throws {
+        server.misbehave(.hang)
+        let transfers = try await HTTPFixture.plain(server.address)
+        let hanging = Task { await HTTPFixture.parallel(HTTPLimits.connections, on: transfers, timeout: .seconds(2)) }
+        #expect(await HTTPFixture.eventually { await transfers.load.active == HTTPLimits.connections })
+        let result = await transfers.perform(
+            HTTPFixture.request("late.example.com"), timeout: .seconds(2),
+            deadline: .bootTime + .milliseconds(100))
+        guard case .overloaded = result.failure else {
+            Issue.record("\(result)")
+            return
+        }
+        hanging.cancel()
+        #expect(await hanging.value.allSatisfy { $0.failure == .cancelled })
+    }
+
+    @Test func `a cancelled request ends at once and leaves nothing behind`() async throws {
+        server.misbehave(.hang)
+        let transfers = try await HTTPFixture.plain(server.address)
+        let task = Task { await HTTPFixture.parallel(20, on: transfers) }
+        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.connections, 12) })
+        task.cancel()
+        #expect(await task.value.allSatisfy { $0.failure == .cancelled })
+        #expect(await transfers.load == (0, 0))
+        #expect(await transfers.openConnections == 0)
+    }
+
+    @Test func `a connection that the server closed while idle is replaced without a failure`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        #expect(await HTTPFixture.parallel(8, on: transfers).allSucceeded)
+        server.closeConnections()
+        #expect(server.waitForOpenConnections(atMost: 0))
+        #expect(await HTTPFixture.parallel(8, on: transfers).allSucceeded)
+    }
+
+    @Test func `a request that breaks a used connection is sent once more, and no more`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        _ = await transfers.get("first.example.com")
+        server.misbehave(.closeMidBody)
+        guard case .network = await transfers.get("www.example.com").failure else {
+            Issue.record("no failure")
+            return
+        }
+        #expect(server.callCount("www.example.com") == 2)
+    }
+
+    @Test func `when the last reference goes, every connection is closed`() async throws {
+        var transfers: HTTPTransfers? = try await HTTPFixture.plain(server.address)
+        _ = await transfers?.get("www.example.com")
+        #expect(server.openConnections == 1)
+        transfers = nil
+        #expect(server.waitForOpenConnections(atMost: 0))
+    }
+
+    @Test func `nothing of the request is in a failure's text`() async throws {
+        let transfers = try await HTTPFixture.plain(TestAddress("127.0.0.1", port: FreePort.next()))
+        let request = HTTPDNS.HTTPRequest(target: "/139450/sign_d?host=secret-name&s=deadbeef")
+        let result = await transfers.perform(request, timeout: .seconds(1), deadline: .bootTime + .seconds(1))
+        #expect(!"\(result)".contains("deadbeef") && !"\(result)".contains("secret-name"))
+    }
+}
