@@ -49,7 +49,7 @@ package struct MessageParser {
         for _ in 0..<counts.1 { message.answers.append(try record()) }
         for _ in 0..<counts.2 { message.authorities.append(try record()) }
         for _ in 0..<counts.3 {
-            if try isOPT() {
+            if isOPT() {
                 guard message.edns == nil else { throw fault(.misplacedOPT) }
                 message.edns = try edns()
             } else {
@@ -73,17 +73,20 @@ package struct MessageParser {
         let ttl = try uint32()
         let length = Int(try uint16())
         guard bytes.count - offset >= length else { throw fault(.truncated) }
-        let rdata = try rdata(of: type, end: offset + length)
+        let rdata = try rdata(of: type, class: recordClass, end: offset + length)
+        // Names written out may have made it longer than any record can be.
+        guard rdata.count <= Record.maximumDataLength else {
+            throw MessageParseError(reason: .rdataLength, offset: start)
+        }
         return Record(name: owner, type: type, class: recordClass, ttl: ttl > 0x7fff_ffff ? 0 : ttl, rdata: rdata)
     }
 
-    /// Looks at the next record's owner and type without reading it.
-    private func isOPT() throws(MessageParseError) -> Bool {
-        var ahead = self
-        let owner = try ahead.name()
-        guard RecordType(rawValue: try ahead.uint16()) == .opt else { return false }
-        guard owner.isRoot else { throw fault(.misplacedOPT) }
-        return true
+    /// Whether an OPT record follows: its owner is the root, in one byte.
+    ///
+    /// With any other owner, a pointer to a root included, it is read as a record, and refused there.
+    private func isOPT() -> Bool {
+        bytes.count - offset >= 3 && bytes[offset] == 0
+            && UInt16(bytes[offset + 1]) << 8 | UInt16(bytes[offset + 2]) == RecordType.opt.rawValue
     }
 
     private mutating func edns() throws(MessageParseError) -> EDNS {
