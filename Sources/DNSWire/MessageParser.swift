@@ -28,7 +28,8 @@ extension MessageParseError: CustomStringConvertible {
 
 /// Reads a message front to back (RFC 1035 section 4). Its input is hostile.
 ///
-/// Memory is bounded by the message's size: at most 65,535 bytes hold at most 5,958 records, each name at most 255 bytes.
+/// Memory is bounded by the message's size: at most 65,535 bytes hold at most 5,958 records, each name at most 255
+/// bytes.
 package struct MessageParser {
     let bytes: [UInt8]
     private(set) var offset = 0
@@ -113,8 +114,8 @@ package struct MessageParser {
     /// Reads a name, following compression pointers.
     ///
     /// Each pointer must point before the start of the labels in which it was found: then every step goes strictly
-    /// backward and no loop is possible. Their number is bounded all the same: thousands of names that each lead through
-    /// thousands of pointers fit into one message, and would hold the loop up.
+    /// backward and no loop is possible. Their number is bounded all the same: thousands of names that each lead
+    /// through thousands of pointers fit into one message, and would hold the loop up.
     mutating func name() throws(MessageParseError) -> Name {
         var wire: [UInt8] = []
         var at = offset

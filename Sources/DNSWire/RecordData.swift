@@ -1,7 +1,7 @@
 /// What rdata consists of, as far as names and fixed lengths in it matter.
 ///
-/// Only the types of RFC 1035, those that RFC 3597 section 4 lists for receivers, KX and DNAME are searched for compressed
-/// names; every other type is opaque.
+/// Only the types of RFC 1035, those that RFC 3597 section 4 lists for receivers, KX and DNAME are searched for
+/// compressed names; every other type is opaque.
 enum RecordDataField {
     /// So many bytes.
     case bytes(Int)
@@ -28,7 +28,8 @@ enum RecordDataField {
         }
     }
 
-    /// Whether names in the rdata of `type` may be compressed when sent: the types of RFC 1035 only (RFC 3597 section 4).
+    /// Whether names in the rdata of `type` may be compressed when sent: the types of RFC 1035 only (RFC 3597 section
+    /// 4).
     static func compressesNames(of type: RecordType) -> Bool {
         switch type.rawValue {
         case 2...9, 12, 14, 15: true

@@ -104,7 +104,8 @@ struct MalformedMessageTests {
     }
 
     @Test func `rdata that is too long once its name is written out`() {
-        // An NXT record (RFC 3755 obsoletes it, RFC 3597 has its name decompressed) of 65,535 bytes, its name by pointer.
+        // An NXT record (RFC 3755 obsoletes it, RFC 3597 has its name decompressed) of 65,535 bytes, its name by
+        // pointer.
         let name = "3f" + String(repeating: "61", count: 63) + "00"
         let text =
             "0000 8180 0001 0001 0000 0000" + name + "0001 0001 00 001e 0001 00000000 ffff c00c"

@@ -18,7 +18,9 @@ struct RecordTypeTests {
     }
 
     @Test func `every type survives the way to text and back`() {
-        let lost = (UInt16.min...UInt16.max).map { RecordType(rawValue: $0) }.filter { RecordType($0.description) != $0 }
+        let lost = (UInt16.min...UInt16.max).map { RecordType(rawValue: $0) }.filter {
+            RecordType($0.description) != $0
+        }
         #expect(lost.isEmpty)
     }
 
