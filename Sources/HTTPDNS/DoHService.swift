@@ -87,7 +87,7 @@ package struct DoHService: Service {
         guard message.id == 0 else { throw .unavailable("the reply has another ID") }
         switch ReceivedReply(message, to: question) {
         case .answer(let answer): return answer
-        case .failure(let code): throw .unavailable("\(code)")
+        case .failure(let code): throw .responseCode(code)
         case .truncated: throw .unavailable("the reply is truncated")
         case .mismatch: throw .unavailable("no reply to this question")
         }

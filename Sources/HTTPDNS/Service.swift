@@ -105,4 +105,6 @@ package enum ServiceFailure: Error, Hashable, Sendable {
     case clockSkew(String, serverTime: Int64?)
     /// The service refuses this question and would again: the next service, no retry.
     case rejected(String)
+    /// The service is well and could not answer this question: SERVFAIL, REFUSED and the like. The next service.
+    case responseCode(ResponseCode)
 }

@@ -8,6 +8,7 @@ import Scheduling
 @Loop
 final class HTTPDNSEndpoint: Endpoint {
     nonisolated let name: String
+    var health = EndpointHealth()
     let address: IPAddress
     private let service: any Service
     private let timeout: Duration
@@ -107,6 +108,7 @@ extension UpstreamFailure {
             // Still wrong after the correction, or nothing to correct by: signatures will go on being refused.
             case .clockSkew(let text, _): .authentication(text)
             case .rejected(let text): .rejected(text)
+            case .responseCode(let code): .responseCode(code)
             }
     }
 

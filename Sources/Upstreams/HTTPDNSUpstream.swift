@@ -10,6 +10,7 @@ package final class HTTPDNSUpstream: Provider {
     package nonisolated let name: String
     package nonisolated let names: [Name]
     package nonisolated let answersBothFamilies: Bool
+    package var health = ProviderHealth()
     private nonisolated let settings: HTTPDNSSettings
     private let loop: EventLoop
     private let clock: ServiceClock
@@ -36,6 +37,8 @@ package final class HTTPDNSUpstream: Provider {
         update(settings.knownAddresses)
         lookup?.onChange = { [weak self] in self?.update($0) }
     }
+
+    package nonisolated var isAuthenticated: Bool { settings.scheme == .https }
 
     package nonisolated func answers(_ type: RecordType) -> Bool { settings.service.answers(type) }
 
