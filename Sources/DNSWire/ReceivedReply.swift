@@ -56,31 +56,38 @@ package enum ReceivedReply: Hashable, Sendable {
         }
         if code == .noError { chain.appendFinalRecords() }
         var answer = Answer(responseCode: code, answers: chain.records)
+        let zoneNames = [chain.end, question.name]
         answer.authorities = Self.authorities(
-            message.authorities, class: question.class, end: chain.end,
-            isNegative: answer.isNegative(for: question.type))
+            message.authorities.filter { $0.class == question.class },
+            isNegative: answer.isNegative(for: question.type)
+        ) { zone in zoneNames.contains { $0.isWithin(zone) } }
         self = .answer(answer)
     }
 
     /// The SOA record of a negative answer, and the records that prove a denial.
+    ///
+    /// The SOA record's TTL becomes that of the negative answer: at most its MINIMUM (RFC 2308 section 5).
     private static func authorities(
-        _ records: [Record], class: RecordClass, end: Name, isNegative: Bool
+        _ records: [Record], isNegative: Bool, isZone: (Name) -> Bool
     ) -> [Record] {
         var hasSOA = false
-        return records.filter { record in
-            guard record.class == `class` else { return false }
+        return records.compactMap { record in
             switch record.type {
             case .soa:
-                guard isNegative, !hasSOA, end.isWithin(record.name) else { return false }
+                guard isNegative, !hasSOA, isZone(record.name), let minimum = record.soaMinimum else { return nil }
                 hasSOA = true
-                return true
+                var soa = record
+                soa.ttl = min(soa.ttl, minimum)
+                return soa
             case .nsec, .nsec3:
-                return true
+                return record
             case .rrsig:
-                return record.coveredType == .nsec || record.coveredType == .nsec3
-                    || isNegative && record.coveredType == .soa && end.isWithin(record.name)
+                let covered = record.coveredType
+                let isKept =
+                    covered == .nsec || covered == .nsec3 || isNegative && covered == .soa && isZone(record.name)
+                return isKept ? record : nil
             default:
-                return false
+                return nil
             }
         }
     }

@@ -56,10 +56,11 @@ extension RecordType: CustomStringConvertible {
         let upper = text.uppercased()
         if let known = Self.mnemonics.first(where: { $0.0 == upper }) {
             self.init(rawValue: known.1)
-        } else if let number = UInt16(upper.hasPrefix("TYPE") ? String(upper.dropFirst(4)) : upper) {
-            self.init(rawValue: number)
-        } else {
-            return nil
+            return
         }
+        let digits = upper.hasPrefix("TYPE") ? upper.dropFirst(4) : upper[...]
+        // `UInt16` alone would take a sign.
+        guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(digits) else { return nil }
+        self.init(rawValue: number)
     }
 }

@@ -19,8 +19,8 @@ struct PointerTests {
         }
     }
 
-    /// A message with one question, of the root, and one record of an unknown type that holds `prelude`; its second record
-    /// is owned by the name that begins at `start` in the prelude.
+    /// A message with one question, of the root, and one record of an unknown type that holds `prelude`; its second
+    /// record is owned by the name that begins at `start` in the prelude.
     private func parse(prelude: [UInt8], start: Int) throws(MessageParseError) -> Message {
         var bytes = hex("0000 8180 0001 0002 0000 0000  00 0001 0001")
         bytes += hex("00 ff00 0001 00000000") + [UInt8(prelude.count >> 8), UInt8(prelude.count & 255)]

@@ -75,6 +75,14 @@ struct ReceivedReplyTests {
         #expect(try answer(message).authorities == [soa])
     }
 
+    @Test func `the TTL of the SOA record is lowered to its MINIMUM`() throws {
+        var soa = Record.negativeSOA(for: name("example.com"), ttl: 300)
+        soa.ttl = 900
+        #expect(try answer(reply(authorities: [soa])).authorities.map(\.ttl) == [300])
+        soa.ttl = 60
+        #expect(try answer(reply(authorities: [soa])).authorities.map(\.ttl) == [60])
+    }
+
     @Test func `a positive answer carries no SOA record`() throws {
         let message = reply(
             [a("www.example.com", "192.0.2.1")], authorities: [.negativeSOA(for: name("example.com"), ttl: 9)])
