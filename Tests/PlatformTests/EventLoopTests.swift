@@ -1,22 +1,97 @@
+import Glibc
 import Platform
 import Scheduling
 import TestSupport
 import Testing
 
 @Suite(.onLoop) struct EventLoopTests {
-    let loop = LoopRunner.shared.loop
+    private var loop: EventLoop { LoopRunner.shared.loop }
 
     @Test @Loop func `a test body runs on the thread of the loop`() {
         #expect(loop.waker.isCurrent())
     }
 
-    @Test func `a body that is not on the loop runs elsewhere`() {
-        #expect(!loop.waker.isCurrent())
+    @Test @Loop func `the child tasks of a test run there too`() async {
+        let waker = loop.waker
+        async let child = waker.isCurrent()
+        #expect(await child)
     }
 
-    @Test @Loop func `a timer fires, and not early`() async {
-        let due = loop.now + .milliseconds(5)
-        #expect(await loop.sleep(until: due))
-        #expect(loop.now >= due)
+    @Test func `another thread knows that it is not the loop's`() async throws {
+        let waker = loop.waker
+        let answer = Inbox<Bool>()
+        let thread = try NamedThread("other") {
+            let isCurrent = waker.isCurrent()
+            Loop.spawn { answer.add(isCurrent) }
+        }
+        #expect(await answer.wait(for: 1) == [false])
+        thread.join()
+    }
+
+    @Test @Loop func `a spawned task and its children stay on the loop's thread`() async {
+        let inbox = Inbox<Bool>()
+        let waker = loop.waker
+        Loop.spawn {
+            async let child = waker.isCurrent()
+            inbox.add(await child)
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await inbox.add(waker.isCurrent()) }
+            }
+            inbox.add(waker.isCurrent())
+        }
+        #expect(await inbox.wait(for: 3) == [true, true, true])
+    }
+
+    @Test @Loop func `work spawned on another thread wakes the loop`() async throws {
+        let inbox = Inbox<Bool>()
+        let waker = loop.waker
+        let thread = try NamedThread("spawner") { Loop.spawn { inbox.add(waker.isCurrent()) } }
+        #expect(await inbox.wait(for: 1) == [true])
+        thread.join()
+    }
+
+    @Test @Loop func `a C callback on the loop may assume its isolation`() async throws {
+        let inbox = Inbox<Int>()
+        // As C would call it: synchronously, from a function that knows nothing of actors.
+        func callback() { Loop.assumeIsolated { inbox.add(1) } }
+        callback()
+        #expect(inbox.elements == [1])
+    }
+
+    @Test func `assuming the loop's isolation elsewhere stops the process`() async {
+        await #expect(processExitsWith: .failure) {
+            _ = LoopRunner.shared
+            Loop.assumeIsolated {}
+        }
+    }
+
+    @Test func `an idle loop is never woken`() async {
+        await #expect(processExitsWith: .success) {
+            // A process of its own: other tests would wake this one's loop.
+            let loop = LoopRunner.shared.loop
+            func turns() async -> UInt64 { await Task { @Loop in loop.turns }.value }
+            _ = await turns()
+            _ = await Task { @Loop in
+                let timer = loop.schedule(after: .milliseconds(150)) {}
+                // Cancelled only once the kernel has been told of it.
+                await loop.sleep(until: loop.now + .milliseconds(1))
+                timer.cancel()
+            }.value
+            usleep(50_000)
+            let before = await turns()
+            usleep(300_000)
+            // The second question is itself the one reason to wake up.
+            guard await turns() - before == 1 else { exit(1) }
+        }
+    }
+
+    @Test func `a loop that is stopped returns from run`() async {
+        await #expect(processExitsWith: .success) {
+            let loop = try EventLoop()
+            let thread = try NamedThread("loop") { loop.run() }
+            _ = await Task { @Loop in loop.turns }.value
+            loop.stop()
+            thread.join()
+        }
     }
 }
