@@ -45,7 +45,7 @@ extension Configuration {
         let lines = KeyLines(bytes)
         let document: TOMLNode
         do throws(SyntaxProblem) {
-            document = try TOMLNode.document(bytes, lines: lines, file: file)
+            document = try TOMLNode.document(bytes, lines: lines)
         } catch {
             let diagnostic = Diagnostic(file: file, line: error.line, column: error.column, message: error.message)
             throw ConfigurationError(diagnostics: [diagnostic])

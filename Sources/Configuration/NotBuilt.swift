@@ -57,8 +57,10 @@ enum NotBuilt {
 
     /// The single warning about everything noted; nil when there is nothing.
     static func warning(_ reading: Reading) -> Diagnostic? {
-        let uses = reading.notBuilt.map { use in
-            let remarks = [reading.lines.line(of: use.path).map { "line \($0)" }, use.remark].compactMap { $0 }
+        let sorted = reading.notBuilt.map { (use: $0, line: reading.lines.line(of: $0.path)) }
+            .sorted { ($0.line ?? .max, $0.use.path.description) < ($1.line ?? .max, $1.use.path.description) }
+        let uses = sorted.map { use, line in
+            let remarks = [line.map { "line \($0)" }, use.remark].compactMap { $0 }
             return "\(use.path)" + (remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))")
         }
         guard !uses.isEmpty else { return nil }

@@ -8,11 +8,12 @@ extension Configuration.ProviderEntry {
     /// left as it was read.
     mutating func completeProvider(at path: SettingPath, _ reading: Reading) {
         let typePath = path.appending(key: "type")
-        guard reading.written.contains(typePath) else {
+        if !reading.written.contains(typePath), !reading.isMisspelt(typePath) {
             let choices = ProviderType.allCases.map(\.rawValue).joined(separator: ", ")
-            return reading.fail(typePath, "is missing; write one of \(choices)")
+            reading.fail(typePath, "is missing; write one of \(choices)")
         }
-        guard reading.isSound(typePath), !NotBuilt.providerTypes.contains(type) else { return }
+        guard reading.written.contains(typePath), reading.isSound(typePath), !NotBuilt.providerTypes.contains(type)
+        else { return }
         completeSecret(at: path, reading)
         checkAccount(at: path, reading)
         if completeURL(at: path, reading) {
@@ -43,7 +44,7 @@ extension Configuration.ProviderEntry {
 
     private func checkAccount(at path: SettingPath, _ reading: Reading) {
         let place = path.appending(key: "account")
-        if type == .aliyun, account.isEmpty, reading.isSound(place) {
+        if type == .aliyun, account.isEmpty, reading.isSound(place), !reading.isMisspelt(place) {
             reading.fail(place, "is missing: a provider of type aliyun needs the account's number, such as \"139450\"")
         }
         guard type == .doh else { return }

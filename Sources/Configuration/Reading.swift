@@ -8,6 +8,8 @@ final class Reading {
     private(set) var warnings: [Diagnostic] = []
     /// Keys that the file holds.
     private(set) var written: Set<SettingPath> = []
+    /// Keys that an unknown key was probably meant to be.
+    private var misspelt: Set<SettingPath> = []
     /// Keys whose value was refused.
     private var refused: Set<SettingPath> = []
     /// What the file sets that is not built yet.
@@ -28,6 +30,9 @@ final class Reading {
 
     /// Whether nothing was refused at `path` or inside it.
     func isSound(_ path: SettingPath) -> Bool { !refused.contains { $0.isWithin(path) } }
+
+    /// Whether an unknown key was probably meant to be this one: then it is not reported as missing too.
+    func isMisspelt(_ path: SettingPath) -> Bool { misspelt.contains(path) }
 
     private func diagnostic(_ path: SettingPath, _ message: String) -> Diagnostic {
         Diagnostic(
@@ -58,6 +63,7 @@ final class Reading {
 
     private func failUnknown(_ path: SettingPath, _ key: String, known: [String]) {
         if let near = nearest(to: key, among: known) {
+            if let table = path.parent { misspelt.insert(table.appending(key: near)) }
             fail(path, "unknown key; did you mean \(quoted(near))?")
         } else {
             fail(path, "unknown key; known here: \(known.joined(separator: ", "))")

@@ -29,27 +29,14 @@ indirect enum TOMLNode: Equatable {
         }
     }
 
-    /// The most dots and opening brackets that may follow the place where the scanner gave up: no more levels than
-    /// these can toml++ recurse into there, some 400 bytes of stack each.
-    private static let maximumUnscannedLevels = 1000
-
-    /// Reads a whole text, of at most 1 MiB (the caller checks), as a table.
+    /// Reads a whole text as a table.
     ///
-    /// - Throws: a diagnostic with line and column, never with a value of the text.
-    static func document(_ bytes: [UInt8], lines: KeyLines, file: String) throws(SyntaxProblem) -> TOMLNode {
+    /// - Parameter lines: of the same text; what the scanner refused is not given to TOMLKit.
+    static func document(_ bytes: [UInt8], lines: KeyLines) throws(SyntaxProblem) -> TOMLNode {
         if let line = firstBadLine(bytes) {
             throw SyntaxProblem(line: line, message: "the text is not UTF-8, or holds a NUL character")
         }
-        switch lines.stop {
-        case .tooDeep(let line):
-            throw SyntaxProblem(line: line, message: "tables or arrays are nested too deep")
-        case .nul(let line):
-            throw SyntaxProblem(line: line, message: "strings cannot hold the NUL character")
-        case .gaveUp(let offset) where isTooDeep(bytes[min(offset, bytes.count)...]):
-            let line = 1 + bytes[..<offset].count { $0 == UInt8(ascii: "\n") }
-            throw SyntaxProblem(line: line, message: "this is not TOML")
-        case .gaveUp, nil: break
-        }
+        if let problem = lines.problem { throw problem }
         do {
             return TOMLNode(try TOMLTable(string: String(decoding: bytes, as: UTF8.self)))
         } catch let error as TOMLParseError {
@@ -58,10 +45,6 @@ indirect enum TOMLNode: Equatable {
         } catch {
             throw SyntaxProblem(line: nil, message: "this is not TOML")
         }
-    }
-
-    private static func isTooDeep(_ rest: ArraySlice<UInt8>) -> Bool {
-        rest.count { ".[{".utf8.contains($0) } > maximumUnscannedLevels
     }
 
     private static func firstBadLine(_ bytes: [UInt8]) -> Int? {
@@ -99,11 +82,4 @@ indirect enum TOMLNode: Equatable {
         case .table: self = value.table.map { TOMLNode($0) } ?? .table([])
         }
     }
-}
-
-/// Why a text is not TOML.
-struct SyntaxProblem: Error {
-    var line: Int?
-    var column: Int?
-    var message: String
 }

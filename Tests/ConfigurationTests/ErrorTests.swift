@@ -1,0 +1,182 @@
+import Configuration
+import Testing
+
+@Suite struct ErrorTests {
+    @Test func `an unknown key is reported with file, line, path and the nearest key`() {
+        let text = "[listen]\n\n[[provider]]\ntyp = \"doh\"\n"
+        #expect(errors(text) == ["t.toml:4: provider[1].typ: unknown key; did you mean \"type\"?"])
+    }
+
+    @Test func `an unknown key that resembles nothing is reported with the keys known there`() {
+        let text = minimal + "[log]\nzzzzzz = 1\n"
+        #expect(errors(text) == ["t.toml:5: log.zzzzzz: unknown key; known here: level, format, queries"])
+    }
+
+    @Test func `an unknown table is reported`() {
+        #expect(errors(minimal + "[cahce]\n") == ["t.toml:4: cahce: unknown key; did you mean \"cache\"?"])
+    }
+
+    @Test func `all errors of a file are reported together, sorted by line`() {
+        let text = """
+            [log]
+            level = "loud"
+            [cache]
+            memory = "64MB"
+            [[provider]]
+            type = "dho"
+            [listen]
+            udp_threads = "4"
+            """
+        #expect(
+            errors(text) == [
+                "t.toml:2: log.level: \"loud\" is not one of \"trace\", \"debug\", \"info\", \"notice\", \"warning\", "
+                    + "\"error\", \"critical\"",
+                "t.toml:4: cache.memory: \"64MB\" has an unknown unit; write B, KiB, MiB or GiB, as in \"64MiB\"",
+                "t.toml:6: provider[1].type: \"dho\" is not one of \"aliyun\", \"aliyun-v2\", \"tencent\", "
+                    + "\"tencent-https\", \"doh-json\", \"doh\"; did you mean \"doh\"?",
+                "t.toml:8: listen.udp_threads: must be an integer without quotes, 0 to 256, not a string",
+            ])
+    }
+
+    @Test(arguments: [
+        ("timeout = \"5\"", "\"5\" has no unit; write ms, s, m, h or d, as in \"1.5s\""),
+        ("timeout = \"5 s\"", "\"5 s\" has an unknown unit; write ms, s, m, h or d, as in \"1.5s\""),
+        ("timeout = \"-1s\"", "\"-1s\" is not a duration; write one such as \"1.5s\""),
+        ("timeout = \"1m\"", "\"1m\" is out of range; write 10ms to 10s"),
+        ("timeout = 5", "must be a duration in quotes such as \"1.5s\", not an integer"),
+        ("timeout = 1979-05-27", "must be a duration in quotes such as \"1.5s\", not a date or time"),
+        ("daily_limit = -1", "-1 is out of range; write 0 or more"),
+        ("daily_limit = 1.5", "must be an integer without quotes, 0 or more, not a number with decimals"),
+        ("names = \"x\"", "must be a list in brackets, not a string"),
+        ("addresses = [\"example.com\"]", "\"example.com\" is not an IP address with an optional port, such as "),
+        ("addresses = [\"192.0.2.1:0\"]", "\"192.0.2.1:0\" is not an IP address with an optional port"),
+        ("tls_names = [\"a b\"]", "\"a b\" is not a host name or IP address"),
+        ("names = [\"*.x\"]", "\"*.x\" must be written without *."),
+        ("names = [\"a..b\"]", "\"a..b\" is not a name: a label is empty"),
+        ("names = [\"münchen.example\"]", "must be written in punycode"),
+        ("pin = [\"sha256//AAAA\"]", "\"sha256//AAAA\" is not a pin; write sha256//"),
+        ("client_subnet = \"client/33\"", "\"client/33\" is not \"off\", \"client/24\" or a network"),
+        ("ca_file = \"ca.pem\"", "\"ca.pem\" must be an absolute path"),
+        ("encryption = \"rot13\"", "\"rot13\" is not one of \"none\", \"cbc\", \"gcm\", \"des\", \"aes\""),
+        ("name = \"a b\"", "\"a b\" must be up to 32 letters, digits, dots, - and _"),
+        ("name = \"localdns\"", "must not be \"localdns\", which is taken by the program itself"),
+    ])
+    func `a bad value of a provider says what would be right`(line: String, message: String) throws {
+        let all = errors(minimal + line + "\n")
+        #expect(all.count == 1)
+        let first = try #require(all.first)
+        #expect(first.hasPrefix("t.toml:4: provider[1]."))
+        #expect(first.contains(message), "\(first)")
+    }
+
+    @Test(arguments: [
+        (
+            "[listen]\naddresses = [\"localhost:53\"]",
+            "listen.addresses[1]: \"localhost:53\" is not an address and port"
+        ),
+        ("[listen]\naddresses = [\"127.0.0.1\"]", "listen.addresses[1]: \"127.0.0.1\" is not an address and port"),
+        ("[listen]\naddresses = []", "listen.addresses: must hold at least one address"),
+        (
+            "[listen]\naddresses = [\"[::1]:53\", \"[0::1]:53\"]",
+            "listen.addresses[2]: \"[::1]:53\" is listed twice"
+        ),
+        ("[listen]\nallow = [\"10.0.0.0/33\"]", "listen.allow[1]: \"10.0.0.0/33\" is not a network"),
+        ("[cache]\nmemory = \"1KiB\"", "cache.memory: \"1KiB\" is out of range; write 1MiB to 1024GiB"),
+        ("[cache]\nmin_ttl = \"2h\"\nmax_ttl = \"1h\"", "cache.min_ttl must not be above cache.max_ttl (1h)"),
+        ("[cache]\nmin_ttl = \"1500ms\"", "cache.min_ttl: \"1500ms\" is out of range; write 0s to 7d in whole seconds"),
+        ("[cache]\nprefetch = \"yes\"", "cache.prefetch: must be true or false without quotes, not a string"),
+        ("[cache.stale]\nwait = \"2s\"", "cache.stale.wait: \"2s\" is out of range; write 0s to 1.8s"),
+        ("[localdns]\nservers = \"dhcp\"", "localdns.servers: must be \"auto\" or a list in brackets"),
+        ("[localdns]\nservers = []", "localdns.servers: must hold at least one server, or be \"auto\""),
+        ("[localdns]\nservers = [\"127.0.0.1\"]", "localdns.servers[1]: \"127.0.0.1:53\" is this server itself"),
+        ("[localdns]\ncertificate_ports = [0]", "localdns.certificate_ports[1]: 0 is out of range; write 1 to 65535"),
+        ("[[forward]]\nservers = [\"192.0.2.53\"]", "forward[1].suffixes: must hold at least one entry"),
+        ("[[forward]]\nsuffixes = [\"x\"]\n", "forward[1].servers: must hold at least one entry"),
+        ("[forward]\nsuffixes = [\"x\"]\n", "forward: must be written [[forward]] with two brackets"),
+        (
+            "[[forward]]\nsuffixes=[\"x\"]\nservers=[\"192.0.2.1\"]\n[[forward]]\nsuffixes=[\"X.\"]\nservers=[\"192.0.2.1\"]",
+            "forward[2].suffixes[1]: \"x\" is already in forward[1].suffixes"
+        ),
+        (
+            "[preset.always]\nwww.example.com = [\"192.0.2.1\"]",
+            "preset.always.www: is not a list of addresses; a name with dots must be quoted"
+        ),
+        ("[preset.always]\n\"x\" = [\"y\"]", "preset.always.x[1]: \"y\" is not an IP address"),
+        ("[preset.always]\n\"a.*.x\" = [\"192.0.2.1\"]", "may have its * only at the start"),
+        ("[preset.always]\n\"x\" = []", "preset.always.x: \"x\" must have at least one address"),
+        ("[control]\nhttp = \"9090\"", "control.http: \"9090\" is not an address and port"),
+        ("cache = 5", "cache: must be a table, not an integer; write its keys below [cache]"),
+    ])
+    func `a bad value elsewhere says what would be right`(lines: String, message: String) throws {
+        // Keys of the root must stand before the first table.
+        let all = errors(lines.hasPrefix("cache =") ? lines + "\n" + minimal : minimal + lines)
+        #expect(all.count == 1)
+        #expect(try #require(all.first).contains(message), "\(all)")
+    }
+
+    @Test func `a syntax error has line and column`() throws {
+        let all = errors("[listen]\naddresses = [\"127.0.0.1:53\"\nuser = \"x\"\n")
+        #expect(all.count == 1)
+        let first = try #require(all.first)
+        #expect(first.hasPrefix("t.toml:3:"), "\(first)")
+        #expect(first.split(separator: ":").count >= 4)
+    }
+
+    @Test(arguments: [
+        ("[log]\nlevel = info", "t.toml:2:9: text must stand in quotes"),
+        ("[log]\nlevel =", "t.toml:2:8: the text ends too early: the value is missing"),
+        ("[log]\nlevel = # info", "t.toml:2:9: the value is missing"),
+        ("[log]\nlevel \"info\"", "t.toml:2:7: a key must be followed by = and its value"),
+        ("[log]\nlevel = \"info", "t.toml:2:9: the string has no closing quote"),
+        ("[log\nlevel = \"info\"", "t.toml:1:5: the table's name must end with ]"),
+        ("[[provider]\n", "t.toml:1:12: the table's name must end with ]]"),
+        ("[log]\nlevel = \"info\" format = \"text\"", "t.toml:2:16: nothing but a comment may follow on this line"),
+        (
+            "[route]\nprotect = [\"a\"\n\"b\"]",
+            "t.toml:3:1: a comma or ] must come next in the brackets that open on line 2"
+        ),
+        (
+            "[route]\nprotect = [\"a\",\n",
+            "t.toml:3:1: the text ends too early: the brackets that open on line 2 have no ]"
+        ),
+        ("[é]", "t.toml:1:2: a key must consist of letters, digits, - and _, or stand in quotes"),
+        ("a = \"\\d\"", "t.toml:1:7: a backslash must be written \\\\, or the string must stand in single quotes"),
+        ("a = 1\na = 2", "t.toml:2:"),
+        ("a = 01", "t.toml:1:"),
+    ])
+    func `a syntax error says where and what`(text: String, message: String) throws {
+        let all = errors(text)
+        #expect(all.count == 1)
+        #expect(try #require(all.first).hasPrefix(message), "\(all)")
+    }
+
+    @Test func `a number that TOML cannot take is not repeated, as it may be a secret`() throws {
+        let all = errors("[[provider]]\nsecret = 98765432109876543210\n")
+        #expect(all.count == 1)
+        #expect(try #require(all.first).hasPrefix("t.toml:2:"))
+        #expect(!all.joined().contains("9876"), "\(all)")
+    }
+
+    @Test func `a key with control characters stays on one line`() {
+        #expect(errors(minimal + "\"a\\nb\" = 1\n").first?.contains("\n") == false)
+    }
+
+    @Test func `a mode that needs HTTPDNS is refused without a provider`() {
+        #expect(
+            errors("") == [
+                "t.toml: route.mode: \"httpdns-first\" needs at least one [[provider]], and there is none; add one, or "
+                    + "write mode = \"localdns-only\""
+            ])
+        #expect(errors("[route]\nmode = \"httpdns-only\"").first?.hasPrefix("t.toml:2: route.mode: ") == true)
+    }
+
+    @Test func `a mode that needs HTTPDNS is refused when only unbuilt types are listed`() {
+        let all = errors("[[provider]]\ntype = \"tencent\"\n")
+        #expect(all.count == 1)
+        #expect(all.first?.contains("those listed are of types that are not built yet") == true)
+    }
+
+    @Test func `localdns-only needs no provider`() throws {
+        #expect(try accepted("[route]\nmode = \"localdns-only\"").warnings.isEmpty)
+    }
+}

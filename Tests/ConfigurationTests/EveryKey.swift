@@ -1,0 +1,74 @@
+/// A file with every key of the schema, most at their defaults.
+let everyKey = #"""
+    [listen]
+    addresses = ["127.0.0.1:53", "[::1]:53"]    # UDP and TCP on each
+    udp_threads = 0
+    allow = ["127.0.0.0/8", "::1/128"]
+    user = ""                                    # drop to this user after binding
+
+    [[provider]]                                 # asked in this order
+    type = "aliyun"                              # aliyun aliyun-v2 tencent tencent-https doh-json doh (later: baidu volcengine ucloud)
+    name = "aliyun"
+    account = "139450"
+    secret = "${ALIYUN_HTTPDNS_SECRET}"          # or secret_file
+    encryption_key = ""                          # aliyun-v2, tencent
+    encryption = "gcm"                           # aliyun-v2: none cbc gcm; tencent: des aes
+    url = "https://203.107.1.1"                  # base of the service; built in where the provider has one
+    addresses = ["203.107.1.1", "203.107.1.97"]  # connect here
+    tls_names = ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"]
+    ca_file = ""
+    pin = []                                     # SPKI pins
+    names = []                                   # suffixes this provider is asked for; empty: all (a warning for metered types)
+    client_subnet = "off"                        # off, "client/24", or a fixed network
+    daily_limit = 0                              # billable calls; 0: none
+    timeout = "1s"
+
+    [route]
+    mode = "httpdns-first"
+    protect = []                                 # empty: every name that nothing else matches
+    bypass = ["local.lan"]
+    [[forward]]                                  # conditional forwarding
+    suffixes = ["cluster.local"]
+    servers = ["10.96.0.10"]
+
+    [localdns]
+    servers = "auto"       # the first list with a server that is not us: /run/systemd/resolve/resolv.conf, /run/NetworkManager/no-stub-resolv.conf, resolv_conf; else the last that worked
+    resolv_conf = "/etc/resolv.conf"
+    timeout = "1.5s"
+    certificate_check = "auto"                   # auto strict lenient off
+    certificate_ports = [443]
+    unverified = []                              # suffixes that have no TLS: taken as they are
+
+    [cache]
+    memory = "64MiB"
+    min_ttl = "0s"
+    max_ttl = "1d"
+    negative_ttl = "30s"                         # where the provider gives none
+    prefetch = true
+    [cache.stale]
+    wait = "200ms"
+    max = "1d"
+    [cache.disk]
+    path = "/var/lib/httpdnsd/cache.sqlite"      # empty: no disk cache
+    flush_interval = "1s"
+
+    [preset]
+    always = { }                                 # "www.example.com" = ["192.0.2.1", "2001:db8::1"]
+    last_resort = { }
+    preresolve = []
+    hosts_file = ""
+
+    [answers]
+    prefer = "both"                              # both ipv4 ipv6 ipv4-only ipv6-only
+    https_records = "protect"                    # protect (step 9's rule) or forward
+
+    [control]
+    socket = "/run/httpdnsd/control.sock"
+    http = ""                                    # later: metrics, health, page
+    [http]
+    proxy = ""
+    [log]
+    level = "info"
+    format = "text"                              # text json
+    queries = false
+    """#

@@ -1,0 +1,198 @@
+import Configuration
+import DNSWire
+import Foundation
+import Testing
+
+@Suite struct ProviderTests {
+    @Test func `aliyun has its service built in`() throws {
+        let entry = try provider("type = \"aliyun\"\naccount = \"139450\"")
+        #expect(entry.url.description == "https://203.107.1.1")
+        #expect(entry.addresses.first?.description == "203.107.1.1:443")
+        #expect(entry.addresses.count == 10)
+        #expect(entry.tlsNames.map(\.description) == ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"])
+        #expect(entry.secret == nil)
+        #expect(entry.isAuthenticated)
+    }
+
+    @Test func `aliyun needs an account`() {
+        let all = errors("[[provider]]\ntype = \"aliyun\"")
+        #expect(all.count == 1)
+        #expect(all.first?.contains("provider[1].account: is missing") == true)
+    }
+
+    @Test func `aliyun at another address keeps to that address and its name`() throws {
+        let entry = try provider("type = \"aliyun\"\naccount = \"1\"\nurl = \"http://127.0.0.1:8080/\"")
+        #expect(entry.addresses.map(\.description) == ["127.0.0.1:8080"])
+        #expect(entry.url.path == "")
+        #expect(!entry.isAuthenticated)
+    }
+
+    @Test func `another address of aliyun's is verified by the built-in names`() throws {
+        let entry = try provider("type = \"aliyun\"\naccount = \"1\"\nurl = \"https://203.107.1.97\"")
+        #expect(entry.addresses.map(\.description) == ["203.107.1.97:443"])
+        #expect(entry.tlsNames.count == 2)
+    }
+
+    @Test func `a type is required`() {
+        #expect(errors("[[provider]]\nname = \"x\"").first?.hasPrefix("t.toml:1: provider[1].type: is missing") == true)
+    }
+
+    @Test func `doh needs a URL`() {
+        #expect(errors("[[provider]]\ntype = \"doh\"").first?.contains("provider[1].url: is missing") == true)
+    }
+
+    @Test func `doh needs a path`() {
+        let all = errors("[[provider]]\ntype = \"doh\"\nurl = \"https://192.0.2.1\"")
+        #expect(all == ["t.toml:3: provider[1].url: has no path; most services are at https://HOST/dns-query"])
+    }
+
+    @Test func `doh by address connects to that address and verifies it`() throws {
+        let entry = try provider("type = \"doh\"\nurl = \"https://[2001:db8::1]:8443/dns-query\"")
+        #expect(entry.addresses.map(\.description) == ["[2001:db8::1]:8443"])
+        #expect(entry.tlsNames.map(\.description) == ["2001:db8::1"])
+    }
+
+    @Test func `doh by name without addresses leaves them to LocalDNS`() throws {
+        let entry = try provider("type = \"doh\"\nurl = \"https://Dns.Example/dns-query\"")
+        #expect(entry.addresses.isEmpty)
+        #expect(entry.tlsNames.map(\.description) == ["dns.example"])
+    }
+
+    @Test func `addresses take the port of the URL unless they have one`() throws {
+        let entry = try provider(
+            """
+            type = "doh"
+            url = "https://dns.example:8443/q"
+            addresses = ["192.0.2.1", "192.0.2.2:443", "2001:db8::1", "[2001:db8::2]:1"]
+            """)
+        #expect(
+            entry.addresses.map(\.description) == [
+                "192.0.2.1:8443", "192.0.2.2:443", "[2001:db8::1]:8443", "[2001:db8::2]:1",
+            ])
+    }
+
+    @Test func `a plain http URL with a name needs addresses`() throws {
+        let all = errors("[[provider]]\ntype = \"doh\"\nurl = \"http://dns.example/q\"")
+        #expect(all.count == 1)
+        #expect(all.first?.contains("provider[1].addresses: is missing: an http URL with a host name") == true)
+    }
+
+    @Test func `plain http is accepted when written, and marked as forgeable`() throws {
+        let entry = try provider("type = \"doh\"\nurl = \"http://dns.example/q\"\naddresses = [\"192.0.2.1\"]")
+        #expect(!entry.isAuthenticated)
+        #expect(entry.addresses.map(\.port) == [80])
+    }
+
+    @Test func `what only https has is warned about with plain http`() throws {
+        let loaded = try accepted("[[provider]]\ntype = \"doh\"\nurl = \"http://192.0.2.1/q\"\nca_file = \"/ca.pem\"")
+        #expect(
+            loaded.warnings.map(\.description) == [
+                "t.toml:4: provider[1].ca_file: has no effect: the url is plain http"
+            ])
+    }
+
+    @Test(arguments: [
+        ("223.5.5.5/dns-query", "must begin with https:// or http://"),
+        ("ftp://192.0.2.1/q", "must begin with https:// or http://"),
+        ("https:///q", "has no valid host"),
+        ("https://a_b.1.2/q", "has no valid host"),
+        ("https://192.0.2.1:0/q", "has no valid port"),
+        ("https://192.0.2.1:70000/q", "has no valid port"),
+        ("https://2001:db8::1/q", "must have its IPv6 address in brackets"),
+        ("https://[192.0.2.1]/q", "has something else than IPv6 in brackets"),
+        ("https://dns.example/q{?dns}", "leave out {?dns}"),
+        ("https://dns.example/q?a=b", "must end before the ? or #"),
+        ("https://dns.example/a b", "must be percent-encoded"),
+    ])
+    func `a bad URL is refused with its reason`(url: String, message: String) {
+        let all = errors("[[provider]]\ntype = \"doh\"\nurl = \"\(url)\"")
+        #expect(all.count == 1)
+        #expect(
+            all.first?.hasPrefix("t.toml:3: provider[1].url: \(message)") == true
+                || all.first?.contains(message) == true)
+    }
+
+    @Test func `a password in a URL is refused and never repeated`() {
+        let all = errors("[[provider]]\ntype = \"doh\"\nurl = \"https://me:hunter2@dns.example/q\"")
+        #expect(all.count == 1)
+        #expect(all.first?.contains("must not hold a user name or password") == true)
+        #expect(all.first?.contains("hunter2") == false)
+    }
+
+    @Test func `providers without a name are called by their type and a number`() throws {
+        let loaded = try accepted(minimal + minimal + "name = \"doh-2\"\n" + minimal)
+        #expect(loaded.configuration.providers.map(\.name) == ["doh", "doh-2", "doh-3"])
+    }
+
+    @Test func `a name given twice is refused`() {
+        #expect(
+            errors(minimal + "name = \"a\"\n" + minimal + "name = \"a\"\n")
+                == ["t.toml:8: provider[2].name: \"a\" is already the name of provider[1]"])
+    }
+
+    @Test func `an account is of no use to doh`() throws {
+        let loaded = try accepted(minimal + "account = \"1\"\n")
+        #expect(
+            loaded.warnings.map(\.description) == [
+                "t.toml:4: provider[1].account: has no effect: a provider of type doh has no account"
+            ])
+    }
+
+    @Test func `providers may be written inline`() throws {
+        let loaded = try accepted("provider = [{ type = \"doh\", url = \"https://192.0.2.1/q\" }]")
+        #expect(loaded.configuration.providers.count == 1)
+        #expect(errors("provider = [\n {},\n { typ = 1 } ]").contains { $0.hasPrefix("t.toml:3: provider[2].typ:") })
+    }
+}
+
+@Suite struct SecretTests {
+    static let aliyun = "type = \"aliyun\"\naccount = \"1\"\nnames = [\"example.com\"]\n"
+
+    @Test func `a secret comes out by asking only`() throws {
+        let entry = try provider(Self.aliyun + "secret = \"hunter2\"")
+        #expect(entry.secret?.reveal() == "hunter2")
+        var dumped = ""
+        dump(entry, to: &dumped)
+        #expect(!dumped.contains("hunter2"))
+        #expect(!"\(entry)".contains("hunter2"))
+        #expect(!String(reflecting: entry).contains("hunter2"))
+    }
+
+    @Test func `a secret of the wrong type is not repeated`() {
+        let all = errors("[[provider]]\n" + Self.aliyun + "secret = 987654")
+        #expect(all == ["t.toml:5: provider[1].secret: must be a string in quotes, not an integer"])
+    }
+
+    @Test(arguments: ["hunter2", "hunter2\n", "hunter2\r\n"])
+    func `a secret file is read without its last line end`(content: String) throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        try content.write(toFile: path, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let entry = try provider(Self.aliyun + "secret_file = \"${FILE}\"", environment: ["FILE": path])
+        #expect(entry.secret?.reveal() == "hunter2")
+    }
+
+    @Test func `a secret file that cannot be read is an error`() {
+        #expect(
+            errors("[[provider]]\n" + Self.aliyun + "secret_file = \"/nonexistent/x\"")
+                == ["t.toml:5: provider[1].secret_file: \"/nonexistent/x\" cannot be read: No such file or directory"])
+    }
+
+    @Test func `an empty secret file is an error`() {
+        #expect(
+            errors("[[provider]]\n" + Self.aliyun + "secret_file = \"/dev/null\"")
+                == ["t.toml:5: provider[1].secret_file: \"/dev/null\" is empty"])
+    }
+
+    @Test func `a secret and a secret file together are an error`() {
+        #expect(
+            errors("[[provider]]\n" + Self.aliyun + "secret = \"x\"\nsecret_file = \"/dev/null\"")
+                == [
+                    "t.toml:6: provider[1].secret_file: must not be written together with secret: leave out one of them"
+                ])
+    }
+
+    @Test func `an empty secret means none`() throws {
+        #expect(try provider(Self.aliyun + "secret = \"\"").secret == nil)
+    }
+}

@@ -1,0 +1,41 @@
+import Configuration
+import Testing
+
+/// A text that parses by itself: tests add what they are about.
+let minimal = """
+    [[provider]]
+    type = "doh"
+    url = "https://192.0.2.1/dns-query"
+
+    """
+
+/// The configuration of a text that must be accepted.
+func accepted(
+    _ text: String, environment: [String: String] = [:], at location: SourceLocation = #_sourceLocation
+) throws -> LoadedConfiguration {
+    do {
+        return try Configuration.parse(text: text, file: "t.toml", environment: environment)
+    } catch {
+        Issue.record("refused: \(error)", sourceLocation: location)
+        throw error
+    }
+}
+
+/// The error lines of a text that must be refused.
+func errors(
+    _ text: String, environment: [String: String] = [:], at location: SourceLocation = #_sourceLocation
+) -> [String] {
+    do {
+        _ = try Configuration.parse(text: text, file: "t.toml", environment: environment)
+        Issue.record("accepted", sourceLocation: location)
+        return []
+    } catch {
+        return error.diagnostics.map(\.description)
+    }
+}
+
+/// The only provider of a text that must be accepted, with these lines in its table.
+func provider(_ lines: String, environment: [String: String] = [:]) throws -> Configuration.ProviderEntry {
+    let loaded = try accepted("[[provider]]\n" + lines, environment: environment)
+    return try #require(loaded.configuration.providers.first)
+}

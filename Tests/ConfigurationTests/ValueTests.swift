@@ -1,0 +1,83 @@
+@testable import Configuration
+import DNSWire
+import Testing
+
+@Suite struct ValueTests {
+    @Test(arguments: [
+        ("1.5s", Duration.milliseconds(1500)), ("200ms", .milliseconds(200)), ("1d", .seconds(86_400)),
+        ("2h", .seconds(7200)), ("10m", .seconds(600)), ("0s", .zero), ("0.5ms", .microseconds(500)),
+    ])
+    func `durations are read`(text: String, duration: Duration) throws {
+        #expect(try DurationText.read(text) == duration)
+    }
+
+    @Test(arguments: [
+        "", "s", "1", ".5s", "1.s", "1..5s", "1.5.5s", "+1s", "1e3s", "1S", "9999999999999s", "999999999999d",
+    ])
+    func `what is no duration is refused`(text: String) {
+        #expect(throws: ValueProblem.self) { try DurationText.read(text) }
+    }
+
+    @Test(arguments: ["0s", "1ms", "200ms", "1.5s", "1.8s", "30s", "1.001s", "1m", "90s", "1h", "1d", "7d"])
+    func `durations are written as they were read`(text: String) throws {
+        #expect(DurationText.write(try DurationText.read(text)) == text)
+    }
+
+    @Test(arguments: [("64MiB", 64 << 20), ("512KiB", 512 << 10), ("1GiB", 1 << 30), ("1.5KiB", 1536), ("7B", 7)])
+    func `sizes are read`(text: String, bytes: Int) throws {
+        #expect(try SizeText.read(text) == bytes)
+    }
+
+    @Test(arguments: ["", "1", "1MB", "1mib", "-1B", "1.5B", "999999999999GiB"])
+    func `what is no size is refused`(text: String) {
+        #expect(throws: ValueProblem.self) { try SizeText.read(text) }
+    }
+
+    @Test(arguments: ["127.0.0.1:53", "[::1]:53", "0.0.0.0:0", "[fe80::1%eth0]:5353", "[2001:db8::1]:65535"])
+    func `addresses with a port are read and written`(text: String) {
+        #expect(Endpoint(text)?.description == text)
+    }
+
+    @Test(arguments: [
+        "", ":53", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:+5", "127.0.0.1:5:5", "::1:53", "[::1]",
+        "[::1]53", "[::1", "[127.0.0.1]:53", "127.0.0.1%lo:53", "[fe80::1%]:53", "[fe80::1%a/b]:53",
+        "[fe80::1%0123456789abcdef]:53", "localhost:53",
+    ])
+    func `what is no address with a port is refused`(text: String) {
+        #expect(Endpoint(text) == nil)
+    }
+
+    @Test(arguments: [
+        ("192.0.2.1", "192.0.2.1:53"), ("::1", "[::1]:53"), ("[::1]", "[::1]:53"),
+        ("fe80::1%eth0", "[fe80::1%eth0]:53"),
+        ("192.0.2.1:5353", "192.0.2.1:5353"), ("[::1]:5353", "[::1]:5353"),
+    ])
+    func `a server may leave out its port`(text: String, full: String) {
+        #expect(Endpoint(text, defaultPort: 53)?.description == full)
+    }
+
+    @Test(arguments: [
+        "https://dns.example", "http://192.0.2.1:8080/a/b", "https://[2001:db8::1]/dns-query", "https://a-b.c/%20~",
+    ])
+    func `URLs are read and written`(text: String) throws {
+        #expect(try ServiceURL(text).description == text)
+    }
+
+    @Test func `a URL's own port goes without saying`() throws {
+        #expect(try ServiceURL("HTTPS://DNS.example:443/Q").description == "https://dns.example/Q")
+    }
+
+    @Test(arguments: [
+        ("typ", "type"), ("tpye", "type"), ("adresses", "addresses"), ("memroy", "memory"), ("ttl_min", nil),
+        ("", nil),
+    ])
+    func `the nearest key is found, and a far one is not`(text: String, key: String?) {
+        #expect(nearest(to: text, among: ["type", "addresses", "memory", "min_ttl", "url"]) == key)
+    }
+
+    @Test(arguments: [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "abc", 0), ("ab", "ba", 1), ("ca", "abc", 3)])
+    func `edit distances are right`(left: String, right: String, distance: Int) {
+        #expect(editDistance(left, right) == distance)
+        #expect(editDistance(right, left) == distance)
+    }
+}

@@ -1,0 +1,156 @@
+import Configuration
+import DNSWire
+import Foundation
+import Testing
+
+@Suite struct WholeFileTests {
+    @Test func `a file with every key loads, with a warning about what is not built`() throws {
+        let loaded = try accepted(everyKey, environment: ["ALIYUN_HTTPDNS_SECRET": "s"])
+        let warnings = loaded.warnings.map(\.description)
+        #expect(warnings.count == 2)
+        #expect(warnings.first?.contains("every name is asked of \"aliyun\", which bills each question") == true)
+        #expect(
+            warnings.last
+                == "t.toml: has no effect, because it is not built yet: cache.disk.path (line \(line("path = \"/var")))"
+        )
+    }
+
+    @Test func `the values of a file arrive in their types`() throws {
+        let loaded = try accepted(everyKey, environment: ["ALIYUN_HTTPDNS_SECRET": "s"])
+        let configuration = loaded.configuration
+        let entry = try #require(configuration.providers.first)
+        #expect(entry.type == .aliyun)
+        #expect(entry.account == "139450")
+        #expect(entry.secret?.reveal() == "s")
+        #expect(entry.addresses.map(\.description) == ["203.107.1.1:443", "203.107.1.97:443"])
+        #expect(entry.timeout == .seconds(1))
+        #expect(configuration.route.bypass == [try Name("local.lan")])
+        #expect(configuration.forwards.first?.suffixes == [try Name("cluster.local")])
+        #expect(configuration.forwards.first?.servers.map(\.description) == ["10.96.0.10:53"])
+        #expect(configuration.localDNS.timeout == .milliseconds(1500))
+    }
+
+    @Test func `a file that writes the defaults is the same as none`() throws {
+        var loaded = try accepted(everyKey, environment: ["ALIYUN_HTTPDNS_SECRET": "s"]).configuration
+        loaded.providers = []
+        loaded.forwards = []
+        loaded.route.bypass = []
+        #expect(loaded == Configuration())
+    }
+
+    @Test func `a file with every key holds every key of the schema`() {
+        // `secret_file` excludes `secret`, which is there.
+        let missing = Schema.keys.map(\.path).filter { path in
+            let key = path.split(separator: ".").last ?? ""
+            return !everyKey.contains("\n\(key) ") && key != "secret_file"
+        }
+        #expect(missing.isEmpty)
+    }
+
+    @Test func `the schema tells each key's type, range and default`() throws {
+        let keys = Dictionary(uniqueKeysWithValues: Schema.keys.map { ($0.path, $0) })
+        let timeout = try #require(keys["localdns.timeout"])
+        #expect([timeout.type, timeout.range, timeout.defaultText] == ["duration", "10ms to 10s", "\"1.5s\""])
+        #expect(keys["listen.addresses"]?.defaultText == "[\"127.0.0.1:53\", \"[::1]:53\"]")
+        #expect(keys["cache.memory"]?.defaultText == "\"64MiB\"")
+        #expect(keys["cache.stale.max"]?.defaultText == "\"1d\"")
+        #expect(keys["provider[].type"]?.defaultText == "required")
+        #expect(keys["preset.always"]?.defaultText == "{ }")
+        #expect(Schema.keys.allSatisfy { !$0.summary.isEmpty && !$0.defaultText.isEmpty })
+    }
+
+    @Test func `the file that comes with the program loads without a warning`() throws {
+        let path = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "conf/httpdnsd.toml").path
+        let loaded = try Configuration.load(path: path, environment: [:])
+        #expect(loaded.warnings.isEmpty, "\(loaded.warnings)")
+        #expect(loaded.configuration.listen.addresses.map(\.description) == ["127.0.0.1:5353"])
+        #expect(
+            loaded.configuration.providers.map(\.url.description) == [
+                "https://223.5.5.5/dns-query", "https://1.12.12.12/dns-query", "https://1.1.1.1/dns-query",
+                "https://8.8.8.8/dns-query",
+            ])
+        #expect(loaded.configuration.providers.allSatisfy { $0.isAuthenticated })
+    }
+
+    /// The line of the file with every key that begins so.
+    private func line(_ start: String) -> Int {
+        (everyKey.split(separator: "\n", omittingEmptySubsequences: false).firstIndex { $0.hasPrefix(start) } ?? -1) + 1
+    }
+}
+
+@Suite struct WarningTests {
+    @Test func `everything that is not built yet is told in one warning`() throws {
+        let loaded = try accepted(
+            minimal + """
+                daily_limit = 5
+                client_subnet = "client/24"
+                pin = ["sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
+                [[provider]]
+                type = "tencent"
+                encryption_key = "hunter2"
+                [cache]
+                prefetch = false
+                disk.path = ""
+                [preset]
+                always = { "*.x" = ["192.0.2.1"] }
+                [log]
+                format = "json"
+                """)
+        #expect(
+            loaded.warnings.map(\.description) == [
+                "t.toml: has no effect, because it is not built yet: "
+                    + "provider[1].daily_limit (line 4), provider[1].client_subnet (line 5), provider[1].pin (line 6), "
+                    + "provider[2].type (line 8, the provider of type tencent is left out), cache.prefetch (line 11), "
+                    + "preset.always (line 14), log.format (line 16)"
+            ])
+        #expect(loaded.configuration.providers.map(\.type) == [.doh])
+        #expect(loaded.configuration.providers.first?.clientSubnet == .client(bits: 24))
+        #expect(loaded.configuration.preset.always.first?.isWildcard == true)
+        #expect(loaded.configuration.cache.disk.path == "")
+    }
+
+    @Test func `a default that is written out is no reason to warn`() throws {
+        #expect(try accepted(minimal + "daily_limit = 0\n[log]\nformat = \"text\"").warnings.isEmpty)
+    }
+
+    @Test func `every provider type is accepted`() throws {
+        for type in ProviderType.allCases where type != .doh && type != .aliyun {
+            #expect(try accepted(minimal + "[[provider]]\ntype = \"\(type.rawValue)\"").warnings.count == 1)
+        }
+    }
+
+    @Test func `a suffix in two lists is told with the list that wins`() throws {
+        let text = """
+            [route]
+            protect = ["a.example", "b.example"]
+            bypass = ["A.example", "c.example"]
+            [[forward]]
+            suffixes = ["c.example"]
+            servers = ["192.0.2.53"]
+
+            """
+        #expect(
+            try accepted(text + minimal).warnings.map(\.description) == [
+                "t.toml:2: route.protect[1]: \"a.example\" has no effect: it is also in route.bypass, which wins",
+                "t.toml:3: route.bypass[2]: \"c.example\" has no effect: it is also in forward[1].suffixes, which wins",
+            ])
+    }
+
+    @Test func `a longer suffix in another list is no reason to warn`() throws {
+        let text = "[route]\nprotect = [\"example\"]\nbypass = [\"a.example\"]\n"
+        #expect(try accepted(text + minimal).warnings.isEmpty)
+    }
+
+    @Test func `a metered provider without names is warned about unless protect says which`() throws {
+        let aliyun = "[[provider]]\ntype = \"aliyun\"\naccount = \"1\"\n"
+        #expect(try accepted(aliyun).warnings.map(\.line) == [1])
+        #expect(try accepted(aliyun + "names = [\"example.com\"]").warnings.isEmpty)
+        #expect(try accepted(aliyun + "[route]\nprotect = [\"example.com\"]").warnings.isEmpty)
+    }
+
+    @Test func `a wildcard listener is itself for a loopback server`() {
+        let text = "[listen]\naddresses = [\"0.0.0.0:53\"]\n[localdns]\nservers = [\"127.0.0.53\"]\n"
+        #expect(errors(minimal + text).first?.contains("\"127.0.0.53:53\" is this server itself") == true)
+    }
+}
