@@ -34,9 +34,9 @@ extension Integration {
         @Test(arguments: [
             ("[cache]\nmax_ttl = \"soon\"\n", "cache.max_ttl"), ("[cache]\nmemory = \"64 bananas\"\n", "cache.memory"),
             ("[cache]\nprefetch = \"yes\"\n", "cache.prefetch"), ("[answers]\nprefer = \"ipv5\"\n", "answers.prefer"),
-            ("[[provider]]\ntype = \"alyun\"\n", "provider[1].type"),
-            ("[[provider]]\ntype = \"doh\"\nurl = \"http://dns.example/dns-query\"\n", "provider[1]"),
-            ("[[provider]]\ntype = \"doh\"\nurl = \"ftp://192.0.2.1/\"\n", "provider[1].url"),
+            ("[[provider]]\ntype = \"alyun\"\n", "provider[2].type"),
+            ("[[provider]]\ntype = \"doh\"\nurl = \"http://dns.example/dns-query\"\n", "provider[2]"),
+            ("[[provider]]\ntype = \"doh\"\nurl = \"ftp://192.0.2.1/\"\n", "provider[2].url"),
             ("[surprise]\n", "surprise"), ("[cache\n", "checked.toml"),
         ])
         func `a bad value is named with its path`(text: String, path: String) throws {
