@@ -1,0 +1,12 @@
+#define _GNU_SOURCE
+#include "clinux_connections.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+int clinux_accept(int descriptor, struct sockaddr_in6 *peer, uint32_t *peer_length) {
+    socklen_t length = sizeof *peer;
+    int connection = accept4(descriptor, (struct sockaddr *)peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    *peer_length = length;
+    return connection < 0 ? -errno : connection;
+}

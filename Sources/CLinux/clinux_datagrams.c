@@ -1,0 +1,235 @@
+#define _GNU_SOURCE
+#include "clinux_datagrams.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/// Room for one control message with either family's packet information.
+union control {
+    struct cmsghdr header;
+    unsigned char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+};
+
+_Static_assert(sizeof(struct in_pktinfo) <= sizeof(struct in6_pktinfo), "the larger of the two");
+_Static_assert(sizeof(struct clinux_origin) == 56, "handed between threads by value");
+
+/// How long a batch may wait in all for room in the send buffer.
+enum { SEND_PATIENCE_MILLISECONDS = 5 };
+
+struct clinux_batch {
+    int slots;
+    /// How many slots the last receive wrote, and so must be prepared again.
+    int received;
+    int queued;
+    struct clinux_slot *slot;
+    struct mmsghdr *in;
+    struct mmsghdr *out;
+    struct iovec *in_vector;
+    struct iovec *out_vector;
+    union control *control;
+    uint8_t *bytes;
+};
+
+struct clinux_batch *clinux_batch_new(int slots, size_t in_size, size_t out_size) {
+    if (slots < 1 || slots > 1024 || in_size > 65536 || out_size > 65536)
+        return NULL;
+    struct clinux_batch *batch = calloc(1, sizeof *batch);
+    if (!batch)
+        return NULL;
+    size_t count = (size_t)slots;
+    batch->slots = batch->received = slots;
+    batch->slot = calloc(count, sizeof *batch->slot);
+    batch->in = calloc(count, sizeof *batch->in);
+    batch->out = calloc(count, sizeof *batch->out);
+    batch->in_vector = calloc(count, sizeof *batch->in_vector);
+    batch->out_vector = calloc(count, sizeof *batch->out_vector);
+    batch->control = calloc(count, sizeof *batch->control);
+    batch->bytes = calloc(count, in_size + out_size);
+    if (!batch->slot || !batch->in || !batch->out || !batch->in_vector || !batch->out_vector || !batch->control ||
+        !batch->bytes) {
+        clinux_batch_free(batch);
+        return NULL;
+    }
+    for (size_t index = 0; index < count; index++) {
+        struct clinux_slot *slot = &batch->slot[index];
+        slot->in = batch->bytes + index * in_size;
+        slot->out = batch->bytes + count * in_size + index * out_size;
+        batch->in_vector[index] = (struct iovec){.iov_base = slot->in, .iov_len = in_size};
+        batch->in[index].msg_hdr = (struct msghdr){
+            .msg_name = &slot->peer,
+            .msg_iov = &batch->in_vector[index],
+            .msg_iovlen = 1,
+            .msg_control = &batch->control[index],
+        };
+        batch->out[index].msg_hdr = (struct msghdr){.msg_iov = &batch->out_vector[index], .msg_iovlen = 1};
+    }
+    return batch;
+}
+
+void clinux_batch_free(struct clinux_batch *batch) {
+    if (!batch)
+        return;
+    free(batch->slot);
+    free(batch->in);
+    free(batch->out);
+    free(batch->in_vector);
+    free(batch->out_vector);
+    free(batch->control);
+    free(batch->bytes);
+    free(batch);
+}
+
+struct clinux_slot *clinux_batch_slots(struct clinux_batch *batch) { return batch->slot; }
+
+int clinux_batch_receive(struct clinux_batch *batch, int descriptor, int wait) {
+    // The kernel changed these, and only in the slots that it filled.
+    for (int index = 0; index < batch->received; index++) {
+        batch->in[index].msg_hdr.msg_namelen = sizeof batch->slot[index].peer;
+        batch->in[index].msg_hdr.msg_controllen = sizeof batch->control[index];
+    }
+    batch->received = batch->queued = 0;
+    int count = recvmmsg(descriptor, batch->in, (unsigned)batch->slots, wait ? MSG_WAITFORONE : MSG_DONTWAIT, NULL);
+    if (count < 0) {
+        // A failed receive may have touched the first one.
+        batch->received = 1;
+        return -errno;
+    }
+    for (int index = 0; index < count; index++) {
+        const struct mmsghdr *message = &batch->in[index];
+        struct clinux_slot *slot = &batch->slot[index];
+        slot->in_length = message->msg_len;
+        slot->is_truncated = (message->msg_hdr.msg_flags & MSG_TRUNC) != 0;
+        slot->peer_length = message->msg_hdr.msg_namelen;
+    }
+    batch->received = count;
+    return count;
+}
+
+/// The packet information of a received datagram; NULL if it has none that may be answered from.
+///
+/// The interface is cleared: the reply must follow the routes, also where the query came another way. Only a
+/// link-local address means nothing without its interface. An address that is not one host's cannot be a source.
+static struct cmsghdr *reply_control(struct msghdr *message) {
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    if (!header || (message->msg_flags & MSG_CTRUNC))
+        return NULL;
+    if (header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_PKTINFO) {
+        // ipi_spec_dst is what the kernel itself would answer from: the address asked, or for a broadcast our own.
+        struct in_pktinfo *info = (struct in_pktinfo *)CMSG_DATA(header);
+        info->ipi_ifindex = 0;
+        return header;
+    }
+    if (header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == IPV6_PKTINFO) {
+        struct in6_pktinfo *info = (struct in6_pktinfo *)CMSG_DATA(header);
+        if (IN6_IS_ADDR_MULTICAST(&info->ipi6_addr))
+            return NULL;
+        if (!IN6_IS_ADDR_LINKLOCAL(&info->ipi6_addr))
+            info->ipi6_ifindex = 0;
+        return header;
+    }
+    return NULL;
+}
+
+void clinux_batch_queue(struct clinux_batch *batch, int slot, size_t length) {
+    if (slot < 0 || slot >= batch->received || batch->queued >= batch->received)
+        return;
+    struct msghdr *question = &batch->in[slot].msg_hdr;
+    int place = batch->queued++;
+    batch->out_vector[place] = (struct iovec){.iov_base = batch->slot[slot].out, .iov_len = length};
+    struct msghdr *reply = &batch->out[place].msg_hdr;
+    reply->msg_name = question->msg_name;
+    reply->msg_namelen = question->msg_namelen;
+    reply->msg_control = reply_control(question);
+    reply->msg_controllen = reply->msg_control ? question->msg_controllen : 0;
+}
+
+/// Whether the send buffer got room again before the patience of this batch was used up.
+static int wait_for_room(int descriptor, int *patience) {
+    struct pollfd room = {.fd = descriptor, .events = POLLOUT};
+    while (*patience > 0) {
+        (*patience)--;
+        if (poll(&room, 1, 1) > 0)
+            return 1;
+    }
+    return 0;
+}
+
+int clinux_batch_send(struct clinux_batch *batch, int descriptor) {
+    int next = 0, sent = 0, patience = SEND_PATIENCE_MILLISECONDS;
+    while (next < batch->queued) {
+        int count = sendmmsg(descriptor, batch->out + next, (unsigned)(batch->queued - next), MSG_DONTWAIT);
+        if (count > 0) {
+            next += count;
+            sent += count;
+        } else if (errno == EAGAIN) {
+            if (!wait_for_room(descriptor, &patience))
+                break;
+        } else if (errno != EINTR) {
+            // That one peer cannot be reached: port 0, no route, a firewall rule on this machine.
+            next++;
+        }
+    }
+    batch->queued = 0;
+    return sent;
+}
+
+void clinux_batch_origin(struct clinux_batch *batch, int slot, struct clinux_origin *origin) {
+    memset(origin, 0, sizeof *origin);
+    if (slot < 0 || slot >= batch->received)
+        return;
+    struct msghdr *question = &batch->in[slot].msg_hdr;
+    origin->peer = batch->slot[slot].peer;
+    origin->peer_length = question->msg_namelen;
+    struct cmsghdr *header = reply_control(question);
+    if (!header)
+        return;
+    origin->has_local = 1;
+    if (header->cmsg_level == IPPROTO_IP) {
+        struct in_pktinfo *info = (struct in_pktinfo *)CMSG_DATA(header);
+        memcpy(origin->local, &info->ipi_spec_dst, sizeof info->ipi_spec_dst);
+    } else {
+        struct in6_pktinfo *info = (struct in6_pktinfo *)CMSG_DATA(header);
+        memcpy(origin->local, &info->ipi6_addr, sizeof info->ipi6_addr);
+        origin->interface = (uint32_t)info->ipi6_ifindex;
+    }
+}
+
+int clinux_reply(int descriptor, const void *bytes, size_t length, const struct clinux_origin *origin) {
+    union control control;
+    struct iovec vector = {.iov_base = (void *)bytes, .iov_len = length};
+    struct msghdr message = {
+        .msg_name = (void *)&origin->peer,
+        .msg_namelen = origin->peer_length,
+        .msg_iov = &vector,
+        .msg_iovlen = 1,
+    };
+    if (origin->has_local) {
+        memset(&control, 0, sizeof control);
+        message.msg_control = &control;
+        if (origin->peer.sin6_family == AF_INET) {
+            struct in_pktinfo *info = (struct in_pktinfo *)CMSG_DATA(&control.header);
+            control.header.cmsg_level = IPPROTO_IP;
+            control.header.cmsg_type = IP_PKTINFO;
+            control.header.cmsg_len = CMSG_LEN(sizeof *info);
+            message.msg_controllen = CMSG_SPACE(sizeof *info);
+            memcpy(&info->ipi_spec_dst, origin->local, sizeof info->ipi_spec_dst);
+        } else {
+            struct in6_pktinfo *info = (struct in6_pktinfo *)CMSG_DATA(&control.header);
+            control.header.cmsg_level = IPPROTO_IPV6;
+            control.header.cmsg_type = IPV6_PKTINFO;
+            control.header.cmsg_len = CMSG_LEN(sizeof *info);
+            message.msg_controllen = CMSG_SPACE(sizeof *info);
+            memcpy(&info->ipi6_addr, origin->local, sizeof info->ipi6_addr);
+            info->ipi6_ifindex = origin->interface;
+        }
+    }
+    for (;;) {
+        if (sendmsg(descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+            return 0;
+        if (errno != EINTR)
+            return -errno;
+    }
+}

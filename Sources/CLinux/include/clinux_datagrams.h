@@ -1,0 +1,66 @@
+#pragma once
+
+// Datagrams in batches, each reply from the very address that the datagram was sent to.
+
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/// Where a datagram came from and which of our addresses it was sent to: all that a reply needs. 56 bytes, a plain value.
+struct clinux_origin {
+    /// The sender; a `sockaddr_in` at the same place when its family says so.
+    struct sockaddr_in6 peer;
+    /// The address asked, 4 or 16 bytes by the peer's family; meaningless without `has_local`.
+    uint8_t local[16];
+    /// The interface, only where the address needs one (IPv6 link-local); else 0, and routing decides.
+    uint32_t interface;
+    uint32_t peer_length;
+    /// 1 when the socket reports local addresses (IP_PKTINFO) and this one may be answered from.
+    uint8_t has_local;
+};
+
+/// One datagram of a batch, valid from one receive to the next.
+struct clinux_slot {
+    /// The datagram; `in_size` bytes belong to the slot.
+    uint8_t *in;
+    /// Room for the reply, `out_size` bytes.
+    uint8_t *out;
+    uint32_t in_length;
+    /// 1 when the kernel cut the datagram off at `in_size`.
+    uint8_t is_truncated;
+    uint32_t peer_length;
+    /// The sender; a `sockaddr_in` at the same place when its family says so.
+    struct sockaddr_in6 peer;
+};
+
+/// Buffers for many datagrams and their replies, allocated once; used by one thread.
+struct clinux_batch;
+
+/// A batch of `slots` (1 to 1,024) datagrams; NULL when there is no memory or the number is out of range.
+struct clinux_batch *clinux_batch_new(int slots, size_t in_size, size_t out_size);
+
+void clinux_batch_free(struct clinux_batch *batch);
+
+/// The slots; the same array as long as the batch lives.
+struct clinux_slot *clinux_batch_slots(struct clinux_batch *batch);
+
+/// Fills slots from 0 on with one system call, and forgets replies not sent.
+///
+/// With `wait` it blocks until the first datagram when the descriptor is a blocking one; it never waits for a second.
+/// Returns how many arrived, or -errno: -EAGAIN when there are none, -EINTR. Once the socket is shut down, a
+/// waiting receive returns slots whose `peer_length` is 0.
+int clinux_batch_receive(struct clinux_batch *batch, int descriptor, int wait);
+
+/// Queues the first `length` bytes of the slot's `out` as the reply to its datagram. At most once per slot.
+void clinux_batch_queue(struct clinux_batch *batch, int slot, size_t length);
+
+/// Sends what is queued, without blocking but for at most 5 ms in all when the send buffer is full.
+///
+/// A datagram that cannot be sent is skipped, and never holds up the others. Returns how many were sent.
+int clinux_batch_send(struct clinux_batch *batch, int descriptor);
+
+/// Copies out what a late reply to the slot's datagram needs.
+void clinux_batch_origin(struct clinux_batch *batch, int slot, struct clinux_origin *origin);
+
+/// Sends one late reply, never blocking. From any thread. Returns 0 or -errno.
+int clinux_reply(int descriptor, const void *bytes, size_t length, const struct clinux_origin *origin);

@@ -1,0 +1,12 @@
+#pragma once
+
+// What the process and its threads are allowed, and called.
+
+/// The system's text for an error number, untranslated and constant; NULL for an unknown number.
+const char *clinux_error_text(int code);
+
+/// Names the calling thread, as `top -H` shows it; cut after 15 bytes.
+void clinux_thread_set_name(const char *name);
+
+/// How many CPUs the calling thread may run on, or -errno.
+int clinux_affinity_count(void);

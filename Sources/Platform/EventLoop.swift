@@ -1,0 +1,170 @@
+import CLinux
+import Glibc
+package import Scheduling
+
+/// The one thread that waits: for descriptors (epoll), for timers (one timerfd over a heap), for other threads (one eventfd).
+///
+/// A turn is: wait, read the clock, deliver ready descriptors, run due timers, run the jobs of `Loop.executor`. Without
+/// work it blocks with no time-out at all, so an idle process is never woken.
+@Loop
+package final class EventLoop: LoopClock {
+    /// Keys of our own two descriptors; a watch's key has a serial below `UInt32.max` in its upper half.
+    private nonisolated static let wakeKey = UInt64.max
+    private nonisolated static let timerKey = UInt64.max - 1
+
+    /// How other threads reach this loop.
+    package nonisolated let waker: LoopWaker
+    private nonisolated let epoll: Descriptor
+    private nonisolated let timer: Descriptor
+    private nonisolated(unsafe) let ready: UnsafeMutablePointer<clinux_ready>
+
+    /// The present on CLOCK_BOOTTIME, read once per turn.
+    package private(set) var now: Instant
+    /// How often the loop has come back from waiting, since it started.
+    package private(set) var turns: UInt64 = 0
+    private var timers = TimerHeap()
+    /// For when the timerfd is set.
+    private var armed: Instant?
+    /// The watches by descriptor number.
+    private var watches: [Watch?] = []
+    private var lastSerial: UInt32 = 0
+    private var mailboxes: [@Loop () -> Void] = []
+
+    /// Creates the descriptors; watches and timers may be set before `run()`.
+    package nonisolated init() throws(SystemError) {
+        waker = try LoopWaker()
+        epoll = Descriptor(owning: try checked(clinux_epoll_create(), "create epoll"))
+        timer = Descriptor(owning: try checked(clinux_timerfd_create(), "create timerfd"))
+        ready = .allocate(capacity: Int(CLINUX_READY_MAX))
+        now = .bootTime
+        // Edge-triggered: each post or expiry is one event, and neither counter is ever read.
+        for (descriptor, key) in [(waker.descriptor, Self.wakeKey), (timer.number, Self.timerKey)] {
+            _ = try checked(
+                clinux_epoll_control(epoll.number, CLINUX_ADD, descriptor, CLINUX_READABLE | CLINUX_EDGE, key),
+                "watch own descriptor")
+        }
+    }
+
+    deinit { ready.deallocate() }
+
+    /// Makes the calling thread the loop's and serves until `stop()`. Once in the life of a process.
+    package nonisolated func run() {
+        waker.adoptCurrentThread()
+        Loop.executor.attach(waker)
+        Loop.assumeIsolated {
+            var hasJobs = Loop.executor.runJobs()
+            while !waker.isStopping { hasJobs = turn(hasJobs: hasJobs) }
+        }
+    }
+
+    /// Makes `run()` return after the present turn. From any thread; safe in a signal handler.
+    package nonisolated func stop() { waker.stop() }
+
+    package func schedule(at instant: Instant, _ body: @escaping @Loop () -> Void) -> LoopTimer {
+        let timer = LoopTimer(body)
+        timers.add(timer, at: instant)
+        return timer
+    }
+
+    /// Calls `handler` on the loop whenever `descriptor` is ready for something of `interest`, until the watch is cancelled.
+    ///
+    /// Any pollable descriptor will do, also one that a C library owns, and another epoll. An older watch of the same
+    /// number ends: its descriptor must have been closed. Errors and hang-ups are delivered as both interests.
+    /// - Throws: `EPERM` for a regular file, `EBADF` for none, `ENOSPC`, `ENOMEM`.
+    package func watch(
+        _ descriptor: Int32, for interest: Interest, _ handler: @escaping @Loop (Interest) -> Void
+    ) throws(SystemError) -> Watch {
+        guard descriptor >= 0 else { throw SystemError(code: EBADF, operation: "watch descriptor \(descriptor)") }
+        lastSerial = lastSerial == .max - 1 ? 1 : lastSerial + 1
+        let watch = Watch(descriptor: descriptor, serial: lastSerial, loop: self, handler: handler)
+        try watch.apply(interest)
+        let index = Int(descriptor)
+        while watches.count <= index { watches.append(nil) }
+        watches[index]?.retire()
+        watches[index] = watch
+        return watch
+    }
+
+    /// Calls `drain` after every wake-up by another thread. For mailboxes.
+    func afterWake(_ drain: @escaping @Loop () -> Void) {
+        mailboxes.append(drain)
+        // What was posted before had nobody to drain it.
+        waker.wake()
+    }
+
+    // MARK: For Watch
+
+    func arm(_ watch: Watch, wasArmed: Bool) throws(SystemError) {
+        let events = watch.interest.events
+        func control(_ operation: Int32) -> Int32 {
+            clinux_epoll_control(epoll.number, operation, watch.descriptor, events, watch.key)
+        }
+        var result = control(wasArmed ? CLINUX_CHANGE : CLINUX_ADD)
+        // A library may have closed the descriptor and got the same number again, or have two watches of one socket.
+        if result == -ENOENT { result = control(CLINUX_ADD) }
+        if result == -EEXIST { result = control(CLINUX_CHANGE) }
+        _ = try checked(result, "watch descriptor \(watch.descriptor)")
+    }
+
+    /// Removes the descriptor; closed ones removed themselves, so errors mean nothing.
+    func disarm(_ descriptor: Int32) { _ = clinux_epoll_control(epoll.number, CLINUX_REMOVE, descriptor, 0, 0) }
+
+    func forget(_ watch: Watch) {
+        let index = Int(watch.descriptor)
+        guard index < watches.count, watches[index] === watch else { return }
+        watches[index] = nil
+        if !watch.interest.isEmpty { disarm(watch.descriptor) }
+    }
+
+    // MARK: A turn
+
+    /// Waits unless there is work, then does what has become ready. Returns whether jobs were left over.
+    private func turn(hasJobs: Bool) -> Bool {
+        let mayBlock = armTimer() && !hasJobs
+        let count = clinux_epoll_wait(epoll.number, ready, mayBlock ? -1 : 0)
+        precondition(count >= 0 || count == -EINTR, "epoll_wait: error \(-count)")
+        turns += 1
+        now = .bootTime
+        for index in 0..<max(0, Int(count)) { deliver(ready[index]) }
+        fireTimers()
+        return Loop.executor.runJobs()
+    }
+
+    private func deliver(_ event: clinux_ready) {
+        switch event.key {
+        case Self.wakeKey: for drain in mailboxes { drain() }
+        case Self.timerKey: armed = nil
+        default:
+            // Looked up at delivery: a handler before us may have cancelled it, or the number may be someone else's now.
+            let index = Int(UInt32(truncatingIfNeeded: event.key))
+            guard index < watches.count, let watch = watches[index], watch.key == event.key else { return }
+            // What an update() in this very batch no longer wants is left out; errors went to both interests.
+            let isFailure = event.events & (CLINUX_FAILED | CLINUX_HUNG_UP) != 0
+            var interest = Interest(events: event.events)
+            if !isFailure || watch.interest.isEmpty { interest.formIntersection(watch.interest) }
+            if !interest.isEmpty { watch.deliver(interest) }
+        }
+    }
+
+    private func fireTimers() {
+        let bound = timers.nextSerial
+        while let timer = timers.popDue(at: now, before: bound) { timer.fire() }
+    }
+
+    /// Sets the timerfd for the earliest timer. Returns whether the loop may block: nothing is due already.
+    ///
+    /// When it is set for an earlier time than needed it is left so: one needless wake-up costs less than a system
+    /// call for every timer that is cancelled. Without timers it is switched off.
+    private func armTimer() -> Bool {
+        guard let due = timers.nextDue() else {
+            if armed.take() != nil { _ = clinux_timerfd_arm(timer.number, 0) }
+            return true
+        }
+        guard due > now else { return false }
+        if armed.map({ due < $0 }) ?? true {
+            _ = clinux_timerfd_arm(timer.number, due.nanoseconds)
+            armed = due
+        }
+        return true
+    }
+}

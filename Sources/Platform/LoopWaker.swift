@@ -1,0 +1,33 @@
+import CLinux
+import Scheduling
+import Synchronization
+
+/// What other threads see of the event loop: they can wake it, stop it, and ask whether they are it.
+package final class LoopWaker: LoopThread {
+    private let event: Descriptor
+    /// `pthread_self` of the running thread; 0 before it runs.
+    private let thread = Atomic<UInt>(0)
+    private let stopping = Atomic<Bool>(false)
+
+    init() throws(SystemError) {
+        event = Descriptor(owning: try checked(clinux_eventfd_create(), "create eventfd"))
+    }
+
+    /// The counter that becomes readable at a wake-up; watched edge-triggered, so nobody ever reads it.
+    var descriptor: Int32 { event.number }
+
+    package func wake() { _ = clinux_eventfd_post(event.number) }
+
+    package func isCurrent() -> Bool { thread.load(ordering: .relaxed) == currentThread() }
+
+    /// Makes the calling thread the loop's.
+    func adoptCurrentThread() { thread.store(currentThread(), ordering: .relaxed) }
+
+    var isStopping: Bool { stopping.load(ordering: .acquiring) }
+
+    /// Ends `EventLoop.run()` after the present turn. From any thread; safe in a signal handler.
+    package func stop() {
+        stopping.store(true, ordering: .releasing)
+        wake()
+    }
+}

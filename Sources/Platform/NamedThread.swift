@@ -1,0 +1,55 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// A thread of our own with a name, for what must not share the loop's: UDP receivers and the disk.
+///
+/// It inherits the signal mask of its creator: block signals first. Left unjoined, it runs on by itself.
+package final class NamedThread: Sendable {
+    /// The thread to join; gone once joined.
+    private let handle: Mutex<pthread_t?>
+
+    /// Starts `body` on a new thread.
+    ///
+    /// - Parameter name: shown by `top -H`; cut after 15 bytes.
+    /// - Throws: `EAGAIN` when the limit of threads or memory is reached.
+    package init(_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
+        var thread = pthread_t()
+        let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
+        let result = pthread_create(&thread, nil, runThread, start.toOpaque())
+        guard result == 0 else {
+            start.release()
+            throw SystemError(code: result, operation: "start thread \(name)")
+        }
+        handle = Mutex(thread)
+    }
+
+    deinit {
+        if let thread = handle.withLock({ $0.take() }) { pthread_detach(thread) }
+    }
+
+    /// Waits for the thread to end. Blocks: not for the loop, except at exit. A second call returns at once.
+    package func join() {
+        if let thread = handle.withLock({ $0.take() }) { pthread_join(thread, nil) }
+    }
+}
+
+/// What a new thread is told.
+private final class ThreadStart: Sendable {
+    let name: String
+    let body: @Sendable () -> Void
+
+    init(name: String, body: @escaping @Sendable () -> Void) {
+        self.name = name
+        self.body = body
+    }
+}
+
+/// First function of every thread; at file scope, for C calls it where no actor is.
+private func runThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let argument else { return nil }
+    let start = Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()
+    clinux_thread_set_name(start.name)
+    start.body()
+    return nil
+}

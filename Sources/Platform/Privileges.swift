@@ -1,0 +1,36 @@
+import Glibc
+
+/// What the process may do, and giving it up.
+package enum Privileges {
+    /// Becomes `user` for good: its groups, its group, its id; then makes sure that there is no way back.
+    ///
+    /// Call it once all sockets are bound. It covers every thread of the process.
+    /// - Throws: `ENOENT` for an unknown user, `EPERM` unless we are root.
+    package static func drop(to user: String) throws(SystemError) {
+        let account = try account(named: user)
+        guard initgroups(user, account.group) == 0 else {
+            throw SystemError(
+                code: errno, operation: "take the groups of user \(user)",
+                advice: errno == EPERM ? "only root can become another user; start as root or leave `user` empty" : nil)
+        }
+        guard setgid(account.group) == 0 else { throw .last("become group \(account.group) of user \(user)") }
+        guard setuid(account.user) == 0 else { throw .last("become user \(user)") }
+        let isDropped =
+            getuid() == account.user && geteuid() == account.user && getgid() == account.group
+            && getegid() == account.group && (account.user == 0 || setuid(0) != 0)
+        guard isDropped else { throw SystemError(code: EPERM, operation: "give up root for user \(user)") }
+    }
+
+    private static func account(named name: String) throws(SystemError) -> (user: uid_t, group: gid_t) {
+        let operation = "look up user \(name)"
+        var buffer = [CChar](repeating: 0, count: 16 << 10)
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        let code = getpwnam_r(name, &entry, &buffer, buffer.count, &found)
+        guard code == 0 else { throw SystemError(code: code, operation: operation) }
+        guard found != nil else {
+            throw SystemError(code: ENOENT, operation: operation, advice: "there is no such user on this machine")
+        }
+        return (entry.pw_uid, entry.pw_gid)
+    }
+}

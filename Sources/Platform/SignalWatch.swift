@@ -1,0 +1,51 @@
+import CLinux
+import Glibc
+package import Scheduling
+
+/// The signals that mean something to the daemon.
+package enum Signal: Int32, CaseIterable, Sendable {
+    /// SIGHUP: read the configuration again.
+    case hangUp = 1
+    /// SIGINT: as `terminate`, from the keyboard.
+    case interrupt = 2
+    /// SIGUSR1.
+    case user1 = 10
+    /// SIGTERM: drain and exit.
+    case terminate = 15
+
+    /// Keeps these signals for the loop to read, and switches SIGPIPE off.
+    ///
+    /// The first thing `main` does: threads inherit the mask, and one that was started earlier would take a signal
+    /// and end the process.
+    package static func block() {
+        var set = sigset_t()
+        sigemptyset(&set)
+        for each in allCases { sigaddset(&set, each.rawValue) }
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+        signal(SIGPIPE, SIG_IGN)
+    }
+}
+
+/// Delivers signals on the loop, as plain calls: no handler ever interrupts anything.
+@Loop
+package final class SignalWatch: Sendable {
+    private nonisolated let descriptor: Descriptor
+    private var watch: Watch?
+
+    /// Calls `handler` for each signal until `cancel()`. `Signal.block()` must have been called first.
+    ///
+    /// Equal signals that come before the loop gets to them are one.
+    package init(on loop: EventLoop, _ handler: @escaping @Loop (Signal) -> Void) throws(SystemError) {
+        let numbers = Signal.allCases.map(\.rawValue)
+        let number = try checked(clinux_signalfd_create(numbers, Int32(numbers.count)), "create signalfd")
+        descriptor = Descriptor(owning: number)
+        watch = try loop.watch(number, for: .readable) { _ in
+            while let signal = Signal(rawValue: clinux_signalfd_take(number)) { handler(signal) }
+        }
+    }
+
+    package func cancel() {
+        watch?.cancel()
+        watch = nil
+    }
+}

@@ -1,0 +1,133 @@
+package import CLinux
+import Glibc
+
+/// An IPv4 or IPv6 address with a port: 24 bytes, a plain value, equal and hashable by meaning.
+@frozen
+package struct SocketAddress: Hashable, Sendable {
+    @frozen
+    package enum Family: UInt8, Sendable {
+        case ipv4 = 4
+        case ipv6 = 6
+    }
+
+    package let family: Family
+    package var port: UInt16
+    /// The interface index of an IPv6 link-local address, else 0.
+    package let scope: UInt32
+    /// The first eight bytes of an IPv6 address, big-endian; 0 for IPv4.
+    package let high: UInt64
+    /// The last eight bytes of an IPv6 address, or the IPv4 address, big-endian.
+    package let low: UInt64
+
+    package init(ipv4 address: UInt32, port: UInt16) {
+        family = .ipv4
+        self.port = port
+        scope = 0
+        high = 0
+        low = UInt64(address)
+    }
+
+    package init(ipv6 high: UInt64, _ low: UInt64, port: UInt16, scope: UInt32 = 0) {
+        family = .ipv6
+        self.port = port
+        self.scope = scope
+        self.high = high
+        self.low = low
+    }
+
+    /// Takes 4 or 16 bytes in network order; `nil` for any other number.
+    package init?(addressBytes bytes: [UInt8], port: UInt16, scope: UInt32 = 0) {
+        func word(_ range: Range<Int>) -> UInt64 { bytes[range].reduce(0) { $0 << 8 | UInt64($1) } }
+        switch bytes.count {
+        case 4: self.init(ipv4: UInt32(word(0..<4)), port: port)
+        case 16: self.init(ipv6: word(0..<8), word(8..<16), port: port, scope: scope)
+        default: return nil
+        }
+    }
+
+    /// Reads a C address; `nil` unless it is a complete one of the two families.
+    package init?(_ pointer: UnsafePointer<sockaddr>, length: socklen_t) {
+        self.init(raw: UnsafeRawPointer(pointer), length: Int(length))
+    }
+
+    /// The sender of a datagram that waits for its reply.
+    package init?(_ origin: clinux_origin) {
+        let read = withUnsafeBytes(of: origin.peer) { bytes in
+            bytes.baseAddress.flatMap { SocketAddress(raw: $0, length: Int(origin.peer_length)) }
+        }
+        guard let read else { return nil }
+        self = read
+    }
+
+    /// Reads the sender of a slot of a batch in place; `nil` for a slot without one.
+    package init?(_ slot: UnsafePointer<clinux_slot>) {
+        guard let offset = MemoryLayout<clinux_slot>.offset(of: \.peer) else { return nil }
+        self.init(raw: UnsafeRawPointer(slot) + offset, length: Int(slot.pointee.peer_length))
+    }
+
+    private init?(raw: UnsafeRawPointer, length: Int) {
+        guard length >= MemoryLayout<sockaddr_in>.size else { return nil }
+        switch Int32(raw.loadUnaligned(as: sa_family_t.self)) {
+        case AF_INET:
+            let address = raw.loadUnaligned(as: sockaddr_in.self)
+            self.init(ipv4: UInt32(bigEndian: address.sin_addr.s_addr), port: UInt16(bigEndian: address.sin_port))
+        case AF_INET6 where length >= MemoryLayout<sockaddr_in6>.size:
+            let address = raw.loadUnaligned(as: sockaddr_in6.self)
+            let words = withUnsafeBytes(of: address.sin6_addr) {
+                ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            }
+            self.init(
+                ipv6: UInt64(bigEndian: words.0), UInt64(bigEndian: words.1),
+                port: UInt16(bigEndian: address.sin6_port),
+                scope: address.sin6_scope_id)
+        default: return nil
+        }
+    }
+
+    /// The address alone, 4 or 16 bytes in network order.
+    package var addressBytes: [UInt8] {
+        switch family {
+        case .ipv4: stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: low >> UInt64($0)) }
+        case .ipv6:
+            [high, low].flatMap { word in
+                stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> UInt64($0)) }
+            }
+        }
+    }
+
+    /// Whether this is 0.0.0.0 or ::, which means every address of the machine.
+    package var isWildcard: Bool { high == 0 && low == 0 }
+
+    /// Lends the address in C's form, for the length of the call.
+    package func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) throws -> Result) rethrows -> Result
+    {
+        switch family {
+        case .ipv4:
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = UInt32(truncatingIfNeeded: low).bigEndian
+            return try Self.lend(address, body)
+        case .ipv6:
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            address.sin6_port = port.bigEndian
+            address.sin6_scope_id = scope
+            withUnsafeMutableBytes(of: &address.sin6_addr) {
+                $0.storeBytes(of: high.bigEndian, as: UInt64.self)
+                $0.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
+            }
+            return try Self.lend(address, body)
+        }
+    }
+
+    private static func lend<Address, Result>(
+        _ address: Address, _ body: (UnsafePointer<sockaddr>, socklen_t) throws -> Result
+    ) rethrows -> Result {
+        try withUnsafePointer(to: address) { pointer in
+            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                try body($0, socklen_t(MemoryLayout<Address>.size))
+            }
+        }
+    }
+}

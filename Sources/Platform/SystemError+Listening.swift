@@ -1,0 +1,44 @@
+import Glibc
+
+/// How a listener takes its questions.
+package enum Transport: String, Sendable {
+    case udp = "UDP"
+    case tcp = "TCP"
+}
+
+extension SystemError {
+    /// Why no socket could be bound to an address, with what the user can do about it.
+    ///
+    /// - Parameter code: the error number of `socket`, `setsockopt`, `bind` or `listen`.
+    static func listening(on address: SocketAddress, _ transport: Transport, code: Int32) -> SystemError {
+        SystemError(
+            code: code, operation: "listen on \(address) (\(transport.rawValue))",
+            advice: listeningAdvice(address, transport, code: code) ?? exhaustionAdvice(code: code))
+    }
+
+    private static func listeningAdvice(_ address: SocketAddress, _ transport: Transport, code: Int32) -> String? {
+        switch code {
+        case EADDRINUSE:
+            let options = transport == .udp ? "-lunp" : "-ltnp"
+            return "another program holds this port; find it with: ss \(options) 'sport = :\(address.port)'"
+        case EACCES where address.port < 1_024:
+            return
+                "a port below 1024 needs root, or `setcap cap_net_bind_service=+ep` on the executable, or in a systemd "
+                + "unit AmbientCapabilities=CAP_NET_BIND_SERVICE; or listen on a higher port"
+        case EADDRNOTAVAIL:
+            return "no interface of this machine has this address; `ip address` lists those there are"
+        case EAFNOSUPPORT:
+            return "\(address.family == .ipv6 ? "IPv6" : "IPv4") is switched off here; take the address out of the list"
+        default: return nil
+        }
+    }
+
+    /// What to do when the process or the machine has run out of descriptors.
+    static func exhaustionAdvice(code: Int32) -> String? {
+        switch code {
+        case EMFILE: "too low a limit of open files; raise LimitNOFILE= in the systemd unit, or `ulimit -n`"
+        case ENFILE: "the machine's limit of open files is reached; raise fs.file-max"
+        default: nil
+        }
+    }
+}

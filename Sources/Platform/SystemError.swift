@@ -1,0 +1,38 @@
+import CLinux
+import Glibc
+
+/// A system call that failed, in words for the log: "bind 127.0.0.1:53: Address already in use".
+package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The error number, such as `EADDRINUSE`.
+    package let code: Int32
+    /// What was tried, and on what: "bind 127.0.0.1:53".
+    package let operation: String
+    /// What the user can do about it, if we know; one line without a final full stop.
+    package let advice: String?
+
+    package init(code: Int32, operation: String, advice: String? = nil) {
+        self.code = code
+        self.operation = operation
+        self.advice = advice
+    }
+
+    /// The error of the C call that just returned on this thread.
+    package static func last(_ operation: String) -> SystemError {
+        SystemError(code: errno, operation: operation)
+    }
+
+    /// The system's own text for the error number.
+    package var reason: String {
+        clinux_error_text(code).map { String(cString: $0) } ?? "error \(code)"
+    }
+
+    package var description: String {
+        advice.map { "\(operation): \(reason); \($0)" } ?? "\(operation): \(reason)"
+    }
+}
+
+/// Passes a result of CLinux on, or throws the error number it carries.
+func checked(_ result: Int32, _ operation: @autoclosure () -> String) throws(SystemError) -> Int32 {
+    guard result < 0 else { return result }
+    throw SystemError(code: -result, operation: operation())
+}

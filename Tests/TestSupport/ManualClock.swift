@@ -1,0 +1,33 @@
+import Platform
+package import Scheduling
+
+/// A clock that stands still until the test moves it, so that a scenario runs the same way every time.
+@Loop
+package final class ManualClock: LoopClock {
+    package private(set) var now: Instant
+    private var timers = TimerHeap()
+
+    package nonisolated init(now: Instant = Instant(nanoseconds: 1_000_000_000_000)) { self.now = now }
+
+    package func schedule(at instant: Instant, _ body: @escaping @Loop () -> Void) -> LoopTimer {
+        let timer = LoopTimer(body)
+        timers.add(timer, at: instant)
+        return timer
+    }
+
+    /// Moves time on by `duration`, stopping at each timer in turn.
+    ///
+    /// Before the first timer, after each, and at the end it waits until no task has anything left to do, so what a
+    /// timer sets off, also further timers inside the span, happens at its own time.
+    package func advance(by duration: Duration) async {
+        let end = now + duration
+        await Loop.executor.idle()
+        while let due = timers.nextDue(), due <= end {
+            now = max(now, due)
+            timers.popDue(at: now)?.fire()
+            await Loop.executor.idle()
+        }
+        now = end
+        await Loop.executor.idle()
+    }
+}
