@@ -1,0 +1,205 @@
+import TestSupport
+import Testing
+
+extension Integration {
+    /// The fakes themselves, seen by programs that know nothing of them.
+    @Suite
+    struct FakesTests {
+        private let zone = FakeZone([
+            "www.example.com": .init(a: ["192.0.2.1", "192.0.2.2"], aaaa: ["2001:db8::1"], ttl: 77),
+            "four.example.com": .init(a: ["192.0.2.4"], ttl: 5),
+            "alias.example.com": .init(alias: "www.example.com", ttl: 30),
+        ])
+
+        private func curl(_ arguments: String...) throws -> ChildProcess.Outcome {
+            try ChildProcess.run(["curl", "-sS", "--max-time", "5"] + arguments)
+        }
+
+        @Test func `the Aliyun form gives both families in one call`() throws {
+            let vendor = try FakeHTTPDNS(zone)
+            let outcome = try curl("\(vendor.url)/139450/d?host=www.example.com&query=4,6")
+            #expect(
+                outcome.output
+                    == #"{"host":"www.example.com","ips":["192.0.2.1","192.0.2.2"],"ipsv6":["2001:db8::1"],"#
+                    + #""ttl":77,"origin_ttl":77,"client_ip":"203.0.113.7"}"#)
+            #expect(vendor.calls == [.init(.aliyun, "www.example.com", "4,6")])
+        }
+
+        @Test func `the Aliyun form answers a name it does not know with status 200 and no address`() throws {
+            let vendor = try FakeHTTPDNS(zone)
+            let outcome = try curl("-w", "%{http_code}", "\(vendor.url)/139450/d?host=none.example.com")
+            #expect(outcome.output.contains(#""ips":[]"#))
+            #expect(outcome.output.hasSuffix("}200"))
+        }
+
+        @Test func `a right signature is taken, a wrong and an old one are refused`() throws {
+            let secret = "0123456789abcdef0123456789abcdef"
+            let vendor = try FakeHTTPDNS(zone, secret: secret)
+            let script = """
+                sign() { printf '%s-%s-%s' www.example.com \(secret) "$1" | openssl md5 -r | cut -c1-32; }
+                ask() { curl -sS "\(vendor.url)/139450/sign_d?host=www.example.com&t=$1&s=$2"; echo; }
+                soon=$(( $(date +%s) + 60 ))
+                ask $soon $(sign $soon)
+                ask $soon $(sign 1700000000)
+                ask 1700000000 $(sign 1700000000)
+                """
+            let lines = try ChildProcess.succeed(["sh", "-c", script]).split(separator: "\n")
+            try #require(lines.count == 3)
+            #expect(lines[0].contains("192.0.2.1"))
+            #expect(lines[1] == #"{"code":"InvalidSignature"}"#)
+            #expect(lines[2] == #"{"code":"SignatureExpired"}"#)
+        }
+
+        @Test func `one connection carries several requests`() throws {
+            let vendor = try FakeHTTPDNS(zone)
+            let url = "\(vendor.url)/139450/d?host=www.example.com"
+            _ = try curl(url, url, url)
+            #expect(vendor.callCount("www.example.com") == 3)
+            #expect(vendor.connections == 1)
+        }
+
+        @Test func `DoH answers dig's own questions over nginx, TLS and HTTP 2`() throws {
+            let vendor = try FakeHTTPDNS(zone)
+            let certificates = try TestCertificates()
+            let nginx = try Nginx(certificates.leaf(addresses: ["127.0.0.1"]), backend: vendor)
+            let dig = try Dig(
+                nginx.address, "www.example.com", "AAAA", ["+https", "+tls-ca=" + certificates.authority])
+            #expect(dig.addresses == ["2001:db8::1"])
+            let get = try Dig(nginx.address, "alias.example.com", "A", ["+https-get"])
+            #expect(get.answers.map(\.type) == ["CNAME", "A", "A"])
+            let none = try Dig(nginx.address, "none.example.com", "A", ["+https"])
+            #expect(none.status == "NXDOMAIN")
+            #expect(none.authorities.map(\.type) == ["SOA"])
+            let nodata = try Dig(nginx.address, "four.example.com", "AAAA", ["+https"])
+            #expect(nodata.status == "NOERROR")
+            #expect(nodata.answers.isEmpty)
+            #expect(nginx.waitForRequests(4))
+            #expect(nginx.requests.allSatisfy { $0.httpVersion == "HTTP/2.0" })
+        }
+
+        @Test func `nginx answers the Aliyun form itself, but not for slow names`() throws {
+            let vendor = try FakeHTTPDNS(FakeZone("slow.example.com", a: ["192.0.2.99"]))
+            let certificates = try TestCertificates()
+            let nginx = try Nginx(certificates.leaf(names: ["vendor.example"]), backend: vendor)
+            let base = "https://vendor.example:\(nginx.address.port)/139450/d?host="
+            let outcome = try curl(
+                "--cacert", certificates.authority, "--resolve", "vendor.example:\(nginx.address.port):127.0.0.1",
+                base + "fast.example.com", base + "slow.example.com")
+            #expect(outcome.output.contains(#""host":"fast.example.com","ips":["192.0.2.1"]"#))
+            #expect(outcome.output.contains("192.0.2.99"))
+            #expect(vendor.calls.map(\.name) == ["slow.example.com"])
+            #expect(nginx.waitForRequests(2))
+            #expect(nginx.connections == 1)
+            #expect(nginx.requests.map(\.serverName) == ["vendor.example", "vendor.example"])
+        }
+
+        @Test(arguments: [
+            (HTTPFault.closeBeforeReply, Int32(52)), (.closeMidBody, 18), (.garbage, 1), (.lyingLength, 18),
+            (.hang, 28),
+        ])
+        func `curl sees the fault`(fault: HTTPFault, exitStatus: Int32) throws {
+            let vendor = try FakeHTTPDNS(zone)
+            vendor.misbehave(fault, for: "www.example.com")
+            let outcome = try curl("--max-time", "1", "--http1.1", "\(vendor.url)/1/d?host=www.example.com")
+            #expect(outcome.status == exitStatus)
+            let other = try curl("\(vendor.url)/1/d?host=four.example.com")
+            #expect(other.output.contains("192.0.2.4"))
+        }
+
+        @Test func `a fault can be limited to some requests, and statuses carry a body and Retry-After`() throws {
+            let vendor = try FakeHTTPDNS(zone)
+            vendor.misbehave(.status(503, body: "busy", retryAfter: 7), times: 1)
+            let url = "\(vendor.url)/1/d?host=www.example.com"
+            let outcome = try curl("-i", url)
+            #expect(outcome.output.hasPrefix("HTTP/1.1 503"))
+            #expect(outcome.output.contains("Retry-After: 7\r\n"))
+            #expect(outcome.output.hasSuffix("busy"))
+            #expect(try curl(url).output.contains("192.0.2.1"))
+        }
+
+        @Test func `a hanging request is answered once the fault is taken away`() throws {
+            let vendor = try FakeHTTPDNS(zone)
+            vendor.misbehave(.hang)
+            let client = try ChildProcess(["curl", "-sS", "\(vendor.url)/1/d?host=www.example.com"])
+            #expect(vendor.waitForCalls(1, for: "www.example.com"))
+            #expect(client.isRunning)
+            vendor.misbehave(nil)
+            #expect(try client.finish(within: .seconds(5)).output.contains("192.0.2.1"))
+        }
+
+        @Test func `an oversized body is longer than 64 KiB`() throws {
+            let vendor = try FakeHTTPDNS(zone)
+            vendor.misbehave(.oversizedBody(70_000))
+            #expect(try curl("\(vendor.url)/1/d?host=www.example.com").output.utf8.count == 70_000)
+        }
+
+        @Test func `dig gets answers from LocalDNS over UDP and TCP`() throws {
+            let resolver = try FakeLocalDNS(zone)
+            let dig = try Dig(resolver.address, "www.example.com")
+            #expect(dig.addresses == ["192.0.2.1", "192.0.2.2"])
+            #expect(dig.transport == "UDP")
+            #expect(dig.answers.first?.ttl == 77)
+            #expect(try Dig(resolver.address, "www.example.com", "AAAA", ["+tcp"]).transport == "TCP")
+            #expect(try Dig(resolver.address, "none.example.com").status == "NXDOMAIN")
+            #expect(resolver.questions.map(\.overTCP) == [false, true, false])
+        }
+
+        @Test func `LocalDNS lies, refuses, truncates and adds on command`() throws {
+            let resolver = try FakeLocalDNS(zone)
+            resolver.behave(.lie(["198.51.100.66"]), for: "a.example.com")
+            #expect(try Dig(resolver.address, "a.example.com").addresses == ["198.51.100.66"])
+            resolver.behave(.rcode(ResponseCode.refused), for: "b.example.com")
+            #expect(try Dig(resolver.address, "b.example.com").status == "REFUSED")
+            resolver.behave(.truncated, for: "www.example.com")
+            let dig = try Dig(resolver.address, "www.example.com")
+            #expect(dig.wasTruncated)
+            #expect(dig.transport == "TCP")
+            resolver.behave(.extraAddresses(["198.51.100.67"]), for: "four.example.com")
+            #expect(try Dig(resolver.address, "four.example.com").text.contains("198.51.100.67"))
+        }
+
+        @Test(arguments: [FakeLocalDNS.Forgery.id, .question, .sourcePort])
+        func `dig does not take a forged reply, but the honest one after it`(forgery: FakeLocalDNS.Forgery) throws {
+            let resolver = try FakeLocalDNS(zone)
+            resolver.behave(.forged(forgery, address: "198.51.100.66", thenHonest: true))
+            let dig = try Dig(resolver.address, "four.example.com")
+            #expect(dig.addresses == ["192.0.2.4"])
+            // A connected socket never sees what came from another port; of the others dig complains.
+            #expect(forgery == .sourcePort || dig.text.contains("Warning") || dig.text.contains("mismatch"))
+        }
+
+        @Test func `held questions are answered together when released`() throws {
+            let resolver = try FakeLocalDNS(zone)
+            resolver.behave(.hold)
+            let client = try TestDNSClient(resolver.address, from: "127.1.2.3")
+            try client.send(.query("www.example.com"))
+            #expect(resolver.waitForQuestions(1, for: "www.example.com"))
+            #expect(resolver.questions[0].from == client.localAddress)
+            resolver.behave(.honest)
+            #expect(try client.receive().message.addresses == ["192.0.2.1", "192.0.2.2"])
+        }
+
+        @Test func `messages survive the way to the wire and back`() throws {
+            var message = TestMessage.query("wWw.Example.com", RecordType.txt, id: 0x1234, edns: EDNS(version: 3))
+            message.answers = [.init("wWw.Example.com", RecordType.txt, ttl: 9, data: [3, 97, 98, 99])]
+            let back = try TestMessage(decoding: message.encoded)
+            #expect(back.questions == message.questions)
+            #expect(back.answers.first?.text == "abc")
+            #expect(back.edns?.version == 3)
+            #expect(throws: TestFailure.self) { try TestMessage(decoding: message.encoded.dropLast()) }
+            #expect(throws: TestFailure.self) { try TestMessage(decoding: message.encoded + [0]) }
+        }
+
+        @Test(.requires(.networkNamespaces))
+        func `two namespaces reach each other until nft drops the packets`() throws {
+            let (near, far) = (try NetworkNamespace(), try NetworkNamespace())
+            try NetworkNamespace.link(near, "10.9.0.1/24", far, "10.9.0.2/24")
+            let nginx = try Nginx(
+                TestCertificates().leaf(names: ["x"]), at: TestAddress("10.9.0.2", port: 443), namespace: far)
+            let command = ["curl", "-skS", "--max-time", "1", nginx.url + "/139450/d?host=x"]
+            #expect(try ChildProcess.run(near.prefix + command).output.contains("192.0.2.1"))
+            try far.drop("tcp dport 443")
+            #expect(try ChildProcess.run(near.prefix + command).status == 28)
+        }
+    }
+}

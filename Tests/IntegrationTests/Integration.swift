@@ -1,0 +1,49 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// All tests from outside, one after the other: they start programs, and measure times on a machine that may be small.
+@Suite(.serialized)
+enum Integration {}
+
+/// What a test needs of the machine beside the packages that `scripts/install-dependencies` installs.
+enum Requirement {
+    /// Leave to make network namespaces and packet filters.
+    case networkNamespaces
+    /// Leave to bind ports below 1024.
+    case privilegedPorts
+    /// No list of resolvers but `/etc/resolv.conf`: systemd-resolved and NetworkManager keep their own.
+    case noSystemResolverLists
+    /// An IPv6 loopback address.
+    case ipv6
+    /// A user other than root to become.
+    case otherUser
+
+    var isMet: Bool {
+        switch self {
+        case .networkNamespaces: NetworkNamespace.arePermitted
+        case .privilegedPorts: geteuid() == 0
+        case .noSystemResolverLists:
+            access("/run/systemd/resolve/resolv.conf", F_OK) != 0
+                && access("/run/NetworkManager/no-stub-resolv.conf", F_OK) != 0
+        case .ipv6: (try? FreePort.next(on: ["::1"])) != nil
+        case .otherUser: geteuid() == 0
+        }
+    }
+
+    /// Why the test is skipped, as `Tests/skipped-tests.txt` has it.
+    var reason: Comment {
+        switch self {
+        case .networkNamespaces: "no leave to make network namespaces"
+        case .privilegedPorts: "no leave to bind port 53"
+        case .noSystemResolverLists: "the system keeps a list of resolvers that the test cannot replace"
+        case .ipv6: "no IPv6 on the loopback interface"
+        case .otherUser: "no leave to become another user"
+        }
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Skips the test, with the reason, where the machine does not have what it needs.
+    static func requires(_ requirement: Requirement) -> Self { .enabled(if: requirement.isMet, requirement.reason) }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import Glibc
+
+/// The executable under test, running `serve` with a configuration of the test's; killed when the last reference goes.
+package final class Daemon: Sendable {
+    /// Where it listens, UDP and TCP, in the order of the configuration.
+    package let addresses: [TestAddress]
+    /// Path of its configuration file.
+    package let configurationFile: String
+    private let directory: TemporaryDirectory
+    private let process: ChildProcess
+
+    /// Writes the configuration, starts `serve`, and waits for the line that says it is ready.
+    ///
+    /// - Parameters:
+    ///   - configuration: TOML after the `[listen]` table, which is written here; see `DaemonConfiguration`.
+    ///   - hosts: the addresses to listen on.
+    ///   - port: nil takes one that is free on all of them.
+    ///   - listen: more lines of the `[listen]` table.
+    ///   - namespace: where to run it.
+    package init(
+        _ configuration: String, on hosts: [String] = ["127.0.0.1"], port: UInt16? = nil, listen: String = "",
+        environment: [String: String] = [:], namespace: NetworkNamespace? = nil
+    ) throws {
+        Self.raiseDescriptorLimit()
+        let port = try port ?? FreePort.next(on: hosts)
+        let addresses = hosts.map { TestAddress($0, port: port) }
+        self.addresses = addresses
+        directory = try TemporaryDirectory()
+        let text = Self.listenTable(addresses, listen) + configuration
+        configurationFile = try directory.write(text, to: "httpdnsd.toml")
+        process = try ChildProcess(
+            (namespace?.prefix ?? []) + [Self.executable, "serve", "--config", configurationFile],
+            environment: environment)
+        // The line names the addresses; a wildcard one it may write its own way, but not the port.
+        let ready = process.waitForOutput(.seconds(15)) { output, _ in
+            output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+                .contains { $0.contains(":\(port)") }
+        }
+        guard ready else {
+            throw TestFailure("httpdnsd did not become ready; it wrote: \(process.output)\(process.errors)")
+        }
+    }
+
+    /// The `[listen]` table for these addresses.
+    package static func listenTable(_ addresses: [TestAddress], _ extra: String = "") -> String {
+        "[listen]\naddresses = [\(addresses.map { "\"\($0)\"" }.joined(separator: ", "))]\n\(extra)\n"
+    }
+
+    /// The first address that it listens on.
+    package var address: TestAddress { addresses[0] }
+
+    package var pid: Int32 { process.pid }
+    package var output: String { process.output }
+    /// Its log.
+    package var errors: String { process.errors }
+    package var isRunning: Bool { process.isRunning }
+
+    /// A UDP client of it.
+    package func client(from source: String? = nil) throws -> TestDNSClient { try TestDNSClient(address, from: source) }
+
+    /// A TCP client of it.
+    package func tcpClient(from source: String? = nil) throws -> TestTCPClient {
+        try TestTCPClient(address, from: source)
+    }
+
+    /// Runs `dig` against it.
+    package func dig(_ name: String, _ type: String = "A", _ options: String...) throws -> Dig {
+        try Dig(address, name, type, options)
+    }
+
+    package func signal(_ number: Int32) { process.signal(number) }
+
+    /// Waits until its log fulfils `condition`.
+    package func waitForLog(_ limit: Duration = .seconds(5), _ condition: (String) -> Bool) -> Bool {
+        process.waitForOutput(limit) { _, errors in condition(errors) }
+    }
+
+    /// Waits for its end.
+    package func finish(within limit: Duration = .seconds(5)) throws -> ChildProcess.Outcome {
+        try process.finish(within: limit)
+    }
+
+    /// Sends SIGTERM and waits for its end.
+    ///
+    /// - Returns: the exit status.
+    @discardableResult
+    package func stop(within limit: Duration = .seconds(5)) throws -> Int32 {
+        signal(SIGTERM)
+        return try finish(within: limit).status
+    }
+
+    /// Runs a command of the executable, such as `check --config FILE`, to its end.
+    package static func run(
+        _ arguments: [String], environment: [String: String] = [:], within limit: Duration = .seconds(15)
+    ) throws -> ChildProcess.Outcome {
+        try ChildProcess.run([executable] + arguments, environment: environment, within: limit)
+    }
+
+    /// Runs `check` on this text.
+    package static func check(_ text: String, environment: [String: String] = [:]) throws -> ChildProcess.Outcome {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write(text, to: "checked.toml")
+        return try run(["check", "--config", file], environment: environment)
+    }
+
+    /// Path of the executable: `HTTPDNSD_EXECUTABLE`, else the one built beside the tests.
+    package static let executable: String = {
+        if let path = ProcessInfo.processInfo.environment["HTTPDNSD_EXECUTABLE"], !path.isEmpty { return path }
+        let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        let candidates = [tests] + CommandLine.arguments
+        for candidate in candidates {
+            var folder = URL(fileURLWithPath: candidate).deletingLastPathComponent()
+            while folder.path != "/" {
+                let path = folder.appendingPathComponent("httpdnsd").path
+                var isDirectory: ObjCBool = false
+                if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), !isDirectory.boolValue {
+                    return path
+                }
+                folder.deleteLastPathComponent()
+            }
+        }
+        return "httpdnsd"
+    }()
+
+    /// A thousand clients need more descriptors than a shell gives; the daemon inherits the limit.
+    package static func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}

@@ -1,0 +1,71 @@
+/// Pieces of configuration as the tests put them together.
+package enum DaemonConfiguration {
+    /// The account that the tests use.
+    package static let account = "139450"
+
+    /// A `[[provider]]` of type `aliyun`.
+    ///
+    /// - Parameter extra: more lines of the table.
+    package static func aliyun(_ url: String, name: String = "vendor", secret: String = "", _ extra: String = "")
+        -> String
+    {
+        """
+        [[provider]]
+        type = "aliyun"
+        name = "\(name)"
+        account = "\(account)"
+        \(secret.isEmpty ? "" : "secret = \"\(secret)\"")
+        url = "\(url)"
+        \(extra)
+
+        """
+    }
+
+    /// A `[[provider]]` of type `doh`.
+    package static func doh(_ url: String, name: String = "doh", _ extra: String = "") -> String {
+        """
+        [[provider]]
+        type = "doh"
+        name = "\(name)"
+        url = "\(url)/dns-query"
+        \(extra)
+
+        """
+    }
+
+    /// A `[route]` table.
+    package static func route(
+        mode: String? = nil, protect: [String]? = nil, bypass: [String]? = nil, forward: [String: TestAddress] = [:]
+    ) -> String {
+        var lines = ["[route]"]
+        if let mode { lines.append("mode = \"\(mode)\"") }
+        if let protect { lines.append("protect = \(list(protect))") }
+        if let bypass { lines.append("bypass = \(list(bypass))") }
+        for (suffix, server) in forward.sorted(by: { $0.key < $1.key }) {
+            lines += ["[[forward]]", "suffixes = \(list([suffix]))", "servers = \(list(["\(server)"]))"]
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The tables that keep a test to itself: given LocalDNS servers, nothing on disk, no control socket, a full log.
+    ///
+    /// - Parameter localDNS: nil: a server that nobody runs.
+    package static func rest(localDNS: TestAddress? = nil, check: String = "off", log: String = "debug") -> String {
+        """
+        [localdns]
+        servers = \(list(["\(localDNS ?? TestAddress("127.0.0.1", port: 9))"]))
+        certificate_check = "\(check)"
+        [cache.disk]
+        path = ""
+        [control]
+        socket = ""
+        [log]
+        level = "\(log)"
+
+        """
+    }
+
+    package static func list(_ items: [String]) -> String {
+        "[" + items.map { "\"\($0)\"" }.joined(separator: ", ") + "]"
+    }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import Glibc
+
+/// An HTTPDNS service on loopback: Aliyun's `/{account}/d` and `/{account}/sign_d`, and RFC 8484's `/dns-query`, over
+/// HTTP/1.1 with persistent connections. It counts what it is asked, and misbehaves on command.
+package final class FakeHTTPDNS: Sendable {
+    /// What a request was for.
+    package struct Call: Sendable, Hashable {
+        package enum Kind: Sendable { case aliyun, aliyunSigned, doh }
+        package var kind: Kind
+        /// Lower-cased.
+        package var name: String
+        /// Aliyun's `query` (`4`, `6`, `4,6`), or the number of the record type.
+        package var types: String
+
+        package init(_ kind: Kind, _ name: String, _ types: String) {
+            self.kind = kind
+            self.name = name.lowercased()
+            self.types = types
+        }
+    }
+
+    struct State {
+        var zone: FakeZone
+        var faults: [String: HTTPFault] = [:]
+        /// How many more requests each fault hits; without an entry, all.
+        var remaining: [String: Int] = [:]
+        var calls: [Call] = []
+        var requests: [HTTPRequest] = []
+        var connections = 0
+        var open: [Int: TestSocket] = [:]
+        var headers: [String] = []
+        var stopped = false
+    }
+
+    /// Where it listens.
+    package let address: TestAddress
+    let secret: String?
+    let monitor: Monitor<State>
+    private let listener: TestSocket
+
+    /// Starts to listen.
+    ///
+    /// - Parameters:
+    ///   - secret: what `sign_d` must be signed with; nil refuses every signed request.
+    ///   - port: 0 takes a free one.
+    package init(_ zone: FakeZone, secret: String? = nil, host: String = "127.0.0.1", port: UInt16 = 0) throws {
+        listener = try TestSocket.listener(TestAddress(host, port: port))
+        address = listener.localAddress
+        self.secret = secret
+        monitor = Monitor(State(zone: zone))
+        let (listener, monitor) = (listener, monitor)
+        Thread.detachNewThread {
+            while let (socket, _) = listener.accept() {
+                let number = monitor.withLock { state in
+                    state.connections += 1
+                    state.open[state.connections] = socket
+                    return state.connections
+                }
+                let connection = FakeHTTPConnection(socket: socket, number: number, monitor: monitor, secret: secret)
+                Thread.detachNewThread {
+                    connection.serve()
+                    monitor.withLock { $0.open[number] = nil }
+                }
+            }
+        }
+    }
+
+    deinit { stop() }
+
+    /// The base of its URLs: `http://127.0.0.1:port`.
+    package var url: String { "http://\(address)" }
+
+    /// Stops listening and closes all connections.
+    package func stop() {
+        listener.shutdown()
+        monitor.withLock { state in
+            state.stopped = true
+            for socket in state.open.values { socket.shutdown() }
+        }
+    }
+
+    /// Closes all connections as they are; goes on listening.
+    package func closeConnections() {
+        monitor.withLock { state in
+            for socket in state.open.values { socket.shutdown() }
+        }
+    }
+
+    /// What it knows; may be changed at any time.
+    package var zone: FakeZone {
+        get { monitor.read { $0.zone } }
+        set { monitor.withLock { $0.zone = newValue } }
+    }
+
+    /// Sets how requests for `name` (nil: for all names without a fault of their own) go wrong; nil ends it.
+    ///
+    /// - Parameter times: how many requests are hit; nil: all.
+    package func misbehave(_ fault: HTTPFault?, for name: String? = nil, times: Int? = nil) {
+        let key = name?.lowercased() ?? "*"
+        monitor.withLock { state in
+            state.faults[key] = fault
+            state.remaining[key] = times
+        }
+    }
+
+    /// Header lines added to every reply, such as `Age: 250`.
+    package func addHeaders(_ lines: [String]) { monitor.withLock { $0.headers = lines } }
+
+    /// The calls so far, in order of arrival.
+    package var calls: [Call] { monitor.read { $0.calls } }
+
+    /// How many calls were for a name; nil: for any.
+    package func callCount(_ name: String? = nil) -> Int { monitor.read { $0.count(name) } }
+
+    /// All requests so far, also those that were no calls.
+    package var requests: [HTTPRequest] { monitor.read { $0.requests } }
+
+    /// How many connections it has accepted.
+    package var connections: Int { monitor.read { $0.connections } }
+
+    /// How many connections are open now.
+    package var openConnections: Int { monitor.read { $0.open.count } }
+
+    /// Forgets all calls and requests.
+    package func forget() {
+        monitor.withLock { state in
+            state.calls = []
+            state.requests = []
+        }
+    }
+
+    /// Waits until it was called at least `count` times for a name (nil: for any).
+    ///
+    /// - Returns: whether it was, within `limit`.
+    package func waitForCalls(_ count: Int, for name: String? = nil, within limit: Duration = .seconds(5)) -> Bool {
+        monitor.wait(limit) { $0.count(name) >= count }
+    }
+
+    /// Waits until at most `count` connections are open.
+    package func waitForOpenConnections(atMost count: Int, within limit: Duration = .seconds(5)) -> Bool {
+        monitor.wait(limit) { $0.open.count <= count }
+    }
+}
+
+extension FakeHTTPDNS.State {
+    func count(_ name: String?) -> Int {
+        guard let name = name?.lowercased() else { return calls.count }
+        return calls.count { $0.name == name }
+    }
+
+    /// The key of the fault that hits a request for `name`.
+    func faultKey(_ name: String) -> String? {
+        let name = name.lowercased()
+        if faults[name] != nil { return name }
+        return faults["*"] != nil ? "*" : nil
+    }
+
+    /// The fault that hits this request for `name`; counts it.
+    mutating func takeFault(_ name: String) -> HTTPFault? {
+        guard let key = faultKey(name), let fault = faults[key] else { return nil }
+        if let left = remaining[key] {
+            remaining[key] = left > 1 ? left - 1 : nil
+            if left <= 1 { faults[key] = nil }
+        }
+        return fault
+    }
+}

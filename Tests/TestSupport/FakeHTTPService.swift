@@ -1,0 +1,101 @@
+import Foundation
+
+/// What a `FakeHTTPDNS` answers to one request when it behaves.
+struct FakeHTTPService {
+    let request: HTTPRequest
+    let secret: String?
+
+    /// The path below the account: `d` or `sign_d`.
+    private var aliyunPath: Substring? {
+        let parts = request.path.split(separator: "/")
+        guard parts.count == 2, parts[0].allSatisfy(\.isNumber), parts[1] == "d" || parts[1] == "sign_d" else {
+            return nil
+        }
+        return parts[1]
+    }
+
+    private var dnsQuery: TestMessage? {
+        guard request.path == "/dns-query" else { return nil }
+        let bytes =
+            request.method == "POST" ? request.body : request.parameters["dns"].flatMap(Self.decodeBase64URL) ?? []
+        return try? TestMessage(decoding: bytes)
+    }
+
+    /// What the request is for; nil when it is for nothing known.
+    var call: FakeHTTPDNS.Call? {
+        if let path = aliyunPath, let host = request.parameters["host"] {
+            return FakeHTTPDNS.Call(
+                path == "d" ? .aliyun : .aliyunSigned, host, request.parameters["query"] ?? "4")
+        }
+        guard let question = dnsQuery?.questions.first else { return nil }
+        return FakeHTTPDNS.Call(.doh, question.name, String(question.type))
+    }
+
+    /// The proper reply; with `renamed`, the one to a question for that name.
+    func reply(_ zone: FakeZone, renamed: String? = nil) -> HTTPReply {
+        if let path = aliyunPath { return aliyun(zone, signed: path == "sign_d", renamed) }
+        guard request.path == "/dns-query" else {
+            return HTTPReply(status: 404, contentType: "text/plain", body: Array("not here".utf8))
+        }
+        if request.method == "POST", request.header("content-type") != "application/dns-message" {
+            return HTTPReply(status: 415, contentType: "text/plain", body: [])
+        }
+        guard let query = dnsQuery, query.questions.count == 1, !query.isResponse else {
+            return HTTPReply(status: 400, contentType: "text/plain", body: [])
+        }
+        var reply = zone.reply(to: query)
+        if let renamed {
+            reply.questions[0].name = renamed
+            for index in reply.answers.indices { reply.answers[index].name = renamed }
+        }
+        return HTTPReply(contentType: "application/dns-message", body: reply.encoded)
+    }
+
+    private func aliyun(_ zone: FakeZone, signed: Bool, _ renamed: String?) -> HTTPReply {
+        guard request.method == "GET" else { return Self.error(405, "MethodNotAllowed") }
+        guard let host = request.parameters["host"] else { return Self.error(400, "MissingArgument") }
+        if signed, let code = signatureFault(host) { return Self.error(403, code) }
+        let entry = zone.entry(host)
+        let query = (request.parameters["query"] ?? "4").split(separator: ",")
+        var members = ["\"host\":\"\(renamed ?? host)\""]
+        // Without a 4 in `query` there are no IPv4 addresses; `ips` is there all the same.
+        members.append("\"ips\":\(Self.list(query.contains("4") ? entry?.a ?? [] : []))")
+        if query.contains("6") { members.append("\"ipsv6\":\(Self.list(entry?.aaaa ?? []))") }
+        let ttl = entry?.ttl ?? zone.negativeTTL
+        members += ["\"ttl\":\(ttl)", "\"origin_ttl\":\(ttl)", "\"client_ip\":\"203.0.113.7\""]
+        return HTTPReply(
+            contentType: "application/json", body: Array("{\(members.joined(separator: ","))}".utf8))
+    }
+
+    /// What is wrong with the signature, checked by the `openssl` command.
+    private func signatureFault(_ host: String) -> String? {
+        guard let secret, let time = request.parameters["t"], let signature = request.parameters["s"] else {
+            return "InvalidSignature"
+        }
+        guard time.count == 10, let expiry = TimeInterval(time) else { return "InvalidSignature" }
+        let left = expiry - Date().timeIntervalSince1970
+        if left < 0 { return "SignatureExpired" }
+        if left > 86_400 { return "InvalidDuration" }
+        guard let directory = try? TemporaryDirectory(),
+            let file = try? directory.write("\(host)-\(secret)-\(time)", to: "signed"),
+            let output = try? ChildProcess.succeed(["openssl", "md5", "-r", file])
+        else { return "InternalError" }
+        return output.prefix(32) == signature ? nil : "InvalidSignature"
+    }
+
+    private static func error(_ status: Int, _ code: String) -> HTTPReply {
+        HTTPReply(status: status, contentType: "application/json", body: Array("{\"code\":\"\(code)\"}".utf8))
+    }
+
+    private static func list(_ addresses: [String]) -> String {
+        "[" + addresses.map { "\"\($0)\"" }.joined(separator: ",") + "]"
+    }
+
+    /// Without padding, as RFC 8484 demands: a `=` is refused.
+    private static func decodeBase64URL(_ text: String) -> [UInt8]? {
+        guard !text.contains("=") else { return nil }
+        var text = text.replacing("-", with: "+").replacing("_", with: "/")
+        while text.count % 4 != 0 { text += "=" }
+        return Data(base64Encoded: text).map { Array($0) }
+    }
+}

@@ -1,0 +1,245 @@
+import Foundation
+import Glibc
+
+/// A network's own resolver on loopback, UDP and TCP on one port, that can lie and misbehave on command.
+package final class FakeLocalDNS: Sendable {
+    /// How it answers one name.
+    package enum Behaviour: Sendable, Equatable {
+        /// From the zone.
+        case honest
+        /// This address (IPv4 for A, IPv6 for AAAA; nothing for the other family and other types).
+        case lie([String])
+        /// This RCODE and nothing else.
+        case rcode(Int)
+        /// Never.
+        case silent
+        /// From the zone, so much later.
+        case delay(Duration)
+        /// From the zone, once another behaviour is set.
+        case hold
+        /// Over UDP only the TC bit; over TCP from the zone.
+        case truncated
+        /// A forged reply with this address over UDP, and then, perhaps, the honest one.
+        case forged(Forgery, address: String, thenHonest: Bool)
+        /// From the zone, with these address records in the additional section.
+        case extraAddresses([String])
+    }
+
+    /// What gives a forged reply away.
+    package enum Forgery: Sendable, Equatable { case id, question, letterCase, sourcePort }
+
+    /// A question as it came.
+    package struct Question: Sendable {
+        /// Letter case kept.
+        package var name: String
+        package var type: UInt16
+        package var id: UInt16
+        package var from: TestAddress
+        package var overTCP: Bool
+        package var edns: EDNS?
+        package var flags: UInt16
+    }
+
+    struct Held {
+        var query: TestMessage
+        var send: @Sendable (TestMessage) -> Void
+    }
+
+    struct State {
+        var zone: FakeZone
+        var behaviours: [String: Behaviour] = [:]
+        var questions: [Question] = []
+        var held: [Held] = []
+        var open: [Int: TestSocket] = [:]
+        var connections = 0
+        var stopped = false
+
+        func behaviour(_ name: String) -> Behaviour {
+            behaviours[name.lowercased()] ?? behaviours["*"] ?? .honest
+        }
+    }
+
+    /// Where it listens, UDP and TCP.
+    package let address: TestAddress
+    private let monitor: Monitor<State>
+    private let datagrams: TestSocket
+    private let listener: TestSocket
+
+    /// Starts to listen; port 0 takes one that is free for both.
+    package init(_ zone: FakeZone = FakeZone(), host: String = "127.0.0.1", port: UInt16 = 0) throws {
+        let address = TestAddress(host, port: port == 0 ? try FreePort.next(on: [host]) : port)
+        datagrams = try TestSocket.udp(address)
+        listener = try TestSocket.listener(address)
+        self.address = address
+        monitor = Monitor(State(zone: zone))
+        serveDatagrams()
+        serveConnections()
+    }
+
+    deinit { stop() }
+
+    /// Stops listening and closes all connections.
+    package func stop() {
+        monitor.withLock { state in
+            state.stopped = true
+            for socket in state.open.values { socket.shutdown() }
+            state.held = []
+        }
+        listener.shutdown()
+        // An empty datagram wakes the thread that receives.
+        try? datagrams.send([], to: address)
+    }
+
+    /// What it knows; may be changed at any time.
+    package var zone: FakeZone {
+        get { monitor.read { $0.zone } }
+        set { monitor.withLock { $0.zone = newValue } }
+    }
+
+    /// Sets how `name` (nil: every name without a behaviour of its own) is answered. Releases what was held.
+    package func behave(_ behaviour: Behaviour, for name: String? = nil) {
+        let (zone, released) = monitor.withLock { state in
+            state.behaviours[name?.lowercased() ?? "*"] = behaviour
+            let held = state.held
+            state.held = held.filter { state.behaviour($0.query.questions[0].name) == .hold }
+            return (state.zone, held.filter { state.behaviour($0.query.questions[0].name) != .hold })
+        }
+        for held in released { held.send(zone.reply(to: held.query)) }
+    }
+
+    /// The questions so far.
+    package var questions: [Question] { monitor.read { $0.questions } }
+
+    /// How many questions were for a name, in any letter case; nil: for any.
+    package func questionCount(_ name: String? = nil) -> Int { monitor.read { Self.count($0, name) } }
+
+    /// Waits until it was asked at least `count` times.
+    package func waitForQuestions(_ count: Int, for name: String? = nil, within limit: Duration = .seconds(5)) -> Bool {
+        monitor.wait(limit) { Self.count($0, name) >= count }
+    }
+
+    private static func count(_ state: State, _ name: String?) -> Int {
+        guard let name = name?.lowercased() else { return state.questions.count }
+        return state.questions.count { $0.name.lowercased() == name }
+    }
+
+    private func serveDatagrams() {
+        let (socket, monitor) = (datagrams, monitor)
+        Thread.detachNewThread {
+            while !monitor.read({ $0.stopped }) {
+                guard let (bytes, from) = socket.receive(nil), let query = try? TestMessage(decoding: bytes) else {
+                    continue
+                }
+                Self.answer(query, from, overTCP: false, monitor) { message in
+                    // A different port of the same host: what only a guesser of ports could send.
+                    let sender =
+                        message.flags == Self.elsewhere ? try? TestSocket.udp(TestAddress("127.0.0.1")) : socket
+                    var message = message
+                    if message.flags == Self.elsewhere { message.flags = 0x8180 }
+                    try? sender?.send(message.encoded, to: from)
+                }
+            }
+        }
+    }
+
+    /// Marks a message that is to leave from another port; no valid reply has these flags.
+    private static let elsewhere: UInt16 = 0xffff
+
+    private func serveConnections() {
+        let (listener, monitor) = (listener, monitor)
+        Thread.detachNewThread {
+            while let (socket, from) = listener.accept() {
+                let number = monitor.withLock { state in
+                    state.connections += 1
+                    state.open[state.connections] = socket
+                    return state.connections
+                }
+                Thread.detachNewThread {
+                    var stream = FrameReader()
+                    while let frame = stream.next(socket, nil), let query = try? TestMessage(decoding: frame) {
+                        Self.answer(query, from, overTCP: true, monitor) { try? socket.write($0.framed) }
+                    }
+                    socket.shutdown()
+                    monitor.withLock { $0.open[number] = nil }
+                }
+            }
+        }
+    }
+
+    private static func answer(
+        _ query: TestMessage, _ from: TestAddress, overTCP: Bool, _ monitor: Monitor<State>,
+        _ send: @escaping @Sendable (TestMessage) -> Void
+    ) {
+        guard let question = query.questions.first else { return }
+        let (zone, behaviour) = monitor.withLock { state in
+            state.questions.append(
+                Question(
+                    name: question.name, type: question.type, id: query.id, from: from, overTCP: overTCP,
+                    edns: query.edns, flags: query.flags))
+            let behaviour = state.behaviour(question.name)
+            if behaviour == .hold { state.held.append(Held(query: query, send: send)) }
+            return (state.zone, behaviour)
+        }
+        var reply = zone.reply(to: query)
+        switch behaviour {
+        case .honest: send(reply)
+        case .silent, .hold: break
+        case .lie(let addresses): send(lie(addresses, query))
+        case .rcode(let code):
+            reply.answers = []
+            reply.authorities = []
+            reply.flags = reply.flags & 0xfff0 | UInt16(code & 15)
+            send(reply)
+        case .delay(let duration):
+            let honest = reply
+            Thread.detachNewThread {
+                Thread.sleep(forTimeInterval: duration.inSeconds)
+                send(honest)
+            }
+        case .truncated:
+            if !overTCP {
+                reply.answers = []
+                reply.flags |= 0x0200
+            }
+            send(reply)
+        case .forged(let forgery, let address, let thenHonest):
+            if !overTCP { send(forge(forgery, address, query)) }
+            if overTCP || thenHonest { send(reply) }
+        case .extraAddresses(let addresses):
+            reply.additionals += records(addresses, question.name)
+            send(reply)
+        }
+    }
+
+    private static func lie(_ addresses: [String], _ query: TestMessage) -> TestMessage {
+        var zone = FakeZone()
+        zone.entries["*"] = .init(
+            a: addresses.filter { !$0.contains(":") }, aaaa: addresses.filter { $0.contains(":") })
+        return zone.reply(to: query)
+    }
+
+    private static func forge(_ forgery: Forgery, _ address: String, _ query: TestMessage) -> TestMessage {
+        var reply = lie([address], query)
+        switch forgery {
+        case .id: reply.id ^= 0x0101
+        case .question:
+            reply.questions[0].name = "forged.example.net"
+            for index in reply.answers.indices { reply.answers[index].name = "forged.example.net" }
+        case .letterCase:
+            let name = String(
+                reply.questions[0].name.map { $0.isLowercase ? Character($0.uppercased()) : Character($0.lowercased()) }
+            )
+            reply.questions[0].name = name
+            for index in reply.answers.indices { reply.answers[index].name = name }
+        case .sourcePort: reply.flags = elsewhere
+        }
+        return reply
+    }
+
+    private static func records(_ addresses: [String], _ name: String) -> [TestMessage.Record] {
+        addresses.compactMap { text in
+            guard let bytes = try? TestAddress.bytes(text) else { return nil }
+            return .init(name, bytes.count == 4 ? RecordType.a : RecordType.aaaa, ttl: 60, data: bytes)
+        }
+    }
+}

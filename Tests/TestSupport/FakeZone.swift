@@ -1,0 +1,90 @@
+/// What a fake service knows: names and their records.
+package struct FakeZone: Sendable {
+    /// The records of one name.
+    package struct Entry: Sendable {
+        package var a: [String]
+        package var aaaa: [String]
+        /// Records of other types: their rdata.
+        package var others: [UInt16: [[UInt8]]]
+        /// The name's CNAME target, itself a name of the zone.
+        package var alias: String?
+        /// Seconds; also of a negative answer.
+        package var ttl: UInt32
+
+        package init(
+            a: [String] = [], aaaa: [String] = [], others: [UInt16: [[UInt8]]] = [:], alias: String? = nil,
+            ttl: UInt32 = 60
+        ) {
+            self.a = a
+            self.aaaa = aaaa
+            self.others = others
+            self.alias = alias
+            self.ttl = ttl
+        }
+
+        /// The rdata of all records of one type.
+        func data(_ type: UInt16) -> [[UInt8]] {
+            switch type {
+            case RecordType.a: a.compactMap { try? TestAddress.bytes($0) }
+            case RecordType.aaaa: aaaa.compactMap { try? TestAddress.bytes($0) }
+            default: others[type] ?? []
+            }
+        }
+    }
+
+    /// By lower-cased name. `*.example.com` stands for every name below `example.com`, `*` for every name.
+    package var entries: [String: Entry]
+    /// Seconds for which a name that is not there may be remembered as such.
+    package var negativeTTL: UInt32
+
+    package init(_ entries: [String: Entry] = [:], negativeTTL: UInt32 = 60) {
+        self.entries = entries
+        self.negativeTTL = negativeTTL
+    }
+
+    /// One name with these addresses.
+    package init(_ name: String, a: [String] = [], aaaa: [String] = [], ttl: UInt32 = 60) {
+        self.init([name: Entry(a: a, aaaa: aaaa, ttl: ttl)])
+    }
+
+    /// What is known of a name; nil: there is no such name.
+    package func entry(_ name: String) -> Entry? {
+        let name = name.lowercased()
+        if let entry = entries[name] { return entry }
+        var rest = name[...]
+        while let dot = rest.firstIndex(of: ".") {
+            rest = rest[rest.index(after: dot)...]
+            if let entry = entries["*." + rest] { return entry }
+        }
+        return entries["*"]
+    }
+
+    /// The DNS answer to `query`, with the question as it was asked.
+    func reply(to query: TestMessage) -> TestMessage {
+        var reply = TestMessage(id: query.id, flags: 0x8180 | query.flags & 0x0110)
+        reply.questions = query.questions
+        if query.edns != nil { reply.edns = EDNS() }
+        guard let question = query.questions.first else { return reply }
+        var owner = question.name
+        var entry = entry(owner)
+        for _ in 0..<8 {
+            guard question.type != RecordType.cname, let known = entry, let alias = known.alias else { break }
+            reply.answers.append(
+                .init(owner, RecordType.cname, ttl: known.ttl, data: TestName.wire(alias)))
+            owner = alias
+            entry = self.entry(alias)
+        }
+        let data = entry?.data(question.type) ?? []
+        reply.answers += data.map { .init(owner, question.type, ttl: entry?.ttl ?? 0, data: $0) }
+        if entry == nil { reply.flags |= 3 }
+        if data.isEmpty { reply.authorities = [soa(owner, ttl: entry?.ttl ?? negativeTTL)] }
+        return reply
+    }
+
+    private func soa(_ name: String, ttl: UInt32) -> TestMessage.Record {
+        let parent = name.split(separator: ".").suffix(2).joined(separator: ".")
+        var data = TestName.wire("ns." + parent) + TestName.wire("admin." + parent)
+        for value in [1, 7_200, 3_600, 1_209_600, ttl] { data.append32(value) }
+        return .init(parent, RecordType.soa, ttl: ttl, data: data)
+    }
+}

@@ -1,0 +1,120 @@
+/// A request as a `FakeHTTPDNS` received it.
+package struct HTTPRequest: Sendable {
+    package var method: String
+    /// Path and query string, undecoded.
+    package var target: String
+    package var headers: [(name: String, value: String)]
+    package var body: [UInt8]
+    /// Which connection it came on, counted from 1.
+    package var connection: Int
+
+    /// The value of the first header of this name, in any letter case.
+    package func header(_ name: String) -> String? {
+        headers.first { $0.name.lowercased() == name.lowercased() }?.value
+    }
+
+    package var path: String { String(target.prefix { $0 != "?" }) }
+
+    /// The decoded parameters of the query string.
+    package var parameters: [String: String] {
+        let query = target.drop { $0 != "?" }.dropFirst()
+        var result: [String: String] = [:]
+        for part in query.split(separator: "&") {
+            let pair = part.split(separator: "=", maxSplits: 1)
+            result[String(pair[0])] = pair.count == 2 ? Self.unescape(pair[1]) : ""
+        }
+        return result
+    }
+
+    private static func unescape(_ text: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(2)
+            if byte == UInt8(ascii: "%"), let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16) {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// What is written back.
+struct HTTPReply {
+    var status = 200
+    var contentType: String
+    var headers: [String] = []
+    var body: [UInt8]
+    /// What `Content-Length` says, if not the truth.
+    var claimedLength: Int?
+
+    var head: [UInt8] {
+        let lines =
+            [
+                "HTTP/1.1 \(status) \(status == 200 ? "OK" : "Refused")", "Content-Type: \(contentType)",
+                "Content-Length: \(claimedLength ?? body.count)",
+            ] + headers
+        return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+    }
+}
+
+/// Cuts requests out of a connection's stream.
+struct HTTPRequestReader {
+    private var buffer: [UInt8] = []
+
+    /// The next request; nil at the end of the stream, or when it is no HTTP.
+    mutating func next(_ socket: TestSocket, connection: Int) -> HTTPRequest? {
+        var end = Self.headEnd(buffer)
+        while end == nil {
+            guard buffer.count < 65_536, fill(from: socket) else { return nil }
+            end = Self.headEnd(buffer)
+        }
+        guard let end else { return nil }
+        let lines = String(decoding: buffer[..<end], as: UTF8.self).components(separatedBy: "\r\n")
+        let words = lines[0].split(separator: " ")
+        guard words.count == 3 else { return nil }
+        let headers = lines.dropFirst().compactMap { line -> (name: String, value: String)? in
+            guard let colon = line.firstIndex(of: ":") else { return nil }
+            let value = line[line.index(after: colon)...].drop { $0 == " " }
+            return (String(line[..<colon]), String(value))
+        }
+        buffer.removeFirst(end + 4)
+        var request = HTTPRequest(
+            method: String(words[0]), target: String(words[1]), headers: headers, body: [], connection: connection)
+        let length = request.header("content-length").flatMap { Int($0) } ?? 0
+        while buffer.count < length {
+            guard fill(from: socket) else { return nil }
+        }
+        request.body = Array(buffer.prefix(length))
+        buffer.removeFirst(length)
+        return request
+    }
+
+    private mutating func fill(from socket: TestSocket) -> Bool {
+        guard let (bytes, _) = socket.receive(nil), !bytes.isEmpty else { return false }
+        buffer += bytes
+        return true
+    }
+
+    private static func headEnd(_ bytes: [UInt8]) -> Int? {
+        guard bytes.count >= 4 else { return nil }
+        return (0...bytes.count - 4).first {
+            bytes[$0] == 13 && bytes[$0 + 1] == 10 && bytes[$0 + 2] == 13 && bytes[$0 + 3] == 10
+        }
+    }
+}
+
+extension String {
+    fileprivate func components(separatedBy separator: String) -> [String] {
+        var result: [String] = []
+        var rest = self[...]
+        while let range = rest.firstRange(of: separator) {
+            result.append(String(rest[..<range.lowerBound]))
+            rest = rest[range.upperBound...]
+        }
+        return result + [String(rest)]
+    }
+}

@@ -1,0 +1,54 @@
+import Glibc
+import Synchronization
+
+/// A network namespace of the tests' own; removed, with its interfaces and rules, when the last reference goes.
+package final class NetworkNamespace: Sendable {
+    package let name: String
+    private static let count = Atomic(0)
+
+    /// Makes one whose loopback interface is up.
+    package init() throws {
+        name = "httpdnsd-\(getpid())-\(Self.count.add(1, ordering: .relaxed).newValue)"
+        try ChildProcess.succeed(["ip", "netns", "add", name])
+        try run(["ip", "link", "set", "lo", "up"])
+    }
+
+    deinit { _ = try? ChildProcess.run(["ip", "netns", "del", name]) }
+
+    /// What stands before a command that is to run inside.
+    package var prefix: [String] { ["ip", "netns", "exec", name] }
+
+    /// Runs a command inside, which must succeed; returns its output.
+    @discardableResult
+    package func run(_ command: [String]) throws -> String { try ChildProcess.succeed(prefix + command) }
+
+    /// Joins two namespaces by a pair of interfaces with these addresses, such as `10.9.0.1/24`.
+    package static func link(
+        _ first: NetworkNamespace, _ firstAddress: String, _ second: NetworkNamespace, _ secondAddress: String
+    ) throws {
+        // Made inside the first: the host's own namespace never sees an interface.
+        try first.run(["ip", "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", second.name])
+        for (namespace, address) in [(first, firstAddress), (second, secondAddress)] {
+            try namespace.run(["ip", "addr", "add", address, "dev", "veth0"])
+            try namespace.run(["ip", "link", "set", "veth0", "up"])
+        }
+    }
+
+    /// Takes the packets away that `match` (in nft's words, such as `tcp sport 4711`) describes, in both directions.
+    package func drop(_ match: String) throws {
+        try run(["nft", "add", "table", "inet", "tests"])
+        for hook in ["input", "output"] {
+            try run([
+                "nft", "add", "chain", "inet", "tests", hook,
+                "{ type filter hook \(hook) priority 0; policy accept; }",
+            ])
+            try run(["nft", "add rule inet tests \(hook) \(match) drop"])
+        }
+    }
+
+    /// Whether namespaces can be made here, found out once.
+    package static let arePermitted: Bool = {
+        guard let namespace = try? NetworkNamespace() else { return false }
+        return (try? namespace.drop("tcp dport 9")) != nil
+    }()
+}

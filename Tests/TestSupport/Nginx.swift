@@ -1,0 +1,134 @@
+import Foundation
+
+/// nginx as an HTTPDNS service over TLS and HTTP/2.
+///
+/// It answers Aliyun's `/{account}/d` and `/sign_d` itself, the same addresses for every name, and hands the rest to a
+/// `FakeHTTPDNS`: names that begin with `slow`, and `/dns-query`.
+package final class Nginx: Sendable {
+    /// A request as its access log has it.
+    package struct Request: Sendable {
+        /// The connection's number.
+        package let connection: Int
+        package let clientPort: Int
+        /// Such as `HTTP/2.0`.
+        package let httpVersion: String
+        /// The name the client asked a certificate for; empty when it asked for none.
+        package let serverName: String
+        package let status: Int
+        package let target: String
+    }
+
+    /// The addresses that it answers by itself, with TTL 600.
+    package static let addresses = ["192.0.2.1", "2001:db8::1"]
+
+    package let address: TestAddress
+    private let directory: TemporaryDirectory
+    private let leaf: TestCertificates.Leaf
+    private let process: ChildProcess
+
+    /// Starts it.
+    ///
+    /// - Parameters:
+    ///   - address: where it listens; nil: a free port on 127.0.0.1.
+    ///   - backend: who answers what nginx does not.
+    ///   - http2: whether HTTP/2 is offered.
+    ///   - namespace: where to run it.
+    package init(
+        _ leaf: TestCertificates.Leaf, at address: TestAddress? = nil, backend: FakeHTTPDNS? = nil, http2: Bool = true,
+        namespace: NetworkNamespace? = nil
+    ) throws {
+        let address = try address ?? TestAddress("127.0.0.1", port: FreePort.next())
+        self.address = address
+        self.leaf = leaf
+        directory = try TemporaryDirectory()
+        let file = try directory.write(
+            Self.configuration(address, leaf, directory.path, backend?.url, http2), to: "nginx.conf")
+        // Before it reads its configuration it would write to a log of the system.
+        process = try ChildProcess(
+            (namespace?.prefix ?? []) + ["nginx", "-c", file, "-e", directory.path + "/error.log"])
+        try waitUntilReady(namespace)
+    }
+
+    /// The base of its URLs.
+    package var url: String { "https://\(address)" }
+
+    /// The requests answered so far.
+    package var requests: [Request] {
+        directory.read("access.log").split(separator: "\n").compactMap { line in
+            let fields = line.split(separator: " ", omittingEmptySubsequences: false)
+            guard fields.count == 6, let connection = Int(fields[0]), let port = Int(fields[1]),
+                let status = Int(fields[4])
+            else { return nil }
+            return Request(
+                connection: connection, clientPort: port, httpVersion: String(fields[2]),
+                serverName: fields[3] == "-" ? "" : String(fields[3]), status: status, target: String(fields[5]))
+        }
+    }
+
+    /// How many connections carried requests so far.
+    package var connections: Int { Set(requests.map(\.connection)).count }
+
+    /// Waits until it has answered at least `count` requests: a line is written just after its reply.
+    package func waitForRequests(_ count: Int, within limit: Duration = .seconds(5)) -> Bool {
+        let deadline = ContinuousClock.now + limit
+        while requests.count < count {
+            guard ContinuousClock.now < deadline else { return false }
+            Thread.sleep(forTimeInterval: 0.005)
+        }
+        return true
+    }
+
+    private func waitUntilReady(_ namespace: NetworkNamespace?) throws {
+        let deadline = ContinuousClock.now + .seconds(10)
+        while process.isRunning, ContinuousClock.now < deadline {
+            // The file comes once the sockets listen.
+            if !directory.read("nginx.pid").isEmpty { return }
+            Thread.sleep(forTimeInterval: 0.005)
+        }
+        throw TestFailure("nginx did not start: \(process.errors) \(directory.read("error.log"))")
+    }
+
+    private static func configuration(
+        _ address: TestAddress, _ leaf: TestCertificates.Leaf, _ directory: String, _ backend: String?, _ http2: Bool
+    ) -> String {
+        let proxy = backend.map { "proxy_pass \($0); break;" } ?? "return 404;"
+        let reply =
+            "{\"host\":\"$arg_host\",\"ips\":[\"\(addresses[0])\"],\"ipsv6\":[\"\(addresses[1])\"],"
+            + "\"ttl\":600,\"origin_ttl\":600,\"client_ip\":\"203.0.113.7\"}"
+        return """
+            daemon off;
+            master_process off;
+            pid \(directory)/nginx.pid;
+            error_log \(directory)/error.log error;
+            worker_rlimit_nofile 8192;
+            events { worker_connections 4096; }
+            http {
+              log_format line '$connection $remote_port $server_protocol $ssl_server_name $status $request_uri';
+              access_log \(directory)/access.log line;
+              client_body_temp_path \(directory)/body;
+              proxy_temp_path \(directory)/proxy;
+              fastcgi_temp_path \(directory)/fastcgi;
+              uwsgi_temp_path \(directory)/uwsgi;
+              scgi_temp_path \(directory)/scgi;
+              proxy_http_version 1.1;
+              keepalive_requests 100000;
+              keepalive_timeout 600s;
+              http2_max_concurrent_streams 512;
+              server {
+                listen \(address) ssl\(http2 ? " http2" : "");
+                ssl_certificate \(leaf.certificate);
+                ssl_certificate_key \(leaf.key);
+                location ~ ^/[0-9]+/(sign_)?d$ {
+                  default_type application/json;
+                  if ($arg_host ~* "^slow") { \(proxy) }
+                  return 200 '\(reply)';
+                }
+                location / {
+                  if ($request_method) { \(proxy) }
+                  return 404;
+                }
+              }
+            }
+            """
+    }
+}

@@ -1,0 +1,44 @@
+/// A certificate authority of the tests' own, and certificates that it signed, made by the `openssl` command.
+package final class TestCertificates: Sendable {
+    /// A certificate and its key, whose files last as long as it.
+    package struct Leaf: Sendable {
+        fileprivate let directory: TemporaryDirectory
+        /// Path of the certificate, PEM.
+        package let certificate: String
+        /// Path of its key, PEM.
+        package let key: String
+    }
+
+    private let directory: TemporaryDirectory
+
+    /// Path of the authority's certificate, PEM: what `ca_file` takes.
+    package var authority: String { directory.path + "/ca.pem" }
+
+    package init() throws {
+        directory = try TemporaryDirectory()
+        try request("ca", subject: "httpdnsd tests", ["-addext", "basicConstraints=critical,CA:TRUE"])
+    }
+
+    /// A certificate for these DNS names and IP addresses.
+    package func leaf(names: [String] = [], addresses: [String] = []) throws -> Leaf {
+        let alternatives = names.map { "DNS:" + $0 } + addresses.map { "IP:" + $0 }
+        let file = "leaf-\(UInt32.random(in: 0...(.max)))"
+        try request(
+            file, subject: "leaf",
+            [
+                "-CA", authority, "-CAkey", directory.path + "/ca.key", "-addext",
+                "subjectAltName=" + alternatives.joined(separator: ","), "-addext", "basicConstraints=CA:FALSE",
+            ])
+        return Leaf(
+            directory: directory, certificate: "\(directory.path)/\(file).pem", key: "\(directory.path)/\(file).key")
+    }
+
+    private func request(_ file: String, subject: String, _ extra: [String]) throws {
+        try ChildProcess.succeed(
+            [
+                "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                "-days", "2", "-subj", "/CN=" + subject, "-keyout", "\(directory.path)/\(file).key", "-out",
+                "\(directory.path)/\(file).pem",
+            ] + extra)
+    }
+}

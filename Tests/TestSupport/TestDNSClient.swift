@@ -1,0 +1,81 @@
+/// A client that asks over UDP, byte by byte as the test wants it.
+package final class TestDNSClient: Sendable {
+    /// A datagram that came.
+    package struct Reply: Sendable {
+        package let bytes: [UInt8]
+        package let message: TestMessage
+        /// Who sent it.
+        package let from: TestAddress
+    }
+
+    package let server: TestAddress
+    private let socket: TestSocket
+
+    /// Opens a socket that is not connected, so that a reply from a wrong address shows.
+    ///
+    /// - Parameter source: the address to ask from, such as `127.3.2.1`; nil: the server's kind of loopback.
+    package init(_ server: TestAddress, from source: String? = nil) throws {
+        self.server = server
+        socket = try TestSocket.udp(TestAddress(source ?? (server.isIPv6 ? "::1" : "127.0.0.1")))
+    }
+
+    package var localAddress: TestAddress { socket.localAddress }
+
+    /// Sends raw bytes.
+    package func send(_ bytes: [UInt8]) throws { try socket.send(bytes, to: server) }
+
+    /// Sends a message.
+    package func send(_ message: TestMessage) throws { try send(message.encoded) }
+
+    /// The next datagram.
+    ///
+    /// - Throws: when none came in time, or it is no DNS message.
+    package func receive(within limit: Duration = .seconds(5)) throws -> Reply {
+        guard let (bytes, from) = socket.receive(limit) else { throw TestFailure("no reply within \(limit)") }
+        return Reply(bytes: bytes, message: try TestMessage(decoding: bytes), from: from)
+    }
+
+    /// The next datagram, or nil when none came in time.
+    package func receiveIfAny(within limit: Duration) throws -> Reply? {
+        guard let (bytes, from) = socket.receive(limit) else { return nil }
+        return Reply(bytes: bytes, message: try TestMessage(decoding: bytes), from: from)
+    }
+
+    /// Sends a message and returns the reply, which must carry its ID and question and come from where it went.
+    @discardableResult
+    package func ask(_ query: TestMessage, within limit: Duration = .seconds(5)) throws -> TestMessage {
+        try send(query)
+        let reply = try receive(within: limit)
+        guard reply.message.id == query.id, reply.message.isResponse else {
+            throw TestFailure("a reply to something else: \(reply.message)")
+        }
+        guard reply.from == server else { throw TestFailure("the reply came from \(reply.from), not \(server)") }
+        return reply.message
+    }
+
+    /// Asks for one name with RD set and an OPT record.
+    package func ask(
+        _ name: String, _ type: UInt16 = RecordType.a, edns: EDNS? = EDNS(), within limit: Duration = .seconds(5)
+    ) throws -> TestMessage {
+        try ask(.query(name, type, edns: edns), within: limit)
+    }
+
+    /// Asks again and again until a reply fulfils `condition`.
+    ///
+    /// - Throws: when none did within `limit`.
+    package func ask(
+        _ name: String, _ type: UInt16 = RecordType.a, until condition: (TestMessage) -> Bool,
+        within limit: Duration = .seconds(10)
+    ) throws -> TestMessage {
+        let deadline = ContinuousClock.now + limit
+        var last: TestMessage?
+        while ContinuousClock.now < deadline {
+            let reply = try ask(name, type)
+            if condition(reply) { return reply }
+            last = reply
+            // Nothing is sent to this socket between two questions: the wait only spares the processor.
+            _ = socket.receive(.milliseconds(20))
+        }
+        throw TestFailure("no such reply within \(limit); the last was \(last.map { "\($0)" } ?? "none")")
+    }
+}

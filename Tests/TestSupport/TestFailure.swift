@@ -1,0 +1,17 @@
+/// What went wrong in a helper of the tests, in words.
+package struct TestFailure: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}
+
+extension Duration {
+    /// The length in seconds, with its fraction.
+    package var inSeconds: Double {
+        let (seconds, attoseconds) = components
+        return Double(seconds) + Double(attoseconds) / 1e18
+    }
+
+    /// The length in whole milliseconds, rounded up, never negative: what `poll` takes.
+    var inMilliseconds: Int32 { Int32(max(0, min(inSeconds * 1_000, 3_600_000)).rounded(.up)) }
+}
