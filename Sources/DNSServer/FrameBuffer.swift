@@ -22,6 +22,15 @@ struct FrameBuffer {
     /// Bytes received and not handed out.
     var count: Int { bytes.count - start }
 
+    /// Whether `next()` has more to say than that the buffer is incomplete.
+    var hasMessage: Bool {
+        guard count >= 2 else { return false }
+        let length = nextLength
+        return length < Header.length || count >= 2 + length
+    }
+
+    private var nextLength: Int { Int(bytes[start]) << 8 | Int(bytes[start + 1]) }
+
     mutating func append(_ received: ArraySlice<UInt8>) {
         if start > 0 {
             bytes.removeSubrange(..<start)
@@ -33,7 +42,7 @@ struct FrameBuffer {
     /// Takes the next message out.
     mutating func next() -> Next {
         guard count >= 2 else { return .incomplete }
-        let length = Int(bytes[start]) << 8 | Int(bytes[start + 1])
+        let length = nextLength
         guard length >= Header.length else { return .malformed }
         guard count >= 2 + length else { return .incomplete }
         let range = (start + 2)..<(start + 2 + length)

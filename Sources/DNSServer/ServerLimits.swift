@@ -1,4 +1,4 @@
-package import Scheduling
+import Scheduling
 
 /// What the server never goes beyond, whatever clients do.
 package struct ServerLimits: Sendable {
@@ -33,4 +33,7 @@ package struct ServerLimits: Sendable {
     package var drain: Duration = .milliseconds(2_500)
 
     package init() {}
+
+    /// The idle time-out as TCP clients are told it, in units of 100 ms (RFC 7828 section 3.1).
+    var keepalive: UInt16 { UInt16(clamping: idle.nanoseconds / 100_000_000) }
 }

@@ -46,7 +46,7 @@ final class StreamSocket: Sendable {
     func write(_ bytes: ArraySlice<UInt8>) -> Outcome {
         guard isOpen else { return .failed }
         while true {
-            let count = bytes.withUnsafeBytes { send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue)) }
+            let count = bytes.withUnsafeBytes { send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
             if count >= 0 { return .moved(count) }
             if errno != EINTR { return errno == EAGAIN ? .wouldBlock : .failed }
         }

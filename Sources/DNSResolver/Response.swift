@@ -1,0 +1,50 @@
+package import DNSCache
+package import DNSWire
+package import Scheduling
+
+/// One client's question, as the server hands it to the resolver.
+package struct ClientQuestion: Sendable {
+    /// In the client's letter case.
+    package var question: Question
+    /// What the answer is found by in the cache.
+    package var key: QueryKey
+    package var dnssecOK: Bool
+    package var checkingDisabled: Bool
+    /// Who asks; for limits, rules and client subnets.
+    package var client: IPAddress
+    /// When the query was received: every deadline counts from here.
+    package var arrived: Instant
+
+    package init(
+        question: Question, key: QueryKey, dnssecOK: Bool = false, checkingDisabled: Bool = false, client: IPAddress,
+        arrived: Instant
+    ) {
+        self.question = question
+        self.key = key
+        self.dnssecOK = dnssecOK
+        self.checkingDisabled = checkingDisabled
+        self.client = client
+        self.arrived = arrived
+    }
+}
+
+/// What a client is told.
+package struct Response: Sendable {
+    package enum Content: Sendable {
+        /// A positive or negative answer; its TTLs go out less `age` seconds.
+        case answer(PackedAnswer, age: UInt32)
+        /// An answer past its TTL; its TTLs go out as 30 seconds.
+        case stale(PackedAnswer)
+        /// No answer: SERVFAIL, REFUSED, NOTIMP or another code without records.
+        case failure(ResponseCode)
+    }
+
+    package var content: Content
+    /// Why the answer is not what it could be; told only to clients that sent an OPT record.
+    package var extendedError: ExtendedError?
+
+    package init(_ content: Content, extendedError: ExtendedError? = nil) {
+        self.content = content
+        self.extendedError = extendedError
+    }
+}
