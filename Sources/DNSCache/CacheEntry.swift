@@ -1,0 +1,39 @@
+package import Scheduling
+
+/// A copy of what the cache holds for one question.
+package struct CacheEntry: Equatable, Sendable {
+    package var answer: PackedAnswer
+    /// When it was stored, in whole seconds.
+    package var storedAt: Instant
+    /// Its original TTL: seconds for which it is fresh, counted from `storedAt`.
+    package var lifetime: UInt32
+    /// The policy generation under which it was stored or last confirmed.
+    package var generation: UInt32
+    /// Which route it came by, in the resolver's own terms.
+    package var route: UInt32
+    /// Which source it came from, in the resolver's own terms.
+    package var source: UInt16
+    /// Whether it says that there is no such name or no such record.
+    package var isNegative: Bool
+
+    package init(
+        answer: PackedAnswer, storedAt: Instant, lifetime: UInt32, generation: UInt32, route: UInt32 = 0,
+        source: UInt16 = 0, isNegative: Bool = false
+    ) {
+        self.answer = answer
+        self.storedAt = storedAt
+        self.lifetime = lifetime
+        self.generation = generation
+        self.route = route
+        self.source = source
+        self.isNegative = isNegative
+    }
+
+    /// Seconds since it was stored.
+    package func age(at now: Instant) -> UInt32 { FreshnessPolicy.age(from: storedAt.seconds, to: now.seconds) }
+
+    /// What it is good for at `now`.
+    package func freshness(at now: Instant, _ policy: FreshnessPolicy) -> Freshness {
+        policy.freshness(age: age(at: now), lifetime: lifetime)
+    }
+}

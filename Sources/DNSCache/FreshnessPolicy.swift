@@ -1,0 +1,113 @@
+package import DNSWire
+
+/// How long answers are kept: the `[cache]` settings, and the rules of RFC 2181 and RFC 2308 that they bend.
+package struct FreshnessPolicy: Hashable, Sendable {
+    /// Seconds to which shorter TTLs of positive answers are raised. Default 0.
+    package let minTTL: UInt32
+    /// Seconds to which longer TTLs are cut; wins over `minTTL`. Default one day.
+    package let maxTTL: UInt32
+    /// Seconds that a negative answer without an SOA record is kept. Default 30.
+    package let negativeTTL: UInt32
+    /// Seconds past expiry for which an answer may still be served; 0 turns serve-stale off. Default one day.
+    package let staleMax: UInt32
+    /// How long a client waits for a refresh before it gets an answer that has just gone stale. Default 200 ms.
+    package let staleWait: Duration
+
+    /// Seconds beyond which no negative answer is kept: "one to three hours have been found to work well" (RFC 2308
+    /// section 5).
+    static let longestNegative: UInt32 = 3 * 3_600
+    /// A TTL has 31 bits (RFC 2181 section 8).
+    static let longestTTL: UInt32 = 0x7fff_ffff
+
+    /// Takes the settings as configured; parts of a second count as a whole one.
+    package init(
+        minTTL: Duration = .zero, maxTTL: Duration = .seconds(86_400), negativeTTL: Duration = .seconds(30),
+        staleMax: Duration = .seconds(86_400), staleWait: Duration = .milliseconds(200)
+    ) {
+        self.minTTL = Self.seconds(minTTL)
+        self.maxTTL = Self.seconds(maxTTL)
+        self.negativeTTL = Self.seconds(negativeTTL)
+        self.staleMax = Self.seconds(staleMax)
+        self.staleWait = staleWait
+    }
+
+    private static func seconds(_ duration: Duration) -> UInt32 {
+        let (seconds, attoseconds) = duration.components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        guard seconds < Int64(longestTTL) else { return longestTTL }
+        return UInt32(seconds) + (attoseconds > 0 ? 1 : 0)
+    }
+
+    /// Seconds for which a normalized answer may be kept; 0 means not at all.
+    ///
+    /// The least TTL of the answer section; for a negative answer also of its SOA record. Other RCODEs than NOERROR and
+    /// NXDOMAIN are failures, which are not kept here.
+    package func lifetime(of answer: Answer, for type: RecordType) -> UInt32 {
+        guard answer.responseCode == .noError || answer.responseCode == .nameError else { return 0 }
+        var ttls = answer.answers.map(\.ttl)
+        if answer.isNegative(for: type) {
+            let soa = answer.authorities.first { $0.type == .soa }
+            ttls.append(soa.map { negativeLifetime(of: $0) } ?? negativeTTL)
+        }
+        return ttls.min() ?? 0
+    }
+
+    /// The answer as it is kept and sent.
+    ///
+    /// All records of an RRset share the least TTL among them (RFC 2181 section 5.2), within `minTTL` and `maxTTL`. A
+    /// negative answer has an SOA record whose TTL is the answer's lifetime (RFC 2308 section 5), ours if it came without.
+    package func normalized(_ answer: Answer, for question: Question) -> Answer {
+        var normalized = answer
+        normalized.answers = equalized(answer.answers)
+        normalized.authorities = equalized(answer.authorities)
+        normalized.additionals = equalized(answer.additionals)
+        guard answer.responseCode == .noError || answer.responseCode == .nameError,
+            answer.isNegative(for: question.type)
+        else { return normalized }
+        if let index = answer.authorities.firstIndex(where: { $0.type == .soa }) {
+            normalized.authorities[index].ttl = negativeLifetime(of: answer.authorities[index])
+        } else {
+            normalized.authorities.append(
+                .negativeSOA(for: question.name, ttl: min(negativeTTL, Self.longestNegative, maxTTL)))
+        }
+        return normalized
+    }
+
+    /// min(SOA.TTL, SOA.MINIMUM), and our bounds (RFC 2308 section 5).
+    private func negativeLifetime(of soa: Record) -> UInt32 {
+        min(soa.ttl, soa.soaMinimum ?? soa.ttl, Self.longestNegative, maxTTL)
+    }
+
+    private func equalized(_ records: [Record]) -> [Record] {
+        var least: [RRset: UInt32] = [:]
+        for record in records {
+            least[RRset(record), default: .max] = min(least[RRset(record)] ?? .max, clamped(record.ttl))
+        }
+        return records.map { record in
+            var equal = record
+            equal.ttl = least[RRset(record)] ?? clamped(record.ttl)
+            return equal
+        }
+    }
+
+    private func clamped(_ ttl: UInt32) -> UInt32 {
+        // A set top bit means 0 (RFC 2181 section 8).
+        min(max(ttl > Self.longestTTL ? 0 : ttl, minTTL), maxTTL)
+    }
+}
+
+/// What makes records one set; signatures belong to the set that they cover and share its TTL (RFC 4034 section 3).
+private struct RRset: Hashable {
+    var name: Name
+    var type: RecordType
+    var `class`: RecordClass
+
+    init(_ record: Record) {
+        name = record.name
+        `class` = record.class
+        type = record.type
+        if record.type == .rrsig, record.rdata.count >= 2 {
+            type = RecordType(rawValue: UInt16(record.rdata[0]) << 8 | UInt16(record.rdata[1]))
+        }
+    }
+}

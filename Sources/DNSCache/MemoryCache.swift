@@ -1,0 +1,115 @@
+package import DNSWire
+package import Scheduling
+import Synchronization
+
+/// The answers known to the daemon, shared by all its threads and bounded in bytes.
+///
+/// Cut into shards by the hash of the key; a look-up locks one of them, for the time of one copy. Nothing runs by itself:
+/// what is too old goes when room is needed. Times are whole seconds of the boot clock.
+package final class MemoryCache: Sendable {
+    /// The most shards there are, enough that threads seldom meet.
+    private static let maximumShards = 64
+    /// Bytes below which a shard is not worth having: an eighth of it must hold the longest answer.
+    private static let smallestShard = 1 << 20
+
+    private let shards: InlineArray<64, Mutex<Shard>>
+    /// How many of the shards are used, a power of two, less one.
+    private let mask: Int
+    private let hash = KeyHash()
+
+    /// Takes no more than `memory` bytes, its own bookkeeping included. The memory is touched only as entries come.
+    ///
+    /// - Parameters:
+    ///   - memory: default 64 MiB; under 128 KiB the longest answers are not kept, and 8 KiB is the least.
+    ///   - policy: says when an entry is so stale that it goes first.
+    package init(memory: Int = 64 << 20, policy: FreshnessPolicy = FreshnessPolicy()) {
+        var used = Self.maximumShards
+        while used > 1, memory / used < Self.smallestShard { used /= 2 }
+        let limit = memory / used
+        shards = InlineArray { index in Mutex(Shard(limit: index < used ? limit : 0, policy: policy)) }
+        mask = used - 1
+    }
+
+    /// Writes the reply to a query from what is kept, for any thread.
+    ///
+    /// No allocation, no waiting but for the shard's lock.
+    ///
+    /// - Parameters:
+    ///   - key: as filled by `Query.read`, from which `query` comes as well.
+    ///   - message: the client's message.
+    ///   - generation: the policy's; an entry of another one is no hit until the loop restamps it.
+    ///   - limit: the longest reply in bytes; a longer one is truncated.
+    ///   - output: gets the reply appended.
+    /// - Returns: whether there was an answer, fresh and of this generation, and a reply was written.
+    package func answer(
+        _ query: Query, key: QueryKey, message: Span<UInt8>, now: Instant, generation: UInt32,
+        limit: Int, into output: inout OutputSpan<UInt8>
+    ) -> Bool {
+        let hash = hash(key)
+        return shards[shard(hash)].withLock { shard in
+            shard.answer(
+                query, key: key, hash: UInt32(truncatingIfNeeded: hash), message: message, now: now.seconds,
+                generation: generation, limit: limit, into: &output)
+        }
+    }
+
+    /// A copy of what is kept for `key`, fresh or not, of any generation.
+    package func entry(for key: QueryKey) -> CacheEntry? {
+        let hash = hash(key)
+        return shards[shard(hash)].withLock { $0.entry(for: key, hash: UInt32(truncatingIfNeeded: hash)) }
+    }
+
+    /// Stores an entry in place of an older one. A lifetime of 0 stores nothing and leaves the older one.
+    ///
+    /// - Returns: whether it is kept; not if it needs more than an eighth of its shard.
+    @discardableResult
+    package func store(_ entry: CacheEntry, for key: QueryKey) -> Bool {
+        guard entry.lifetime > 0 else { return false }
+        let hash = hash(key)
+        return shards[shard(hash)].withLock { $0.insert(entry, for: key, hash: UInt32(truncatingIfNeeded: hash)) }
+    }
+
+    /// Puts an entry under another generation of the policy: the route by which it came still holds.
+    package func restamp(_ key: QueryKey, generation: UInt32) {
+        let hash = hash(key)
+        shards[shard(hash)].withLock {
+            $0.restamp(key, hash: UInt32(truncatingIfNeeded: hash), generation: generation)
+        }
+    }
+
+    package func remove(_ key: QueryKey) {
+        let hash = hash(key)
+        shards[shard(hash)].withLock { $0.remove(key, hash: UInt32(truncatingIfNeeded: hash)) }
+    }
+
+    package func removeAll() {
+        for index in shards.indices { shards[index].withLock { $0.removeAll() } }
+    }
+
+    /// What the cache holds and has done since the start.
+    package struct Statistics: Equatable, Sendable {
+        package var entries = 0
+        /// Bytes of memory in use, bookkeeping included.
+        package var bytes = 0
+        /// Calls of `answer` that wrote a reply, and that did not.
+        package var hits = 0
+        package var misses = 0
+    }
+
+    /// Sums over all shards, one after the other: exact only while nothing else happens.
+    package var statistics: Statistics {
+        var sum = Statistics()
+        for index in 0...mask {
+            shards[index].withLock { shard in
+                sum.entries += shard.count
+                sum.bytes += shard.bytes
+                sum.hits += shard.hits
+                sum.misses += shard.misses
+            }
+        }
+        return sum
+    }
+
+    @inline(__always)
+    private func shard(_ hash: UInt64) -> Int { Int(truncatingIfNeeded: hash &>> 32) & mask }
+}

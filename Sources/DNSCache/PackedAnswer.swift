@@ -1,0 +1,80 @@
+package import DNSWire
+
+/// An answer in the form in which it is kept and sent: what follows the question in a message, ready to be copied.
+///
+/// Names in it are compressed against a question of exactly the same name at byte 12, so the body can be put behind any
+/// client's spelling of that question.
+package struct PackedAnswer: Equatable, Sendable {
+    /// The header's four bits of the RCODE.
+    package let responseCode: ResponseCode
+    package let counts: SectionCounts
+    /// The answer, authority and additional sections, without OPT.
+    package let body: [UInt8]
+    /// Where the TTL of each record begins, in bytes from the start of `body`; ascending, one for each record.
+    package let ttlOffsets: [UInt16]
+
+    /// How many records the answer, authority and additional sections hold, OPT not counted.
+    @frozen
+    package struct SectionCounts: Equatable, Sendable {
+        package var answer: UInt16
+        package var authority: UInt16
+        package var additional: UInt16
+
+        package init(answer: UInt16 = 0, authority: UInt16 = 0, additional: UInt16 = 0) {
+            self.answer = answer
+            self.authority = authority
+            self.additional = additional
+        }
+
+        /// Records in all.
+        package var total: Int { Int(answer) + Int(authority) + Int(additional) }
+    }
+
+    /// Bytes kept free for an OPT record with a keepalive option, so that a packed answer always fits over TCP.
+    static let optRoom = EDNS.recordLength + 6
+
+    /// Packs an answer to `question`; an RCODE above 15, which a header cannot hold, becomes SERVFAIL.
+    ///
+    /// - Returns: nil when the message would be longer than 65,535 bytes.
+    package init?(_ answer: Answer, for question: Question) {
+        let code = answer.responseCode
+        responseCode = code.rawValue <= 15 ? code : .serverFailure
+        guard let counts = SectionCounts(answer) else { return nil }
+        self.counts = counts
+
+        var builder = MessageBuilder(id: 0, flags: [])
+        builder.append(question)
+        let start = builder.bytes.count
+        let longest = MessageBuilder.maximumLength - Self.optRoom
+        let sections: [(MessageBuilder.Section, [Record])] = [
+            (.answer, answer.answers), (.authority, answer.authorities), (.additional, answer.additionals),
+        ]
+        for (section, records) in sections {
+            for record in records {
+                builder.append(record, to: section)
+                guard builder.bytes.count <= longest else { return nil }
+            }
+        }
+        body = Array(builder.bytes[start...])
+        ttlOffsets = builder.ttlOffsets.map { UInt16(truncatingIfNeeded: $0 - start) }
+    }
+
+    /// Puts together what the cache kept; the parts come from an answer packed before.
+    init(responseCode: ResponseCode, counts: SectionCounts, body: [UInt8], ttlOffsets: [UInt16]) {
+        self.responseCode = responseCode
+        self.counts = counts
+        self.body = body
+        self.ttlOffsets = ttlOffsets
+    }
+}
+
+extension PackedAnswer.SectionCounts {
+    /// Counts the records of an answer; nil when a section has more than 16 bits can count.
+    fileprivate init?(_ answer: Answer) {
+        guard let answers = UInt16(exactly: answer.answers.count),
+            let authorities = UInt16(exactly: answer.authorities.count),
+            let additionals = UInt16(exactly: answer.additionals.count)
+        else { return nil }
+        self.init(answer: answers, authority: authorities, additional: additionals)
+    }
+}

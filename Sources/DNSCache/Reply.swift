@@ -1,0 +1,178 @@
+package import DNSWire
+
+/// Composes every reply to a client, in the one place that knows which bits a client sees.
+///
+/// The question is echoed bit for bit; ID, opcode, RD and CD are copied; QR and RA are set; AA, TC, AD and Z are clear
+/// (RFC 1035 section 4.1.1, RFC 6840 section 5.7 and 5.8). An OPT record is there if the query had one (RFC 6891 section
+/// 6.1.1), and holds no option but an extended error and a keepalive time-out.
+package enum Reply {
+    /// How the TTLs of a kept answer go out.
+    package enum Aging: Hashable, Sendable {
+        /// Less the seconds since it was stored, not below 0.
+        case fresh(age: UInt32)
+        /// All 30 seconds (RFC 8767 section 4).
+        case stale
+    }
+
+    /// What an OPT record may say besides its fixed fields; nothing in the common case.
+    package struct Options: Hashable, Sendable {
+        package var error: ExtendedError?
+        /// How long the TCP connection may stay idle, in 100 ms; only for a client that sent the option, never over UDP
+        /// (RFC 7828 section 3.3).
+        package var keepalive: UInt16?
+
+        package init(error: ExtendedError? = nil, keepalive: UInt16? = nil) {
+            self.error = error
+            self.keepalive = keepalive
+        }
+    }
+
+    /// The TTL of a stale record, in seconds (RFC 8767 section 4 recommends 30).
+    package static let staleTTL: UInt32 = 30
+
+    /// The longest reply to a UDP query, in bytes: what the client takes, but no more than 1,232.
+    @inlinable
+    package static func udpLimit(for query: Query) -> Int { min(query.udpPayloadSize, 1_232) }
+
+    /// Writes a kept answer.
+    ///
+    /// - Parameters:
+    ///   - message: the client's message, from which `query` was read.
+    ///   - limit: the longest reply, in bytes; a longer one becomes header, question and OPT with TC set.
+    ///   - output: gets the reply appended; its free capacity is a limit too.
+    /// - Returns: false, with nothing written, when not even header, question and OPT fit.
+    @discardableResult
+    package static func write(
+        _ answer: PackedAnswer, to query: Query, message: Span<UInt8>, aging: Aging, options: Options = Options(),
+        limit: Int, into output: inout OutputSpan<UInt8>
+    ) -> Bool {
+        let length = fixedLength(query) + answer.body.count
+        let room = min(limit, output.freeCapacity)
+        let optionBytes = query.hasEDNS ? options.bytes(fitting: room - length) : []
+        return write(
+            answer.responseCode, counts: answer.counts, body: answer.body.span, ttlOffsets: answer.ttlOffsets.span,
+            to: query, message: message, aging: aging, options: optionBytes.span, limit: limit, into: &output)
+    }
+
+    /// Writes a reply without records: a failure, a refusal, or what a query with a fault gets.
+    ///
+    /// - Parameter code: up to 12 bits; without EDNS one above 15 becomes SERVFAIL.
+    /// - Returns: false, with nothing written, when not even header, question and OPT fit.
+    @discardableResult
+    package static func write(
+        _ code: ResponseCode, to query: Query, message: Span<UInt8>, options: Options = Options(), limit: Int,
+        into output: inout OutputSpan<UInt8>
+    ) -> Bool {
+        let room = min(limit, output.freeCapacity)
+        let optionBytes = query.hasEDNS ? options.bytes(fitting: room - fixedLength(query)) : []
+        return write(
+            query.hasEDNS || code.rawValue <= 15 ? code : .serverFailure, counts: PackedAnswer.SectionCounts(),
+            body: Span(), ttlOffsets: Span(), to: query, message: message, aging: .fresh(age: 0),
+            options: optionBytes.span, limit: limit, into: &output)
+    }
+
+    /// Bytes of a reply without records and options.
+    @inline(__always)
+    private static func fixedLength(_ query: borrowing Query) -> Int {
+        Header.length &+ query.questionLength &+ (query.hasEDNS ? EDNS.recordLength : 0)
+    }
+
+    /// The one writer behind every reply; inlined where the store answers a hit.
+    @inline(__always)
+    static func write(
+        _ code: ResponseCode, counts: PackedAnswer.SectionCounts, body: Span<UInt8>, ttlOffsets: Span<UInt16>,
+        to query: borrowing Query, message: Span<UInt8>, aging: Aging, options: Span<UInt8>, limit: Int,
+        into output: inout OutputSpan<UInt8>
+    ) -> Bool {
+        let room = min(limit, output.freeCapacity)
+        guard fixedLength(query) &+ body.count &+ options.count <= room else {
+            guard fixedLength(query) <= room else { return false }
+            writeTruncated(code, to: query, message: message, into: &output)
+            return true
+        }
+        writeHead(code, flags: [], counts: counts, to: query, message: message, into: &output)
+        let start = output.count
+        output.append(copying: body)
+        switch aging {
+        case .fresh(let age):
+            for index in ttlOffsets.indices {
+                output.update(at: start &+ Int(ttlOffsets[index])) { $0 > age ? $0 &- age : 0 }
+            }
+        case .stale:
+            for index in ttlOffsets.indices { output.update(at: start &+ Int(ttlOffsets[index])) { _ in staleTTL } }
+        }
+        if query.hasEDNS { writeOPT(code, to: query, options: options, into: &output) }
+        return true
+    }
+
+    /// Header, question and OPT with TC: the client is to ask again over TCP.
+    @inline(never)
+    private static func writeTruncated(
+        _ code: ResponseCode, to query: borrowing Query, message: Span<UInt8>, into output: inout OutputSpan<UInt8>
+    ) {
+        writeHead(
+            code, flags: .truncated, counts: PackedAnswer.SectionCounts(), to: query, message: message, into: &output)
+        if query.hasEDNS { writeOPT(code, to: query, options: Span(), into: &output) }
+    }
+
+    /// Writes the header, and the question if there was one that could be read.
+    @inline(__always)
+    private static func writeHead(
+        _ code: ResponseCode, flags: HeaderFlags, counts: PackedAnswer.SectionCounts, to query: borrowing Query,
+        message: Span<UInt8>, into output: inout OutputSpan<UInt8>
+    ) {
+        let copied = query.flags.rawValue & copiedFlags
+        let word = UInt64(copied | setFlags | flags.rawValue | code.rawValue & 15)
+        let questions: UInt64 = query.questionLength > 0 ? 1 : 0
+        output.append(
+            bigEndian: UInt64(query.id) << 48 | word << 32 | questions << 16 | UInt64(counts.answer))
+        let additional = UInt32(counts.additional &+ (query.hasEDNS ? 1 : 0))
+        output.append(bigEndian: UInt32(counts.authority) << 16 | additional)
+        output.append(copying: message.extracting(Header.length..<(Header.length &+ query.questionLength)))
+    }
+
+    /// Writes the OPT record, which is the last.
+    @inline(__always)
+    private static func writeOPT(
+        _ code: ResponseCode, to query: borrowing Query, options: Span<UInt8>, into output: inout OutputSpan<UInt8>
+    ) {
+        let fixed = UInt64(RecordType.opt.rawValue) << 40 | UInt64(EDNS.defaultPayloadSize) << 24
+        let flags = UInt64(code.rawValue >> 4) << 16 | (query.dnssecOK ? 0x80 : 0)
+        output.append(bigEndian: fixed | flags)
+        output.append(0)
+        output.append(bigEndian: UInt16(truncatingIfNeeded: options.count))
+        output.append(copying: options)
+    }
+
+    /// Opcode, RD and CD.
+    private static var copiedFlags: UInt16 { 0x7910 }
+    /// QR and RA.
+    private static var setFlags: UInt16 { 0x8080 }
+}
+
+extension Reply.Options {
+    /// The options' bytes, at most `room` of them: an extended error loses its text before it is left out, and a
+    /// keepalive stays as long as it fits.
+    fileprivate func bytes(fitting room: Int) -> [UInt8] {
+        var options: [EDNSOption] = []
+        if let keepalive {
+            let data = [UInt8(truncatingIfNeeded: keepalive >> 8), UInt8(truncatingIfNeeded: keepalive)]
+            options.append(EDNSOption(code: .tcpKeepalive, data: data))
+        }
+        guard let error else { return Self.encode(options, fitting: room) ?? [] }
+        return Self.encode(options + [error.option], fitting: room)
+            ?? Self.encode(options + [ExtendedError(error.code).option], fitting: room)
+            ?? Self.encode(options, fitting: room) ?? []
+    }
+
+    private static func encode(_ options: [EDNSOption], fitting room: Int) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        for option in options {
+            for value in [Int(option.code.rawValue), option.data.count] {
+                bytes += [UInt8(truncatingIfNeeded: value >> 8), UInt8(truncatingIfNeeded: value)]
+            }
+            bytes += option.data
+        }
+        return bytes.count <= room ? bytes : nil
+    }
+}
