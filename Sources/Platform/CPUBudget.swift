@@ -11,7 +11,7 @@ package enum CPUBudget {
     }
 
     /// The rule alone. `affinity` under 1 means unknown; `quota` counts CPUs, `nil` for no limit.
-    static func threads(affinity: Int, quota: Double?) -> Int {
+    package static func threads(affinity: Int, quota: Double?) -> Int {
         var threads = min(most, max(1, affinity))
         if let quota { threads = min(threads, max(1, Int(min(quota, Double(most)).rounded(.up)))) }
         return threads
@@ -20,7 +20,7 @@ package enum CPUBudget {
     /// The CPUs granted by the control groups we are in, in version 2 or 1; the tightest of them; `nil` without a limit.
     ///
     /// - Parameter read: returns a file's text, `nil` if there is none.
-    static func quota(readingWith read: (String) -> String?) -> Double? {
+    package static func quota(readingWith read: (String) -> String?) -> Double? {
         let groups = read("/proc/self/cgroup") ?? ""
         var tightest: Double?
         func take(_ quota: Double?) {
@@ -40,12 +40,12 @@ package enum CPUBudget {
     }
 
     /// Our group in version 2: the path of the line "0::/path".
-    static func unifiedPath(_ groups: String) -> String? {
+    package static func unifiedPath(_ groups: String) -> String? {
         groups.split(separator: "\n").first { $0.hasPrefix("0::/") }.map { String($0.dropFirst(3)) }
     }
 
     /// Our group of the CPU controller in version 1: the path of a line such as "4:cpu,cpuacct:/path".
-    static func cpuControllerPath(_ groups: String) -> String? {
+    package static func cpuControllerPath(_ groups: String) -> String? {
         for line in groups.split(separator: "\n") {
             let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
             if fields.count == 3, fields[1].split(separator: ",").contains("cpu") { return String(fields[2]) }
@@ -54,14 +54,14 @@ package enum CPUBudget {
     }
 
     /// The CPUs that a `cpu.max` grants: "200000 100000" is 2, "max 100000" is no limit.
-    static func unifiedQuota(_ text: String) -> Double? {
+    package static func unifiedQuota(_ text: String) -> Double? {
         let fields = text.split(whereSeparator: \.isWhitespace)
         guard fields.count == 2 else { return nil }
         return bandwidthQuota(quota: String(fields[0]), period: String(fields[1]))
     }
 
     /// The CPUs that a quota of microseconds in each period grants; "-1" is no limit.
-    static func bandwidthQuota(quota: String, period: String) -> Double? {
+    package static func bandwidthQuota(quota: String, period: String) -> Double? {
         func number(_ text: String) -> Int? { text.split(whereSeparator: \.isWhitespace).first.flatMap { Int($0) } }
         guard let quota = number(quota), let period = number(period), quota > 0, period > 0 else { return nil }
         return Double(quota) / Double(period)
@@ -70,7 +70,7 @@ package enum CPUBudget {
     /// A group's path and those of all groups around it, each without a final slash: "/a/b", "/a", "".
     ///
     /// Inside a container the path may be the host's, which is not visible there; the last one, the root, always is.
-    static func ancestors(_ path: String) -> [String] {
+    package static func ancestors(_ path: String) -> [String] {
         var parts = path.split(separator: "/")
         var folders: [String] = []
         while !parts.isEmpty {

@@ -10,7 +10,7 @@ extension SystemError {
     /// Why no socket could be bound to an address, with what the user can do about it.
     ///
     /// - Parameter code: the error number of `socket`, `setsockopt`, `bind` or `listen`.
-    static func listening(on address: SocketAddress, _ transport: Transport, code: Int32) -> SystemError {
+    package static func listening(on address: SocketAddress, _ transport: Transport, code: Int32) -> SystemError {
         SystemError(
             code: code, operation: "listen on \(address) (\(transport.rawValue))",
             advice: listeningAdvice(address, transport, code: code) ?? exhaustionAdvice(code: code))

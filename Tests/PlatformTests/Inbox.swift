@@ -1,0 +1,33 @@
+import Platform
+import Scheduling
+
+/// Collects what callbacks on the loop report, and lets a test wait for it.
+@Loop
+final class Inbox<Element: Sendable>: Sendable {
+    private(set) var elements: [Element] = []
+    private var waiter: (count: Int, continuation: CheckedContinuation<Void, Never>)?
+
+    nonisolated init() {}
+
+    func add(_ element: Element) {
+        elements.append(element)
+        guard let waiter, elements.count >= waiter.count else { return }
+        self.waiter = nil
+        waiter.continuation.resume()
+    }
+
+    /// Returns once there are `count` elements in all.
+    func wait(for count: Int) async -> [Element] {
+        await withCheckedContinuation { continuation in
+            // Counted here, for other work may have run on the way: a test's own task does not prefer our executor.
+            if elements.count >= count { return continuation.resume() }
+            waiter = (count, continuation)
+        }
+        return elements
+    }
+}
+
+extension EventLoop {
+    /// Returns after the loop has looked at its descriptors once more, and delivered all that were ready before.
+    func nextTurn() async { await sleep(until: now) }
+}

@@ -1,0 +1,47 @@
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@Suite(.onLoop) struct MailboxTests {
+    private var loop: EventLoop { LoopRunner.shared.loop }
+
+    @Test @Loop func `what another thread posts arrives in order`() async throws {
+        let mailbox = Mailbox<Int>(capacity: 10_000, on: loop)
+        let inbox = Inbox<Int>()
+        mailbox.receive { for number in $0 { inbox.add(number) } }
+        let thread = try NamedThread("poster") {
+            for number in 0..<10_000 { _ = mailbox.post(number) }
+        }
+        #expect(await inbox.wait(for: 10_000) == Array(0..<10_000))
+        thread.join()
+    }
+
+    @Test @Loop func `a full mailbox says so and drops the value`() async {
+        let mailbox = Mailbox<Int>(capacity: 2, on: loop)
+        let inbox = Inbox<Int>()
+        mailbox.receive { for number in $0 { inbox.add(number) } }
+        // The loop is busy with this test, so nothing is drained in between.
+        #expect([1, 2, 3, 4].map { mailbox.post($0) } == [true, true, false, false])
+        #expect(await inbox.wait(for: 2) == [1, 2])
+        #expect(mailbox.post(5))
+        #expect(await inbox.wait(for: 3) == [1, 2, 5])
+    }
+
+    @Test @Loop func `values posted together arrive as one batch`() async {
+        let mailbox = Mailbox<Int>(capacity: 10, on: loop)
+        let inbox = Inbox<[Int]>()
+        mailbox.receive { inbox.add($0) }
+        for number in 1...3 { _ = mailbox.post(number) }
+        #expect(await inbox.wait(for: 1) == [[1, 2, 3]])
+    }
+
+    @Test @Loop func `values posted before anybody receives are kept`() async {
+        let mailbox = Mailbox<Int>(capacity: 10, on: loop)
+        _ = mailbox.post(7)
+        await loop.nextTurn()
+        let inbox = Inbox<Int>()
+        mailbox.receive { for number in $0 { inbox.add(number) } }
+        #expect(await inbox.wait(for: 1) == [7])
+    }
+}

@@ -1,0 +1,164 @@
+import Glibc
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+/// A pipe whose ends the test closes by hand, as a C library would.
+private struct Pipe {
+    let reader: Int32
+    let writer: Int32
+
+    init() {
+        var ends: [Int32] = [-1, -1]
+        _ = pipe(&ends)
+        (reader, writer) = (ends[0], ends[1])
+    }
+
+    /// Makes the reader readable.
+    func write() { _ = Glibc.write(writer, "x", 1) }
+
+    func close() {
+        _ = Glibc.close(reader)
+        _ = Glibc.close(writer)
+    }
+}
+
+@Suite(.onLoop) struct WatchTests {
+    private var loop: EventLoop { LoopRunner.shared.loop }
+
+    @Test @Loop func `a readable descriptor is delivered until it has been read`() async throws {
+        let pipe = Pipe()
+        defer { pipe.close() }
+        let inbox = Inbox<Interest>()
+        let watch = try loop.watch(pipe.reader, for: .readable) { inbox.add($0) }
+        defer { watch.cancel() }
+        pipe.write()
+        #expect(await inbox.wait(for: 3).prefix(3) == [.readable, .readable, .readable])
+    }
+
+    @Test @Loop func `a descriptor is delivered only for the interest named`() async throws {
+        let pipe = Pipe()
+        defer { pipe.close() }
+        let inbox = Inbox<Interest>()
+        let watch = try loop.watch(pipe.writer, for: .readable) { inbox.add($0) }
+        defer { watch.cancel() }
+        await loop.nextTurn()
+        #expect(inbox.elements.isEmpty)
+        watch.update(.writable)
+        #expect(await inbox.wait(for: 1).first == .writable)
+    }
+
+    @Test @Loop func `a hang-up is delivered as both interests`() async throws {
+        let pipe = Pipe()
+        let inbox = Inbox<Interest>()
+        let watch = try loop.watch(pipe.reader, for: .readable) { inbox.add($0) }
+        close(pipe.writer)
+        #expect(await inbox.wait(for: 1).first == [.readable, .writable])
+        watch.cancel()
+        close(pipe.reader)
+    }
+
+    @Test @Loop func `with an empty interest not even a hang-up is delivered, until it is filled again`() async throws {
+        let pipe = Pipe()
+        let inbox = Inbox<Interest>()
+        let watch = try loop.watch(pipe.reader, for: .readable) { inbox.add($0) }
+        watch.update([])
+        close(pipe.writer)
+        await loop.nextTurn()
+        #expect(inbox.elements.isEmpty)
+        watch.update(.readable)
+        _ = await inbox.wait(for: 1)
+        watch.cancel()
+        close(pipe.reader)
+    }
+
+    @Test @Loop func `a watch cancelled by another handler of the same batch gets no event`() async throws {
+        let pipes = [Pipe(), Pipe()]
+        defer { for pipe in pipes { pipe.close() } }
+        let inbox = Inbox<Int>()
+        let watches = Inbox<Watch>()
+        for (index, pipe) in pipes.enumerated() {
+            pipe.write()
+            watches.add(
+                try loop.watch(pipe.reader, for: .readable) { _ in
+                    inbox.add(index)
+                    for watch in watches.elements { watch.cancel() }
+                })
+        }
+        await loop.nextTurn()
+        await loop.nextTurn()
+        #expect(inbox.elements.count == 1)
+    }
+
+    @Test @Loop func `an event fetched for a closed descriptor does not reach the next owner of its number`()
+        async throws
+    {
+        let pipes = [Pipe(), Pipe()]
+        let inbox = Inbox<String>()
+        let later = Inbox<(pipe: Pipe, watch: Watch)>()
+        let watches = Inbox<Watch>()
+        for (index, pipe) in pipes.enumerated() {
+            pipe.write()
+            watches.add(
+                try loop.watch(pipe.reader, for: .readable) { _ in
+                    inbox.add("first")
+                    watches.elements[index].cancel()
+                    // The other one, whose event is in the same batch, is closed and its number taken over at once.
+                    let other = pipes[1 - index]
+                    guard later.elements.isEmpty else { return }
+                    let next = Pipe()
+                    _ = dup2(next.reader, other.reader)
+                    close(next.reader)
+                    guard let watch = try? loop.watch(other.reader, for: .readable, { _ in inbox.add("next") }) else {
+                        return
+                    }
+                    later.add((next, watch))
+                })
+        }
+        await loop.nextTurn()
+        await loop.nextTurn()
+        #expect(inbox.elements == ["first"])
+        // The new owner is alive all the same, also when the old one is cancelled only now.
+        for watch in watches.elements { watch.cancel() }
+        let successor = try #require(later.elements.first)
+        successor.pipe.write()
+        #expect(await inbox.wait(for: 2).last == "next")
+        successor.watch.cancel()
+        close(successor.pipe.writer)
+        for pipe in pipes { pipe.close() }
+    }
+
+    @Test @Loop func `cancelling after the descriptor was closed is no error`() async throws {
+        let pipe = Pipe()
+        let watch = try loop.watch(pipe.reader, for: .readable) { _ in }
+        pipe.close()
+        watch.update(.writable)
+        watch.cancel()
+        watch.cancel()
+        #expect(!watch.isActive)
+    }
+
+    @Test @Loop func `a descriptor that cannot be waited for is refused`() {
+        let file = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
+        defer { close(file) }
+        #expect(throws: SystemError(code: EPERM, operation: "watch descriptor \(file)")) {
+            _ = try loop.watch(file, for: .readable) { _ in }
+        }
+    }
+
+    @Test @Loop func `a cancelled watch lets go of what its handler holds`() throws {
+        let pipe = Pipe()
+        defer { pipe.close() }
+        weak var held: Inbox<Int>?
+        var watch: Watch?
+        do {
+            let inbox = Inbox<Int>()
+            held = inbox
+            watch = try loop.watch(pipe.reader, for: .readable) { _ in inbox.add(1) }
+        }
+        #expect(held != nil)
+        watch?.cancel()
+        #expect(held == nil)
+    }
+}
