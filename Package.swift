@@ -78,7 +78,13 @@ let package = Package(
             ("HTTPDNS", ["DNSWire", "Upstreams"]),
             ("DNSResolver", ["DNSWire", "DNSCache", "Scheduling"]), ("Platform", ["DNSWire", "Scheduling"]),
             ("Upstreams", ["DNSWire", "DNSResolver", "HTTPDNS", "Platform", "Scheduling"]),
-            ("DNSServer", ["DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling"]),
+            (
+                "DNSServer",
+                [
+                    "CLinux", "DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling",
+                    .product(name: "Logging", package: "swift-log"),
+                ]
+            ),
             ("Configuration", ["DNSWire"]),
         ].map { (name: String, extra: [Target.Dependency]) in
             .testTarget(

@@ -1,0 +1,33 @@
+import CLinux
+import DNSWire
+import Platform
+import Scheduling
+
+/// A query over UDP that the cache could not answer, on its way to the loop.
+struct MissedQuery: Sendable {
+    let message: [UInt8]
+    let client: SocketAddress
+    let path: DatagramPath
+    let arrived: Instant
+}
+
+/// How a late reply over UDP finds its way: out of the socket that was asked, from the very address that was asked.
+struct DatagramPath: Sendable {
+    /// Kept open by this reference until the reply is sent.
+    let socket: UDPSocket
+    let origin: clinux_origin
+
+    /// Sends one reply; a client that cannot be reached any more, or a full send buffer, loses it.
+    func send(_ reply: [UInt8]) {
+        var origin = origin
+        _ = clinux_reply(socket.descriptor.number, reply, reply.count, &origin)
+    }
+
+    /// The address that was asked, as two words; 0 where the socket does not report it.
+    var local: (UInt64, UInt64) {
+        guard origin.has_local != 0 else { return (0, 0) }
+        return withUnsafeBytes(of: origin.local) {
+            ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        }
+    }
+}

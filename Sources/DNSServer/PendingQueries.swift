@@ -1,0 +1,102 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Platform
+import Scheduling
+
+/// The queries that wait for the resolver: each gets exactly one reply, in time.
+@Loop
+final class PendingQueries: Sendable {
+    /// What a client is told, with SERVFAIL, when the resolver says nothing in time.
+    private nonisolated static let late = ExtendedError(.noReachableAuthority, "no answer in time")
+
+    private let responder: any QueryResponder
+    private let clock: any LoopClock
+    private let limits: ServerLimits
+    /// How many wait, in all.
+    private(set) var count = 0
+    /// How many wait of each client address; loopback ones are not here.
+    private var countByClient: [IPAddress: Int] = [:]
+    /// The datagrams that wait.
+    private var datagrams: Set<DatagramIdentity> = []
+    /// Those who wait until nothing waits.
+    private var drained: [CheckedContinuation<Void, Never>] = []
+
+    init(responder: any QueryResponder, clock: any LoopClock, limits: ServerLimits) {
+        self.responder = responder
+        self.clock = clock
+        self.limits = limits
+    }
+
+    /// Takes a query that the cache could not answer; the reply goes out by `path`, now or later.
+    ///
+    /// The same datagram again (client, port, ID, question, and the address asked) is the same waiter, and changes
+    /// nothing. Beyond a limit the reply is SERVFAIL at once.
+    func add(_ message: [UInt8], from client: SocketAddress, path: ReplyPath, arrived: Instant) {
+        var key = QueryKey()
+        guard let query = Query.read(message.span, key: &key), query.fault == .noError,
+            let name = try? Name(wire: Array(message[Header.length..<(Header.length + query.nameLength)]))
+        else { return }
+        let pending = PendingQuery(message: message, query: query, client: client.ip, path: path)
+        if case .datagram(let datagram) = path {
+            let identity = DatagramIdentity(query, message, from: client, to: datagram)
+            guard !datagrams.contains(identity) else { return }
+            pending.identity = identity
+        }
+        guard hasRoom(for: pending.client) else {
+            return pending.reply(Response(.failure(.serverFailure), extendedError: QueryHandler.overloaded), limits)
+        }
+        let question = ClientQuestion(
+            question: Question(name: name, type: query.type, class: query.class), key: key,
+            dnssecOK: query.dnssecOK, checkingDisabled: query.checkingDisabled, client: pending.client,
+            arrived: arrived)
+        begin(pending, question)
+    }
+
+    private func hasRoom(for client: IPAddress) -> Bool {
+        count < limits.pending && (client.isLoopback || countByClient[client, default: 0] < limits.pendingPerClient)
+    }
+
+    private func begin(_ pending: PendingQuery, _ question: ClientQuestion) {
+        count += 1
+        if !pending.client.isLoopback { countByClient[pending.client, default: 0] += 1 }
+        if let identity = pending.identity { datagrams.insert(identity) }
+        pending.guardTimer = clock.schedule(at: question.arrived + limits.answer) { [self] in
+            pending.task?.cancel()
+            finish(pending, Response(.failure(.serverFailure), extendedError: Self.late))
+        }
+        pending.task = Loop.spawn { [self] in
+            finish(pending, await responder.respond(to: question))
+        }
+    }
+
+    /// Replies, unless that has been done.
+    private func finish(_ pending: PendingQuery, _ response: Response) {
+        guard !pending.isFinished else { return }
+        pending.isFinished = true
+        pending.guardTimer.take()?.cancel()
+        pending.task = nil
+        count -= 1
+        if let identity = pending.identity { datagrams.remove(identity) }
+        if let left = countByClient[pending.client] {
+            countByClient[pending.client] = left > 1 ? left - 1 : nil
+        }
+        pending.reply(response, limits)
+        if count == 0 { for waiter in drained.take() { waiter.resume() } }
+    }
+
+    /// Returns once nothing waits; each query waits no longer than its answer may take.
+    func drain() async {
+        guard count > 0 else { return }
+        await withCheckedContinuation { drained.append($0) }
+    }
+}
+
+extension Array {
+    /// Moves the elements out.
+    fileprivate mutating func take() -> Self {
+        let elements = self
+        self = []
+        return elements
+    }
+}

@@ -1,0 +1,89 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Platform
+import Scheduling
+
+/// Where the reply to a pending query goes.
+enum ReplyPath: Sendable {
+    case datagram(DatagramPath)
+    case connection(TCPConnection)
+
+    var transport: Transport {
+        switch self {
+        case .datagram: .udp
+        case .connection: .tcp
+        }
+    }
+}
+
+/// One query that waits for the resolver.
+@Loop
+final class PendingQuery: Sendable {
+    private let message: [UInt8]
+    private let query: Query
+    let client: IPAddress
+    private let path: ReplyPath
+    /// What makes another datagram the same; nil over TCP, where nothing is sent twice.
+    var identity: DatagramIdentity?
+    var isFinished = false
+    var guardTimer: LoopTimer?
+    var task: Task<Void, Never>?
+
+    init(message: [UInt8], query: Query, client: IPAddress, path: ReplyPath) {
+        self.message = message
+        self.query = query
+        self.client = client
+        self.path = path
+    }
+
+    /// Composes the reply and sends it.
+    func reply(_ response: Response, _ limits: ServerLimits) {
+        switch path {
+        case .datagram(let path): path.send(compose(response, limit: Reply.udpLimit(for: query), keepalive: nil))
+        case .connection(let connection):
+            let keepalive = query.hasKeepalive ? limits.keepalive : nil
+            connection.send(compose(response, limit: MessageBuilder.maximumLength, keepalive: keepalive))
+        }
+    }
+
+    private func compose(_ response: Response, limit: Int, keepalive: UInt16?) -> [UInt8] {
+        let options = Reply.Options(error: response.extendedError, keepalive: keepalive)
+        let message = message
+        return [UInt8](capacity: limit) { output in
+            let bytes = message.span
+            switch response.content {
+            case .answer(let answer, let age):
+                Reply.write(
+                    answer, to: query, message: bytes, aging: .fresh(age: age), options: options, limit: limit,
+                    into: &output)
+            case .stale(let answer):
+                Reply.write(
+                    answer, to: query, message: bytes, aging: .stale, options: options, limit: limit,
+                    into: &output)
+            case .failure(let code):
+                Reply.write(
+                    code, to: query, message: bytes, options: options, limit: limit, into: &output)
+            }
+        }
+    }
+}
+
+/// What makes a datagram the same as another: who sent it, to which address, with which ID and question.
+struct DatagramIdentity: Hashable {
+    private let client: SocketAddress
+    private let server: SocketAddress
+    private let local: UInt64
+    private let localEnd: UInt64
+    private let id: UInt16
+    /// The question's bytes, in the client's letter case.
+    private let question: ArraySlice<UInt8>
+
+    init(_ query: Query, _ message: [UInt8], from client: SocketAddress, to path: DatagramPath) {
+        self.client = client
+        server = path.socket.address
+        (local, localEnd) = path.local
+        id = query.id
+        question = message[Header.length..<(Header.length + query.questionLength)]
+    }
+}

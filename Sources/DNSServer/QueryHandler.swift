@@ -1,0 +1,106 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Platform
+import Scheduling
+
+/// The one way of every query, over UDP and TCP: message rules, access list, cache.
+///
+/// Each thread has its own. A hit allocates nothing, and takes no lock but that of one part of the cache.
+struct QueryHandler: Sendable {
+    /// What is to be done about a message.
+    enum Disposition: Equatable {
+        /// Send what was written.
+        case reply
+        /// Nothing: it is no query, and an answer could start a loop of two servers.
+        case ignore
+        /// Ask the resolver; nothing was written.
+        case miss
+    }
+
+    /// What a client is told, with SERVFAIL, when a limit is reached.
+    static let overloaded = ExtendedError(.other, "too many queries wait for an answer")
+    private static let prohibited = ExtendedError(.prohibited)
+
+    private let cache: MemoryCache
+    private let generation: PolicyGeneration
+    private let access: AccessList
+    /// Idle time-out offered to TCP clients that ask for it, in units of 100 ms (RFC 7828).
+    private let keepalive: UInt16
+    /// Room for the key of the query at hand.
+    private var key = QueryKey()
+
+    init(cache: MemoryCache, generation: PolicyGeneration, access: AccessList, keepalive: UInt16) {
+        self.cache = cache
+        self.generation = generation
+        self.access = access
+        self.keepalive = keepalive
+    }
+
+    /// Answers one message, or says who else must.
+    ///
+    /// - Parameters:
+    ///   - now: the present on the boot-time clock.
+    ///   - reply: empty; gets the reply.
+    mutating func handle(
+        _ message: Span<UInt8>, from client: IPAddress, over transport: Transport, now: Instant,
+        into reply: inout OutputSpan<UInt8>
+    ) -> Disposition {
+        guard let query = Query.read(message, key: &key) else { return .ignore }
+        if query.fault != .noError {
+            return fail(query, message, query.fault, over: transport, into: &reply)
+        }
+        guard access.allows(client) else {
+            return fail(query, message, .refused, error: Self.prohibited, over: transport, into: &reply)
+        }
+        guard query.class == .internet, !query.type.isMeta else { return .miss }
+        if transport == .tcp, query.hasKeepalive { return answerWithOptions(query, message, now, into: &reply) }
+        let isHit = cache.answer(
+            query, key: key, message: message, now: now, generation: generation.current,
+            limit: limit(query, transport), into: &reply)
+        return isHit ? .reply : .miss
+    }
+
+    /// Answers from a copy of what is cached: the cache itself writes no options.
+    private func answerWithOptions(
+        _ query: Query, _ message: Span<UInt8>, _ now: Instant, into reply: inout OutputSpan<UInt8>
+    ) -> Disposition {
+        guard let entry = cache.entry(for: key), entry.generation == generation.current else { return .miss }
+        let age = entry.age(at: now)
+        guard age < entry.lifetime else { return .miss }
+        let isWritten = Reply.write(
+            entry.answer, to: query, message: message, aging: .fresh(age: age), options: options(query, .tcp),
+            limit: MessageBuilder.maximumLength, into: &reply)
+        return isWritten ? .reply : .miss
+    }
+
+    /// Turns a message away with a code, whatever it asks.
+    mutating func reject(
+        _ message: Span<UInt8>, with code: ResponseCode, error: ExtendedError? = nil, over transport: Transport,
+        into reply: inout OutputSpan<UInt8>
+    ) -> Disposition {
+        guard let query = Query.read(message, key: &key) else { return .ignore }
+        return fail(query, message, code, error: error, over: transport, into: &reply)
+    }
+
+    private func fail(
+        _ query: Query, _ message: Span<UInt8>, _ code: ResponseCode, error: ExtendedError? = nil,
+        over transport: Transport, into reply: inout OutputSpan<UInt8>
+    ) -> Disposition {
+        let isWritten = Reply.write(
+            code, to: query, message: message, options: options(query, transport, error),
+            limit: limit(query, transport),
+            into: &reply)
+        return isWritten ? .reply : .ignore
+    }
+
+    private func options(
+        _ query: Query, _ transport: Transport, _ error: ExtendedError? = nil
+    ) -> Reply.Options {
+        Reply.Options(error: error, keepalive: transport == .tcp && query.hasKeepalive ? keepalive : nil)
+    }
+
+    private func limit(_ query: Query, _ transport: Transport) -> Int {
+        transport == .udp ? Reply.udpLimit(for: query) : MessageBuilder.maximumLength
+    }
+}

@@ -1,0 +1,98 @@
+package import DNSCache
+package import DNSResolver
+package import Logging
+package import Platform
+package import Scheduling
+
+/// The DNS server: UDP threads that answer from the cache, TCP on the loop, and the queries that wait for the resolver.
+@Loop
+package final class Server: Sendable {
+    private let loop: EventLoop
+    private let limits: ServerLimits
+    private let handler: QueryHandler
+    private let pending: PendingQueries
+    let connections: TCPConnections
+    private let misses: Mailbox<MissedQuery>
+    private var listeners: [TCPListener]
+    private var threads: [UDPThread]
+    /// How many threads have not ended.
+    private var running = 0
+    private var ended: CheckedContinuation<Void, Never>?
+    /// What we listen on, with real ports.
+    package let addresses: [SocketAddress]
+
+    /// - Parameters:
+    ///   - sockets: from `ServerSockets.bind`; the server closes them.
+    ///   - responder: asked for what the cache cannot answer.
+    package init(
+        sockets: ServerSockets, loop: EventLoop, cache: MemoryCache, generation: PolicyGeneration, access: AccessList,
+        responder: any QueryResponder, limits: ServerLimits = ServerLimits(), logger: Logger
+    ) {
+        self.loop = loop
+        self.limits = limits
+        handler = QueryHandler(cache: cache, generation: generation, access: access, keepalive: limits.keepalive)
+        let pending = PendingQueries(responder: responder, clock: loop, limits: limits)
+        self.pending = pending
+        let connections = TCPConnections(loop: loop, limits: limits, handler: handler, pending: pending)
+        self.connections = connections
+        misses = Mailbox(capacity: limits.mailbox, on: loop)
+        listeners = sockets.tcp.map { TCPListener($0, connections: connections, logger: logger) }
+        threads = sockets.udp.flatMap { $0.map { UDPThread($0) } }
+        addresses = sockets.addresses
+    }
+
+    /// Begins to answer.
+    ///
+    /// - Throws: when a thread cannot be started; nothing is served then.
+    package func start() throws(SystemError) {
+        let pending = pending
+        misses.receive { batch in
+            for miss in batch {
+                pending.add(miss.message, from: miss.client, path: .datagram(miss.path), arrived: miss.arrived)
+            }
+        }
+        do {
+            for listener in listeners { try listener.start() }
+            for (index, thread) in threads.enumerated() {
+                try thread.start("udp-\(index)", handler: handler, misses: misses) { [self] in
+                    Loop.spawn { [self] in threadEnded() }
+                }
+                running += 1
+            }
+        } catch {
+            for listener in listeners { listener.stop() }
+            for thread in threads { thread.stop() }
+            throw error
+        }
+    }
+
+    /// Stops in two phases: takes no more queries, then waits for the outstanding ones, 2.5 s at most, and closes all.
+    ///
+    /// The caller must have let go of the `ServerSockets` for the ports to be free afterwards.
+    package func stop() async {
+        let deadline = loop.now + limits.drain
+        for listener in listeners { listener.stop() }
+        for thread in threads { thread.stop() }
+        await threadsEnd()
+        // One more turn of the loop brings what the threads posted last.
+        await loop.sleep(until: loop.now)
+        connections.finish()
+        await pending.drain()
+        let timer = loop.schedule(at: deadline) { [connections] in connections.closeAll() }
+        await connections.drain()
+        timer.cancel()
+        for thread in threads { thread.join() }
+        threads = []
+        listeners = []
+    }
+
+    private func threadEnded() {
+        running -= 1
+        if running == 0 { ended.take()?.resume() }
+    }
+
+    private func threadsEnd() async {
+        guard running > 0 else { return }
+        await withCheckedContinuation { ended = $0 }
+    }
+}

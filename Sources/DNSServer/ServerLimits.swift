@@ -1,0 +1,39 @@
+import Scheduling
+
+/// What the server never goes beyond, whatever clients do.
+package struct ServerLimits: Sendable {
+    /// Queries on their way from the UDP threads to the loop.
+    package var mailbox = 8_192
+    /// Queries that wait for the resolver, over all clients; more than the 10,000 flights it has at once.
+    package var pending = 16_384
+    /// Queries of one client address that wait for the resolver.
+    ///
+    /// Loopback addresses are not counted: all programs of the machine that we are the stub of share them.
+    package var pendingPerClient = 64
+    /// Open TCP connections.
+    package var connections = 1_000
+    /// Open TCP connections of one client address; loopback addresses are not counted.
+    package var connectionsPerClient = 32
+    /// Queries of one TCP connection that wait for the resolver; until some are answered it is not read further.
+    package var pendingPerConnection = 128
+    /// Bytes of replies that a TCP client has not taken yet, past which its connection is not read further.
+    package var queuedReplies = 256 << 10
+    /// Bytes of unfinished queries and replies not yet taken that all TCP connections hold together; the connection
+    /// that goes beyond is closed.
+    package var buffered = 64 << 20
+    /// How long a TCP connection may be quiet, with no query outstanding, before it is closed.
+    package var idle: Duration = .seconds(10)
+    /// How long a TCP client may take nothing of the replies queued for it before its connection is closed.
+    package var stall: Duration = .seconds(10)
+    /// When a client is told SERVFAIL though the resolver has said nothing, counted from the query's arrival.
+    ///
+    /// The resolver promises 2.3 s; its own last word must win against this, and both beat the client's 2.5 s.
+    package var answer: Duration = .milliseconds(2_400)
+    /// How long a stop waits for outstanding queries and for replies to be taken.
+    package var drain: Duration = .milliseconds(2_500)
+
+    package init() {}
+
+    /// The idle time-out as TCP clients are told it, in units of 100 ms (RFC 7828 section 3.1).
+    var keepalive: UInt16 { UInt16(clamping: idle.nanoseconds / 100_000_000) }
+}

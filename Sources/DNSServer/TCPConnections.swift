@@ -1,0 +1,108 @@
+import DNSWire
+import Platform
+import Scheduling
+
+/// The open TCP connections of all listeners, and what they share.
+@Loop
+final class TCPConnections: Sendable {
+    /// Bytes taken from a connection by one system call.
+    private nonisolated static let readSize = 16 << 10
+
+    let loop: EventLoop
+    let limits: ServerLimits
+    private let pending: PendingQueries
+    private var handler: QueryHandler
+    private var open: [ObjectIdentifier: TCPConnection] = [:]
+    /// How many each client address has; loopback ones are not here.
+    private var countByClient: [IPAddress: Int] = [:]
+    /// Bytes that all connections hold.
+    private(set) var buffered = 0
+    /// Where every connection reads to first.
+    private var scratch = [UInt8](repeating: 0, count: TCPConnections.readSize)
+    /// Called when a connection has closed: a descriptor is free.
+    private var closed: [@Loop () -> Void] = []
+    private var drained: [CheckedContinuation<Void, Never>] = []
+
+    init(loop: EventLoop, limits: ServerLimits, handler: QueryHandler, pending: PendingQueries) {
+        self.loop = loop
+        self.limits = limits
+        self.handler = handler
+        self.pending = pending
+    }
+
+    /// How many are open.
+    var count: Int { open.count }
+
+    /// Takes a new connection, or closes it at once when there are too many.
+    func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) {
+        let client = peer.ip
+        guard open.count < limits.connections,
+            client.isLoopback || countByClient[client, default: 0] < limits.connectionsPerClient
+        else { return }
+        let connection = TCPConnection(StreamSocket(descriptor), peer: peer, in: self)
+        guard connection.start() else { return }
+        open[ObjectIdentifier(connection)] = connection
+        if !client.isLoopback { countByClient[client, default: 0] += 1 }
+    }
+
+    /// Forgets a connection that has closed.
+    func remove(_ connection: TCPConnection) {
+        guard open.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+        let client = connection.peer.ip
+        if let left = countByClient[client] { countByClient[client] = left > 1 ? left - 1 : nil }
+        for body in closed { body() }
+        guard open.isEmpty else { return }
+        let waiters = drained
+        drained = []
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Calls `body` whenever a connection has closed.
+    func onClose(_ body: @escaping @Loop () -> Void) { closed.append(body) }
+
+    /// Books more or fewer bytes held by one connection. Returns whether all together are within the limit.
+    func book(_ change: Int) -> Bool {
+        buffered += change
+        return buffered <= limits.buffered
+    }
+
+    /// Reads from a socket; what came is in the slice.
+    func read(_ socket: StreamSocket) -> (StreamSocket.Outcome, ArraySlice<UInt8>) {
+        let outcome = socket.read(into: &scratch)
+        guard case .moved(let count) = outcome else { return (outcome, []) }
+        return (outcome, scratch[..<count])
+    }
+
+    /// Answers a message, or asks the resolver.
+    ///
+    /// - Returns: the reply; nil with `isPending` when it comes later, without when there is none.
+    func handle(_ message: [UInt8], of connection: TCPConnection) -> (reply: [UInt8]?, isPending: Bool) {
+        var disposition = QueryHandler.Disposition.ignore
+        let reply = [UInt8](capacity: MessageBuilder.maximumLength) { output in
+            disposition = handler.handle(
+                message.span, from: connection.peer.ip, over: .tcp, now: loop.now, into: &output)
+        }
+        switch disposition {
+        case .reply: return (reply, false)
+        case .ignore: return (nil, false)
+        case .miss: return (nil, true)
+        }
+    }
+
+    /// Asks the resolver; the reply comes by `connection.send`, perhaps at once.
+    func ask(_ message: [UInt8], of connection: TCPConnection) {
+        pending.add(message, from: connection.peer, path: .connection(connection), arrived: loop.now)
+    }
+
+    /// Reads from no connection any more; each closes when its last reply was taken.
+    func finish() { for connection in Array(open.values) { connection.finish() } }
+
+    /// Returns once no connection is open.
+    func drain() async {
+        guard !open.isEmpty else { return }
+        await withCheckedContinuation { drained.append($0) }
+    }
+
+    /// Closes all connections at once.
+    func closeAll() { for connection in Array(open.values) { connection.close() } }
+}

@@ -1,0 +1,131 @@
+import CLinux
+import DNSCache
+import DNSWire
+import Glibc
+import Platform
+import Scheduling
+import Synchronization
+
+/// A thread that answers what comes to one UDP socket, in batches.
+///
+/// It waits in a blocking `recvmmsg`: one system call brings a question as soon as it is there, and many under load;
+/// one more sends the replies. Hits are answered here; misses go to the loop.
+///
+/// Each thread has one socket, so an address needs a thread of its own for each of its sockets; an idle one costs
+/// nothing but the pages of its stack.
+final class UDPThread: Sendable {
+    /// Datagrams taken by one system call.
+    private static let batchSize: Int32 = 64
+    /// Bytes of the longest query taken whole; a longer one is answered FORMERR, as none we know how to answer is so long.
+    static let longestQuery = 4_096
+
+    /// How many batches are still taken at a stop, so that what waits in the kernel is answered and a flood cannot hold us.
+    private static let lastBatches = 64
+
+    private let socket: UDPSocket
+    private let isStopping = Atomic<Bool>(false)
+    private let thread: Mutex<NamedThread?> = Mutex(nil)
+
+    /// - Parameter socket: a blocking one. Nobody else may read from it.
+    init(_ socket: UDPSocket) { self.socket = socket }
+
+    /// Starts to answer.
+    ///
+    /// - Parameter ended: called on the thread when it has posted its last miss.
+    /// - Throws: when there is no memory or the limit of threads is reached.
+    func start(
+        _ name: String, handler: QueryHandler, misses: Mailbox<MissedQuery>, ended: @escaping @Sendable () -> Void
+    ) throws(SystemError) {
+        guard let batch = clinux_batch_new(Self.batchSize, Self.longestQuery, EDNS.defaultPayloadSize) else {
+            throw SystemError(code: ENOMEM, operation: "allocate datagram buffers")
+        }
+        nonisolated(unsafe) let buffers = batch
+        do {
+            let started = try NamedThread(name) { [self] in
+                var service = UDPService(socket: socket, batch: buffers, handler: handler, misses: misses)
+                var batchesLeft = Self.lastBatches
+                while batchesLeft > 0 {
+                    let isEmpty = service.serveBatch()
+                    if isStopping.load(ordering: .relaxed) { batchesLeft = isEmpty ? 0 : batchesLeft - 1 }
+                }
+                clinux_batch_free(buffers)
+                ended()
+            }
+            thread.withLock { $0 = started }
+        } catch {
+            clinux_batch_free(batch)
+            throw error
+        }
+    }
+
+    /// Makes the thread end once it has taken what the kernel has queued. The socket can still send.
+    func stop() {
+        isStopping.store(true, ordering: .relaxed)
+        // Wakes a receive that waits; the kernel reports ENOTCONN all the same.
+        _ = shutdown(socket.descriptor.number, Int32(SHUT_RD))
+    }
+
+    /// Waits until the thread has ended; at once if it never started.
+    func join() { thread.withLock { $0.take() }?.join() }
+}
+
+/// What a UDP thread works with; lives on that thread.
+private struct UDPService {
+    let socket: UDPSocket
+    let batch: OpaquePointer
+    var handler: QueryHandler
+    let misses: Mailbox<MissedQuery>
+
+    /// Waits for datagrams, and answers or passes on each of them. Returns whether there was none.
+    mutating func serveBatch() -> Bool {
+        let descriptor = socket.descriptor.number
+        let count = clinux_batch_receive(batch, descriptor, 1)
+        guard count > 0, let slots = UnsafePointer(clinux_batch_slots(batch)) else {
+            recover(from: -count)
+            return true
+        }
+        let now = Instant.bootTime
+        for index in 0..<count { serve(slots + Int(index), at: index, now) }
+        clinux_batch_send(batch, descriptor)
+        // The end of a shut down socket reads as datagrams without a sender.
+        return slots[0].peer_length == 0
+    }
+
+    private mutating func serve(_ slot: UnsafePointer<clinux_slot>, at index: Int32, _ now: Instant) {
+        guard let client = SocketAddress(slot), let bytes = slot.pointee.in, let room = slot.pointee.out else { return }
+        let message = unsafe Span(_unsafeStart: UnsafePointer(bytes), count: Int(slot.pointee.in_length))
+        var reply = OutputSpan(
+            buffer: UnsafeMutableBufferPointer(start: room, count: EDNS.defaultPayloadSize), initializedCount: 0)
+        var disposition = QueryHandler.Disposition.reply
+        if slot.pointee.is_truncated != 0 {
+            disposition = handler.reject(message, with: .formatError, over: .udp, into: &reply)
+        } else {
+            disposition = handler.handle(message, from: client.ip, over: .udp, now: now, into: &reply)
+        }
+        if disposition == .miss, !post(message, from: client, at: index, now) {
+            disposition = handler.reject(
+                message, with: .serverFailure, error: QueryHandler.overloaded, over: .udp, into: &reply)
+        }
+        let length = reply.finalize(for: UnsafeMutableBufferPointer(start: room, count: EDNS.defaultPayloadSize))
+        if disposition == .reply { clinux_batch_queue(batch, index, length) }
+    }
+
+    /// Hands a miss to the loop. Returns whether there was room.
+    private func post(_ message: Span<UInt8>, from client: SocketAddress, at index: Int32, _ now: Instant) -> Bool {
+        var origin = clinux_origin()
+        clinux_batch_origin(batch, index, &origin)
+        let copy = [UInt8](capacity: message.count) { output in
+            for index in message.indices { output.append(message[index]) }
+        }
+        return misses.post(
+            MissedQuery(
+                message: copy, client: client, path: DatagramPath(socket: socket, origin: origin), arrived: now))
+    }
+
+    /// Waits out an error of the socket: until there is something to read, or, for want of memory, for a millisecond.
+    private func recover(from code: Int32) {
+        guard code != EINTR else { return }
+        var entry = pollfd(fd: code == EAGAIN ? socket.descriptor.number : -1, events: Int16(POLLIN), revents: 0)
+        _ = poll(&entry, 1, code == EAGAIN ? -1 : 1)
+    }
+}

@@ -1,0 +1,60 @@
+import DNSResolver
+import DNSServer
+import DNSWire
+import Scheduling
+
+/// A resolver that answers as the test says, and counts.
+@Loop
+final class FakeResponder: QueryResponder {
+    /// What came to be asked, in order.
+    private(set) var questions: [ClientQuestion] = []
+    /// How many tasks were cancelled while their question was held.
+    private(set) var cancellations = 0
+    /// Decides about each question at once; nil holds it until `release`.
+    private let answer: @Loop (ClientQuestion) -> Response?
+    private var held: [(question: ClientQuestion, continuation: CheckedContinuation<Response, Never>)] = []
+    private var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+
+    private var isHolding = true
+
+    /// Without `answer`, every question is held.
+    nonisolated init(_ answer: @escaping @Loop (ClientQuestion) -> Response? = { _ in nil }) { self.answer = answer }
+
+    /// Answers every name with one address.
+    nonisolated static func address(_ address: String = "192.0.2.1") -> FakeResponder {
+        FakeResponder { .address(address, for: $0.question) }
+    }
+
+    func respond(to question: ClientQuestion) async -> Response {
+        questions.append(question)
+        defer { if Task.isCancelled { cancellations += 1 } }
+        let reached = watchers.filter { $0.count <= questions.count }
+        watchers.removeAll { $0.count <= questions.count }
+        for watcher in reached { watcher.continuation.resume() }
+        if let response = answer(question) { return response }
+        guard isHolding else { return .address("192.0.2.1", for: question.question) }
+        return await withCheckedContinuation { held.append((question, $0)) }
+    }
+
+    /// Returns once `count` questions have come in all.
+    func asked(_ count: Int) async {
+        guard questions.count < count else { return }
+        await withCheckedContinuation { watchers.append((count, $0)) }
+    }
+
+    /// Answers the held questions for this name, or all of them, with one address.
+    func release(_ name: String? = nil, address: String = "192.0.2.1") {
+        let due = held.filter { name == nil || "\($0.question.question.name)" == name }
+        held.removeAll { name == nil || "\($0.question.question.name)" == name }
+        for each in due { each.continuation.resume(returning: .address(address, for: each.question.question)) }
+    }
+
+    /// Answers all held questions, and holds none any more.
+    func releaseForEver() {
+        isHolding = false
+        release()
+    }
+
+    /// How many questions are held.
+    var heldCount: Int { held.count }
+}

@@ -1,0 +1,251 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSServer
+
+/// Every rule about a message that is decided before the resolver is asked, with raw bytes.
+@Suite struct QueryHandlerTests {
+    private let cache = MemoryCache(memory: 1 << 20)
+    private let generation = PolicyGeneration()
+
+    /// What becomes of a message, and the reply.
+    private func handle(
+        _ message: [UInt8], from client: String = "127.0.0.1", over transport: Transport = .udp
+    ) throws -> (disposition: QueryHandler.Disposition, bytes: [UInt8]) {
+        let access = AccessList([try #require(AddressPrefix("127.0.0.0/8"))])
+        var handler = QueryHandler(cache: cache, generation: generation, access: access, keepalive: 100)
+        let client = try #require(IPAddress(client))
+        var disposition = QueryHandler.Disposition.ignore
+        let bytes = [UInt8](capacity: transport == .udp ? 1_232 : 65_535) { output in
+            disposition = handler.handle(message.span, from: client, over: transport, now: .bootTime, into: &output)
+        }
+        return (disposition, bytes)
+    }
+
+    private func reply(
+        _ message: [UInt8], from client: String = "127.0.0.1", over transport: Transport = .udp
+    ) throws -> TestMessage {
+        let (disposition, bytes) = try handle(message, from: client, over: transport)
+        try #require(disposition == .reply)
+        return try TestMessage(decoding: bytes)
+    }
+
+    /// ID 0x1234, RD, one question: `wWw.Example` A IN.
+    private static let query: [UInt8] =
+        [0x12, 0x34, 0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0]
+        + [3] + Array("wWw".utf8) + [7] + Array("Example".utf8) + [0, 0, 1, 0, 1]
+    private static let question = query[12...]
+
+    /// The query with some header bytes replaced.
+    private func query(_ changes: [Int: UInt8], then tail: [UInt8] = []) -> [UInt8] {
+        var bytes = Self.query
+        for (offset, value) in changes { bytes[offset] = value }
+        return bytes + tail
+    }
+
+    /// An OPT record.
+    private func opt(size: UInt16 = 4_096, version: UInt8 = 0, flags: UInt8 = 0, _ options: [UInt8] = []) -> [UInt8] {
+        [0, 0, 41, UInt8(size >> 8), UInt8(size & 255), 0, version, flags, 0, 0, UInt8(options.count)] + options
+    }
+
+    private func storeAnswer(_ count: Int = 1, type: DNSWire.RecordType = .a) throws {
+        let addresses = (0..<count).map { IPAddress.v4(0xc000_0200 + UInt32($0)) }
+        let answer = Answer(name: try Name("www.example"), addresses: addresses, ttl: 300)
+        try cache.store("www.example", answer, type: type, generation: generation.current)
+    }
+
+    // MARK: Messages that get no reply
+
+    @Test(arguments: 0..<12)
+    func `less than a header is ignored`(count: Int) throws {
+        #expect(try handle(Array(Self.query[..<count])).disposition == .ignore)
+    }
+
+    @Test func `a response is ignored, whatever else it says`() throws {
+        #expect(try handle(query([2: 0x81])).disposition == .ignore)
+        #expect(try handle(query([2: 0xf9, 5: 9])).disposition == .ignore)
+        #expect(try handle(query([2: 0x81]), from: "192.0.2.1").disposition == .ignore)
+    }
+
+    // MARK: Message rules
+
+    @Test(arguments: 1...15)
+    func `an opcode that is not QUERY is not implemented`(opcode: UInt8) throws {
+        let reply = try reply(query([2: opcode << 3]))
+        #expect(reply.rcode == 4)
+        #expect(reply.opcode == UInt16(opcode))
+        #expect(reply.id == 0x1234)
+    }
+
+    @Test(arguments: [0, 2, 255])
+    func `a question count that is not one is a format error`(count: UInt8) throws {
+        let reply = try reply(query([5: count]))
+        #expect(reply.rcode == 1)
+        #expect(reply.id == 0x1234)
+    }
+
+    @Test(arguments: 12..<(query.count - 1))
+    func `a question cut off anywhere is a format error`(count: Int) throws {
+        let reply = try reply(Array(Self.query[..<count]))
+        #expect(reply.rcode == 1)
+        #expect(reply.questions.isEmpty)
+    }
+
+    @Test func `a compression pointer in the question is a format error`() throws {
+        #expect(try reply(Array(Self.query[..<12]) + [0xc0, 12, 0, 1, 0, 1]).rcode == 1)
+    }
+
+    @Test func `two OPT records are a format error`() throws {
+        #expect(try reply(query([11: 2], then: opt() + opt())).rcode == 1)
+    }
+
+    @Test func `an OPT record that is not there is a format error`() throws {
+        #expect(try reply(query([11: 1])).rcode == 1)
+    }
+
+    @Test func `an EDNS version above zero is told which versions there are`() throws {
+        let reply = try reply(query([11: 1], then: opt(version: 1)))
+        #expect(reply.rcode == 16)
+        #expect(reply.edns?.version == 0)
+        #expect(reply.edns?.size == 1_232)
+    }
+
+    @Test func `unknown options and flags change nothing`() throws {
+        try storeAnswer()
+        let reply = try reply(query([3: 0x40, 11: 1], then: opt(flags: 0x40, [0xff, 0xf0, 0, 3, 1, 2, 3])))
+        #expect(reply.rcode == 0)
+        #expect(reply.flags == 0x8180)
+        #expect(reply.edns?.flags == 0)
+        #expect(reply.edns?.options.isEmpty == true)
+    }
+
+    // MARK: The reply's header and question
+
+    @Test func `the question comes back bit for bit`() throws {
+        try storeAnswer()
+        let bytes = try handle(Self.query).bytes
+        #expect(bytes[12..<(12 + Self.question.count)] == Self.question)
+        #expect(try reply(query([2: 8])).questions == [])
+        #expect(try reply(Self.query, from: "192.0.2.1").questions == [.init("wWw.Example")])
+    }
+
+    @Test(arguments: [(0x00, 0x80), (0x01, 0x80)])
+    func `RD is copied and RA is set`(second: UInt8, third: UInt8) throws {
+        try storeAnswer()
+        let reply = try reply(query([2: second]))
+        #expect(reply.recursionDesired == (second == 1))
+        #expect(reply.recursionAvailable)
+        #expect(reply.isResponse)
+    }
+
+    @Test func `AA, TC and AD of a query do not come back`() throws {
+        try storeAnswer()
+        let reply = try reply(query([2: 0x07, 3: 0x20]))
+        #expect(!reply.isAuthoritative)
+        #expect(!reply.isTruncated)
+        #expect(!reply.isAuthenticated)
+    }
+
+    @Test func `an OPT record comes only to those who sent one`() throws {
+        try storeAnswer()
+        #expect(try reply(Self.query).edns == nil)
+        #expect(try reply(query([11: 1], then: opt())).edns != nil)
+        #expect(try reply(Self.query, from: "192.0.2.1").edns == nil)
+    }
+
+    // MARK: Access
+
+    @Test func `a client that is not allowed is refused with an extended error`() throws {
+        try storeAnswer()
+        let reply = try reply(query([11: 1], then: opt()), from: "192.0.2.1")
+        #expect(reply.rcode == 5)
+        #expect(reply.extendedErrors == [18])
+    }
+
+    // MARK: Cache
+
+    @Test func `a cached name is found in any letter case`() throws {
+        try storeAnswer()
+        #expect(try reply(Self.query).addresses == ["192.0.2.0"])
+    }
+
+    @Test func `what is not cached is a miss, with nothing written`() throws {
+        let (disposition, bytes) = try handle(Self.query)
+        #expect(disposition == .miss)
+        #expect(bytes.isEmpty)
+    }
+
+    @Test func `DO and CD ask for other answers than the plain question`() throws {
+        try storeAnswer()
+        #expect(try handle(query([11: 1], then: opt(flags: 0x80))).disposition == .miss)
+        #expect(try handle(query([3: 0x10])).disposition == .miss)
+    }
+
+    @Test func `an answer of an older policy is a miss`() throws {
+        try storeAnswer()
+        generation.advance()
+        #expect(try handle(Self.query).disposition == .miss)
+        #expect(try handle(query([11: 1], then: opt([0, 11, 0, 0])), over: .tcp).disposition == .miss)
+    }
+
+    @Test(arguments: [3, 4, 254, 255])
+    func `another class than IN is the resolver's business`(class: UInt8) throws {
+        try storeAnswer()
+        var message = Self.query
+        message[message.count - 1] = `class`
+        #expect(try handle(message).disposition == .miss)
+    }
+
+    @Test(arguments: [0, 41, 249, 250, 251, 252, 253, 254, 255])
+    func `a type that no record has is the resolver's business`(type: UInt8) throws {
+        try storeAnswer(type: DNSWire.RecordType(rawValue: UInt16(type)))
+        var message = Self.query
+        message[message.count - 3] = type
+        #expect(try handle(message).disposition == .miss)
+    }
+
+    // MARK: Sizes
+
+    /// Header, question, and 16 bytes for each address.
+    @Test(arguments: [
+        (nil, 30, false), (nil, 31, true), (0, 29, false), (0, 30, true), (512, 29, false), (512, 30, true),
+        (600, 35, false), (600, 36, true), (1_232, 74, false), (1_232, 75, true), (4_096, 74, false),
+        (65_535, 75, true),
+    ])
+    func `a UDP reply is no longer than the client takes, and never over 1232 bytes`(
+        size: Int?, count: Int, isTruncated: Bool
+    ) throws {
+        try storeAnswer(count)
+        let message = size.map { query([11: 1], then: opt(size: UInt16($0))) } ?? Self.query
+        let (_, bytes) = try handle(message)
+        let reply = try TestMessage(decoding: bytes)
+        #expect(bytes.count <= min(max(512, size ?? 512), 1_232))
+        #expect(reply.isTruncated == isTruncated)
+        #expect(reply.answers.count == (isTruncated ? 0 : count))
+        #expect((reply.edns != nil) == (size != nil))
+    }
+
+    @Test func `a TCP reply may have the longest length there is`() throws {
+        let record = DNSWire.Record(
+            name: try Name("www.example"), type: .a, ttl: 1, rdata: Array(repeating: 1, count: 65_000))
+        try cache.store("www.example", Answer(answers: [record]), generation: generation.current)
+        let reply = try reply(query([11: 1], then: opt(size: 512)), over: .tcp)
+        #expect(!reply.isTruncated)
+        #expect(reply.answers.count == 1)
+    }
+
+    // MARK: Keepalive
+
+    @Test func `the keepalive option is answered over TCP only`() throws {
+        try storeAnswer()
+        let message = query([11: 1], then: opt([0, 11, 0, 0]))
+        #expect(try reply(message, over: .tcp).edns?.option(11) == [0, 100])
+        #expect(try reply(message).edns?.option(11) == nil)
+        #expect(try reply(message, from: "192.0.2.1", over: .tcp).edns?.option(11) == [0, 100])
+    }
+}

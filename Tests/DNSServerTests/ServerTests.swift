@@ -1,0 +1,87 @@
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSServer
+
+@Suite(.onLoop) struct ServerTests {
+    @Test func `a stop waits for the answers that are outstanding`() async throws {
+        try await TestServer.run(responder: FakeResponder()) { server in
+            let udp = try TestDNSClient(server.address)
+            let tcp = try TestTCPClient(server.address)
+            try udp.send(.query("one.example"))
+            try tcp.send([.query("two.example")])
+            await server.responder.asked(2)
+            let stop = Task { await server.server.stop() }
+            #expect(!tcp.isClosed(within: .milliseconds(100)))
+            await server.responder.release()
+            #expect(try udp.receive().message.rcode == 0)
+            #expect(try tcp.receive()?.rcode == 0)
+            #expect(tcp.isClosed(within: .seconds(5)))
+            await stop.value
+        }
+    }
+
+    @Test func `a stop answers what the kernel had already taken`() async throws {
+        try await TestServer.run { server in
+            let client = try TestDNSClient(server.address)
+            let queries = (0..<200).map { TestMessage.query("name\($0).example", id: UInt16($0)) }
+            for query in queries { try client.send(query) }
+            await server.server.stop()
+            var ids: Set<UInt16> = []
+            while let reply = try client.receiveIfAny(within: .zero) { ids.insert(reply.message.id) }
+            #expect(ids.count == 200)
+        }
+    }
+
+    @Test func `a stop closes quiet connections at once`() async throws {
+        try await TestServer.run { server in
+            let client = try TestTCPClient(server.address)
+            #expect(try client.ask(.query("one.example")).rcode == 0)
+            await server.server.stop()
+            #expect(client.isClosed(within: .seconds(1)))
+        }
+    }
+
+    @Test func `a client that takes nothing does not hold a stop up for ever`() async throws {
+        var limits = ServerLimits()
+        limits.drain = .milliseconds(100)
+        limits.answer = .milliseconds(50)
+        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+            let client = try TestTCPClient(server.address)
+            try client.send([.query("never.example")])
+            await server.responder.asked(1)
+            await server.server.stop()
+            #expect(try client.receive()?.rcode == 2)
+        }
+    }
+
+    @Test func `after a stop another server takes the same port`() async throws {
+        var address: TestAddress?
+        try await TestServer.run(threads: 2) { address = $0.address }
+        let port = try #require(address?.port)
+        try await TestServer.run(on: ["127.0.0.1:\(port)"], threads: 2) { server in
+            #expect(server.address.port == port)
+            #expect(try TestDNSClient(server.address).ask("next.example").rcode == 0)
+        }
+    }
+
+    @Test func `a second server on the same port is told who is there`() async throws {
+        try await TestServer.run(threads: 2) { server in
+            let taken = try #require(SocketAddress("127.0.0.1:\(server.address.port)"))
+            let error = #expect(throws: SystemError.self) { try ServerSockets.bind([taken], threads: 2) }
+            #expect(error?.description.contains("another program holds this port") == true)
+        }
+    }
+
+    @Test func `UDP and TCP of an address have the same port`() throws {
+        let any = try #require(SocketAddress("127.0.0.1:0"))
+        let sockets = try ServerSockets.bind([any, any], threads: 3)
+        #expect(sockets.udp.map(\.count) == [3, 3])
+        for (udp, tcp) in zip(sockets.udp, sockets.tcp) {
+            #expect(udp.allSatisfy { $0.address == tcp.address })
+        }
+        #expect(sockets.addresses.allSatisfy { $0.port != 0 })
+    }
+}

@@ -1,0 +1,122 @@
+import DNSWire
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSServer
+
+@Suite(.onLoop) struct TCPLimitTests {
+    @Test func `a connection past the limit is closed, and room is made when one closes`() async throws {
+        var limits = ServerLimits()
+        limits.connections = 2
+        try await TestServer.run(limits: limits) { server in
+            let first = try TestTCPClient(server.address)
+            #expect(try first.ask(.query("one.example")).rcode == 0)
+            var second: TestTCPClient? = try TestTCPClient(server.address)
+            #expect(try second?.ask(.query("two.example")).rcode == 0)
+            #expect(try TestTCPClient(server.address).isClosed(within: .seconds(5)))
+            second = nil
+            await server.until { $0.count == 1 }
+            #expect(try TestTCPClient(server.address).ask(.query("three.example")).rcode == 0)
+            #expect(try first.ask(.query("four.example")).rcode == 0)
+        }
+    }
+
+    @Test func `queries past the limit of a connection wait until others are answered`() async throws {
+        var limits = ServerLimits()
+        limits.pendingPerConnection = 4
+        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+            let client = try TestTCPClient(server.address)
+            try client.send((0..<10).map { .query("name\($0).example") })
+            await server.responder.asked(4)
+            await server.turn()
+            #expect(await server.responder.questions.count == 4)
+            for name in 0..<10 {
+                await server.responder.asked(name + 1)
+                await server.responder.release("name\(name).example")
+                #expect(try client.receive()?.questions == [.init("name\(name).example")])
+            }
+        }
+    }
+
+    @Test func `a client that takes no replies is read no further, and closed`() async throws {
+        var limits = ServerLimits()
+        limits.queuedReplies = 64 << 10
+        limits.stall = .milliseconds(300)
+        try await TestServer.run(limits: limits) { server in
+            // 60 KiB for a query of 29 bytes.
+            let records = (0..<240).map { _ in
+                DNSWire.Record(name: .root, type: .txt, ttl: 60, rdata: [UInt8](repeating: 255, count: 256))
+            }
+            try server.store("big.example", Answer(answers: records), type: .txt)
+            let client = try TestTCPClient(server.address)
+            let frame = TestMessage.query("big.example", 16).framed
+            for _ in 0..<1_000 { try? client.send(frame) }
+            // Far more is asked for than the kernel's buffers hold.
+            await server.until { $0.buffered > limits.queuedReplies }
+            await server.turn()
+            // What the limit allows, the reply that passed it, and what was read of the queries.
+            #expect(await server.server.connections.buffered <= limits.queuedReplies + 65_537 + (32 << 10))
+            await server.until { $0.count == 0 }
+            #expect(try TestTCPClient(server.address).ask(.query("next.example")).rcode == 0)
+        }
+    }
+
+    @Test func `what all connections hold together is bounded`() async throws {
+        var limits = ServerLimits()
+        limits.buffered = 50_000
+        try await TestServer.run(limits: limits) { server in
+            let long = [UInt8](repeating: 0, count: 30_000)
+            let first = try TestTCPClient(server.address)
+            try first.send([0xff, 0xff] + long)
+            #expect(!first.isClosed(within: .milliseconds(50)))
+            let second = try TestTCPClient(server.address)
+            try second.send([0xff, 0xff] + long)
+            #expect(second.isClosed(within: .seconds(5)))
+            #expect(!first.isClosed(within: .zero))
+        }
+    }
+
+    @Test func `each client address has its own number of connections, loopback has no limit`() async throws {
+        var limits = ServerLimits()
+        limits.connectionsPerClient = 2
+        try await TestServer.run(limits: limits) { server in
+            let peers = [
+                "192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:3", "192.0.2.2:1", "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3",
+            ]
+            #expect(try await server.admit(peers) == [true, true, false, true, true, true, true])
+        }
+    }
+
+    @Test func `out of descriptors, waiting connections are taken once one is free, and the loop does not spin`()
+        async
+    {
+        await #expect(processExitsWith: .success) { try await descriptorsRunOut() }
+    }
+}
+
+/// In a process of its own, for the limit is the whole process's.
+private func descriptorsRunOut() async throws {
+    let log = LogRecorder()
+    let loop = TestServer.loop
+    let sockets = try ServerSockets.bind([try #require(SocketAddress("127.0.0.1:0"))], threads: 1)
+    let address = TestAddress("127.0.0.1", port: sockets.addresses[0].port)
+    // The kernel takes connections before we do: these wait in the backlog.
+    var clients = try (0..<5).map { _ in try TestTCPClient(address) }
+    let free = try DescriptorLimit(free: 2)
+    let server = try await TestServer.start(sockets, responder: .address(), logger: log.logger)
+    for client in clients[..<2] { #expect(try client.ask(.query("taken.example")).rcode == 0) }
+    let turns = await loop.turns
+    // Longer than the pause, so that at least one more attempt has failed.
+    #expect(try clients[2].receive(within: .milliseconds(1_500)) == nil)
+    #expect(await loop.turns - turns < 20)
+    #expect(log.lines.count == 1)
+    #expect(log.lines.first?.contains("LimitNOFILE") == true)
+    for index in 2..<5 {
+        clients.removeFirst()
+        #expect(try clients[1].ask(.query("next\(index).example")).rcode == 0)
+    }
+    free.restore()
+    await server.stop()
+}

@@ -1,0 +1,191 @@
+import DNSWire
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSServer
+
+@Suite(.onLoop) struct TCPServingTests {
+    @Test(arguments: ["127.0.0.1", "::1"])
+    func `hits and misses are answered on one connection`(host: String) async throws {
+        try await TestServer.run(on: [host], responder: .address("192.0.2.9")) { server in
+            try server.store("hit.example", address: "192.0.2.53")
+            let client = try TestTCPClient(server.address)
+            #expect(try client.ask(.query("hit.example")).addresses == ["192.0.2.53"])
+            #expect(try client.ask(.query("miss.example")).addresses == ["192.0.2.9"])
+            #expect(try client.ask(.query("hit.example")).addresses == ["192.0.2.53"])
+        }
+    }
+
+    @Test func `answers come as they are ready, not in the order of the queries`() async throws {
+        try await TestServer.run(responder: FakeResponder()) { server in
+            try server.store("hit.example")
+            let client = try TestTCPClient(server.address)
+            try client.send([.query("one.example"), .query("two.example"), .query("hit.example")])
+            #expect(try client.receive()?.questions == [.init("hit.example")])
+            await server.responder.asked(2)
+            await server.responder.release("two.example")
+            #expect(try client.receive()?.questions == [.init("two.example")])
+            await server.responder.release("one.example")
+            #expect(try client.receive()?.questions == [.init("one.example")])
+        }
+    }
+
+    @Test func `a thousand queries in one write are all answered`() async throws {
+        try await TestServer.run { server in
+            let client = try TestTCPClient(server.address)
+            let queries = (0..<1_000).map { TestMessage.query("name\($0).example", id: UInt16($0)) }
+            try client.send(queries)
+            var ids: Set<UInt16> = []
+            for _ in queries { ids.insert(try #require(try client.receive()).id) }
+            #expect(ids.count == 1_000)
+        }
+    }
+
+    @Test func `a query split at any byte is answered`() async throws {
+        try await TestServer.run { server in
+            try server.store("hit.example")
+            let client = try TestTCPClient(server.address)
+            let frame = TestMessage.query("hit.example", id: 77).framed
+            for cut in 1..<frame.count {
+                try client.send(Array(frame[..<cut]))
+                // Makes sure that the first part has been read by itself.
+                await server.turn()
+                try client.send(Array(frame[cut...]))
+                #expect(try client.receive()?.id == 77)
+            }
+        }
+    }
+
+    @Test(arguments: [[0, 0], [0, 1], [0, 11], [0, 0, 0, 30]] as [[UInt8]])
+    func `a length that no message has closes the connection`(bytes: [UInt8]) async throws {
+        try await TestServer.run { server in
+            let client = try TestTCPClient(server.address)
+            try client.send(bytes)
+            #expect(client.isClosed(within: .seconds(5)))
+            #expect(try TestTCPClient(server.address).ask(.query("next.example")).rcode == 0)
+        }
+    }
+
+    @Test func `a message shorter than its length is never answered`() async throws {
+        try await TestServer.run { server in
+            let client = try TestTCPClient(server.address)
+            try client.send([0xff, 0xff] + TestMessage.query("short.example").encoded)
+            client.finishSending()
+            #expect(client.isClosed(within: .seconds(5)))
+            #expect(await server.responder.questions.isEmpty)
+        }
+    }
+
+    @Test func `what came before a bad length is answered`() async throws {
+        try await TestServer.run { server in
+            try server.store("hit.example")
+            let client = try TestTCPClient(server.address)
+            try client.send(TestMessage.query("hit.example").framed + [0, 0])
+            #expect(try client.receive()?.rcode == 0)
+            #expect(client.isClosed(within: .seconds(5)))
+        }
+    }
+
+    @Test func `a client that has ended its side still gets its answers`() async throws {
+        try await TestServer.run(responder: FakeResponder()) { server in
+            let client = try TestTCPClient(server.address)
+            try client.send([.query("one.example"), .query("two.example")])
+            client.finishSending()
+            await server.responder.asked(2)
+            await server.responder.release("two.example")
+            #expect(try client.receive()?.questions == [.init("two.example")])
+            await server.responder.release("one.example")
+            #expect(try client.receive()?.questions == [.init("one.example")])
+            #expect(client.isClosed(within: .seconds(5)))
+        }
+    }
+
+    @Test func `a connection that is gone loses its answers, and nobody else does`() async throws {
+        try await TestServer.run(responder: FakeResponder()) { server in
+            var client: TestTCPClient? = try TestTCPClient(server.address)
+            try client?.send([.query("gone.example")])
+            await server.responder.asked(1)
+            client = nil
+            let other = try TestTCPClient(server.address)
+            try other.send([.query("here.example")])
+            await server.responder.asked(2)
+            await server.responder.release()
+            #expect(try other.receive()?.questions == [.init("here.example")])
+        }
+    }
+
+    @Test func `a quiet connection is closed`() async throws {
+        var limits = ServerLimits()
+        limits.idle = .milliseconds(100)
+        try await TestServer.run(limits: limits) { server in
+            let start = ContinuousClock.now
+            let client = try TestTCPClient(server.address)
+            #expect(client.isClosed(within: .seconds(5)))
+            #expect(ContinuousClock.now - start >= .milliseconds(95))
+        }
+    }
+
+    @Test func `a connection that waits for an answer is not quiet`() async throws {
+        var limits = ServerLimits()
+        limits.idle = .milliseconds(50)
+        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+            let client = try TestTCPClient(server.address)
+            try client.send([.query("slow.example")])
+            await server.responder.asked(1)
+            #expect(!client.isClosed(within: .milliseconds(200)))
+            await server.responder.release()
+            #expect(try client.receive()?.rcode == 0)
+            #expect(client.isClosed(within: .seconds(5)))
+        }
+    }
+
+    @Test func `bytes of a query that never gets whole do not keep a connection open`() async throws {
+        var limits = ServerLimits()
+        limits.idle = .milliseconds(100)
+        try await TestServer.run(limits: limits) { server in
+            let client = try TestTCPClient(server.address)
+            try client.send([1, 0])
+            var isClosed = false
+            for _ in 0..<100 where !isClosed {
+                try? client.send([0])
+                isClosed = client.isClosed(within: .milliseconds(20))
+            }
+            #expect(isClosed)
+        }
+    }
+
+    @Test(arguments: ["hit.example", "miss.example"])
+    func `the keepalive option tells our idle time-out`(name: String) async throws {
+        try await TestServer.run { server in
+            try server.store("hit.example")
+            let query = TestMessage.query(name, edns: EDNS(options: [.init(11)]))
+            let reply = try TestTCPClient(server.address).ask(query)
+            #expect(reply.rcode == 0)
+            // 10 s in units of 100 ms.
+            #expect(reply.edns?.option(11) == [0, 100])
+        }
+    }
+
+    @Test(arguments: ["hit.example", "miss.example"])
+    func `the keepalive option is not sent over UDP, nor to clients without it`(name: String) async throws {
+        try await TestServer.run { server in
+            try server.store("hit.example")
+            let query = TestMessage.query(name, edns: EDNS(options: [.init(11)]))
+            #expect(try TestDNSClient(server.address).ask(query).edns?.options == [])
+            let plain = TestMessage.query(name, edns: EDNS())
+            #expect(try TestTCPClient(server.address).ask(plain).edns?.options == [])
+        }
+    }
+
+    @Test func `an ignored message leaves the connection open`() async throws {
+        try await TestServer.run { server in
+            let client = try TestTCPClient(server.address)
+            var response = TestMessage.query("loop.example")
+            response.flags |= 0x8000
+            try client.send([response, .query("next.example")])
+            #expect(try client.receive()?.questions == [.init("next.example")])
+        }
+    }
+}

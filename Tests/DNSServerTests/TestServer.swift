@@ -1,0 +1,134 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Glibc
+import Logging
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSServer
+
+/// A server on loopback with a fake resolver behind it.
+struct TestServer: Sendable {
+    let server: Server
+    let responder: FakeResponder
+    let cache: MemoryCache
+    let generation: PolicyGeneration
+    /// Where it listens, in the order asked for.
+    let addresses: [TestAddress]
+
+    /// Where it listens first.
+    var address: TestAddress { addresses[0] }
+
+    static let loop = LoopRunner.shared.loop
+
+    /// Starts a server, and stops it when `body` is done.
+    ///
+    /// - Parameter hosts: addresses without ports; each gets a free one.
+    static func run(
+        on hosts: [String] = ["127.0.0.1"], threads: Int = 1, limits: ServerLimits = ServerLimits(),
+        allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder = .address(),
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        _ body: (TestServer) async throws -> Void
+    ) async throws {
+        let sockets = try ServerSockets.bind(
+            try hosts.map { try #require(SocketAddress($0, defaultPort: 0)) }, threads: threads)
+        let test = try await start(sockets, limits: limits, allow: allow, responder: responder, logger: logger)
+        do {
+            try await body(test)
+        } catch {
+            await test.stop()
+            throw error
+        }
+        await test.stop()
+    }
+
+    @Loop
+    static func start(
+        _ sockets: ServerSockets, limits: ServerLimits = ServerLimits(),
+        allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder,
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    ) throws -> TestServer {
+        let cache = MemoryCache(memory: 4 << 20)
+        let generation = PolicyGeneration()
+        let server = Server(
+            sockets: sockets, loop: loop, cache: cache, generation: generation,
+            access: AccessList(allow.compactMap { AddressPrefix($0) }), responder: responder, limits: limits,
+            logger: logger)
+        try server.start()
+        return TestServer(
+            server: server, responder: responder, cache: cache, generation: generation,
+            addresses: server.addresses.map { TestAddress($0.host, port: $0.port) })
+    }
+
+    /// Returns when all that has reached a socket by now has been seen by the loop.
+    @Loop
+    func turn() async {
+        for _ in 0..<2 { await Self.loop.sleep(until: Self.loop.now) }
+    }
+
+    /// Returns once `condition` holds.
+    @Loop
+    func until(_ condition: @Loop (TCPConnections) -> Bool) async {
+        while !condition(server.connections) { await Self.loop.sleep(until: Self.loop.now + .milliseconds(1)) }
+    }
+
+    /// Offers connections from these peers. Returns which were taken; all are gone afterwards.
+    @Loop
+    func admit(_ peers: [String]) throws -> [Bool] {
+        return try peers.map { peer in
+            var pair: [Int32] = [0, 0]
+            try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair) == 0)
+            let before = server.connections.count
+            server.connections.admit(Descriptor(owning: pair[0]), from: try #require(SocketAddress(peer)))
+            _ = close(pair[1])
+            return server.connections.count > before
+        }
+    }
+
+    /// Lets go of everything that is held, and stops.
+    @Loop
+    func stop() async {
+        responder.releaseForEver()
+        await server.stop()
+    }
+
+    /// Puts an answer of one address into the cache.
+    func store(_ name: String, address: String = "192.0.2.53", ttl: UInt32 = 300) throws {
+        try store(name, Answer(name: Name(name), addresses: [IPAddress(address) ?? .v4(0)], ttl: ttl))
+    }
+
+    func store(_ name: String, _ answer: Answer, type: DNSWire.RecordType = .a) throws {
+        try cache.store(name, answer, type: type, generation: generation.current)
+    }
+}
+
+extension MemoryCache {
+    /// Puts an answer into the cache as of now.
+    func store(_ name: String, _ answer: Answer, type: DNSWire.RecordType = .a, generation: UInt32 = 1) throws {
+        let question = Question(name: try Name(name), type: type)
+        let packed = try #require(PackedAnswer(answer, for: question))
+        store(
+            CacheEntry(answer: packed, storedAt: .bootTime, lifetime: 300, generation: generation),
+            for: QueryKey(question, dnssecOK: false, checkingDisabled: false))
+    }
+}
+
+extension Response {
+    /// An answer to a question.
+    init(_ answer: Answer, for question: Question) {
+        if let packed = PackedAnswer(answer, for: question) {
+            self.init(.answer(packed, age: 0))
+        } else {
+            self.init(.failure(.serverFailure))
+        }
+    }
+
+    /// One address for a question.
+    static func address(_ address: String, for question: Question) -> Response {
+        Response(
+            Answer(name: question.name, addresses: [IPAddress(address) ?? .v4(0)], ttl: 60), for: question)
+    }
+}

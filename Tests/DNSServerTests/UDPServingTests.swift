@@ -1,0 +1,216 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSServer
+
+@Suite(.onLoop) struct UDPServingTests {
+    @Test(arguments: ["127.0.0.1", "::1"])
+    func `a cached name is answered without the resolver`(host: String) async throws {
+        try await TestServer.run(on: [host]) { server in
+            try server.store("example.com", address: "192.0.2.53")
+            let reply = try TestDNSClient(server.address).ask("example.com")
+            #expect(reply.addresses == ["192.0.2.53"])
+            #expect(await server.responder.questions.isEmpty)
+        }
+    }
+
+    @Test(arguments: ["127.0.0.1", "::1"])
+    func `the resolver answers what is not cached`(host: String) async throws {
+        try await TestServer.run(on: [host], responder: .address("192.0.2.9")) { server in
+            let reply = try TestDNSClient(server.address).ask("Example.COM")
+            #expect(reply.addresses == ["192.0.2.9"])
+            #expect(reply.questions == [.init("Example.COM")])
+            #expect(reply.recursionAvailable)
+        }
+    }
+
+    @Test func `several threads of several addresses answer many clients`() async throws {
+        try await TestServer.run(on: ["127.0.0.1", "::1"], threads: 2) { server in
+            for index in 0..<32 {
+                let client = try TestDNSClient(server.addresses[index % 2])
+                #expect(try client.ask("name\(index).example").rcode == 0)
+            }
+        }
+    }
+
+    @Test func `the resolver is told who asks what, and when`() async throws {
+        try await TestServer.run { server in
+            let before = Instant.bootTime
+            let query = TestMessage.query("WWW.example", 28, flags: 0x0110, edns: EDNS(flags: 0x8000))
+            _ = try TestDNSClient(server.address, from: "127.3.2.1").ask(query)
+            let question = try #require(await server.responder.questions.first)
+            #expect("\(question.question)" == "WWW.example AAAA")
+            #expect(question.dnssecOK)
+            #expect(question.checkingDisabled)
+            #expect("\(question.client)" == "127.3.2.1")
+            #expect("\(question.key.name)" == "www.example")
+            #expect(question.arrived >= before)
+            #expect(question.arrived <= .bootTime)
+        }
+    }
+
+    @Test func `a datagram sent again while its answer is awaited gets one reply`() async throws {
+        try await TestServer.run(responder: FakeResponder()) { server in
+            let client = try TestDNSClient(server.address)
+            let query = TestMessage.query("slow.example")
+            for _ in 0..<5 { try client.send(query) }
+            // Handled in order: when this one has come, so have the repetitions.
+            try client.send(TestMessage.query("mark.example"))
+            await server.responder.asked(2)
+            await server.responder.release("slow.example")
+            #expect(try client.receive().message.id == query.id)
+            await server.responder.release("mark.example")
+            #expect(try client.receive().message.questions == [.init("mark.example")])
+            #expect(await server.responder.questions.count == 2)
+        }
+    }
+
+    @Test func `equal questions of two clients, two ports or two IDs are each answered`() async throws {
+        try await TestServer.run(responder: FakeResponder()) { server in
+            let query = TestMessage.query("same.example", id: 7)
+            var other = query
+            other.id = 8
+            let clients = try [nil, nil, "127.0.0.2"].map { try TestDNSClient(server.address, from: $0) }
+            for client in clients { try client.send(query) }
+            try clients[0].send(other)
+            await server.responder.asked(4)
+            await server.responder.release()
+            for client in clients { #expect(try client.receive().message.rcode == 0) }
+            #expect(try clients[0].receive().message.rcode == 0)
+        }
+    }
+
+    @Test(arguments: ["127.0.0.1", "127.0.0.9", "127.8.8.8"])
+    func `a wildcard socket replies from the address asked`(asked: String) async throws {
+        try await TestServer.run(on: ["0.0.0.0"]) { server in
+            try server.store("hit.example")
+            let client = try TestDNSClient(TestAddress(asked, port: server.address.port))
+            // ask() refuses a reply from anywhere else.
+            #expect(try client.ask("hit.example").rcode == 0)
+            #expect(try client.ask("miss.example").rcode == 0)
+        }
+    }
+
+    @Test func `a wildcard IPv6 socket replies from the address asked`() async throws {
+        try await TestServer.run(on: ["::"]) { server in
+            try server.store("hit.example")
+            let client = try TestDNSClient(TestAddress("::1", port: server.address.port))
+            #expect(try client.ask("hit.example").rcode == 0)
+            #expect(try client.ask("miss.example").rcode == 0)
+        }
+    }
+
+    @Test func `when the loop is behind and the mailbox full, a client is told SERVFAIL`() async throws {
+        var limits = ServerLimits()
+        limits.mailbox = 2
+        try await TestServer.run(limits: limits) { [limits] server in
+            let gate = LoopGate()
+            gate.close()
+            let client = try TestDNSClient(server.address)
+            let queries = (0...limits.mailbox).map { TestMessage.query("name\($0).example", edns: EDNS()) }
+            for query in queries { try client.send(query) }
+            let refused = try client.receive().message
+            #expect(refused.id == queries[2].id)
+            #expect(refused.rcode == 2)
+            #expect(refused.extendedErrors == [0])
+            gate.open()
+            let ids = try [client.receive().message, client.receive().message].map(\.id)
+            #expect(ids == queries[..<2].map(\.id))
+        }
+    }
+
+    @Test func `a resolver that never answers leaves no client without a reply`() async throws {
+        var limits = ServerLimits()
+        limits.answer = .milliseconds(50)
+        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+            let reply = try TestDNSClient(server.address).ask("lost.example")
+            #expect(reply.rcode == 2)
+            #expect(reply.extendedErrors == [22])
+        }
+    }
+
+    @Test func `an answer that comes after the client was told SERVFAIL is not sent`() async throws {
+        var limits = ServerLimits()
+        limits.answer = .milliseconds(50)
+        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+            let client = try TestDNSClient(server.address)
+            #expect(try client.ask("late.example").rcode == 2)
+            await server.responder.release("late.example")
+            try client.send(TestMessage.query("next.example"))
+            await server.responder.asked(2)
+            await server.responder.release("next.example")
+            #expect(try client.receive().message.questions == [.init("next.example")])
+            #expect(await server.responder.cancellations == 1)
+        }
+    }
+
+    @Test func `a query too long to be read whole is a format error`() async throws {
+        try await TestServer.run { server in
+            let client = try TestDNSClient(server.address)
+            let query = TestMessage.query("long.example")
+            try client.send(query.encoded + [UInt8](repeating: 0, count: UDPThread.longestQuery))
+            let reply = try client.receive().message
+            #expect(reply.id == query.id)
+            #expect(reply.rcode == 1)
+            #expect(reply.questions == query.questions)
+        }
+    }
+
+    @Test(arguments: [(512, 1), (1_232, 1), (4_096, 1), (512, 0), (4_096, 0)])
+    func `an answer that does not fit becomes TC, and comes whole over TCP`(size: Int, isCached: Int) async throws {
+        let name = try Name("big.example")
+        let addresses = (0..<100).map { IPAddress.v4(0xc000_0200 + UInt32($0)) }
+        let answer = Answer(name: name, addresses: addresses, ttl: 60)
+        let responder = FakeResponder { Response(answer, for: $0.question) }
+        try await TestServer.run(responder: responder) { server in
+            if isCached == 1 { try server.store("big.example", answer) }
+            let query = TestMessage.query("big.example", edns: EDNS(size: UInt16(size)))
+            let reply = try TestDNSClient(server.address).ask(query)
+            #expect(reply.isTruncated)
+            #expect(reply.answers.isEmpty)
+            #expect(reply.edns?.size == 1_232)
+            let whole = try TestTCPClient(server.address).ask(query)
+            #expect(!whole.isTruncated)
+            #expect(whole.answers.count == 100)
+        }
+    }
+
+    @Test func `a client that is not allowed is refused, cached or not`() async throws {
+        try await TestServer.run(allow: ["10.0.0.0/8"]) { server in
+            try server.store("hit.example")
+            let client = try TestDNSClient(server.address)
+            for name in ["hit.example", "miss.example"] {
+                let reply = try client.ask(name)
+                #expect(reply.rcode == 5)
+                #expect(reply.extendedErrors == [18])
+            }
+            #expect(await server.responder.questions.isEmpty)
+        }
+    }
+
+    @Test func `responses and rubbish are not answered, and what follows is`() async throws {
+        try await TestServer.run { server in
+            let client = try TestDNSClient(server.address)
+            for bytes in [[], [1], [UInt8](repeating: 0, count: 11)] { try client.send(bytes) }
+            var response = TestMessage.query("loop.example")
+            response.flags |= 0x8000
+            try client.send(response)
+            let query = TestMessage.query("next.example")
+            try client.send(query)
+            #expect(try client.receive().message.id == query.id)
+        }
+    }
+
+    @Test func `a new policy generation makes cached answers misses`() async throws {
+        try await TestServer.run(responder: .address("192.0.2.2")) { server in
+            try server.store("moved.example", address: "192.0.2.1")
+            let client = try TestDNSClient(server.address)
+            #expect(try client.ask("moved.example").addresses == ["192.0.2.1"])
+            server.generation.advance()
+            #expect(try client.ask("moved.example").addresses == ["192.0.2.2"])
+        }
+    }
+}
