@@ -144,6 +144,19 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
         #expect(client.receive() == "later")
     }
 
+    @Test(arguments: ["127.0.0.5:0", "[::1]:0"])
+    func `a socket of one address sends late replies from there, without being told`(address: String) throws {
+        let server = try server(address)
+        let batch = try Batch()
+        let client = try Client(server.address)
+        client.send("question")
+        #expect(batch.receive(server) == 1)
+        let origin = batch.origin(0)
+        #expect(origin.has_local == 0)
+        #expect(reply("later", server, origin) == 0)
+        #expect(client.receive() == "later")
+    }
+
     @Test func `an IPv6 wildcard socket knows the address asked, and answers from nothing else`() throws {
         let server = try server("[::]:0")
         let batch = try Batch()

@@ -16,7 +16,7 @@ struct clinux_origin {
     /// The interface, only where the address needs one (IPv6 link-local); else 0, and routing decides.
     uint32_t interface;
     uint32_t peer_length;
-    /// 1 when the socket reports local addresses (IP_PKTINFO) and this one may be answered from.
+    /// 1 when the socket reports local addresses (a wildcard one) and this one may be answered from.
     uint8_t has_local;
 };
 
