@@ -51,11 +51,12 @@ package final class Flight {
     ///
     /// - Returns: nil when `deadline` comes first; the flight goes on without this waiter.
     package func outcome(of type: RecordType, until deadline: Instant) async -> Outcome? {
-        if let outcome = outcomes[type] { return outcome }
         waiterCount += 1
         defer { waiterCount -= 1 }
         let waiter = FlightWaiter()
         return await withCheckedContinuation { continuation in
+            // Looked at here, where nothing can come between: a task may be suspended on its way into this body.
+            if let outcome = outcomes[type] { return continuation.resume(returning: outcome) }
             waiter.wait(continuation, until: deadline, on: clock)
             waiters[type, default: []].append(waiter)
         }

@@ -1,6 +1,6 @@
-import DNSWire
+package import DNSWire
 
-/// The `nameserver` lines of a resolv.conf (resolv.conf(5)); everything else in it is of no use to a forwarder.
+/// What a resolv.conf (resolv.conf(5)) tells a forwarder: its `nameserver` lines and its search list.
 package struct ResolvConf: Hashable, Sendable {
     /// A line that looks like a server and cannot be used.
     package struct Skipped: Hashable, Sendable {
@@ -12,6 +12,9 @@ package struct ResolvConf: Hashable, Sendable {
     /// Usable servers, in order, all on port 53.
     package private(set) var servers: [LocalDNSServer] = []
     package private(set) var skipped: [Skipped] = []
+    /// Domains that the C library appends to short names: those of the last `search` or `domain` line. Text that is no
+    /// domain name, and the root, are left out.
+    package private(set) var searchDomains: [Name] = []
 
     /// Bytes that are read; what follows is not looked at. A real file has some hundreds.
     package static let maximumSize = 64 << 10
@@ -28,7 +31,12 @@ package struct ResolvConf: Hashable, Sendable {
         for (index, line) in lines.prefix(Self.maximumLines).enumerated() {
             let content = line.prefix { $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: ";") }
             let words = content.split { $0 == UInt8(ascii: " ") || (0x09...0x0d).contains($0) }
-            guard let keyword = words.first, keyword.elementsEqual("nameserver".utf8) else { continue }
+            guard let keyword = words.first.map({ String(decoding: $0, as: UTF8.self) }) else { continue }
+            if keyword == "search" || keyword == "domain" {
+                searchDomains = words.dropFirst().compactMap { try? Name(String(decoding: $0, as: UTF8.self)) }
+                    .filter { !$0.isRoot }
+            }
+            guard keyword == "nameserver" else { continue }
             do throws(Fault) {
                 servers.append(try Self.server(words.count > 1 ? String(decoding: words[1], as: UTF8.self) : ""))
             } catch {

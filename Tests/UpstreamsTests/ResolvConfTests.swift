@@ -53,3 +53,26 @@ import Testing
         }
     }
 }
+
+@Suite
+struct ResolvConfSearchTests {
+    private func domains(_ text: String) -> [String] { ResolvConf(Array(text.utf8)).searchDomains.map(\.description) }
+
+    @Test
+    func `the search list is read`() {
+        #expect(
+            domains("search svc.cluster.local cluster.local\nnameserver 192.0.2.1\n") == [
+                "svc.cluster.local", "cluster.local",
+            ])
+    }
+
+    @Test
+    func `the last search or domain line counts`() {
+        #expect(domains("search one.example\ndomain two.example\n") == ["two.example"])
+    }
+
+    @Test
+    func `the root and what is no name are left out`() {
+        #expect(domains("search . a..b corp.example\n") == ["corp.example"])
+    }
+}

@@ -1,0 +1,39 @@
+import ArgumentParser
+import Configuration
+import Upstreams
+
+/// `httpdnsd check`: reads the configuration and says what it would do.
+struct CheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check", abstract: "Checks the configuration and shows what it means.")
+
+    @OptionGroup var file: ConfigurationFile
+
+    func run() throws {
+        let loaded = try file.load()
+        for warning in loaded.warnings { printError("warning: \(warning)") }
+        let settings = loaded.configuration
+        let resolvers: [LocalDNSServer]
+        do throws(LocalDNSServersError) {
+            resolvers = try Composition.localDNSServers(settings)
+        } catch {
+            printError("\(file.path): localdns.servers: \(error)")
+            throw ExitStatus.configuration.exitCode
+        }
+        print("listen    \(Self.list(settings.listen.addresses))")
+        for provider in settings.providers {
+            let mark = provider.isAuthenticated ? "" : "  (not authenticated: can be forged on the path)"
+            print("provider  \(provider.name): \(provider.type.rawValue) at \(provider.url)\(mark)")
+        }
+        print("mode      \(settings.route.mode.rawValue)")
+        for forward in settings.forwards {
+            print("forward   \(Self.list(forward.suffixes)) to \(Self.list(forward.servers))")
+        }
+        print("localdns  \(Self.list(resolvers))")
+        print("\(file.path) is good")
+    }
+
+    private static func list(_ items: [some CustomStringConvertible]) -> String {
+        items.map(\.description).joined(separator: ", ")
+    }
+}

@@ -1,0 +1,21 @@
+import ArgumentParser
+import Configuration
+import Glibc
+
+/// The `--config` option of every command.
+struct ConfigurationFile: ParsableArguments {
+    static let defaultPath = "/etc/httpdnsd/httpdnsd.toml"
+
+    @Option(name: .customLong("config"), help: "The configuration file.")
+    var path = ConfigurationFile.defaultPath
+
+    /// Reads the file; prints every error of it and leaves with status 78 if it has any.
+    func load() throws -> LoadedConfiguration {
+        do throws(ConfigurationError) {
+            return try Configuration.load(path: path, environment: processEnvironment())
+        } catch {
+            for diagnostic in error.diagnostics { printError("\(diagnostic)") }
+            throw ExitStatus.configuration.exitCode
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import ArgumentParser
+import Glibc
+import Platform
+
+/// The command line: `serve` unless another command is named.
+@main
+struct Httpdnsd: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "httpdnsd",
+        abstract: "DNS for machines whose own resolver lies: answers names through HTTPDNS services.",
+        discussion: """
+            Exit status: 0 done, 1 no (no answer, port taken), 2 wrong usage, 78 wrong configuration.
+            """,
+        version: "httpdnsd \(version)",
+        subcommands: [ServeCommand.self, CheckCommand.self, QueryCommand.self],
+        defaultSubcommand: ServeCommand.self)
+
+    static let version = "0.1.0"
+
+    static func main() {
+        // Before any thread starts, for threads inherit the mask.
+        Signal.block()
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch {
+            guard exitCode(for: error) != .validationFailure else {
+                printError(fullMessage(for: error))
+                Glibc.exit(ExitStatus.usage.rawValue)
+            }
+            exit(withError: error)
+        }
+    }
+}
+
+/// The exit statuses that scripts may rely on.
+enum ExitStatus: Int32, Error {
+    /// The answer is no: nothing found, or the server cannot start.
+    case no = 1
+    case usage = 2
+    /// EX_CONFIG of sysexits.h.
+    case configuration = 78
+
+    /// To be thrown out of a command once its message is printed.
+    var exitCode: ExitCode { ExitCode(rawValue) }
+}
+
+/// Writes one line to standard error.
+func printError(_ text: String) {
+    let line = Array((text + "\n").utf8)
+    _ = write(STDERR_FILENO, line, line.count)
+}

@@ -1,0 +1,120 @@
+import ArgumentParser
+import Configuration
+import DNSResolver
+import DNSWire
+import Logging
+import Platform
+import Scheduling
+import Upstreams
+
+/// `httpdnsd query`: asks the sources once, as the server would with an empty cache, and says who answered.
+struct QueryCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "query", abstract: "Looks a name up once, without the server, and says who answered.")
+
+    @OptionGroup var file: ConfigurationFile
+
+    @Argument(help: "The name.")
+    var name: String
+
+    @Argument(help: "The type, such as A, AAAA, MX or TYPE65.")
+    var type = "A"
+
+    @Option(help: "Ask only this source: httpdns, localdns, or the name of a provider.")
+    var via: String?
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    func validate() throws {
+        do throws(NameError) {
+            _ = try Name(name)
+        } catch {
+            throw ValidationError("\(name): not a name: \(error)")
+        }
+        guard let type = RecordType(type), !type.isMeta else {
+            throw ValidationError("\(type): not a type that can be looked up, such as A, AAAA or MX")
+        }
+    }
+
+    func run() throws {
+        let settings = try file.load().configuration
+        guard let name = try? Name(name), let type = RecordType(type) else { throw ExitStatus.usage.exitCode }
+        let loop = try EventLoop()
+        let lookup = SingleLookup(Question(name: name, type: type), via: via, loop: loop)
+        Loop.spawn {
+            await lookup.run(settings)
+            loop.stop()
+        }
+        loop.run()
+        switch Loop.assumeIsolated({ lookup.outcome }) {
+        case .answered(let result)?:
+            print(json ? result.json : result.text)
+            if !result.isAnswer { throw ExitStatus.no.exitCode }
+        case .noSuchSource(let known)?:
+            printError("--via \(via ?? ""): no such source; there are \(known.joined(separator: ", "))")
+            throw ExitStatus.usage.exitCode
+        case .misconfigured(let text)?:
+            printError("\(file.path): \(text)")
+            throw ExitStatus.configuration.exitCode
+        case nil:
+            throw ExitStatus.no.exitCode
+        }
+    }
+}
+
+/// One question put to the sources.
+@Loop
+private final class SingleLookup {
+    enum Outcome: Sendable {
+        case answered(QueryResult)
+        case noSuchSource(known: [String])
+        case misconfigured(String)
+    }
+
+    private(set) var outcome: Outcome?
+    private let question: Question
+    private let via: String?
+    private let loop: EventLoop
+
+    nonisolated init(_ question: Question, via: String?, loop: EventLoop) {
+        self.question = question
+        self.via = via
+        self.loop = loop
+    }
+
+    func run(_ settings: Configuration) async {
+        let logger = Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }
+        let composition: Composition
+        do throws(LocalDNSServersError) {
+            composition = try Composition(settings, loop: loop, logger: logger)
+        } catch {
+            outcome = .misconfigured("localdns.servers: \(error)")
+            return
+        }
+        let policy = composition.policy()
+        var (mode, route) = (policy.mode, policy.route(for: question.name.lowercased))
+        var provider: String?
+        switch via {
+        case nil: break
+        case "localdns": route = .bypass
+        case "httpdns": (mode, route) = (.httpdnsOnly, .protect(explicit: true))
+        case let name? where composition.providerNames.contains(name):
+            (mode, route, provider) = (.httpdnsOnly, .protect(explicit: true), name)
+        default:
+            outcome = .noSuchSource(known: ["httpdns", "localdns"] + composition.providerNames)
+            return
+        }
+        let strategy = composition.strategy(mode: mode, onlyProvider: provider)
+        let key = FlightKey(
+            name: question.name.lowercased, types: [question.type], route: route, dnssecOK: false,
+            checkingDisabled: false)
+        let began = loop.now
+        await strategy.run(key) { [self] _, result, source in
+            let took = loop.now - began
+            outcome = .answered(
+                QueryResult(
+                    question: question, result: result, source: composition.name(of: source), took: took))
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Configuration
+import DNSServer
+import Glibc
+import Logging
+import Platform
+import Scheduling
+
+/// The server while it runs: everything that happens on the loop between start and exit.
+@Loop
+final class RunningServer {
+    /// What kept it from starting.
+    private(set) var failure: (any Error)?
+    private let loop: EventLoop
+    private let logger: Logger
+    private var signals: SignalWatch?
+    private var stopRequest: CheckedContinuation<Void, Never>?
+    private var isStopping = false
+
+    nonisolated init(loop: EventLoop, logger: Logger) {
+        self.loop = loop
+        self.logger = logger
+    }
+
+    /// Serves until a signal comes, then drains; stops the loop in every case.
+    func run(_ settings: Configuration, on sockets: consuming ServerSockets) async {
+        defer { loop.stop() }
+        let server: Server
+        do {
+            signals = try SignalWatch(on: loop) { [unowned self] in take($0) }
+            let composition = try Composition(settings, loop: loop, logger: logger)
+            server = composition.server(on: sockets, logger: logger)
+            try server.start()
+        } catch {
+            failure = error
+            return
+        }
+        announce(server)
+        await withCheckedContinuation { continuation in
+            if isStopping { continuation.resume() } else { stopRequest = continuation }
+        }
+        logger.notice("stopping: outstanding questions are answered first")
+        await server.stop()
+    }
+
+    /// The line by which people and scripts see that it serves.
+    private func announce(_ server: Server) {
+        let addresses = server.addresses.map(\.description).joined(separator: ", ")
+        print("httpdnsd: serving DNS on \(addresses) (UDP and TCP)")
+        fflush(nil)
+    }
+
+    private func take(_ signal: Signal) {
+        switch signal {
+        case .terminate, .interrupt:
+            // The second one ends it at once.
+            guard !isStopping else { return loop.stop() }
+            isStopping = true
+            stopRequest.take()?.resume()
+        case .hangUp:
+            logger.notice("SIGHUP: reload is not built yet; restart to read the configuration again")
+        case .user1:
+            break
+        }
+    }
+}
