@@ -6,8 +6,10 @@ extension JSONReader {
         offset += 1
         var text: [UInt8] = []
         while true {
-            let byte = try peek()
-            switch byte {
+            let run = bytes[offset...].prefix { $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") && $0 >= 0x20 }
+            text += run
+            offset = run.endIndex
+            switch try peek() {
             case UInt8(ascii: "\""):
                 offset += 1
                 guard let string = String(validating: text, as: UTF8.self) else {
@@ -16,11 +18,8 @@ extension JSONReader {
                 return string
             case UInt8(ascii: "\\"):
                 text += String(try escape()).utf8
-            case 0..<0x20:
-                throw fault(.unexpectedByte)
             default:
-                text.append(byte)
-                offset += 1
+                throw fault(.unexpectedByte)
             }
         }
     }
@@ -93,8 +92,9 @@ extension JSONReader {
         let text = String(decoding: bytes[start..<offset], as: UTF8.self)
         let limit = isNegative ? Int64.min : Int64.max
         if isWhole { return Int64(text) ?? limit }
-        guard let value = Double(text) else { return limit }
-        return Int64(exactly: value.rounded(.towardZero)) ?? limit
+        // The conversion drops the fraction, and would trap out of range.
+        guard let value = Double(text), value.magnitude < 0x1p63 else { return limit }
+        return Int64(value)
     }
 
     /// Reads one or more decimal digits.
