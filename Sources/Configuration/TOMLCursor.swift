@@ -6,9 +6,12 @@ struct TOMLCursor {
     /// Counted from 1.
     private(set) var line = 1
 
-    /// Begins after the byte order mark, if there is one.
+    /// Begins after the byte order mark, if there is one. A carriage return before a line feed is left out, which
+    /// moves neither lines nor columns; any other is not a blank in TOML.
     init(_ text: [UInt8]) {
-        self.text = text
+        self.text = text.indices.filter {
+            text[$0] != 0x0d || $0 + 1 == text.count || text[$0 + 1] != UInt8(ascii: "\n")
+        }.map { text[$0] }
         if text.starts(with: [0xef, 0xbb, 0xbf]) {
             at = 3
             lineStart = 3
@@ -44,7 +47,7 @@ struct TOMLCursor {
         at += 1
     }
 
-    mutating func skipSpaces() { _ = takeAll { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == 0x0d } }
+    mutating func skipSpaces() { _ = takeAll { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") } }
 
     mutating func skipComment() { _ = takeAll { $0 != UInt8(ascii: "\n") } }
 
@@ -63,17 +66,15 @@ struct TOMLCursor {
         }
     }
 
-    /// Gets past a number, date, `true`, `false`, `inf` or `nan`; only their characters are checked.
+    /// Gets past a number, date, time, `true` or `false`.
     mutating func scalar() throws(SyntaxProblem) {
         let start = self
         let all = takeAll { !",]}#\n".utf8.contains($0) }
-        guard let first = all.first, first != 0x0d else { throw start.problem("the value is missing") }
-        let text = String(decoding: all, as: UTF8.self)
-        let word = text.prefix { !" \t\r".contains($0) }
-        if ["true", "false", "inf", "nan"].contains(word) { return }
-        let isNumber = all.allSatisfy { isBareKeyByte($0) || "+.: \t\r".utf8.contains($0) }
-        guard isNumber, "+-0123456789".utf8.contains(first) else {
-            throw start.problem("text must stand in quotes")
+        let blanks = all.reversed().prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        let word = all.dropLast(blanks.count)
+        guard !word.isEmpty else { throw start.problem("the value is missing") }
+        guard TOMLScalar.isValid(word) else {
+            throw start.problem("this is not a number, true or false; text must stand in quotes")
         }
     }
 
@@ -123,11 +124,11 @@ struct TOMLCursor {
         }
         if byte == UInt8(ascii: "u") { return try unicodeEscape(digits: 4) }
         if byte == UInt8(ascii: "U") { return try unicodeEscape(digits: 8) }
-        guard isLong, " \t\r\n".utf8.contains(byte) else {
+        guard isLong, " \t\n".utf8.contains(byte) else {
             throw problem("a backslash must be written \\\\, or the string must stand in single quotes")
         }
         // A backslash at the end of a line swallows all blanks up to the next character.
-        _ = takeAll { " \t\r\n".utf8.contains($0) }
+        _ = takeAll { " \t\n".utf8.contains($0) }
         return []
     }
 

@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("[log]\nlevel = info", "t.toml:2:9: text must stand in quotes"),
+        ("[log]\nlevel = info", "t.toml:2:9: this is not a number, true or false; text must stand in quotes"),
         ("[log]\nlevel =", "t.toml:2:8: the text ends too early: the value is missing"),
         ("[log]\nlevel = # info", "t.toml:2:9: the value is missing"),
         ("[log]\nlevel \"info\"", "t.toml:2:7: a key must be followed by = and its value"),
@@ -142,7 +142,8 @@ import Testing
         ("[é]", "t.toml:1:2: a key must consist of letters, digits, - and _, or stand in quotes"),
         ("a = \"\\d\"", "t.toml:1:7: a backslash must be written \\\\, or the string must stand in single quotes"),
         ("a = 1\na = 2", "t.toml:2:"),
-        ("a = 01", "t.toml:1:"),
+        ("a = 01", "t.toml:1:5: this is not a number"),
+        ("a = 1979-13-01", "t.toml:1:"),
     ])
     func `a syntax error says where and what`(text: String, message: String) throws {
         let all = errors(text)

@@ -58,6 +58,25 @@ import Testing
         #expect(lines.line(of: SettingPath(parts: [.key("q")])) == nil)
     }
 
+    @Test(arguments: [
+        "true", "false", "0", "+1", "-17", "1_000", "0xdead_BEEF", "0o755", "0b1101", "1.5", "-0.1e-7", "5e+22",
+        "1_0.0_1",
+        "inf", "-nan", "1979-05-27", "07:32:00", "07:32:00.999", "1979-05-27T07:32:00Z", "1979-05-27 07:32:00.5-07:00",
+        "1979-05-27t07:32:00",
+    ])
+    func `every form of number, date and time is read`(text: String) {
+        #expect(line(of: [.key("b")], in: "a = \(text) \r\nb = [\(text),\(text)]") == 2)
+    }
+
+    @Test(arguments: [
+        "True", "yes", "01", "+", "1_", "_1", "1__0", "0x", "+0x1", "0xg", "1.", ".5", "1e", "1.e5", "1979-05",
+        "7:32:00",
+        "07:32", "07:32:00.", "1979-05-27X", "1979-05-27T", "1979-05-27T07:32:00+7", "07:32:00Z", "1 2", "٣",
+    ])
+    func `anything else without quotes is refused`(text: String) {
+        #expect(KeyLines(Array("a = \(text)".utf8)).problem != nil)
+    }
+
     @Test func `a byte order mark is skipped`() {
         #expect(line(of: [.key("a")], in: "\u{feff}a = 1") == 1)
     }
