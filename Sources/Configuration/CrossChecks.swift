@@ -6,7 +6,9 @@ extension Configuration {
     /// A mode that asks HTTPDNS needs somebody to ask.
     func checkMode(_ reading: Reading) {
         // Providers that were refused have been reported already.
-        guard providers.isEmpty, reading.isSound(.providers), reading.isSound(Self.modePath) else { return }
+        guard providers.isEmpty, reading.isSound(.providers), !reading.isMisspelt(.providers),
+            reading.isSound(Self.modePath)
+        else { return }
         if route.mode.needsProvider {
             let why = reading.written.contains(.providers) ? " (those listed are of types that are not built yet)" : ""
             reading.fail(

@@ -62,6 +62,12 @@ package struct Endpoint: Hashable, Sendable {
             && text.utf8.allSatisfy { (0x21...0x7e).contains($0) && !"/:[]%".utf8.contains($0) }
     }
 
+    /// Whether the port is the same and one is the wildcard of the other's family, so that not both can be bound.
+    func overlaps(_ other: Endpoint) -> Bool {
+        guard port == other.port, address.recordType == other.address.recordType else { return false }
+        return [address, other.address].contains { $0 == .v4(0) || $0 == .v6(0) }
+    }
+
     /// Whether a socket bound to this receives what is sent to `other`: equal, or this is a wildcard and `other`
     /// is a loopback address of the same port.
     package func receives(_ other: Endpoint) -> Bool {

@@ -59,7 +59,11 @@ extension Kind {
         Kind(
             type: kind.type, range: kind.range,
             read: { node, path, reading in
-                if node == .string("") { return .some(nil) }
+                if case .string(let written) = node,
+                    let text = try? WrittenText(written, environment: reading.environment), text.value.isEmpty
+                {
+                    return .some(nil)
+                }
                 return kind.read(node, path, reading).map { .some($0) }
             },
             write: { $0.map(kind.write) ?? "\"\"" })

@@ -34,8 +34,13 @@ extension Configuration {
             let place = path.appending(key: "addresses")
             if addresses.isEmpty { reading.fail(place, "must hold at least one address") }
             for (index, address) in addresses.enumerated() where address.port != 0 {
-                guard let first = addresses.firstIndex(of: address), first < index else { continue }
-                reading.fail(place.appending(entry: index + 1), "\"\(address)\" is listed twice")
+                let entry = place.appending(entry: index + 1)
+                let earlier = addresses[..<index]
+                if earlier.contains(address) {
+                    reading.fail(entry, "\"\(address)\" is listed twice")
+                } else if let other = earlier.first(where: { $0.overlaps(address) }) {
+                    reading.fail(entry, "\"\(address)\" and \"\(other)\" overlap: leave out one of them")
+                }
             }
             if allow.isEmpty {
                 reading.warn(path.appending(key: "allow"), "is empty: every client will be refused")

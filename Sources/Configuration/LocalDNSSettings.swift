@@ -2,7 +2,7 @@ package import DNSWire
 
 /// The network's resolvers.
 package enum LocalDNSServers: Hashable, Sendable {
-    /// Found out from the system's files, see design of `[localdns] servers`.
+    /// The first list of the system's files that holds a server other than this one.
     case auto
     /// Asked in this order; never empty.
     case list([Endpoint])

@@ -38,7 +38,8 @@ extension Configuration.ProviderEntry {
             }
             secret = Secret(text)
         } catch {
-            reading.fail(place, "\(quoted(secretFile)) \(error.text)")
+            // Without the path: it may come from the environment.
+            reading.fail(place, "the file \(error.text)")
         }
     }
 
@@ -81,7 +82,7 @@ extension Configuration.ProviderEntry {
         guard reading.isSound(place) else { return }
         if addresses.isEmpty {
             switch url.host {
-            case _ where type == .aliyun && url == AliyunService.url:
+            case AliyunService.url.host where type == .aliyun && url.port == url.scheme.defaultPort:
                 addresses = AliyunService.addresses.map { Endpoint($0, port: url.port) }
             case .address(let address):
                 addresses = [Endpoint(address, port: url.port)]

@@ -54,8 +54,10 @@ extension Configuration {
             let needs = [
                 ("suffixes", suffixes.isEmpty, "\"cluster.local\""), ("servers", servers.isEmpty, "\"192.0.2.53\""),
             ]
-            for (key, isEmpty, example) in needs where isEmpty && reading.isSound(path.appending(key: key)) {
-                reading.fail(path.appending(key: key), "must hold at least one entry, such as [\(example)]")
+            for (key, isEmpty, example) in needs where isEmpty {
+                let place = path.appending(key: key)
+                guard reading.isSound(place), !reading.isMisspelt(place) else { continue }
+                reading.fail(place, "must hold at least one entry, such as [\(example)]")
             }
         }
     }

@@ -16,6 +16,10 @@ import Testing
         #expect(errors(minimal + "[cahce]\n") == ["t.toml:4: cahce: unknown key; did you mean \"cache\"?"])
     }
 
+    @Test func `a misspelt list of providers is not called missing as well`() {
+        #expect(errors("[[providers]]\n") == ["t.toml:1: providers: unknown key; did you mean \"provider\"?"])
+    }
+
     @Test func `all errors of a file are reported together, sorted by line`() {
         let text = """
             [log]
@@ -79,6 +83,14 @@ import Testing
         (
             "[listen]\naddresses = [\"[::1]:53\", \"[0::1]:53\"]",
             "listen.addresses[2]: \"[::1]:53\" is listed twice"
+        ),
+        (
+            "[listen]\naddresses = [\"127.0.0.1:53\", \"[::]:53\", \"0.0.0.0:53\"]",
+            "listen.addresses[3]: \"0.0.0.0:53\" and \"127.0.0.1:53\" overlap"
+        ),
+        (
+            "[[forward]]\nsuffix = [\"x\"]\nservers = [\"192.0.2.1\"]",
+            "forward[1].suffix: unknown key; did you mean \"suffixes\"?"
         ),
         ("[listen]\nallow = [\"10.0.0.0/33\"]", "listen.allow[1]: \"10.0.0.0/33\" is not a network"),
         ("[cache]\nmemory = \"1KiB\"", "cache.memory: \"1KiB\" is out of range; write 1MiB to 1024GiB"),

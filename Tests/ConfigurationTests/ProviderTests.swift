@@ -27,6 +27,12 @@ import Testing
         #expect(!entry.isAuthenticated)
     }
 
+    @Test func `aliyun over plain http keeps its built-in addresses`() throws {
+        let entry = try provider("type = \"aliyun\"\naccount = \"1\"\nurl = \"http://203.107.1.1\"")
+        #expect(entry.addresses.count == 10)
+        #expect(entry.addresses.first?.port == 80)
+    }
+
     @Test func `another address of aliyun's is verified by the built-in names`() throws {
         let entry = try provider("type = \"aliyun\"\naccount = \"1\"\nurl = \"https://203.107.1.97\"")
         #expect(entry.addresses.map(\.description) == ["203.107.1.97:443"])
@@ -175,13 +181,13 @@ import Testing
     @Test func `a secret file that cannot be read is an error`() {
         #expect(
             errors("[[provider]]\n" + Self.aliyun + "secret_file = \"/nonexistent/x\"")
-                == ["t.toml:5: provider[1].secret_file: \"/nonexistent/x\" cannot be read: No such file or directory"])
+                == ["t.toml:5: provider[1].secret_file: the file cannot be read: No such file or directory"])
     }
 
     @Test func `an empty secret file is an error`() {
         #expect(
             errors("[[provider]]\n" + Self.aliyun + "secret_file = \"/dev/null\"")
-                == ["t.toml:5: provider[1].secret_file: \"/dev/null\" is empty"])
+                == ["t.toml:5: provider[1].secret_file: the file is empty"])
     }
 
     @Test func `a secret and a secret file together are an error`() {

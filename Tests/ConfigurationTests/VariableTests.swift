@@ -27,6 +27,10 @@ import Testing
         #expect(try user("${X:-}") == "")
     }
 
+    @Test func `a variable that is empty leaves an optional value out`() throws {
+        #expect(try accepted(minimal + "[http]\nproxy = \"${X:-}\"").configuration.http.proxy == nil)
+    }
+
     @Test func `a missing variable without default names key and line`() {
         #expect(
             failure("${NAME}")
