@@ -4,7 +4,7 @@ import DNSWire
 struct ProviderTally {
     /// Seconds for which "this name has no address of that family" is kept at most, when a service gives one TTL for
     /// both families or a long one for an empty family.
-    private static let emptyFamilyLimit: UInt32 = 600
+    private static let emptyFamilyLimit: UInt32 = 300
 
     /// What a reply says of asking its provider further.
     enum Verdict {

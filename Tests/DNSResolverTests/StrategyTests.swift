@@ -191,7 +191,7 @@ struct StrategyTests {
             return
         }
         #expect(answer.isNegative(for: .aaaa) && answer.responseCode == .noError)
-        #expect(answer.authorities.first?.ttl == 600)
+        #expect(answer.authorities.first?.ttl == 300)
         #expect(network.localDNS.asked.isEmpty)
     }
 
