@@ -145,6 +145,41 @@ struct HTTPSecureTests {
         #expect(relay.connections == 2)
     }
 
+    @Test func `a handshake that hangs holds up nobody longer than its own request`() async throws {
+        let relay = try HTTPRelay(to: nginx.address)
+        let transfers = try await transfers(port: relay.port)
+        relay.silenceNext()
+        async let first = transfers.get("first.example.com", timeout: .milliseconds(300))
+        #expect(await HTTPFixture.eventually { relay.connections == 1 })
+        async let others = HTTPFixture.parallel(20, on: transfers, timeout: .seconds(5))
+        #expect(await first.failure == .timeout)
+        #expect(await others.allSucceeded)
+        #expect(await transfers.openConnections == 1)
+    }
+
+    @Test func `a connection that the server closed while idle is replaced without a failure`() async throws {
+        let relay = try HTTPRelay(to: nginx.address)
+        let transfers = try await transfers(port: relay.port)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        relay.disconnect()
+        #expect(await HTTPFixture.parallel(20, on: transfers).allSucceeded)
+        #expect(relay.connections == 2)
+    }
+
+    @Test func `streams under way on a connection that breaks are sent again`() async throws {
+        backend.misbehave(.hang)
+        let relay = try HTTPRelay(to: nginx.address)
+        let transfers = try await transfers(port: relay.port)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        async let slow = HTTPFixture.parallel(20, on: transfers, name: "slow")
+        #expect(await HTTPFixture.eventually { backend.requests.count == 20 })
+        relay.disconnect()
+        #expect(await HTTPFixture.eventually { backend.requests.count == 40 })
+        backend.misbehave(nil)
+        #expect(await slow.allSucceeded)
+        #expect(relay.connections == 2)
+    }
+
     @Test func `a cancelled stream leaves its connection to the others`() async throws {
         backend.misbehave(.hang)
         let transfers = try await transfers()
