@@ -5,6 +5,7 @@ package struct MessageParseError: Error, Hashable, Sendable {
         case truncated = "a length reaches past the end"
         case labelType = "a label of a type other than plain or pointer"
         case forwardPointer = "a compression pointer that does not point backward"
+        case pointerChain = "more compression pointers in a name than it can have labels"
         case nameTooLong = "a name of more than 255 bytes"
         case rdataLength = "rdata longer or shorter than its type allows"
         case misplacedOPT = "an OPT record outside the additional section, not at the root, or a second one"
@@ -14,6 +15,11 @@ package struct MessageParseError: Error, Hashable, Sendable {
     package var reason: Reason
     /// Bytes from the start of the message.
     package var offset: Int
+
+    package init(reason: Reason, offset: Int) {
+        self.reason = reason
+        self.offset = offset
+    }
 }
 
 extension MessageParseError: CustomStringConvertible {
@@ -22,7 +28,8 @@ extension MessageParseError: CustomStringConvertible {
 
 /// Reads a message front to back (RFC 1035 section 4). Its input is hostile.
 ///
-/// Memory is bounded by the message's size: at most 65,535 bytes hold at most 5,958 records, each name at most 255 bytes.
+/// Memory is bounded by the message's size: at most 65,535 bytes hold at most 5,958 records, each name at most 255
+/// bytes.
 package struct MessageParser {
     let bytes: [UInt8]
     private(set) var offset = 0
@@ -43,7 +50,7 @@ package struct MessageParser {
         for _ in 0..<counts.1 { message.answers.append(try record()) }
         for _ in 0..<counts.2 { message.authorities.append(try record()) }
         for _ in 0..<counts.3 {
-            if try isOPT() {
+            if isOPT() {
                 guard message.edns == nil else { throw fault(.misplacedOPT) }
                 message.edns = try edns()
             } else {
@@ -67,17 +74,20 @@ package struct MessageParser {
         let ttl = try uint32()
         let length = Int(try uint16())
         guard bytes.count - offset >= length else { throw fault(.truncated) }
-        let rdata = try rdata(of: type, end: offset + length)
+        let rdata = try rdata(of: type, class: recordClass, end: offset + length)
+        // Names written out may have made it longer than any record can be.
+        guard rdata.count <= Record.maximumDataLength else {
+            throw MessageParseError(reason: .rdataLength, offset: start)
+        }
         return Record(name: owner, type: type, class: recordClass, ttl: ttl > 0x7fff_ffff ? 0 : ttl, rdata: rdata)
     }
 
-    /// Looks at the next record's owner and type without reading it.
-    private func isOPT() throws(MessageParseError) -> Bool {
-        var ahead = self
-        let owner = try ahead.name()
-        guard RecordType(rawValue: try ahead.uint16()) == .opt else { return false }
-        guard owner.isRoot else { throw fault(.misplacedOPT) }
-        return true
+    /// Whether an OPT record follows: its owner is the root, in one byte.
+    ///
+    /// With any other owner, a pointer to a root included, it is read as a record, and refused there.
+    private func isOPT() -> Bool {
+        bytes.count - offset >= 3 && bytes[offset] == 0
+            && UInt16(bytes[offset + 1]) << 8 | UInt16(bytes[offset + 2]) == RecordType.opt.rawValue
     }
 
     private mutating func edns() throws(MessageParseError) -> EDNS {
@@ -104,12 +114,14 @@ package struct MessageParser {
     /// Reads a name, following compression pointers.
     ///
     /// Each pointer must point before the start of the labels in which it was found: then every step goes strictly
-    /// backward and no loop is possible.
+    /// backward and no loop is possible. Their number is bounded all the same: thousands of names that each lead
+    /// through thousands of pointers fit into one message, and would hold the loop up.
     mutating func name() throws(MessageParseError) -> Name {
         var wire: [UInt8] = []
         var at = offset
         var segmentStart = offset
         var afterFirstPointer: Int?
+        var pointers = 0
         while true {
             guard at < bytes.count else { throw fault(.truncated) }
             let length = Int(bytes[at])
@@ -127,6 +139,9 @@ package struct MessageParser {
                 guard bytes.count - at > 1 else { throw fault(.truncated) }
                 let target = (length & 0x3f) << 8 | Int(bytes[at + 1])
                 guard target >= Header.length, target < segmentStart else { throw fault(.forwardPointer) }
+                pointers += 1
+                // One to the first label, and one behind every label.
+                guard pointers <= 1 + Name.maximumLabels else { throw fault(.pointerChain) }
                 afterFirstPointer = afterFirstPointer ?? at + 2
                 segmentStart = target
                 at = target

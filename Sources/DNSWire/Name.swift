@@ -7,6 +7,8 @@ package struct Name: Sendable {
     package static let maximumLength = 255
     /// The most bytes of one label.
     package static let maximumLabelLength = 63
+    /// The most labels of a name, the root's not counted: one byte each.
+    package static let maximumLabels = 127
 
     /// Length-prefixed labels and the root's zero byte: 1 to 255 bytes.
     package let wire: [UInt8]
@@ -66,7 +68,8 @@ package struct Name: Sendable {
 
     /// A name with `label` put to the left of this one.
     package func prepending(label: some Collection<UInt8>) throws(NameError) -> Name {
-        guard (1...Self.maximumLabelLength).contains(label.count) else { throw .labelTooLong }
+        guard !label.isEmpty else { throw .emptyLabel }
+        guard label.count <= Self.maximumLabelLength else { throw .labelTooLong }
         guard wire.count + label.count + 1 <= Self.maximumLength else { throw .tooLong }
         return Name(uncheckedWire: [UInt8(label.count)] + label + wire)
     }

@@ -8,6 +8,9 @@ package struct Record: Hashable, Sendable {
     /// At most 65,535 bytes; names in it are written out.
     package var rdata: [UInt8]
 
+    /// The most bytes of rdata: RDLENGTH has 16 bits.
+    package static let maximumDataLength = 65_535
+
     package init(name: Name, type: RecordType, class: RecordClass = .internet, ttl: UInt32, rdata: [UInt8]) {
         self.name = name
         self.type = type

@@ -1,7 +1,7 @@
 /// What rdata consists of, as far as names and fixed lengths in it matter.
 ///
-/// Only the types of RFC 1035, and those that RFC 3597 section 4 lists for receivers, can hold compressed names; every
-/// other type is opaque.
+/// Only the types of RFC 1035, those that RFC 3597 section 4 lists for receivers, KX and DNAME are searched for
+/// compressed names; every other type is opaque.
 enum RecordDataField {
     /// So many bytes.
     case bytes(Int)
@@ -28,7 +28,8 @@ enum RecordDataField {
         }
     }
 
-    /// Whether names in the rdata of `type` may be compressed when sent: the types of RFC 1035 only (RFC 3597 section 4).
+    /// Whether names in the rdata of `type` may be compressed when sent: the types of RFC 1035 only (RFC 3597 section
+    /// 4).
     static func compressesNames(of type: RecordType) -> Bool {
         switch type.rawValue {
         case 2...9, 12, 14, 15: true
@@ -39,9 +40,12 @@ enum RecordDataField {
 
 extension MessageParser {
     /// Reads rdata up to `end`, names written out in full.
-    mutating func rdata(of type: RecordType, end: Int) throws(MessageParseError) -> [UInt8] {
+    ///
+    /// A and AAAA hold addresses in class IN only; elsewhere they are opaque (RFC 3597 section 2).
+    mutating func rdata(of type: RecordType, class: RecordClass, end: Int) throws(MessageParseError) -> [UInt8] {
         var rdata: [UInt8] = []
-        for field in RecordDataField.fields(of: type) {
+        let isOpaque = type.isAddress && `class` != .internet
+        for field in isOpaque ? [.rest] : RecordDataField.fields(of: type) {
             switch field {
             case .bytes(let count):
                 rdata += try take(count, before: end)

@@ -19,6 +19,8 @@ package struct RecordType: RawRepresentable, Hashable, Sendable {
     package static let dname = RecordType(rawValue: 39)
     package static let opt = RecordType(rawValue: 41)
     package static let rrsig = RecordType(rawValue: 46)
+    package static let nsec = RecordType(rawValue: 47)
+    package static let nsec3 = RecordType(rawValue: 50)
     package static let svcb = RecordType(rawValue: 64)
     package static let https = RecordType(rawValue: 65)
     package static let ixfr = RecordType(rawValue: 251)
@@ -54,10 +56,11 @@ extension RecordType: CustomStringConvertible {
         let upper = text.uppercased()
         if let known = Self.mnemonics.first(where: { $0.0 == upper }) {
             self.init(rawValue: known.1)
-        } else if let number = UInt16(upper.hasPrefix("TYPE") ? String(upper.dropFirst(4)) : upper) {
-            self.init(rawValue: number)
-        } else {
-            return nil
+            return
         }
+        let digits = upper.hasPrefix("TYPE") ? upper.dropFirst(4) : upper[...]
+        // `UInt16` alone would take a sign.
+        guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(digits) else { return nil }
+        self.init(rawValue: number)
     }
 }

@@ -1,4 +1,5 @@
-/// A response code: the header's four bits, or twelve with an OPT record (RFC 1035 section 4.1.1, RFC 6891 section 6.1.3).
+/// A response code: the header's four bits, or twelve with an OPT record (RFC 1035 section 4.1.1, RFC 6891 section
+/// 6.1.3).
 @frozen
 package struct ResponseCode: RawRepresentable, Hashable, Sendable {
     /// 0 to 4095.

@@ -1,0 +1,96 @@
+/// The records of an answer section that follow from a question, in the order in which they follow.
+struct AliasChain {
+    private let section: [Record]
+    private let question: Question
+    /// The name at which the chain stands: QNAME, or the target of the last alias.
+    private(set) var end: Name
+    private(set) var records: [Record] = []
+
+    /// A chain that stands at QNAME and holds nothing yet.
+    init(of section: [Record], for question: Question) {
+        self.section = section.filter { $0.class == question.class }
+        self.question = question
+        end = question.name.lowercased
+    }
+
+    /// Walks to the end of the aliases (RFC 1034 section 3.6.2, RFC 6672 section 2.3).
+    ///
+    /// - Returns: false when they lead in a circle, past `ReceivedReply.maximumAliases`, or to a name that is too long.
+    mutating func follow() -> Bool {
+        for _ in 0...ReceivedReply.maximumAliases {
+            if question.type == .any || hasFinalRecords { return true }
+            let dname = section.first { $0.type == .dname && end != $0.name && end.isWithin($0.name) }
+            if let dname, !records.contains(where: { $0.type == .dname && $0.name == dname.name }) {
+                append(type: .dname, of: dname.name)
+            }
+            if let alias = section.first(where: { $0.type == .cname && $0.name == end }) {
+                guard let target = alias.canonicalName else { return false }
+                // Only one CNAME may stand at a name (RFC 2181 section 10.1).
+                append([alias], signatures: signatures(of: .cname, at: end))
+                end = target
+            } else if let dname {
+                guard let target = Self.substitute(end, by: dname) else { return false }
+                records.append(Record(name: end, type: .cname, class: dname.class, ttl: dname.ttl, rdata: target.wire))
+                end = target
+            } else {
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Appends the RRset that was asked for, at the end of the chain.
+    mutating func appendFinalRecords() {
+        if question.type == .any {
+            records += section.filter { $0.name == end }
+        } else {
+            append(type: question.type, of: end)
+        }
+    }
+
+    private var hasFinalRecords: Bool { section.contains { $0.type == question.type && $0.name == end } }
+
+    /// Appends one RRset and its signatures.
+    private mutating func append(type: RecordType, of owner: Name) {
+        append(
+            section.filter { $0.type == type && $0.name == owner }, signatures: signatures(of: type, at: owner))
+    }
+
+    /// Appends an RRset without duplicates and with the lowest of its TTLs (RFC 2181 sections 5 and 5.2).
+    private mutating func append(_ set: [Record], signatures: [Record]) {
+        let ttl = set.reduce(UInt32.max) { min($0, $1.ttl) }
+        var seen: Set<[UInt8]> = []
+        for var record in set where seen.insert(record.rdata).inserted {
+            record.name = written(record.name)
+            record.ttl = ttl
+            records.append(record)
+        }
+        for var record in signatures {
+            record.name = written(record.name)
+            records.append(record)
+        }
+    }
+
+    /// The owner as it is kept: QNAME in lower case, for it may have been asked in a random one.
+    private func written(_ owner: Name) -> Name { owner == question.name ? question.name.lowercased : owner }
+
+    private func signatures(of type: RecordType, at owner: Name) -> [Record] {
+        guard type != .rrsig else { return [] }
+        return section.filter { $0.coveredType == type && $0.name == owner }
+    }
+
+    /// `name` with its end, the owner of `dname`, replaced by the target; nil when that is too long.
+    private static func substitute(_ name: Name, by dname: Record) -> Name? {
+        guard let target = try? Name(wire: dname.rdata) else { return nil }
+        let prefix = name.wire.dropLast(dname.name.wire.count)
+        return try? Name(wire: prefix + target.wire)
+    }
+}
+
+extension Record {
+    /// The type of the records that an RRSIG record signs (RFC 4034 section 3.1.1).
+    var coveredType: RecordType? {
+        guard type == .rrsig, rdata.count >= 2 else { return nil }
+        return RecordType(rawValue: UInt16(rdata[0]) << 8 | UInt16(rdata[1]))
+    }
+}

@@ -1,0 +1,125 @@
+package import DNSWire
+
+/// DNS over HTTPS in wire form (RFC 8484): any type that exists in zones, one a call.
+package struct DoHService: Service {
+    /// The longest URL that is sent, in bytes; a longer one becomes a POST.
+    package static let maximumURLLength = 2_048
+    /// Bytes of the longest `https://host:port`: 253 for the host, and the port's colon and digits.
+    private static let authorityLength = 8 + 253 + 6
+    /// Padded queries have a multiple of so many bytes (RFC 8467 section 4.1).
+    package static let paddingBlock = 128
+    /// Means nothing over HTTP, but the field must hold something.
+    private static let payloadSize: UInt16 = 4_096
+    private static let mediaType = "application/dns-message"
+
+    private let path: String
+    private let padsQueries: Bool
+
+    /// - Parameters:
+    ///   - path: begins with a slash; may hold a query of its own, to which `dns` is added.
+    ///   - padsQueries: whether queries are padded so that their length tells nothing; for https only (RFC 7830
+    ///     section 6). The server then pads its replies to 468 bytes.
+    package init(path: String = "/dns-query", padsQueries: Bool = false) {
+        self.path = path
+        self.padsQueries = padsQueries
+    }
+
+    package var answersBothFamilies: Bool { false }
+
+    package func answers(_ type: RecordType) -> Bool { !type.isMeta }
+
+    package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+        let query = query(for: try Self.question(question), of: question).encoded
+        let target = path + (path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + "dns=" + TextEncoding.base64URL(query)
+        if target.utf8.count + Self.authorityLength <= Self.maximumURLLength {
+            return HTTPRequest(target: target, headers: [["Accept", Self.mediaType]])
+        }
+        return HTTPRequest(
+            target: path, headers: [["Accept", Self.mediaType], ["Content-Type", Self.mediaType]], body: query)
+    }
+
+    /// The one question of the message.
+    private static func question(_ question: ServiceQuestion) throws(ServiceFailure) -> Question {
+        guard let type = question.types.first, question.types.count == 1, !type.isMeta else {
+            throw .rejected("one type that exists in zones can be asked for, no other")
+        }
+        return Question(name: question.name, type: type)
+    }
+
+    /// The message that asks, with ID 0 so that HTTP caches can answer it (RFC 8484 section 4.1).
+    private func query(for wireQuestion: Question, of question: ServiceQuestion) -> Message {
+        var query = Message(flags: .recursionDesired, questions: [wireQuestion])
+        if question.checkingDisabled { query.flags.insert(.checkingDisabled) }
+        guard question.dnssecOK || padsQueries else { return query }
+        query.edns = EDNS(udpPayloadSize: Self.payloadSize, dnssecOK: question.dnssecOK)
+        if padsQueries {
+            let length = query.encoded.count + 4
+            let padding = (Self.paddingBlock - length % Self.paddingBlock) % Self.paddingBlock
+            query.edns?.options = [EDNSOption(code: .padding, data: [UInt8](repeating: 0, count: padding))]
+        }
+        return query
+    }
+
+    package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
+        do {
+            let wireQuestion = try Self.question(question)
+            let answer = try answer(of: response, to: wireQuestion)
+            let hasSOA = answer.authorities.contains { $0.type == .soa }
+            // Aliyun answers names that the account does not list with nothing at all.
+            if answer.responseCode == .noError, answer.isNegative(for: wireQuestion.type), !hasSOA {
+                return .results([wireQuestion.type: .unknownEmpty(ttl: nil)])
+            }
+            return .results([wireQuestion.type: .answer(answer.aged(by: response.age ?? 0))])
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func answer(of response: HTTPResponse, to question: Question) throws(ServiceFailure) -> Answer {
+        guard (200..<300).contains(response.status) else { throw Self.failure(of: response) }
+        guard Self.isDNSMessage(response.contentType) else { throw .unavailable("the reply is not \(Self.mediaType)") }
+        let message: Message
+        do {
+            message = try MessageParser.parse(response.body)
+        } catch {
+            throw .unavailable("unreadable reply: \(error)")
+        }
+        guard message.id == 0 else { throw .unavailable("the reply has another ID") }
+        switch ReceivedReply(message, to: question) {
+        case .answer(let answer): return answer
+        case .failure(let code): throw .unavailable("\(code)")
+        case .truncated: throw .unavailable("the reply is truncated")
+        case .mismatch: throw .unavailable("no reply to this question")
+        }
+    }
+
+    private static func failure(of response: HTTPResponse) -> ServiceFailure {
+        switch response.status {
+        // Bad request, content or URI too long: the same question would fare no better at another address.
+        case 400, 413, 414: .rejected("HTTP \(response.status)")
+        default: HTTPStatusFailure.failure(of: response)
+        }
+    }
+
+    /// Whether a `Content-Type` header names DNS messages; its parameters do not count.
+    private static func isDNSMessage(_ contentType: String?) -> Bool {
+        let type = contentType?.split(separator: ";", omittingEmptySubsequences: false).first ?? ""
+        return type.filter { $0 != " " && $0 != "\t" }.lowercased() == mediaType
+    }
+}
+
+extension Answer {
+    /// The same answer after `age` seconds in an HTTP cache (RFC 8484 section 5.1): every TTL is lower by that, at
+    /// least 0.
+    func aged(by age: UInt32) -> Answer {
+        var answer = self
+        for index in answer.answers.indices { answer.answers[index].age(by: age) }
+        for index in answer.authorities.indices { answer.authorities[index].age(by: age) }
+        for index in answer.additionals.indices { answer.additionals[index].age(by: age) }
+        return answer
+    }
+}
+
+extension Record {
+    fileprivate mutating func age(by age: UInt32) { ttl -= min(ttl, age) }
+}

@@ -1,0 +1,151 @@
+/// Reads JSON text value by value, front to back (RFC 8259). Its input is hostile.
+///
+/// The reader makes no tree: whoever knows the reply's form asks for each value in turn. Memory and time grow with the
+/// text's size, which the caller bounds; the stack is bounded by `maximumDepth`.
+package struct JSONReader {
+    /// The most objects and arrays inside one another, the outermost included; replies of services have up to 6.
+    package static let maximumDepth = 16
+
+    /// What kind a value is.
+    package enum Kind: Hashable, Sendable {
+        case object, array, string, number, boolean, null
+    }
+
+    let bytes: [UInt8]
+    var offset = 0
+    private var depth = 0
+
+    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Reads the only value of `bytes`: `body` reads it, and only blanks may follow. A value that `body` leaves is
+    /// skipped.
+    package static func read<Value>(
+        _ bytes: [UInt8], _ body: (inout JSONReader) throws(JSONError) -> Value
+    ) throws(JSONError) -> Value {
+        var reader = JSONReader(bytes)
+        reader.skipBlanks()
+        let start = reader.offset
+        let value = try body(&reader)
+        if reader.offset == start { try reader.skipValue() }
+        reader.skipBlanks()
+        guard reader.offset == bytes.count else { throw reader.fault(.trailingBytes) }
+        return value
+    }
+
+    /// The kind of the next value, by its first byte.
+    package func kind() throws(JSONError) -> Kind {
+        switch try peek() {
+        case UInt8(ascii: "{"): .object
+        case UInt8(ascii: "["): .array
+        case UInt8(ascii: "\""): .string
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): .number
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): .boolean
+        case UInt8(ascii: "n"): .null
+        default: throw fault(.unexpectedByte)
+        }
+    }
+
+    /// Reads an object; `member` is called with each key, and reads the value or leaves it to be skipped.
+    ///
+    /// Of equal keys only the first one counts: the others are skipped unseen.
+    package mutating func object(
+        _ member: (inout JSONReader, String) throws(JSONError) -> Void
+    ) throws(JSONError) {
+        var seen: Set<String> = []
+        try container(.object, closing: UInt8(ascii: "}")) { reader throws(JSONError) in
+            guard try reader.peek() == UInt8(ascii: "\"") else { throw reader.fault(.unexpectedByte) }
+            let key = try reader.string()
+            reader.skipBlanks()
+            try reader.take(UInt8(ascii: ":"))
+            reader.skipBlanks()
+            let start = reader.offset
+            if seen.insert(key).inserted { try member(&reader, key) }
+            if reader.offset == start { try reader.skipValue() }
+        }
+    }
+
+    /// Reads an array; `element` is called for each element, and reads it or leaves it to be skipped.
+    package mutating func array(_ element: (inout JSONReader) throws(JSONError) -> Void) throws(JSONError) {
+        try container(.array, closing: UInt8(ascii: "]")) { reader throws(JSONError) in
+            let start = reader.offset
+            try element(&reader)
+            if reader.offset == start { try reader.skipValue() }
+        }
+    }
+
+    /// Reads what stands between brackets and commas.
+    private mutating func container(
+        _ kind: Kind, closing: UInt8, _ item: (inout JSONReader) throws(JSONError) -> Void
+    ) throws(JSONError) {
+        try expect(kind)
+        guard depth < Self.maximumDepth else { throw fault(.tooDeep) }
+        depth += 1
+        offset += 1
+        skipBlanks()
+        if try peek() != closing {
+            while true {
+                skipBlanks()
+                try item(&self)
+                skipBlanks()
+                guard try peek() == UInt8(ascii: ",") else { break }
+                offset += 1
+            }
+        }
+        try take(closing)
+        depth -= 1
+    }
+
+    package mutating func boolean() throws(JSONError) -> Bool {
+        try expect(.boolean)
+        let value = try peek() == UInt8(ascii: "t")
+        try take(value ? "true" : "false")
+        return value
+    }
+
+    package mutating func null() throws(JSONError) {
+        try expect(.null)
+        try take("null")
+    }
+
+    /// Passes over a value of any kind, which must be well-formed all the same.
+    package mutating func skipValue() throws(JSONError) {
+        switch try kind() {
+        case .object: try object { _, _ in }
+        case .array: try array { _ in }
+        case .string: _ = try string()
+        case .number: _ = try integer()
+        case .boolean: _ = try boolean()
+        case .null: try null()
+        }
+    }
+
+    func expect(_ kind: Kind) throws(JSONError) {
+        guard try self.kind() == kind else { throw fault(.wrongKind) }
+    }
+
+    /// The next byte, which stays.
+    func peek() throws(JSONError) -> UInt8 {
+        guard offset < bytes.count else { throw fault(.unexpectedEnd) }
+        return bytes[offset]
+    }
+
+    mutating func take(_ byte: UInt8) throws(JSONError) {
+        guard try peek() == byte else { throw fault(.unexpectedByte) }
+        offset += 1
+    }
+
+    private mutating func take(_ literal: String) throws(JSONError) {
+        for byte in literal.utf8 { try take(byte) }
+    }
+
+    private mutating func skipBlanks() {
+        while offset < bytes.count {
+            switch bytes[offset] {
+            case 0x20, 0x09, 0x0a, 0x0d: offset += 1
+            default: return
+            }
+        }
+    }
+
+    func fault(_ reason: JSONError.Reason) -> JSONError { JSONError(reason: reason, offset: offset) }
+}

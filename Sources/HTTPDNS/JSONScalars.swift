@@ -1,0 +1,110 @@
+extension JSONReader {
+    /// Reads a string (RFC 8259 section 7), its escape sequences resolved.
+    package mutating func string() throws(JSONError) -> String {
+        try expect(.string)
+        let start = offset
+        offset += 1
+        var text: [UInt8] = []
+        while true {
+            let run = bytes[offset...].prefix { $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") && $0 >= 0x20 }
+            text += run
+            offset = run.endIndex
+            switch try peek() {
+            case UInt8(ascii: "\""):
+                offset += 1
+                guard let string = String(validating: text, as: UTF8.self) else {
+                    throw JSONError(reason: .badUTF8, offset: start)
+                }
+                return string
+            case UInt8(ascii: "\\"):
+                text += String(try escape()).utf8
+            default:
+                throw fault(.unexpectedByte)
+            }
+        }
+    }
+
+    /// Reads one escape sequence, or two that make a surrogate pair.
+    private mutating func escape() throws(JSONError) -> Unicode.Scalar {
+        let start = offset
+        offset += 1
+        let byte = try peek()
+        offset += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(byte)
+        case UInt8(ascii: "b"): return "\u{08}"
+        case UInt8(ascii: "f"): return "\u{0c}"
+        case UInt8(ascii: "n"): return "\n"
+        case UInt8(ascii: "r"): return "\r"
+        case UInt8(ascii: "t"): return "\t"
+        case UInt8(ascii: "u"): break
+        default: throw JSONError(reason: .badEscape, offset: start)
+        }
+        var value = UInt32(try codeUnit())
+        if 0xd800..<0xdc00 ~= value {
+            try take(UInt8(ascii: "\\"))
+            try take(UInt8(ascii: "u"))
+            let low = UInt32(try codeUnit())
+            guard 0xdc00..<0xe000 ~= low else { throw JSONError(reason: .badEscape, offset: start) }
+            value = 0x1_0000 + (value - 0xd800) << 10 + (low - 0xdc00)
+        }
+        // A low half alone is no scalar.
+        guard let scalar = Unicode.Scalar(value) else { throw JSONError(reason: .badEscape, offset: start) }
+        return scalar
+    }
+
+    /// Reads the four hexadecimal digits of a `\u` escape.
+    private mutating func codeUnit() throws(JSONError) -> UInt16 {
+        var value: UInt16 = 0
+        for _ in 0..<4 {
+            guard let digit = Character(Unicode.Scalar(try peek())).hexDigitValue else { throw fault(.badEscape) }
+            value = value << 4 | UInt16(digit)
+            offset += 1
+        }
+        return value
+    }
+
+    /// Reads a number (RFC 8259 section 6) as the nearest 64-bit integer towards zero.
+    ///
+    /// Fractions and exponents are understood, since some services' libraries write every number as floating point;
+    /// what is out of range becomes the end of the range.
+    package mutating func integer() throws(JSONError) -> Int64 {
+        try expect(.number)
+        let start = offset
+        let isNegative = try peek() == UInt8(ascii: "-")
+        if isNegative { offset += 1 }
+        let isZero = try peek() == UInt8(ascii: "0")
+        let whole = try digits()
+        guard !isZero || whole.count == 1 else { throw JSONError(reason: .unexpectedByte, offset: start) }
+        var isWhole = true
+        if offset < bytes.count, bytes[offset] == UInt8(ascii: ".") {
+            isWhole = false
+            offset += 1
+            _ = try digits()
+        }
+        if offset < bytes.count, bytes[offset] | 0x20 == UInt8(ascii: "e") {
+            isWhole = false
+            offset += 1
+            let sign = try peek()
+            if sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") { offset += 1 }
+            _ = try digits()
+        }
+        let text = String(decoding: bytes[start..<offset], as: UTF8.self)
+        let limit = isNegative ? Int64.min : Int64.max
+        if isWhole { return Int64(text) ?? limit }
+        // The conversion drops the fraction, and would trap out of range.
+        guard let value = Double(text), value.magnitude < 0x1p63 else { return limit }
+        return Int64(value)
+    }
+
+    /// Reads one or more decimal digits.
+    private mutating func digits() throws(JSONError) -> ArraySlice<UInt8> {
+        let start = offset
+        while offset < bytes.count, UInt8(ascii: "0")...UInt8(ascii: "9") ~= bytes[offset] { offset += 1 }
+        guard offset > start else {
+            _ = try peek()
+            throw fault(.unexpectedByte)
+        }
+        return bytes[start..<offset]
+    }
+}

@@ -1,0 +1,74 @@
+import DNSWire
+import Testing
+
+/// Types and codes by name and number.
+struct RecordTypeTests {
+    @Test(
+        arguments: [
+            ("A", 1), ("aaaa", 28), ("Https", 65), ("TYPE65", 65), ("type4711", 4_711), ("257", 257), ("ANY", 255),
+            ("TYPE0", 0), ("65535", 65_535),
+        ] as [(String, UInt16)])
+    func `a type is read by mnemonic or number`(text: String, number: UInt16) {
+        #expect(RecordType(text)?.rawValue == number)
+    }
+
+    @Test(arguments: ["", "TYPE", "TYPE65536", "TYPE-1", "TYPE+1", "+1", "-1", "B", "A ", "TYPE 1", "0x1"])
+    func `text that is no type is refused`(text: String) {
+        #expect(RecordType(text) == nil)
+    }
+
+    @Test func `every type survives the way to text and back`() {
+        let lost = (UInt16.min...UInt16.max).map { RecordType(rawValue: $0) }.filter {
+            RecordType($0.description) != $0
+        }
+        #expect(lost.isEmpty)
+    }
+
+    @Test func `only A and AAAA are address types`() {
+        #expect((UInt16.min...UInt16.max).filter { RecordType(rawValue: $0).isAddress } == [1, 28])
+    }
+
+    @Test(arguments: [0, 41, 249, 250, 251, 252, 253, 254, 255] as [UInt16])
+    func `meta types exist in no zone`(number: UInt16) {
+        #expect(RecordType(rawValue: number).isMeta)
+    }
+
+    @Test(arguments: [1, 28, 40, 42, 65, 248, 256, 65_535] as [UInt16])
+    func `other types may exist in a zone`(number: UInt16) {
+        #expect(!RecordType(rawValue: number).isMeta)
+    }
+
+    @Test func `response codes are named as dig names them`() {
+        #expect(ResponseCode.serverFailure.description == "SERVFAIL")
+        #expect(ResponseCode(rawValue: 3_000).description == "RCODE3000")
+        #expect(ResponseCode(rawValue: 0xf003) == .nameError)
+    }
+}
+
+/// Answers as the upstreams hand them on.
+struct AnswerTests {
+    private let host = name("www.example.com")
+
+    @Test func `an answer without a record of the type asked is negative`() {
+        let alias = Record(name: host, type: .cname, ttl: 1, rdata: name("example.net").wire)
+        #expect(Answer(answers: [alias]).isNegative(for: .a))
+        #expect(!Answer(answers: [alias]).isNegative(for: .cname))
+        #expect(!Answer(answers: [alias]).isNegative(for: .any))
+        #expect(Answer().isNegative(for: .any))
+    }
+
+    @Test func `an answer of addresses owns one record each`() throws {
+        let addresses = try ["192.0.2.1", "2001:db8::1"].map { try #require(IPAddress($0)) }
+        let answer = Answer(name: host, addresses: addresses, ttl: 60)
+        #expect(answer.addresses == addresses)
+        #expect(answer.answers.map(\.type) == [.a, .aaaa])
+        #expect(answer.answers.allSatisfy { $0.ttl == 60 && $0.name == host })
+    }
+
+    @Test func `a negative answer of ours lives as long as it is told`() {
+        let answer = Answer.negative(.nameError, name: host, ttl: 30)
+        #expect(answer.isNegative(for: .a))
+        #expect(answer.authorities.map(\.soaMinimum) == [30])
+        #expect(answer.authorities.map(\.ttl) == [30])
+    }
+}

@@ -1,0 +1,173 @@
+import DNSWire
+import HTTPDNS
+import Testing
+
+/// What Aliyun's replies mean.
+struct AliyunOutcomeTests {
+    private static let host = name("www.example.com")
+
+    private func outcome(
+        _ body: String, status: Int = 200, types: [RecordType] = [.a, .aaaa], retryAfter: UInt32? = nil,
+        date: Int64? = nil
+    ) -> ServiceOutcome {
+        AliyunRequestTests.signing.outcome(
+            of: HTTPResponse(status: status, retryAfter: retryAfter, date: date, body: Array(body.utf8)),
+            to: ServiceQuestion(name: Self.host, types: types))
+    }
+
+    private func answer(_ addresses: [String], ttl: UInt32) -> ServiceResult {
+        .answer(Answer(name: Self.host, addresses: addresses.compactMap { IPAddress($0) }, ttl: ttl))
+    }
+
+    @Test func `both families come from one reply, with its TTL and not that of the authority`() {
+        let body = """
+            {"host":"www.example.com","ips":["192.0.2.1","192.0.2.2"],"ipsv6":["2001:db8:0:0:0:0:0:1"],"ttl":60,\
+            "origin_ttl":600,"client_ip":"203.0.113.7"}
+            """
+        #expect(
+            outcome(body)
+                == .results([.a: answer(["192.0.2.1", "192.0.2.2"], ttl: 60), .aaaa: answer(["2001:db8::1"], ttl: 60)]))
+    }
+
+    @Test func `only what was asked is answered`() {
+        let body = #"{"host":"www.example.com","ips":["192.0.2.1"],"ipsv6":["2001:db8::1"],"ttl":60}"#
+        #expect(outcome(body, types: [.aaaa]) == .results([.aaaa: answer(["2001:db8::1"], ttl: 60)]))
+    }
+
+    @Test(arguments: [
+        #"{"host":"www.example.com","ips":[],"ttl":300}"#, #"{"host":"www.example.com","ips":[],"ipsv6":[],"ttl":300}"#,
+        #"{"host":"www.example.com","ips":null,"ipsv6":null,"ttl":300}"#, #"{"host":"www.example.com","ttl":300}"#,
+    ])
+    func `no address is empty without a cause, in each family`(body: String) {
+        #expect(outcome(body) == .results([.a: .unknownEmpty(ttl: 300), .aaaa: .unknownEmpty(ttl: 300)]))
+    }
+
+    @Test func `an empty family does not inherit a long TTL`() {
+        let body = #"{"host":"www.example.com","ips":["192.0.2.1"],"ipsv6":[],"ttl":86400}"#
+        #expect(outcome(body) == .results([.a: answer(["192.0.2.1"], ttl: 86_400), .aaaa: .unknownEmpty(ttl: 300)]))
+    }
+
+    @Test(arguments: ["0", "-1", "-9999999999999999999", "0.9", "null"])
+    func `a TTL of 0 or less becomes the least one`(ttl: String) {
+        let body = #"{"host":"www.example.com","ips":["192.0.2.1"],"ttl":\#(ttl)}"#
+        #expect(outcome(body) == .results([.a: answer(["192.0.2.1"], ttl: 60), .aaaa: .unknownEmpty(ttl: nil)]))
+    }
+
+    @Test(arguments: ["2147483648", "99999999999999999999", "1e300"])
+    func `a TTL past 31 bits is the longest one`(ttl: String) {
+        let body = #"{"host":"www.example.com","ips":["192.0.2.1"],"ttl":\#(ttl)}"#
+        #expect(outcome(body, types: [.a]) == .results([.a: answer(["192.0.2.1"], ttl: 0x7fff_ffff)]))
+    }
+
+    @Test func `a missing TTL is the least one`() {
+        let body = #"{"host":"www.example.com","ips":["192.0.2.1"]}"#
+        #expect(outcome(body, types: [.a]) == .results([.a: answer(["192.0.2.1"], ttl: 60)]))
+    }
+
+    @Test func `text that is no address, and addresses of the other family, are dropped`() {
+        let body = """
+            {"host":"www.example.com","ips":["", "2001:db8::2", "192.0.2.1", "192.0.2.1 ", 7, null, ["192.0.2.3"],\
+            "192.0.2.1"],"ipsv6":["192.0.2.9","2001:db8::1","::ffff:1.2.3.4.5"],"ttl":60}
+            """
+        #expect(
+            outcome(body) == .results([.a: answer(["192.0.2.1"], ttl: 60), .aaaa: answer(["2001:db8::1"], ttl: 60)]))
+    }
+
+    @Test func `a family whose entries were all dropped is empty`() {
+        let body = #"{"host":"www.example.com","ips":["x"],"ttl":60}"#
+        #expect(outcome(body, types: [.a]) == .results([.a: .unknownEmpty(ttl: 60)]))
+    }
+
+    @Test(arguments: ["WWW.Example.COM", "www.example.com."])
+    func `letter case and final dot of the host do not count`(host: String) {
+        let body = #"{"host":"\#(host)","ips":["192.0.2.1"],"ttl":60}"#
+        #expect(outcome(body, types: [.a]) == .results([.a: answer(["192.0.2.1"], ttl: 60)]))
+    }
+
+    @Test(arguments: [
+        #"{"host":"api.example.com","ips":["192.0.2.1"],"ttl":60}"#, #"{"host":"","ips":["192.0.2.1"],"ttl":60}"#,
+        #"{"ips":["192.0.2.1"],"ttl":60}"#, #"{"host":null,"ips":["192.0.2.1"],"ttl":60}"#,
+        #"{"host":"www..example.com","ips":["192.0.2.1"],"ttl":60}"#, "{}",
+    ])
+    func `a reply for another name is no answer`(body: String) {
+        #expect(outcome(body) == .failure(.unavailable("the reply is for another name")))
+    }
+
+    @Test(arguments: [
+        "", "<html>", "null", "[]", "\"host\"", #"{"host":"www.example.com","ips":["192.0.2.1"],"ttl":60"#,
+        #"{"host":"www.example.com","ips":"192.0.2.1","ttl":60}"#, #"{"host":"www.example.com","ips":[],"ttl":"60"}"#,
+        #"{"host":7,"ips":[]}"#, #"{"host":"www.example.com","ips":{"a":"192.0.2.1"}}"#,
+        #"{"host":"www.example.com","ips":[]} x"#,
+    ])
+    func `a body of another form is no answer`(body: String) {
+        guard case .failure(.unavailable) = outcome(body) else {
+            Issue.record("\(body)")
+            return
+        }
+    }
+
+    /// What the failure of an error body asks to be done.
+    private func action(_ body: String, status: Int) -> String {
+        switch outcome(body, status: status, retryAfter: 7, date: 1_700_000_000) {
+        case .failure(.authentication): "authentication"
+        case .failure(.rejected): "rejected"
+        case .failure(.unavailable(_, retryAfter: 7)): "unavailable"
+        case .failure(.clockSkew(_, serverTime: 1_700_000_000)): "clock"
+        default: "other"
+        }
+    }
+
+    @Test(arguments: [
+        ("MissingArgument", 400, "rejected"), ("InvalidHost", 400, "rejected"), ("TooManyHosts", 400, "rejected"),
+        ("SdnsNotSupported", 400, "rejected"), ("MethodNotAllowed", 405, "rejected"),
+        ("SignatureExpired", 403, "clock"),
+        ("InvalidSignature", 403, "authentication"), ("InvalidDuration", 403, "clock"),
+        ("UnsignedInterfaceDisabled", 403, "authentication"), ("InvalidAccount", 403, "authentication"),
+        ("AccountNotExists", 403, "authentication"), ("ServiceLevelDeny", 403, "unavailable"),
+        ("InternalError", 500, "unavailable"),
+        // The code decides, whatever the status.
+        ("InvalidSignature", 400, "authentication"), ("SignatureExpired", 400, "clock"),
+        ("InvalidHost", 403, "rejected"),
+        ("InvalidAccount", 200, "authentication"), ("InternalError", 200, "unavailable"),
+        // Codes that nobody knows: the status decides.
+        ("Whatever", 400, "unavailable"), ("Whatever", 403, "authentication"), ("Whatever", 429, "unavailable"),
+        ("Whatever", 500, "unavailable"), ("Whatever", 200, "unavailable"), ("", 404, "unavailable"),
+    ])
+    func `the code of an error says what to do`(code: String, status: Int, expected: String) {
+        #expect(action(#"{"code":"\#(code)"}"#, status: status) == expected)
+    }
+
+    @Test(arguments: [
+        (301, "unavailable"), (400, "unavailable"), (401, "authentication"), (403, "authentication"),
+        (404, "unavailable"),
+        (408, "unavailable"), (429, "unavailable"), (500, "unavailable"), (502, "unavailable"), (503, "unavailable"),
+        (0, "unavailable"), (999, "unavailable"),
+    ])
+    func `without a code the status says what to do`(status: Int, expected: String) {
+        for body in ["", "<html>", "{}", #"{"code":7}"#, "[]"] { #expect(action(body, status: status) == expected) }
+    }
+
+    @Test func `addresses in an error reply are no answer`() {
+        let body = #"{"host":"www.example.com","ips":["192.0.2.1"],"ttl":60}"#
+        #expect(action(body, status: 500) == "unavailable")
+    }
+
+    @Test func `a strange code is not repeated in the text`() {
+        for code in [#"<script>\n"#, String(repeating: "x", count: 5_000)] {
+            #expect(outcome(#"{"code":"\#(code)"}"#, status: 500) == .failure(.unavailable("HTTP 500")))
+        }
+        #expect(
+            outcome(#"{"code":"InvalidHost"}"#, status: 400) == .failure(.rejected("InvalidHost (HTTP 400)")))
+    }
+
+    @Test func `a reply cut at any byte is no answer`() {
+        let body = Array(#"{"host":"www.example.com","ips":["192.0.2.1"],"ipsv6":["2001:db8::1"],"ttl":60}"#.utf8)
+        for length in 0..<body.count {
+            let text = String(decoding: body[..<length], as: UTF8.self)
+            guard case .failure(.unavailable) = outcome(text) else {
+                Issue.record("\(text)")
+                return
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import DNSWire
+import HTTPDNS
+import Testing
+import Upstreams
+
+/// What Aliyun is asked.
+struct AliyunRequestTests {
+    static let secret = Secret("0123456789abcdef0123456789abcdef")
+    static let signing = AliyunService(account: "139450", secret: secret, crypto: OpenSSLCrypto())
+    static let unsigned = AliyunService(account: "139450", secret: nil, crypto: OpenSSLCrypto())
+
+    private func target(
+        _ service: AliyunService, _ text: String = "www.example.com", _ types: [RecordType] = [.a, .aaaa],
+        at time: Int64 = 1_699_999_400
+    ) throws(ServiceFailure) -> String {
+        try service.request(for: ServiceQuestion(name: name(text), types: types), at: time).target
+    }
+
+    @Test func `a signed request for both families expires ten minutes from now`() throws {
+        #expect(
+            try target(Self.signing)
+                == "/139450/sign_d?host=www.example.com&query=4,6&t=1700000000&s=46667e265e1d713ff6ce351585a707b8")
+    }
+
+    @Test func `the expiry is signed`() throws {
+        #expect(
+            try target(Self.signing, at: 1_699_999_399).hasSuffix("&t=1699999999&s=a25449cb380fc95de99069fe875d7cde"))
+    }
+
+    @Test func `the signature printed by Aliyun comes out`() throws {
+        let service = AliyunService(account: "1", secret: Secret("IAmASecret"), crypto: OpenSSLCrypto())
+        #expect(
+            try target(service, "www.aliyun.com", [.a], at: 1_534_315_800)
+                == "/1/sign_d?host=www.aliyun.com&query=4&t=1534316400&s=60c71e98b6d7fcbb366243e224eab457")
+    }
+
+    @Test(
+        arguments: [
+            ([.a], "4"), ([.aaaa], "6"), ([.a, .aaaa], "4,6"), ([.aaaa, .a], "4,6"),
+        ] as [([RecordType], String)])
+    func `the families asked are those of the types`(types: [RecordType], query: String) throws {
+        #expect(try target(Self.unsigned, types: types) == "/139450/d?host=www.example.com&query=\(query)")
+    }
+
+    private func target(_ service: AliyunService, types: [RecordType]) throws(ServiceFailure) -> String {
+        try target(service, "www.example.com", types)
+    }
+
+    @Test func `a request is a GET without headers`() throws {
+        let question = ServiceQuestion(name: name("www.example.com"), types: [.a])
+        let request = try Self.signing.request(for: question, at: 0)
+        #expect(request.body == nil)
+        #expect(request.headers.isEmpty)
+    }
+
+    @Test(arguments: [Int64.min, -1, 0, 9_999_999_999, .max])
+    func `the expiry has ten digits whatever the clock says`(time: Int64) throws {
+        let target = try target(Self.signing, at: time)
+        #expect(target.split(separator: "&").first { $0.hasPrefix("t=") }?.count == 12)
+    }
+
+    @Test func `an account that is no number does no harm to the path`() throws {
+        let service = AliyunService(account: "a/../b?c d", secret: nil, crypto: OpenSSLCrypto())
+        #expect(try target(service).hasPrefix("/a%2F..%2Fb%3Fc%20d/d?host="))
+    }
+
+    @Test(arguments: ["_sip._tcp.example.com", "xn--bcher-kva.example", "a-b.example.com", "localhost"])
+    func `host names are asked for`(text: String) throws {
+        #expect(try target(Self.unsigned, text).contains("host=\(text)&"))
+    }
+
+    @Test(arguments: [
+        ".", "bücher.example", #"a\.b.example"#, "*.example.com", #"a\032b.example"#, "a&b.example", "a%62.example",
+        "a,b.example", "192.0.2.1", #"\000.example"#,
+    ])
+    func `a name with other bytes is not asked for`(text: String) {
+        let question = ServiceQuestion(name: name(text), types: [.a])
+        let error = #expect(throws: ServiceFailure.self) { try Self.signing.request(for: question, at: 0) }
+        guard case .rejected = error else {
+            Issue.record("\(text): \(String(describing: error))")
+            return
+        }
+    }
+
+    @Test(arguments: [[], [.txt], [.a, .txt], [.any]] as [[RecordType]])
+    func `other types are not asked for`(types: [RecordType]) {
+        #expect(throws: ServiceFailure.self) { try target(Self.signing, types: types) }
+    }
+
+    @Test func `only A and AAAA are answered, both in one call`() {
+        #expect(Self.signing.answersBothFamilies)
+        #expect((UInt16.min...UInt16.max).filter { Self.signing.answers(RecordType(rawValue: $0)) } == [1, 28])
+    }
+
+    private struct NoMD5: Crypto {
+        func md5(_ bytes: [UInt8]) -> [UInt8]? { nil }
+    }
+
+    @Test func `without MD5 nothing is sent unsigned`() {
+        let service = AliyunService(account: "1", secret: Self.secret, crypto: NoMD5())
+        #expect(throws: ServiceFailure.self) { try target(service) }
+    }
+
+    @Test func `the secret shows in no description and no dump`() {
+        var dumped = ""
+        dump(Self.signing, to: &dumped)
+        for text in [dumped, "\(Self.signing)", String(reflecting: Self.signing), "\(Self.secret)"] {
+            #expect(!text.contains(Self.secret.value))
+        }
+    }
+}

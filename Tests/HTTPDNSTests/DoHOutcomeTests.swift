@@ -1,0 +1,220 @@
+import DNSWire
+import HTTPDNS
+import Testing
+
+/// What a DoH server's replies mean.
+struct DoHOutcomeTests {
+    private static let host = name("www.example.com")
+    private static let aaaaReply = """
+        00008180000100010000000003777777076578616d706c6503636f6d00001c0001c00c001c000100000e7d001020010db8abcd00120001000200\
+        030004
+        """
+    private static let nxdomainReply = """
+        00008183000100000001000003777777076578616d706c6503636f6d0000010001c01000060001000003840021026e73c0100561646d696ec010\
+        78a3f17500001c2000000e10001275000000012c
+        """
+
+    private func outcome(
+        _ body: [UInt8], type: RecordType = .a, status: Int = 200, contentType: String? = "application/dns-message",
+        age: UInt32? = nil, retryAfter: UInt32? = nil
+    ) -> ServiceOutcome {
+        let response = HTTPResponse(
+            status: status, contentType: contentType, age: age, retryAfter: retryAfter, body: body)
+        return DoHService().outcome(of: response, to: ServiceQuestion(name: Self.host, types: [type]))
+    }
+
+    private func outcome(_ message: Message, type: RecordType = .a, age: UInt32? = nil) -> ServiceOutcome {
+        outcome(message.encoded, type: type, age: age)
+    }
+
+    private func reply(_ answers: [Record] = [], authorities: [Record] = [], code: UInt16 = 0) -> Message {
+        Message(
+            flags: HeaderFlags(rawValue: 0x8180 | code), questions: [Question(name: Self.host, type: .a)],
+            answers: answers,
+            authorities: authorities)
+    }
+
+    private func a(_ owner: Name = host, _ address: String = "192.0.2.1", ttl: UInt32 = 600) -> Record {
+        Record(name: owner, address: IPAddress(address) ?? .v4(0), ttl: ttl)
+    }
+
+    private func answer(_ outcome: ServiceOutcome, _ type: RecordType = .a) -> Answer? {
+        guard case .results(let results) = outcome, case .answer(let answer) = results[type], results.count == 1 else {
+            return nil
+        }
+        return answer
+    }
+
+    @Test func `the AAAA reply of 61 bytes is read`() throws {
+        let body = hex(Self.aaaaReply)
+        #expect(body.count == 61)
+        let address = try #require(IPAddress("2001:db8:abcd:12:1:2:3:4"))
+        let expected = Answer(name: Self.host, addresses: [address], ttl: 3_709)
+        #expect(answer(outcome(body, type: .aaaa), .aaaa) == expected)
+    }
+
+    @Test func `the NXDOMAIN reply of 78 bytes is negative for 300 seconds`() throws {
+        let body = hex(Self.nxdomainReply)
+        #expect(body.count == 78)
+        let answer = try #require(self.answer(outcome(body)))
+        #expect(answer.responseCode == .nameError)
+        #expect(answer.answers.isEmpty)
+        let soa = try #require(answer.authorities.first)
+        #expect(answer.authorities.count == 1)
+        #expect(soa.name == name("example.com"))
+        #expect(soa.soaMinimum == 300)
+        #expect(soa.ttl == 300)
+    }
+
+    @Test func `a TTL of 600 and an age of 250 leave 350`() {
+        #expect(answer(outcome(reply([a()]), age: 250))?.answers.map(\.ttl) == [350])
+    }
+
+    @Test(arguments: [600, 601, UInt32.max])
+    func `an age past the TTL leaves 0`(age: UInt32) {
+        #expect(answer(outcome(reply([a()]), age: age))?.answers.map(\.ttl) == [0])
+    }
+
+    @Test func `a negative answer ages too`() {
+        #expect(answer(outcome(hex(Self.nxdomainReply), age: 250))?.authorities.map(\.ttl) == [50])
+    }
+
+    @Test func `NODATA with an SOA record is told`() {
+        let soa = Record.negativeSOA(for: name("example.com"), ttl: 300)
+        #expect(answer(outcome(reply(authorities: [soa]))) == Answer(authorities: [soa]))
+    }
+
+    @Test func `nothing at all is empty without a cause`() {
+        #expect(outcome(reply()) == .results([.a: .unknownEmpty(ttl: nil)]))
+    }
+
+    @Test func `NXDOMAIN is told with an SOA record or without`() {
+        #expect(answer(outcome(reply(code: 3))) == Answer(responseCode: .nameError))
+    }
+
+    @Test func `aliases are kept and unrelated records dropped`() {
+        let alias = Record(name: Self.host, type: .cname, ttl: 300, rdata: name("edge.example.net").wire)
+        let records = [alias, a(name("edge.example.net")), a(name("bank.example"), "203.0.113.66")]
+        #expect(answer(outcome(reply(records)))?.answers == Array(records[..<2]))
+    }
+
+    @Test func `another type is passed on as it is`() {
+        let record = Record(name: Self.host, type: .https, ttl: 60, rdata: [0, 1, 0, 0, 1, 0, 3, 2, 0x68, 0x32])
+        let message = Message(
+            flags: HeaderFlags(rawValue: 0x8180), questions: [Question(name: Self.host, type: .https)],
+            answers: [record])
+        #expect(answer(outcome(message, type: .https), .https) == Answer(answers: [record]))
+    }
+
+    @Test(
+        arguments: [(1, "FORMERR"), (2, "SERVFAIL"), (4, "NOTIMP"), (5, "REFUSED"), (9, "RCODE9")] as [(UInt16, String)]
+    )
+    func `any other RCODE is a failure that names it`(code: UInt16, text: String) {
+        #expect(outcome(reply(code: code)) == .failure(.unavailable(text)))
+    }
+
+    @Test(arguments: [
+        "application/dns-message", "Application/DNS-Message", "application/dns-message; charset=utf-8",
+        " application/dns-message ;x",
+    ])
+    func `the content type is read without its parameters`(contentType: String) {
+        #expect(answer(outcome(reply([a()]).encoded, contentType: contentType)) != nil)
+    }
+
+    @Test(arguments: [
+        nil, "", ";", "text/html", "application/json", "application/dns-json", "application/dns-messages",
+    ])
+    func `another content type is no answer`(contentType: String?) {
+        guard case .failure(.unavailable) = outcome(reply([a()]).encoded, contentType: contentType) else {
+            Issue.record("taken")
+            return
+        }
+    }
+
+    @Test(arguments: [200, 201, 203, 206, 299])
+    func `every 2xx status carries an answer`(status: Int) {
+        #expect(answer(outcome(reply([a()]).encoded, status: status)) != nil)
+    }
+
+    @Test(arguments: [
+        (100, "unavailable"), (199, "unavailable"), (300, "unavailable"), (302, "unavailable"), (400, "rejected"),
+        (401, "authentication"), (403, "authentication"), (404, "unavailable"), (405, "unavailable"), (413, "rejected"),
+        (414, "rejected"), (415, "unavailable"), (429, "unavailable"), (500, "unavailable"), (502, "unavailable"),
+        (503, "unavailable"), (504, "unavailable"),
+    ])
+    func `another status is no answer, whatever its body`(status: Int, expected: String) {
+        let actual =
+            switch outcome(reply([a()]).encoded, status: status) {
+            case .failure(.unavailable(let text, retryAfter: nil)): text == "HTTP \(status)" ? "unavailable" : text
+            case .failure(.rejected): "rejected"
+            case .failure(.authentication): "authentication"
+            default: "other"
+            }
+        #expect(actual == expected)
+    }
+
+    @Test(arguments: [429, 503])
+    func `the wait that a busy server asks for is handed on`(status: Int) {
+        let outcome = outcome([], status: status, contentType: "text/html", retryAfter: 30)
+        #expect(outcome == .failure(.unavailable("HTTP \(status)", retryAfter: 30)))
+    }
+
+    private func isUnavailable(_ message: Message) -> Bool {
+        if case .failure(.unavailable) = outcome(message) { true } else { false }
+    }
+
+    @Test func `a reply with an ID, without QR, with TC or another opcode is no answer`() {
+        var message = reply([a()])
+        message.id = 1
+        #expect(isUnavailable(message))
+        message = reply([a()])
+        message.flags.remove(.response)
+        #expect(isUnavailable(message))
+        message = reply([a()])
+        message.flags.insert(.truncated)
+        #expect(isUnavailable(message))
+        message = reply([a()])
+        message.flags.insert(HeaderFlags(rawValue: 0x1000))
+        #expect(isUnavailable(message))
+    }
+
+    @Test func `a reply to another question, to two or to none is no answer`() {
+        for questions in [
+            [Question(name: name("www.example.org"), type: .a)], [Question(name: Self.host, type: .aaaa)],
+            [Question(name: Self.host, type: .a, class: .chaos)], [],
+            [Question(name: Self.host, type: .a), Question(name: Self.host, type: .a)],
+        ] {
+            var message = reply([a()])
+            message.questions = questions
+            #expect(isUnavailable(message))
+        }
+    }
+
+    @Test func `the question may come back in another letter case`() {
+        var message = reply([a()])
+        message.questions[0].name = name("WWW.EXAMPLE.COM")
+        #expect(answer(outcome(message))?.addresses.count == 1)
+    }
+
+    @Test func `a reply cut at any byte is no answer`() {
+        let body = hex(Self.aaaaReply)
+        for length in 0..<body.count {
+            guard case .failure(.unavailable) = outcome(Array(body[..<length]), type: .aaaa) else {
+                Issue.record("an answer from \(length) bytes")
+                return
+            }
+        }
+    }
+
+    @Test func `a reply with any one byte changed never brings another name's address`() {
+        let body = hex(Self.aaaaReply)
+        for index in body.indices {
+            for bit in 0..<8 {
+                var changed = body
+                changed[index] ^= 1 << UInt8(bit)
+                guard let answer = answer(outcome(changed, type: .aaaa), .aaaa) else { continue }
+                #expect(answer.answers.allSatisfy { $0.name == Self.host && $0.type == .aaaa && $0.class == .internet })
+            }
+        }
+    }
+}
