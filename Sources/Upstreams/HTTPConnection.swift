@@ -6,19 +6,29 @@ import Scheduling
 @Loop
 final class HTTPConnection {
     private let descriptor: Int32
+    /// Tells this socket from a later one of the same descriptor.
+    private let inode: UInt
     private var knownPort: UInt16?
-    /// Whether libcurl still has it; the descriptor means nothing afterwards.
-    private(set) var isOpen = true
     /// Whether we broke it because nothing came any more.
     private(set) var isEvicted = false
 
-    init(_ descriptor: Int32) { self.descriptor = descriptor }
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+        inode = Self.inode(of: descriptor)
+    }
 
-    func markClosed() { isOpen = false }
+    /// Whether the descriptor still is this connection's.
+    ///
+    /// libcurl closes what never was connected by itself, without its callback: so the kernel is asked.
+    var isOpen: Bool { Self.inode(of: descriptor) == inode }
+
+    private static func inode(of descriptor: Int32) -> UInt {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? status.st_ino : 0
+    }
 
     /// How many bytes have arrived, counted by the kernel, so also those that nobody has read; nil if it cannot tell.
     var bytesReceived: Int64? {
-        guard isOpen else { return nil }
         let count = ccurl_bytes_received(descriptor)
         return count < 0 ? nil : count
     }

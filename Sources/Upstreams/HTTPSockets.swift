@@ -15,8 +15,8 @@ final class HTTPSockets {
     private let loop: EventLoop
     private var watches: [Int32: Watch] = [:]
     private var timer: LoopTimer?
-    /// The open connections by descriptor.
-    private(set) var connections: [Int32: HTTPConnection] = [:]
+    /// The connections by descriptor; some may be closed already.
+    private var connections: [Int32: HTTPConnection] = [:]
     /// Called when a descriptor is ready, or with nil when time is up.
     var onReady: (@Loop (_ descriptor: Int32?, _ ready: Interest) -> Void)?
 
@@ -24,8 +24,11 @@ final class HTTPSockets {
 
     /// The connection whose own end has this port.
     func connection(localPort: UInt16) -> HTTPConnection? {
-        connections.values.first { $0.localPort == localPort }
+        connections.values.first { $0.localPort == localPort && $0.isOpen }
     }
+
+    /// How many connections are open.
+    var openConnections: Int { connections.values.count { $0.isOpen } }
 
     // MARK: From libcurl
 
@@ -53,13 +56,16 @@ final class HTTPSockets {
         guard descriptor >= 0 else { return nil }
         // An old kernel without it only takes longer.
         _ = ccurl_set_user_timeout(descriptor, UInt32(Self.userTimeout.components.seconds) * 1_000)
+        // Of a socket of this number that libcurl closed by itself.
+        watch(descriptor, for: nil)
+        connections = connections.filter { $0.value.isOpen }
         connections[descriptor] = HTTPConnection(descriptor)
         return descriptor
     }
 
     func close(_ descriptor: Int32) {
         watch(descriptor, for: nil)
-        connections.removeValue(forKey: descriptor)?.markClosed()
+        connections[descriptor] = nil
         _ = Glibc.close(descriptor)
     }
 }

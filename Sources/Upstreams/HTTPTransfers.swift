@@ -49,7 +49,7 @@ package final class HTTPTransfers {
     package var load: (active: Int, waiting: Int) { (active.count, waiting.count) }
 
     /// How many connections are open, idle ones included.
-    package var openConnections: Int { sockets.connections.count }
+    package var openConnections: Int { sockets.openConnections }
 
     /// Sends a request and returns its reply, whatever its status.
     ///

@@ -53,6 +53,14 @@ final class HTTPRelay: Sendable {
     /// Makes the connections that exist now fall silent.
     func silence() { state.withLock { $0.silenced = $0.accepted } }
 
+    /// Makes the connections that exist now, and the next one, fall silent.
+    func silenceNext() { state.withLock { $0.silenced = $0.accepted + 1 } }
+
+    /// Closes the connections that exist now.
+    func disconnect() {
+        for socket in state.withLock({ $0.sockets }) { shutdown(socket, Int32(SHUT_RDWR)) }
+    }
+
     private func serve(_ client: Int32, _ port: UInt16) {
         let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         let address = Self.loopback(port)

@@ -72,12 +72,11 @@ struct HTTPSecureTests {
     }
 
     @Test func `a certificate of an unknown authority is refused`() async throws {
+        let others = try TestCertificates()
         let transfers = try await HTTPFixture.secure(
-            nginx.address.port, hosts: ["right.example"], authority: TestCertificates().authority)
-        guard case .certificate = await transfers.get("www.example.com").failure else {
-            Issue.record("no certificate failure")
-            return
-        }
+            nginx.address.port, hosts: ["right.example"], authority: others.authority)
+        let failure = await transfers.get("www.example.com").failure
+        #expect(failure == .certificate("the certificate's issuer is not known"))
         #expect(nginx.requests.isEmpty)
     }
 
@@ -143,6 +142,41 @@ struct HTTPSecureTests {
         relay.silence()
         #expect(await transfers.get("lost.example.com", timeout: .milliseconds(200)).failure == .timeout)
         #expect(await transfers.get("next.example.com", timeout: .seconds(1)).isSuccess)
+        #expect(relay.connections == 2)
+    }
+
+    @Test func `a handshake that hangs holds up nobody longer than its own request`() async throws {
+        let relay = try HTTPRelay(to: nginx.address)
+        let transfers = try await transfers(port: relay.port)
+        relay.silenceNext()
+        async let first = transfers.get("first.example.com", timeout: .milliseconds(300))
+        #expect(await HTTPFixture.eventually { relay.connections == 1 })
+        async let others = HTTPFixture.parallel(20, on: transfers, timeout: .seconds(5))
+        #expect(await first.failure == .timeout)
+        #expect(await others.allSucceeded)
+        #expect(await transfers.openConnections == 1)
+    }
+
+    @Test func `a connection that the server closed while idle is replaced without a failure`() async throws {
+        let relay = try HTTPRelay(to: nginx.address)
+        let transfers = try await transfers(port: relay.port)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        relay.disconnect()
+        #expect(await HTTPFixture.parallel(20, on: transfers).allSucceeded)
+        #expect(relay.connections == 2)
+    }
+
+    @Test func `streams under way on a connection that breaks are sent again`() async throws {
+        backend.misbehave(.hang)
+        let relay = try HTTPRelay(to: nginx.address)
+        let transfers = try await transfers(port: relay.port)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        async let slow = HTTPFixture.parallel(20, on: transfers, name: "slow")
+        #expect(await HTTPFixture.eventually { backend.requests.count == 20 })
+        relay.disconnect()
+        #expect(await HTTPFixture.eventually { backend.requests.count == 40 })
+        backend.misbehave(nil)
+        #expect(await slow.allSucceeded)
         #expect(relay.connections == 2)
     }
 

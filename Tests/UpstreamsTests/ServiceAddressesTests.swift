@@ -1,0 +1,116 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// LocalDNS under the test's command.
+@Loop
+private final class LocalDNSDouble: Upstream {
+    nonisolated let name = "LocalDNS"
+    var a: UpstreamResult = .failure(.timeout)
+    var aaaa: UpstreamResult = .failure(.timeout)
+    private(set) var calls = 0
+
+    nonisolated init() {}
+
+    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        calls += 1
+        return UpstreamReply([.a: a, .aaaa: aaaa])
+    }
+}
+
+@Suite(.onLoop)
+struct ServiceAddressesTests {
+    private let clock = ManualClock()
+    private let upstream = LocalDNSDouble()
+    private let host: Name
+    private static let first = IPAddress.v4(0xc000_0201)
+    private static let second = IPAddress.v4(0xc000_0202)
+    private static let sixth = IPAddress.v6(0x2001_0db8 << 96 | 6)
+
+    init() throws { host = try Name("dns.example") }
+
+    private final class Seen {
+        var changes: [[IPAddress]] = []
+    }
+
+    @Loop private func make() -> (ServiceAddresses, Seen) {
+        let (addresses, seen) = (ServiceAddresses(host: host, upstream: upstream, clock: clock), Seen())
+        addresses.onChange = { seen.changes.append($0) }
+        return (addresses, seen)
+    }
+
+    @Loop private func answer(_ addresses: [IPAddress], ttl: UInt32 = 300) -> UpstreamResult {
+        .answer(Answer(name: host, addresses: addresses, ttl: ttl))
+    }
+
+    @Loop private func use(_ addresses: ServiceAddresses, after duration: Duration = .zero) async {
+        await clock.advance(by: duration)
+        addresses.refreshIfDue()
+        await clock.advance(by: .zero)
+    }
+
+    @Test @Loop func `the host is looked up again only after its TTL, and only when somebody needs it`() async {
+        let (addresses, seen) = make()
+        upstream.a = answer([Self.first])
+        upstream.aaaa = .answer(.negative(name: host, ttl: 300))
+        await use(addresses)
+        await use(addresses, after: .seconds(299))
+        #expect(upstream.calls == 1)
+        await clock.advance(by: .seconds(3_600))
+        #expect(upstream.calls == 1)
+        await use(addresses)
+        #expect(upstream.calls == 2)
+        #expect(seen.changes == [[Self.first]])
+    }
+
+    @Test @Loop func `a failed look-up keeps the last good addresses and is not repeated at once`() async {
+        let (addresses, seen) = make()
+        upstream.a = answer([Self.first])
+        await use(addresses)
+        upstream.a = .failure(.timeout)
+        await use(addresses, after: .seconds(301))
+        await use(addresses, after: .seconds(29))
+        #expect(upstream.calls == 2)
+        #expect(seen.changes == [[Self.first]])
+        upstream.a = answer([Self.second])
+        await use(addresses, after: .seconds(2))
+        #expect(seen.changes == [[Self.first], [Self.second]])
+    }
+
+    @Test @Loop func `one family that fails keeps its last good addresses`() async {
+        let (addresses, seen) = make()
+        upstream.a = answer([Self.first])
+        upstream.aaaa = answer([Self.sixth])
+        await use(addresses)
+        upstream.a = answer([Self.second])
+        upstream.aaaa = .failure(.timeout)
+        await use(addresses, after: .seconds(301))
+        #expect(seen.changes.last == [Self.second, Self.sixth])
+    }
+
+    @Test @Loop func `without any address the host is tried again after a second`() async {
+        let (addresses, seen) = make()
+        await use(addresses)
+        await use(addresses)
+        #expect(upstream.calls == 1)
+        upstream.a = answer([Self.first])
+        await use(addresses, after: .seconds(1))
+        #expect(seen.changes == [[Self.first]])
+    }
+
+    @Test @Loop func `an address that does not answer brings the next look-up forward`() async {
+        let (addresses, seen) = make()
+        upstream.a = answer([Self.first])
+        await use(addresses)
+        upstream.a = answer([Self.second])
+        addresses.addressFailed()
+        await use(addresses, after: .seconds(9))
+        #expect(upstream.calls == 1)
+        await use(addresses, after: .seconds(1))
+        #expect(seen.changes.last == [Self.second])
+    }
+}
