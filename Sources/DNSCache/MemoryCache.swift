@@ -42,19 +42,23 @@ package final class MemoryCache: Sendable {
     ///   - output: gets the reply appended.
     /// - Returns: whether there was an answer, fresh and of this generation, and a reply was written.
     package func answer(
-        _ query: Query, key: QueryKey, message: Span<UInt8>, now: Instant, generation: UInt32,
+        _ query: Query, key: inout QueryKey, message: Span<UInt8>, now: Instant, generation: UInt32,
         limit: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
+        let key = key.storage.span.extracting(0..<key.count)
         let hash = hash(key)
+        let now = Self.seconds(now)
+        let echo = Reply.Echo(query)
         return shards[shard(hash)].withLock { shard in
             shard.answer(
-                query, key: key, hash: UInt32(truncatingIfNeeded: hash), message: message, now: now.seconds,
+                echo, key: key, hash: UInt32(truncatingIfNeeded: hash), message: message, now: now,
                 generation: generation, limit: limit, into: &output)
         }
     }
 
     /// A copy of what is kept for `key`, fresh or not, of any generation.
-    package func entry(for key: QueryKey) -> CacheEntry? {
+    package func entry(for key: borrowing QueryKey) -> CacheEntry? {
+        let key = key.storage.span.extracting(0..<key.count)
         let hash = hash(key)
         return shards[shard(hash)].withLock { $0.entry(for: key, hash: UInt32(truncatingIfNeeded: hash)) }
     }
@@ -63,21 +67,24 @@ package final class MemoryCache: Sendable {
     ///
     /// - Returns: whether it is kept; not if it needs more than an eighth of its shard.
     @discardableResult
-    package func store(_ entry: CacheEntry, for key: QueryKey) -> Bool {
+    package func store(_ entry: CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
+        let key = key.storage.span.extracting(0..<key.count)
         let hash = hash(key)
         return shards[shard(hash)].withLock { $0.insert(entry, for: key, hash: UInt32(truncatingIfNeeded: hash)) }
     }
 
     /// Puts an entry under another generation of the policy: the route by which it came still holds.
-    package func restamp(_ key: QueryKey, generation: UInt32) {
+    package func restamp(_ key: borrowing QueryKey, generation: UInt32) {
+        let key = key.storage.span.extracting(0..<key.count)
         let hash = hash(key)
         shards[shard(hash)].withLock {
             $0.restamp(key, hash: UInt32(truncatingIfNeeded: hash), generation: generation)
         }
     }
 
-    package func remove(_ key: QueryKey) {
+    package func remove(_ key: borrowing QueryKey) {
+        let key = key.storage.span.extracting(0..<key.count)
         let hash = hash(key)
         shards[shard(hash)].withLock { $0.remove(key, hash: UInt32(truncatingIfNeeded: hash)) }
     }
@@ -108,6 +115,12 @@ package final class MemoryCache: Sendable {
             }
         }
         return sum
+    }
+
+    /// As `Instant.seconds`, which is a call from here.
+    @inline(__always)
+    private static func seconds(_ instant: Instant) -> UInt32 {
+        UInt32(truncatingIfNeeded: instant.nanoseconds / 1_000_000_000)
     }
 
     @inline(__always)

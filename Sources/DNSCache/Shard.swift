@@ -42,10 +42,10 @@ struct Shard: ~Copyable {
     /// The longest block: no entry drives out more than an eighth of the others.
     private var maximumBlock: Int { ring.maximum / 8 }
 
-    /// Writes the reply to `query` if its answer is here, fresh, and of the policy's `generation`.
+    /// Writes the reply to a query if its answer is here, fresh, and of the policy's `generation`.
     @inline(__always)
     mutating func answer(
-        _ query: borrowing Query, key: borrowing QueryKey, hash: UInt32, message: Span<UInt8>, now: UInt32,
+        _ echo: Reply.Echo, key: Span<UInt8>, hash: UInt32, message: Span<UInt8>, now: UInt32,
         generation: UInt32, limit: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
         if let slot = store.find(key, hash: hash) {
@@ -54,7 +54,7 @@ struct Shard: ~Copyable {
             if block.generation == generation, age < block.lifetime {
                 hits &+= 1
                 block.markVisited()
-                return block.write(to: query, message: message, age: age, limit: limit, into: &output)
+                return block.write(echo, message: message, age: age, limit: limit, into: &output)
             }
         }
         misses &+= 1
@@ -62,7 +62,7 @@ struct Shard: ~Copyable {
     }
 
     /// A copy of the entry for `key`, of whatever age and generation.
-    func entry(for key: borrowing QueryKey, hash: UInt32) -> CacheEntry? {
+    func entry(for key: Span<UInt8>, hash: UInt32) -> CacheEntry? {
         guard let slot = store.find(key, hash: hash) else { return nil }
         let block = store.block(inSlot: slot)
         block.markVisited()
@@ -72,7 +72,7 @@ struct Shard: ~Copyable {
     /// Stores an entry in place of an older one.
     ///
     /// - Returns: false when it is too large; the older one is gone then, too.
-    mutating func insert(_ entry: CacheEntry, for key: borrowing QueryKey, hash: UInt32) -> Bool {
+    mutating func insert(_ entry: CacheEntry, for key: Span<UInt8>, hash: UInt32) -> Bool {
         let size = Block.size(keyCount: key.count, answer: entry.answer)
         if let slot = store.find(key, hash: hash) {
             let old = store.block(inSlot: slot)
@@ -95,12 +95,12 @@ struct Shard: ~Copyable {
     }
 
     /// Puts the entry for `key` under another generation of the policy.
-    func restamp(_ key: borrowing QueryKey, hash: UInt32, generation: UInt32) {
+    func restamp(_ key: Span<UInt8>, hash: UInt32, generation: UInt32) {
         guard let slot = store.find(key, hash: hash) else { return }
         store.block(inSlot: slot).generation = generation
     }
 
-    mutating func remove(_ key: borrowing QueryKey, hash: UInt32) {
+    mutating func remove(_ key: Span<UInt8>, hash: UInt32) {
         if let slot = store.find(key, hash: hash) { remove(slot) }
     }
 

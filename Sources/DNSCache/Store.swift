@@ -27,7 +27,7 @@ struct Store: ~Copyable {
 
     /// The slot of the entry for `key`.
     @inline(__always)
-    func find(_ key: borrowing QueryKey, hash: UInt32) -> Int? {
+    func find(_ key: Span<UInt8>, hash: UInt32) -> Int? {
         let tag = Slot.tag(ofHash: hash)
         var slot = home(hash)
         while true {
@@ -196,7 +196,7 @@ struct Block {
     private var bodyStart: Int { Field.key &+ keyCount }
     /// Aligned for 16 bits.
     private var ttlOffsetsStart: Int { (bodyStart &+ bodyCount &+ 1) & ~1 }
-    private var responseCode: ResponseCode { ResponseCode(rawValue: UInt16(load(Field.responseCode, as: UInt8.self))) }
+    private var responseCode: UInt16 { UInt16(load(Field.responseCode, as: UInt8.self)) }
     private var counts: PackedAnswer.SectionCounts {
         PackedAnswer.SectionCounts(
             answer: load(Field.answer), authority: load(Field.authority), additional: load(Field.additional))
@@ -215,12 +215,12 @@ struct Block {
 
     /// Whether this is the entry for `key`.
     @inline(__always)
-    func matches(_ key: borrowing QueryKey) -> Bool {
+    func matches(_ key: Span<UInt8>) -> Bool {
         let count = key.count
         guard keyCount == count else { return false }
-        let other = unsafe key.storage.span.bytes
-        // The root's key is shorter than a word; its block is not.
-        if count < 8 { return unsafe (load(Field.key, word: 0) ^ other.word(at: 0)) &<< UInt64(64 &- 8 &* count) == 0 }
+        let other = unsafe key.bytes
+        // Only the root's key is shorter than a word.
+        if count < 8 { return key.indices.allSatisfy { key[$0] == load(Field.key &+ $0, as: UInt8.self) } }
         var at = 0
         while at &+ 8 < count {
             if unsafe load(Field.key, word: at) != other.word(at: at) { return false }
@@ -237,7 +237,7 @@ struct Block {
     /// Writes the reply that this entry makes, `age` seconds after it was stored.
     @inline(__always)
     func write(
-        to query: borrowing Query, message: Span<UInt8>, age: UInt32, limit: Int,
+        _ echo: Reply.Echo, message: Span<UInt8>, age: UInt32, limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
         let counts = counts
@@ -245,7 +245,7 @@ struct Block {
         let offsets = unsafe UnsafeRawPointer(address + ttlOffsetsStart).assumingMemoryBound(to: UInt16.self)
         return unsafe Reply.write(
             responseCode, counts: counts, body: Span(_unsafeStart: body, count: bodyCount),
-            ttlOffsets: Span(_unsafeStart: offsets, count: counts.total), to: query, message: message,
+            ttlOffsets: Span(_unsafeStart: offsets, count: counts.total), echo: echo, message: message,
             aging: .fresh(age: age), options: Span(), limit: limit, into: &output)
     }
 
@@ -263,7 +263,7 @@ struct Block {
     }
 
     /// Fills the block, which has the size that `entry` and `key` need.
-    func write(_ entry: CacheEntry, key: borrowing QueryKey) {
+    func write(_ entry: CacheEntry, key: Span<UInt8>) {
         let visited = load(Field.state, as: UInt8.self) & State.visited
         store(State.live | visited | (entry.isNegative ? State.negative : 0), Field.state)
         store(UInt8(truncatingIfNeeded: entry.answer.responseCode.rawValue), Field.responseCode)
@@ -292,7 +292,7 @@ struct Block {
         let body = unsafe UnsafeRawBufferPointer(start: address + bodyStart, count: bodyCount)
         let offsets = unsafe UnsafeRawBufferPointer(start: address + ttlOffsetsStart, count: counts.total * 2)
         let answer = unsafe PackedAnswer(
-            responseCode: responseCode, counts: counts, body: [UInt8](body),
+            responseCode: ResponseCode(rawValue: responseCode), counts: counts, body: [UInt8](body),
             ttlOffsets: [UInt16](offsets.assumingMemoryBound(to: UInt16.self)))
         return CacheEntry(
             answer: answer, storedAt: Instant(nanoseconds: Int64(storedAt) * 1_000_000_000), lifetime: lifetime,
@@ -317,12 +317,12 @@ struct KeyHash: Sendable {
 
     /// Takes 16 bytes at a time through a multiplication of 64 by 64 bits, folded.
     @inline(__always)
-    func callAsFunction(_ key: borrowing QueryKey) -> UInt64 {
-        let bytes = unsafe key.storage.span.bytes
+    func callAsFunction(_ key: Span<UInt8>) -> UInt64 {
+        let bytes = unsafe key.bytes
         let count = key.count
         var state = first ^ UInt64(truncatingIfNeeded: count)
         if count < 8 {
-            state ^= unsafe bytes.word(at: 0) &<< UInt64(64 &- 8 &* count)
+            for index in key.indices { state = state &<< 8 ^ UInt64(key[index]) }
         } else {
             var at = 0
             while at &+ 16 < count {
