@@ -59,10 +59,9 @@ package struct SocketAddress: Hashable, Sendable {
         self = read
     }
 
-    /// Reads the sender of a slot of a batch in place; `nil` for a slot without one.
+    /// The sender of the datagram in a slot of a batch; `nil` for a slot without one.
     package init?(_ slot: UnsafePointer<clinux_slot>) {
-        guard let offset = MemoryLayout<clinux_slot>.offset(of: \.peer) else { return nil }
-        self.init(raw: UnsafeRawPointer(slot) + offset, length: Int(slot.pointee.peer_length))
+        self.init(UnsafePointer(clinux_slot_peer(slot)), length: slot.pointee.peer_length)
     }
 
     private init?(raw: UnsafeRawPointer, length: Int) {

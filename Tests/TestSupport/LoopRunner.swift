@@ -1,6 +1,5 @@
 package import Platform
-import Glibc
-import Synchronization
+import Scheduling
 package import Testing
 
 /// Runs the process's one event loop on a background thread, for the tests of every target.
@@ -13,29 +12,23 @@ package final class LoopRunner: Sendable {
 
     /// The loop of the whole test process; never stopped.
     package let loop: EventLoop
+    private let thread: NamedThread
 
     private init() {
         do {
-            loop = try EventLoop()
+            let loop = try EventLoop()
+            self.loop = loop
+            thread = try NamedThread("loop") { loop.run() }
         } catch {
             preconditionFailure("no event loop: \(error)")
         }
-        var thread = pthread_t()
-        let argument = Unmanaged.passRetained(loop).toOpaque()
-        let result = pthread_create(&thread, nil, runLoop, argument)
-        precondition(result == 0, "no thread: error \(result)")
-        pthread_detach(thread)
     }
 }
 
-/// Body of the loop's thread; at file scope, for C calls it where no actor is.
-private func runLoop(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    guard let argument else { return nil }
-    Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue().run()
-    return nil
-}
-
-/// Starts the event loop before a test or a suite; needed wherever `@Test @Loop` stands.
+/// Starts the event loop before a test or a suite, and keeps the test with all its child tasks on the loop's thread,
+/// as `Loop.spawn` does in the daemon; needed wherever `@Test @Loop` stands.
+///
+/// A test that blocks its thread while the loop shall work does without, and touches `LoopRunner.shared` instead.
 package struct OnLoop: TestTrait, SuiteTrait, TestScoping {
     package var isRecursive: Bool { true }
 
@@ -44,7 +37,7 @@ package struct OnLoop: TestTrait, SuiteTrait, TestScoping {
         for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
         _ = LoopRunner.shared
-        try await function()
+        try await withTaskExecutorPreference(Loop.executor) { try await function() }
     }
 }
 

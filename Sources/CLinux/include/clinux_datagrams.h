@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 /// Where a datagram came from and which of our addresses it was sent to: all that a reply needs. 56 bytes, a plain value.
 struct clinux_origin {
@@ -15,7 +16,7 @@ struct clinux_origin {
     /// The interface, only where the address needs one (IPv6 link-local); else 0, and routing decides.
     uint32_t interface;
     uint32_t peer_length;
-    /// 1 when the socket reports local addresses (IP_PKTINFO) and this one may be answered from.
+    /// 1 when the socket reports local addresses (a wildcard one) and this one may be answered from.
     uint8_t has_local;
 };
 
@@ -32,6 +33,11 @@ struct clinux_slot {
     /// The sender; a `sockaddr_in` at the same place when its family says so.
     struct sockaddr_in6 peer;
 };
+
+/// The sender of a slot's datagram, `peer_length` bytes long.
+static inline const struct sockaddr *clinux_slot_peer(const struct clinux_slot *slot) {
+    return (const struct sockaddr *)&slot->peer;
+}
 
 /// Buffers for many datagrams and their replies, allocated once; used by one thread.
 struct clinux_batch;

@@ -1,0 +1,72 @@
+import CLinux
+import Glibc
+import Platform
+import Testing
+
+@Suite struct ListeningSocketTests {
+    private let anyPort = SocketAddress(ipv4: 0x7f00_0001, port: 0)
+
+    /// Connects to a listener; on the loopback interface the connection then waits to be accepted.
+    private func connected(to address: SocketAddress) throws -> Descriptor {
+        let client = Descriptor(
+            owning: socket(address.family == .ipv4 ? AF_INET : AF_INET6, Int32(SOCK_STREAM.rawValue), 0))
+        let number = client.number
+        try #require(address.withSockaddr { connect(number, $0, $1) } == 0)
+        return client
+    }
+
+    @Test func `without a connection accepting would block`() throws {
+        let listener = try ListeningSocket(anyPort)
+        guard case .wouldBlock = listener.accept() else { return #expect(Bool(false), "a connection from nowhere") }
+    }
+
+    @Test(arguments: ["127.0.0.1:0", "[::1]:0"])
+    func `a connection is accepted with its peer, non-blocking and without delay`(text: String) throws {
+        let listener = try ListeningSocket(try #require(SocketAddress(text)))
+        let client = try connected(to: listener.address)
+        guard case .connection(let connection, let peer) = listener.accept() else {
+            return #expect(Bool(false), "no connection")
+        }
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let number = client.number
+        let local = withUnsafeMutablePointer(to: &storage) { storage in
+            storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                _ = getsockname(number, pointer, &length)
+                return SocketAddress(pointer, length: length)
+            }
+        }
+        #expect(peer == local)
+        var byte: UInt8 = 0
+        #expect(recv(connection.number, &byte, 1, 0) == -1)
+        #expect(errno == EAGAIN)
+        var noDelay: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        getsockopt(connection.number, Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay, &size)
+        #expect(noDelay == 1)
+    }
+
+    @Test func `a second listener on the port is told that it is taken`() throws {
+        let address = try ListeningSocket(anyPort).address
+        let holder = try ListeningSocket(address)
+        let error = #expect(throws: SystemError.self) { _ = try ListeningSocket(holder.address) }
+        #expect(error?.code == EADDRINUSE)
+        #expect(error?.description.contains("ss -ltnp 'sport = :\(address.port)'") == true)
+    }
+
+    @Test func `without descriptors left, accepting says what to raise`() async {
+        await #expect(processExitsWith: .success) {
+            let listener = try ListeningSocket(SocketAddress(ipv4: 0x7f00_0001, port: 0))
+            let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            _ = listener.address.withSockaddr { connect(client, $0, $1) }
+            // The lowest free number becomes the limit: nothing more can be opened.
+            let next = dup(client)
+            close(next)
+            var limit = rlimit(rlim_cur: rlim_t(next), rlim_max: rlim_t(next))
+            setrlimit(__rlimit_resource_t(UInt32(RLIMIT_NOFILE.rawValue)), &limit)
+            guard case .exhausted(let error) = listener.accept(), error.code == EMFILE,
+                error.description.contains("LimitNOFILE=")
+            else { exit(1) }
+        }
+    }
+}

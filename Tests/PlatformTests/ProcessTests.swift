@@ -1,0 +1,81 @@
+import Glibc
+import Platform
+import Scheduling
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite(.onLoop, .serialized) struct SignalTests {
+    @Test(arguments: Signal.allCases) @Loop func `a signal is delivered on the loop as a call`(signal: Signal)
+        async throws
+    {
+        // Blocked on this thread, the loop's, and sent to it alone: the rest of the test process never sees it.
+        Signal.block()
+        let inbox = Inbox<Signal>()
+        let watch = try SignalWatch(on: LoopRunner.shared.loop) { inbox.add($0) }
+        defer { watch.cancel() }
+        raise(signal.rawValue)
+        #expect(await inbox.wait(for: 1) == [signal])
+    }
+}
+
+@Suite struct ProcessTests {
+    @Test func `a thread has its name and can be joined`() throws {
+        let name = ThreadName()
+        let thread = try NamedThread("udp 127.0.0.1 and more") {
+            name.set(readFile("/proc/thread-self/comm") ?? "")
+        }
+        thread.join()
+        thread.join()
+        #expect(name.value == "udp 127.0.0.1 a\n")
+    }
+
+    @Test func `after dropping to a user there is no way back to root`() async {
+        await #expect(processExitsWith: .success) {
+            guard getuid() == 0 else { return }
+            try Privileges.drop(to: "nobody")
+            guard getuid() != 0, geteuid() != 0, getgid() != 0, getgroups(0, nil) <= 1, setuid(0) != 0,
+                open("/etc/shadow", O_RDONLY) < 0
+            else { exit(1) }
+        }
+    }
+
+    @Test func `dropping to a user that does not exist says so`() {
+        let error = #expect(throws: SystemError.self) { try Privileges.drop(to: "no-such-user") }
+        #expect(error?.description.contains("look up user no-such-user") == true)
+        #expect(error?.advice == "there is no such user on this machine")
+    }
+
+    @Test func `a descriptor is closed with its owner, and not once released`() {
+        // Numbers are taken again at once by tests beside this one, so the file behind them tells.
+        func file(_ number: Int32) -> ino_t? {
+            var status = stat()
+            return fstat(number, &status) == 0 ? status.st_ino : nil
+        }
+        var ends: [Int32] = [-1, -1]
+        pipe(&ends)
+        let inode = file(ends[0])
+        let released = Descriptor(owning: ends[1]).release()
+        #expect(file(released) == inode)
+        do { _ = Descriptor(owning: ends[0]) }
+        #expect(file(ends[0]) != inode)
+        close(released)
+    }
+
+    @Test func `a system error reads as what was tried, why it failed and what to do`() {
+        #expect(SystemError(code: ENOENT, operation: "open x").description == "open x: No such file or directory")
+        #expect(
+            SystemError(code: ENOENT, operation: "open x", advice: "create it").description
+                == "open x: No such file or directory; create it")
+        #expect(SystemError(code: 9_999, operation: "open x").description == "open x: error 9999")
+    }
+}
+
+/// What a thread found out about itself.
+private final class ThreadName: Sendable {
+    private let text = Mutex("")
+
+    var value: String { text.withLock { $0 } }
+
+    func set(_ value: String) { text.withLock { $0 = value } }
+}

@@ -1,0 +1,71 @@
+import DNSWire
+import Glibc
+import Platform
+import Testing
+
+@Suite struct SocketAddressTests {
+    @Test(arguments: [
+        "127.0.0.1:53", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:53", "[::]:5353", "[2001:db8::1]:443",
+        "[fe80::1%lo]:53",
+    ])
+    func `a text is read and written back unchanged`(text: String) {
+        #expect(SocketAddress(text)?.description == text)
+    }
+
+    @Test(arguments: [
+        "", "127.0.0.1", "::1", "[::1]", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:+53", "127.0.0.1:-1",
+        "127.0.0.1: 53", "127.0.0:53", "localhost:53", "[127.0.0.1]:53", "[::1]53", "[::1:53", "::1:53:x", "[::1]:",
+        "[::1%]:53", "[fe80::1%nosuchdevice]:53", "127.0.0.1%lo:53", "127.0.0.1\0:53", ":53",
+    ])
+    func `a text that is no address with a port is refused`(text: String) {
+        #expect(SocketAddress(text) == nil)
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", "127.0.0.1:53"), ("::1", "[::1]:53"), ("[::1]", "[::1]:53"),
+        ("2001:db8::5:353", "[2001:db8::5:353]:53"),
+        ("127.0.0.1:5353", "127.0.0.1:5353"), ("[::1]:5353", "[::1]:5353"),
+    ])
+    func `a default port fills in for a missing one`(text: String, expected: String) {
+        #expect(SocketAddress(text, defaultPort: 53)?.description == expected)
+    }
+
+    @Test func `an interface may be given by number`() {
+        #expect(SocketAddress("[fe80::1%1]:53")?.scope == 1)
+    }
+
+    @Test(arguments: ["192.0.2.7:53", "[2001:db8:1:2:3:4:5:6]:53", "[fe80::1%lo]:53"])
+    func `an address survives the way through C`(text: String) throws {
+        let address = try #require(SocketAddress(text))
+        #expect(address.withSockaddr { SocketAddress($0, length: $1) } == address)
+    }
+
+    @Test func `a C address that is cut short is refused`() throws {
+        let address = try #require(SocketAddress("[::1]:53"))
+        #expect(address.withSockaddr { SocketAddress($0, length: $1 - 1) } == nil)
+    }
+
+    @Test func `address bytes are in network order`() {
+        #expect(SocketAddress("192.0.2.7:53")?.addressBytes == [192, 0, 2, 7])
+        #expect(
+            SocketAddress("[2001:db8::7]:53")?.addressBytes
+                == [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7])
+    }
+
+    @Test(arguments: ["192.0.2.7:53", "[2001:db8::7]:53"])
+    func `bytes and port make the same address again`(text: String) throws {
+        let address = try #require(SocketAddress(text))
+        #expect(SocketAddress(addressBytes: address.addressBytes, port: 53) == address)
+        #expect(SocketAddress(address.ip, port: 53) == address)
+        #expect(address.ip.bytes == address.addressBytes)
+    }
+
+    @Test func `any other number of bytes is no address`() {
+        #expect(SocketAddress(addressBytes: [1, 2, 3], port: 53) == nil)
+        #expect(SocketAddress(addressBytes: [], port: 53) == nil)
+    }
+
+    @Test func `an IPv4 address differs from the IPv6 one with the same last bytes`() {
+        #expect(SocketAddress("0.0.0.1:53") != SocketAddress("[::1]:53"))
+    }
+}
