@@ -36,14 +36,14 @@ import Testing
     }
 
     /// ID 0x1234, RD, one question: `wWw.Example` A IN.
-    private static let query: [UInt8] =
+    private static let sample: [UInt8] =
         [0x12, 0x34, 0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0]
         + [3] + Array("wWw".utf8) + [7] + Array("Example".utf8) + [0, 0, 1, 0, 1]
-    private static let question = query[12...]
+    private static let question = sample[12...]
 
     /// The query with some header bytes replaced.
     private func query(_ changes: [Int: UInt8], then tail: [UInt8] = []) -> [UInt8] {
-        var bytes = Self.query
+        var bytes = Self.sample
         for (offset, value) in changes { bytes[offset] = value }
         return bytes + tail
     }
@@ -63,7 +63,7 @@ import Testing
 
     @Test(arguments: 0..<12)
     func `less than a header is ignored`(count: Int) throws {
-        #expect(try handle(Array(Self.query[..<count])).disposition == .ignore)
+        #expect(try handle(Array(Self.sample[..<count])).disposition == .ignore)
     }
 
     @Test func `a response is ignored, whatever else it says`() throws {
@@ -89,15 +89,15 @@ import Testing
         #expect(reply.id == 0x1234)
     }
 
-    @Test(arguments: 12..<(query.count - 1))
+    @Test(arguments: 12..<sample.count)
     func `a question cut off anywhere is a format error`(count: Int) throws {
-        let reply = try reply(Array(Self.query[..<count]))
+        let reply = try reply(Array(Self.sample[..<count]))
         #expect(reply.rcode == 1)
         #expect(reply.questions.isEmpty)
     }
 
     @Test func `a compression pointer in the question is a format error`() throws {
-        #expect(try reply(Array(Self.query[..<12]) + [0xc0, 12, 0, 1, 0, 1]).rcode == 1)
+        #expect(try reply(Array(Self.sample[..<12]) + [0xc0, 12, 0, 1, 0, 1]).rcode == 1)
     }
 
     @Test func `two OPT records are a format error`() throws {
@@ -128,10 +128,10 @@ import Testing
 
     @Test func `the question comes back bit for bit`() throws {
         try storeAnswer()
-        let bytes = try handle(Self.query).bytes
+        let bytes = try handle(Self.sample).bytes
         #expect(bytes[12..<(12 + Self.question.count)] == Self.question)
         #expect(try reply(query([2: 8])).questions == [])
-        #expect(try reply(Self.query, from: "192.0.2.1").questions == [.init("wWw.Example")])
+        #expect(try reply(Self.sample, from: "192.0.2.1").questions == [.init("wWw.Example")])
     }
 
     @Test(arguments: [(0x00, 0x80), (0x01, 0x80)])
@@ -153,9 +153,9 @@ import Testing
 
     @Test func `an OPT record comes only to those who sent one`() throws {
         try storeAnswer()
-        #expect(try reply(Self.query).edns == nil)
+        #expect(try reply(Self.sample).edns == nil)
         #expect(try reply(query([11: 1], then: opt())).edns != nil)
-        #expect(try reply(Self.query, from: "192.0.2.1").edns == nil)
+        #expect(try reply(Self.sample, from: "192.0.2.1").edns == nil)
     }
 
     // MARK: Access
@@ -171,11 +171,11 @@ import Testing
 
     @Test func `a cached name is found in any letter case`() throws {
         try storeAnswer()
-        #expect(try reply(Self.query).addresses == ["192.0.2.0"])
+        #expect(try reply(Self.sample).addresses == ["192.0.2.0"])
     }
 
     @Test func `what is not cached is a miss, with nothing written`() throws {
-        let (disposition, bytes) = try handle(Self.query)
+        let (disposition, bytes) = try handle(Self.sample)
         #expect(disposition == .miss)
         #expect(bytes.isEmpty)
     }
@@ -189,14 +189,14 @@ import Testing
     @Test func `an answer of an older policy is a miss`() throws {
         try storeAnswer()
         generation.advance()
-        #expect(try handle(Self.query).disposition == .miss)
+        #expect(try handle(Self.sample).disposition == .miss)
         #expect(try handle(query([11: 1], then: opt([0, 11, 0, 0])), over: .tcp).disposition == .miss)
     }
 
     @Test(arguments: [3, 4, 254, 255])
     func `another class than IN is the resolver's business`(class: UInt8) throws {
         try storeAnswer()
-        var message = Self.query
+        var message = Self.sample
         message[message.count - 1] = `class`
         #expect(try handle(message).disposition == .miss)
     }
@@ -204,7 +204,7 @@ import Testing
     @Test(arguments: [0, 41, 249, 250, 251, 252, 253, 254, 255])
     func `a type that no record has is the resolver's business`(type: UInt8) throws {
         try storeAnswer(type: DNSWire.RecordType(rawValue: UInt16(type)))
-        var message = Self.query
+        var message = Self.sample
         message[message.count - 3] = type
         #expect(try handle(message).disposition == .miss)
     }
@@ -221,7 +221,7 @@ import Testing
         size: Int?, count: Int, isTruncated: Bool
     ) throws {
         try storeAnswer(count)
-        let message = size.map { query([11: 1], then: opt(size: UInt16($0))) } ?? Self.query
+        let message = size.map { query([11: 1], then: opt(size: UInt16($0))) } ?? Self.sample
         let (_, bytes) = try handle(message)
         let reply = try TestMessage(decoding: bytes)
         #expect(bytes.count <= min(max(512, size ?? 512), 1_232))

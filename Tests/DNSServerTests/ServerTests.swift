@@ -63,7 +63,8 @@ import Testing
         let port = try #require(address?.port)
         try await TestServer.run(on: ["127.0.0.1:\(port)"], threads: 2) { server in
             #expect(server.address.port == port)
-            #expect(try TestDNSClient(server.address).ask("next.example").rcode == 0)
+            let client = try TestDNSClient(server.address)
+            #expect(try client.ask("next.example").rcode == 0)
         }
     }
 

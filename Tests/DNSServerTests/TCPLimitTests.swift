@@ -85,7 +85,8 @@ import Testing
             let peers = [
                 "192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:3", "192.0.2.2:1", "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3",
             ]
-            #expect(try await server.admit(peers) == [true, true, false, true, true, true, true])
+            let taken = try await server.admit(peers)
+            #expect(taken == [true, true, false, true, true, true, true])
         }
     }
 
