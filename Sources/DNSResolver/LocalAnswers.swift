@@ -5,13 +5,13 @@ package import DNSWire
 package struct LocalAnswers: Sendable {
     /// What `version.bind` and `version.server` answer; nil refuses.
     private let version: String?
-    /// What `hostname.bind` and `id.server` answer; nil refuses.
+    /// What `hostname.bind` and `id.server` answer; nil refuses. Not the host's name: that is nobody's business.
     private let identity: String?
 
     /// Seconds that an answer made here may be kept by the client (RFC 6303 section 3 has 10,800).
     private static let ttl: UInt32 = 10_800
 
-    package init(version: String? = "httpdnsd", identity: String? = nil) {
+    package init(version: String? = "httpdnsd", identity: String? = "httpdnsd") {
         self.version = version
         self.identity = identity
     }

@@ -55,7 +55,8 @@ extension Integration {
             ] {
                 let first = try stage.ask(name)
                 #expect(first.rcode == rcode)
-                #expect(first.soa?.name == name)
+                // The vendor's own, of a zone around the name.
+                #expect(first.soa.map { name.hasSuffix($0.name) } == true)
                 #expect(first.soa?.soaMinimum == first.soa?.ttl)
                 let later = try stage.daemon.client().ask(
                     name, until: { ($0.soa?.ttl ?? .max) < (first.soa?.ttl ?? 0) })
@@ -126,7 +127,7 @@ extension Integration {
         @Test func `TTLs are kept within the configured bounds`() throws {
             let zone = FakeZone([
                 "long.example.com": .init(a: ["192.0.2.1"], ttl: 100_000),
-                "short.example.com": .init(a: ["192.0.2.2"], ttl: 0),
+                "short.example.com": .init(a: ["192.0.2.2"], ttl: 1),
             ])
             let stage = try Stage(.aliyun, zone, extra: "[cache]\nmin_ttl = \"5s\"\nmax_ttl = \"1h\"\n")
             #expect(try stage.ask("long.example.com").answers.map { (3_599...3_600).contains($0.ttl) } == [true])

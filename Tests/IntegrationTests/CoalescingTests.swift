@@ -110,18 +110,14 @@ extension Integration {
             #expect(stage.vendor.callCount() == 1)
         }
 
-        @Test func `beyond 64 open questions a client is told SERVFAIL, not REFUSED, and others are served`() throws {
-            let stage = try Stage(.aliyun, FakeZone(["*": .init(a: ["192.0.2.7"])]), listen: "udp_threads = 1")
+        @Test func `programs of this machine may have more than 64 questions open together`() throws {
+            let stage = try Stage(.aliyun, FakeZone(["*": .init(a: ["192.0.2.7"])]))
             stage.vendor.misbehave(.hang)
-            stage.localDNS.behave(.silent)
-            let greedy = try stage.daemon.client(from: "127.0.7.1")
-            for number in 0..<100 { try greedy.send(.query("n\(number).example.com", edns: EDNS())) }
-            let first = try greedy.receive(within: .seconds(1)).message
-            #expect(first.rcode == ResponseCode.servFail)
-            #expect(!first.extendedErrors.isEmpty)
+            let client = try stage.daemon.client()
+            for number in 0..<100 { try client.send(.query("n\(number).example.com", id: UInt16(number))) }
+            #expect(stage.vendor.waitForCalls(1))
             stage.vendor.misbehave(nil)
-            let other = try stage.daemon.client(from: "127.0.7.2").ask("n0.example.com")
-            #expect(other.addresses == ["192.0.2.7"])
+            for _ in 0..<100 { #expect(try client.receive().message.addresses == ["192.0.2.7"]) }
         }
     }
 }

@@ -238,7 +238,8 @@ extension Integration {
             #expect(commandLine.contains("serve"))
             try stage.daemon.stop()
             let signatures = stage.vendor.requests.compactMap { $0.parameters["s"] }
-            #expect(signatures.count >= 4)
+            // After two failures in a row the address is set aside.
+            #expect(signatures.count >= 3)
             for text in [stage.daemon.errors, stage.daemon.output, commandLine] {
                 #expect(!text.contains(Self.secret))
                 #expect(!signatures.contains { text.contains($0) })

@@ -120,17 +120,10 @@ extension Integration {
             #expect(ContinuousClock.now - started > .seconds(9))
         }
 
-        @Test func `a client gets 32 connections and no more, others are not hurt`() throws {
+        @Test func `programs of this machine may have more than 32 connections together`() throws {
             let stage = try Stage()
-            let clients = try (0..<40).map { _ in try stage.daemon.tcpClient(from: "127.0.0.5") }
-            var answered = 0
-            for client in clients {
-                guard (try? client.send([.query("www.example.com")])) != nil else { continue }
-                if let reply = try client.receive(within: .seconds(1)), reply.addresses.count == 2 { answered += 1 }
-            }
-            #expect(answered == 32)
-            let other = try stage.daemon.tcpClient(from: "127.0.0.6")
-            #expect(try other.ask(.query("www.example.com")).addresses.count == 2)
+            let clients = try (0..<40).map { _ in try stage.daemon.tcpClient() }
+            for client in clients { #expect(try client.ask(.query("www.example.com")).addresses.count == 2) }
         }
 
         @Test func `an answer of 120 addresses is not cut over TCP`() throws {

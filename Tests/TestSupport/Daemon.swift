@@ -58,11 +58,13 @@ package final class Daemon: Sendable {
     package var isRunning: Bool { process.isRunning }
 
     /// A UDP client of it.
-    package func client(from source: String? = nil) throws -> TestDNSClient { try TestDNSClient(address, from: source) }
+    package func client(from source: String? = nil) throws -> TestDNSClient {
+        try TestDNSClient(address, from: source, keeping: self)
+    }
 
     /// A TCP client of it.
     package func tcpClient(from source: String? = nil) throws -> TestTCPClient {
-        try TestTCPClient(address, from: source)
+        try TestTCPClient(address, from: source, keeping: self)
     }
 
     /// Runs `dig` against it.

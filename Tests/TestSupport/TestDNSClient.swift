@@ -10,11 +10,14 @@ package final class TestDNSClient: Sendable {
 
     package let server: TestAddress
     private let socket: TestSocket
+    /// Stays up as long as its client.
+    private let daemon: Daemon?
 
     /// Opens a socket that is not connected, so that a reply from a wrong address shows.
     ///
     /// - Parameter source: the address to ask from, such as `127.3.2.1`; nil: the server's kind of loopback.
-    package init(_ server: TestAddress, from source: String? = nil) throws {
+    package init(_ server: TestAddress, from source: String? = nil, keeping daemon: Daemon? = nil) throws {
+        self.daemon = daemon
         self.server = server
         socket = try TestSocket.udp(TestAddress(source ?? (server.isIPv6 ? "::1" : "127.0.0.1")))
     }

@@ -1,9 +1,12 @@
 /// A client that asks over TCP, byte by byte as the test wants it.
 package final class TestTCPClient {
     private let socket: TestSocket
+    /// Stays up as long as its client.
+    private let daemon: Daemon?
     private var reader = FrameReader()
 
-    package init(_ server: TestAddress, from source: String? = nil) throws {
+    package init(_ server: TestAddress, from source: String? = nil, keeping daemon: Daemon? = nil) throws {
+        self.daemon = daemon
         socket = try TestSocket.connection(to: server, from: source)
     }
 
