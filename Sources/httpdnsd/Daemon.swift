@@ -20,13 +20,15 @@ final class Daemon {
     ///
     /// - Throws: `SystemError` when it cannot start, `LocalDNSServersError` when no resolver of the network is known.
     func run() throws {
-        let sockets = try ServerSockets.bind(
-            try settings.listen.addresses.map(Self.socketAddress),
-            threads: settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads)
-        if !settings.listen.user.isEmpty { try Privileges.drop(to: settings.listen.user) }
         let loop = try EventLoop()
-        let server = RunningServer(loop: loop, logger: logger)
-        Loop.spawn { [settings] in await server.run(settings, on: sockets) }
+        // Nobody else keeps the sockets: the server gives the ports back as soon as it stops listening.
+        let server = RunningServer(
+            on: try ServerSockets.bind(
+                try settings.listen.addresses.map(Self.socketAddress),
+                threads: settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads),
+            loop: loop, logger: logger)
+        if !settings.listen.user.isEmpty { try Privileges.drop(to: settings.listen.user) }
+        Loop.spawn { [settings] in await server.run(settings) }
         loop.run()
         if let failure = Loop.assumeIsolated({ server.failure }) { throw failure }
     }

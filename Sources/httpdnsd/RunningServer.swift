@@ -10,25 +10,29 @@ import Scheduling
 final class RunningServer {
     /// What kept it from starting.
     private(set) var failure: (any Error)?
+    /// Bound and not served yet; handed on to the server.
+    private var sockets: ServerSockets?
     private let loop: EventLoop
     private let logger: Logger
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
 
-    nonisolated init(loop: EventLoop, logger: Logger) {
+    nonisolated init(on sockets: ServerSockets, loop: EventLoop, logger: Logger) {
+        self.sockets = sockets
         self.loop = loop
         self.logger = logger
     }
 
     /// Serves until a signal comes, then drains; stops the loop in every case.
-    func run(_ settings: Configuration, on sockets: consuming ServerSockets) async {
+    func run(_ settings: Configuration) async {
         defer { loop.stop() }
         let server: Server
         do {
             signals = try SignalWatch(on: loop) { [unowned self] in take($0) }
             let composition = try Composition(settings, loop: loop, logger: logger)
-            server = composition.server(on: sockets, logger: logger)
+            guard let bound = sockets.take() else { return }
+            server = composition.server(on: bound, logger: logger)
             try server.start()
         } catch {
             failure = error
