@@ -35,8 +35,11 @@ struct AttemptPlan {
         return candidate
     }
 
-    /// The attempt at this address is over.
-    mutating func ended(_ candidate: Candidate) { underWay.remove(ObjectIdentifier(candidate.endpoint)) }
+    /// The attempt at this address is over; `forGood` when the address is not to be asked again.
+    mutating func ended(_ candidate: Candidate, forGood: Bool) {
+        underWay.remove(ObjectIdentifier(candidate.endpoint))
+        if forGood { waiting.removeAll { $0.endpoint === candidate.endpoint } }
+    }
 
     /// Nothing more is to be asked of this provider.
     mutating func finish(provider: Int) { finished.insert(provider) }

@@ -75,7 +75,7 @@ package final class ProviderSelector {
                 if case .reply(let number, let reply, let began) = event {
                     let candidate = attempts.begun[number]
                     attempts.underWay -= 1
-                    attempts.plan.ended(candidate)
+                    attempts.plan.ended(candidate, forGood: reply.endsEndpoint)
                     judge(reply, of: candidate, began: began)
                     if tally.take(reply, from: candidate.provider) == .providerFinished {
                         attempts.plan.finish(provider: candidate.provider)

@@ -73,12 +73,15 @@ extension UpstreamFailure {
     var endsProvider: Bool {
         switch self {
         case .authentication, .rejected, .responseCode, .cancelled: true
-        case .timeout, .network, .unusable, .overloaded: false
+        case .timeout, .slow, .network, .unusable, .overloaded: false
         }
     }
 }
 
 extension UpstreamReply {
+    /// Whether the same address may as well not be asked again.
+    var endsEndpoint: Bool { results.values.contains(.failure(.slow)) }
+
     /// Whose fault it is that a reply is not an answer.
     enum Blame {
         case none
@@ -97,7 +100,7 @@ extension UpstreamReply {
             case .network(let reason): blame = .address(reason, severe: true)
             case .unusable(let reason): blame = .address(reason, severe: false)
             case .timeout: blame = .address("no answer in time", severe: false)
-            case .responseCode, .rejected, .overloaded, .cancelled: break
+            case .slow, .responseCode, .rejected, .overloaded, .cancelled: break
             }
         }
         return blame

@@ -130,6 +130,7 @@ extension UpstreamFailure: CustomStringConvertible {
     package var description: String {
         switch self {
         case .timeout: "no answer in time"
+        case .slow: "no answer in time to this question"
         case .network(let text), .unusable(let text), .rejected(let text), .overloaded(let text): text
         case .responseCode(let code): "answered \(code)"
         case .authentication(let text): "access refused: \(text)"

@@ -97,6 +97,8 @@ package enum UpstreamResult: Hashable, Sendable {
 package enum UpstreamFailure: Error, Hashable, Sendable {
     /// Nothing came in time.
     case timeout
+    /// Nothing came in time, but other questions are answered there meanwhile: asking the same again would change nothing.
+    case slow
     /// No connection, or one that broke.
     case network(String)
     /// The upstream answered, but not with DNS: HTTP 4xx and 5xx, garbage, a wrong certificate.

@@ -63,7 +63,7 @@ final class HTTPDNSEndpoint: Endpoint {
         case .failure(let failure):
             switch failure {
             case .timeout, .network, .certificate: onUnreachable()
-            case .cancelled, .overloaded, .unusable: break
+            case .slow, .cancelled, .overloaded, .unusable: break
             }
             return UpstreamReply(failure: .init(failure), types: question.types)
         }
@@ -116,6 +116,7 @@ extension UpstreamFailure {
         self =
             switch failure {
             case .timeout: .timeout
+            case .slow: .slow
             case .cancelled: .cancelled
             case .overloaded(let text): .overloaded(text)
             case .network(let text): .network(text)

@@ -2,8 +2,10 @@ import CCurl
 
 /// Why no complete HTTP reply came. Texts hold nothing of the request.
 package enum HTTPFailure: Error, Hashable, Sendable {
-    /// Nothing came in time.
+    /// Nothing came in time: no connection, or nothing at all on it since the request was sent.
     case timeout
+    /// No reply came in time, but something else did on the same connection: it is alive, and the service slow.
+    case slow
     /// The asker gave up.
     case cancelled
     /// Too much is under way already: the request was never sent.

@@ -164,7 +164,8 @@ package final class HTTPTransfers {
     /// Resets the stream that took too long, and breaks its connection only if that has fallen silent.
     private func timeOut(_ transfer: HTTPTransfer) {
         let silent = transfer.handle.flatMap { $0.isConnectionSilent ? $0.connection : nil }
-        withdraw(transfer, .timeout)
+        let isAlive = silent == nil && transfer.handle?.connection?.isOpen == true
+        withdraw(transfer, isAlive ? .slow : .timeout)
         guard let descriptor = silent?.evict() else { return fill() }
         // At once, so that nothing more is sent there.
         serve(descriptor, [.readable, .writable])

@@ -143,7 +143,7 @@ import Testing
             "\"", "'", "\"\"\"", "'''", "[", "]", "[[", "]]", "{", "}", "=", ".", ",", "\n", "\\", "#", "\r", "\t", "é",
         ]
         var random = SplitMix(state: 1)
-        for _ in 0..<3000 {
+        for _ in 0..<300 {
             var text = source
             for _ in 0...Int(random.next() % 4) {
                 let at = Int(random.next() % UInt64(text.count))

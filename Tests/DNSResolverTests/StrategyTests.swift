@@ -109,6 +109,17 @@ struct StrategyTests {
     }
 
     @Test @Loop
+    func `a single address that is only slow with this name is not asked twice`() async {
+        let network = Network()
+        network.first.behaviour = .failure(.slow, after: .seconds(1))
+        await network.fly(providers: [FakeProvider("vendor", addresses: [network.first])])
+        await network.clock.advance(by: .seconds(1))
+        #expect(network.first.asked.count == 1)
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+        #expect(network.first.health.isUsable(at: network.clock.now))
+    }
+
+    @Test @Loop
     func `a service that fails altogether is replaced by LocalDNS at once`() async {
         let network = Network()
         network.first.behaviour = .failure(.network("refused"))

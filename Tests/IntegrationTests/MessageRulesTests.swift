@@ -19,7 +19,9 @@ extension Integration {
 
         /// The reply to bytes of the test's own making, which must carry their ID.
         private func reply(to bytes: [UInt8], _ stage: Stage? = nil) throws -> TestMessage {
-            let client = try (stage ?? Stage()).daemon.client()
+            let stage = try stage ?? Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let client = try stage.daemon.client()
             try client.send(bytes)
             let reply = try client.receive().message
             #expect(reply.id == UInt16(bytes[0]) << 8 | UInt16(bytes[1]))

@@ -11,7 +11,7 @@ import Testing
 struct LocalDNSTests {
     @Test @Loop func `eighty overlapping questions leave from more than sixty ports`() async throws {
         let server = try LocalDNSRawServer()
-        let localDNS = makeLocalDNS([server])
+        let localDNS = makeLocalDNS([server], clock: ManualClock())
         let replies = try await withThrowingTaskGroup(of: UpstreamReply.self) { group in
             for _ in 0..<80 { group.addTask { await localDNS.ask(try question("some-long.host-name.example")) } }
             await server.received(80)
@@ -33,7 +33,7 @@ struct LocalDNSTests {
 
     @Test @Loop func `a query has RD and an OPT record without options, and DO and CD only when asked`() async throws {
         let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
-        let localDNS = makeLocalDNS([server])
+        let localDNS = makeLocalDNS([server], clock: ManualClock())
         _ = await localDNS.ask(try question("a.example"))
         _ = await localDNS.ask(try question("a.example", dnssecOK: true, checkingDisabled: true))
         #expect(server.queries.map { Array($0.bytes[2...3]) } == [[0x01, 0x00], [0x01, 0x10]])
@@ -45,7 +45,7 @@ struct LocalDNSTests {
 
     @Test @Loop func `both families are asked at the same time`() async throws {
         let server = try LocalDNSRawServer()
-        let localDNS = makeLocalDNS([server])
+        let localDNS = makeLocalDNS([server], clock: ManualClock())
         let asked = try question("www.example", types: [.a, .aaaa])
         async let reply = localDNS.ask(asked)
         await server.received(2)
@@ -69,7 +69,8 @@ struct LocalDNSTests {
             ]
         }
         let asked = try question("www.longer-name.example")
-        guard case .answer(let answer) = await makeLocalDNS([server]).ask(asked).results[.a] else {
+        guard case .answer(let answer) = await makeLocalDNS([server], clock: ManualClock()).ask(asked).results[.a]
+        else {
             Issue.record("no answer")
             return
         }
@@ -83,8 +84,10 @@ struct LocalDNSTests {
         let server = try LocalDNSRawServer { [$0.reply([rawRecord(65_400, rdata)])] }
         let type = RecordType(rawValue: 65_400)
         guard
-            case .answer(let answer) = await makeLocalDNS([server]).ask(try question("x.example", types: [type]))
-                .results[type]
+            case .answer(let answer) = await makeLocalDNS([server], clock: ManualClock()).ask(
+                try question("x.example", types: [type])
+            )
+            .results[type]
         else {
             Issue.record("no answer")
             return
@@ -97,8 +100,10 @@ struct LocalDNSTests {
             [$0.reply([rawRecord(15, [0, 1, 1, 109, 0xc0, 12])], additionals: [rawRecord(1, rawEvil), rawOPT()])]
         }
         guard
-            case .answer(let answer) = await makeLocalDNS([server]).ask(try question("x.example", types: [.mx]))
-                .results[.mx]
+            case .answer(let answer) = await makeLocalDNS([server], clock: ManualClock()).ask(
+                try question("x.example", types: [.mx])
+            )
+            .results[.mx]
         else {
             Issue.record("no answer")
             return
@@ -111,7 +116,10 @@ struct LocalDNSTests {
     func `NODATA and NXDOMAIN are answers with their SOA record`(flags: UInt16) async throws {
         let soa = [UInt8](repeating: 0, count: 22)
         let server = try LocalDNSRawServer { [$0.reply(flags: flags, authorities: [rawRecord(6, soa)])] }
-        guard case .answer(let answer) = await makeLocalDNS([server]).ask(try question("none.example")).results[.a]
+        guard
+            case .answer(let answer) = await makeLocalDNS([server], clock: ManualClock()).ask(
+                try question("none.example")
+            ).results[.a]
         else {
             Issue.record("no answer")
             return
@@ -126,7 +134,7 @@ struct LocalDNSTests {
             guard query.isTCP else { return [query.reply(flags: 0x8380)] }
             return [query.reply((0..<200).map { rawRecord(1, [192, 0, 2, $0]) })]
         }
-        let reply = await makeLocalDNS([server]).ask(try question("many.example"))
+        let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("many.example"))
         #expect(addresses(reply).count == 200)
         #expect(server.queries.map(\.isTCP) == [false, true])
     }
@@ -137,7 +145,7 @@ struct LocalDNSTests {
             guard query.additionalCount == 0 else { return [query.reply(flags: 0x8181, additionals: additionals)] }
             return [query.reply([rawRecord(1, rawGood)])]
         }
-        let reply = await makeLocalDNS([server]).ask(try question("old.example"))
+        let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("old.example"))
         #expect(addresses(reply) == ["192.0.2.1"])
         #expect(server.queries.map(\.additionalCount) == [1, 0])
         // Cut at the right place: what is left is header and question.
@@ -146,7 +154,7 @@ struct LocalDNSTests {
 
     @Test @Loop func `a server that says FORMERR twice is not asked a third time`() async throws {
         let server = try LocalDNSRawServer { [$0.reply(flags: 0x8181, additionals: [rawOPT()])] }
-        let reply = await makeLocalDNS([server]).ask(try question("old.example"))
+        let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("old.example"))
         #expect(reply.results[.a] == .failure(.responseCode(.formatError)))
         #expect(server.queries.count == 2)
     }
@@ -154,7 +162,7 @@ struct LocalDNSTests {
     @Test @Loop func `other servers are asked after they were replaced`() async throws {
         let old = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawEvil)])] }
         let new = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
-        let localDNS = makeLocalDNS([old])
+        let localDNS = makeLocalDNS([old], clock: ManualClock())
         localDNS.replaceServers([LocalDNSServer(.v4(0x7f00_0001), port: new.port)])
         #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
         #expect(old.queries.isEmpty)
