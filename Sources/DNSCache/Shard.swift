@@ -50,10 +50,11 @@ struct Shard: ~Copyable {
     ) -> Bool {
         if let slot = store.find(key, hash: hash) {
             let block = store.block(inSlot: slot)
-            let age = FreshnessPolicy.age(from: block.storedAt, to: now)
-            if block.generation == generation, age < block.lifetime {
+            let age = FreshnessPolicy.age(from: block.header.storedAt, to: now)
+            if block.header.generation == generation, age < block.header.lifetime {
                 hits &+= 1
-                block.markVisited()
+                // Written only when it changes: a write takes the cache line from the other threads.
+                if !block.header.isVisited { block.update { $0.isVisited = true } }
                 return block.write(echo, message: message, age: age, limit: limit, into: &output)
             }
         }
@@ -65,7 +66,7 @@ struct Shard: ~Copyable {
     func entry(for key: Span<UInt8>, hash: UInt32) -> CacheEntry? {
         guard let slot = store.find(key, hash: hash) else { return nil }
         let block = store.block(inSlot: slot)
-        block.markVisited()
+        block.update { $0.isVisited = true }
         return block.entry
     }
 
@@ -77,7 +78,7 @@ struct Shard: ~Copyable {
         if let slot = store.find(key, hash: hash) {
             let old = store.block(inSlot: slot)
             if old.size == size {
-                old.write(entry, key: key)
+                old.write(entry, key: key, hash: hash, size: size, isVisited: old.header.isVisited)
                 return true
             }
             remove(slot)
@@ -85,9 +86,7 @@ struct Shard: ~Copyable {
         guard size <= maximumBlock else { return false }
         reserveSlot()
         let offset = allocate(size, now: entry.storedAt.seconds)
-        let block = store.block(at: offset)
-        block.initialize(size: size, hash: hash)
-        block.write(entry, key: key)
+        store.block(at: offset).write(entry, key: key, hash: hash, size: size, isVisited: false)
         store.insert(offset)
         count += 1
         liveBytes += size
@@ -97,7 +96,7 @@ struct Shard: ~Copyable {
     /// Puts the entry for `key` under another generation of the policy.
     func restamp(_ key: Span<UInt8>, hash: UInt32, generation: UInt32) {
         guard let slot = store.find(key, hash: hash) else { return }
-        store.block(inSlot: slot).generation = generation
+        store.block(inSlot: slot).update { $0.generation = generation }
     }
 
     mutating func remove(_ key: Span<UInt8>, hash: UInt32) {
@@ -114,7 +113,7 @@ struct Shard: ~Copyable {
     /// Forgets an entry; its block stays in the ring until it is the oldest.
     private mutating func remove(_ slot: Int) {
         let block = store.block(inSlot: slot)
-        block.markRemoved()
+        block.update { $0.isLive = false }
         count -= 1
         liveBytes -= block.size
         store.remove(slot)
@@ -151,14 +150,14 @@ struct Shard: ~Copyable {
         let offset = ring.tail
         let block = store.block(at: offset)
         let blockSize = block.size
-        guard block.isLive else { return ring.pop(blockSize) }
-        let slot = store.slot(of: offset, hash: block.hash)
+        guard block.header.isLive else { return ring.pop(blockSize) }
+        let slot = store.slot(of: offset, hash: block.header.hash)
         var stays = !isDead(block, now: now)
         // While the ring can grow, or replaced blocks are in the way, the entries only close ranks.
         if stays, !ring.canGrow, isCrowded(by: size) {
-            stays = block.isVisited && reprieves < Self.longestReprieve
+            stays = block.header.isVisited && reprieves < Self.longestReprieve
             reprieves += 1
-            block.clearVisited()
+            block.update { $0.isVisited = false }
         }
         ring.pop(blockSize)
         // It fits, for its own bytes have just become free.
@@ -170,7 +169,8 @@ struct Shard: ~Copyable {
     }
 
     private func isDead(_ block: Block, now: UInt32) -> Bool {
-        policy.freshness(age: FreshnessPolicy.age(from: block.storedAt, to: now), lifetime: block.lifetime) == .dead
+        policy.freshness(
+            age: FreshnessPolicy.age(from: block.header.storedAt, to: now), lifetime: block.header.lifetime) == .dead
     }
 
     /// Removes every entry that is too stale to be served.
@@ -179,7 +179,7 @@ struct Shard: ~Copyable {
         while let offset = next {
             let block = store.block(at: offset)
             next = ring.next(after: offset, size: block.size)
-            if block.isLive, isDead(block, now: now) { remove(store.slot(of: offset, hash: block.hash)) }
+            if block.header.isLive, isDead(block, now: now) { remove(store.slot(of: offset, hash: block.header.hash)) }
         }
     }
 
@@ -198,7 +198,7 @@ struct Shard: ~Copyable {
     private mutating func removeOldest() {
         let block = store.block(at: ring.tail)
         let size = block.size
-        if block.isLive { remove(store.slot(of: ring.tail, hash: block.hash)) }
+        if block.header.isLive { remove(store.slot(of: ring.tail, hash: block.header.hash)) }
         ring.pop(size)
     }
 }
