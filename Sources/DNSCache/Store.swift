@@ -101,7 +101,7 @@ struct Store: ~Copyable {
     /// Where probing for a hash begins.
     @inline(__always)
     private func home(_ hash: UInt32) -> Int {
-        unsafe Int(truncatingIfNeeded: UInt64(hash) &* UInt64(index.count) &>> 32)
+        unsafe Int(truncatingIfNeeded: (UInt64(hash) &* UInt64(index.count)) &>> 32)
     }
 
     @inline(__always)
