@@ -41,7 +41,11 @@ struct Store: ~Copyable {
 
     /// The block that `slot` leads to; it must not be empty.
     @inline(__always)
-    func block(inSlot slot: Int) -> Block { unsafe block(at: Slot.offset(index[slot])) }
+    func block(inSlot slot: Int) -> Block { block(at: offset(inSlot: slot)) }
+
+    /// Where the block begins that `slot` leads to; it must not be empty.
+    @inline(__always)
+    func offset(inSlot slot: Int) -> Int { unsafe Slot.offset(index[slot]) }
 
     /// The block at an offset where there is one.
     @inline(__always)
