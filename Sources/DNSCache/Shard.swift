@@ -7,7 +7,7 @@ import Scheduling
 /// meanwhile move on to the main ring, and the others go, unless the main ring has room to spare. At the end of the main
 /// ring an entry that was asked for goes round once more. So a scan over many names drives out only itself.
 ///
-/// In misses this equals SIEVE (within half a percent on Zipf-distributed names), but it needs no links: entries
+/// In misses this equals SIEVE (within half a percentage point on Zipf-distributed names), without its links: entries
 /// have no allocation of their own, there are no holes, and every byte is counted.
 struct Shard: ~Copyable {
     private var store: Store
