@@ -1,6 +1,5 @@
 package import DNSWire
 package import Scheduling
-import Synchronization
 
 /// The answers known to the daemon, shared by all its threads and bounded in bytes.
 ///
@@ -12,7 +11,7 @@ package final class MemoryCache: Sendable {
     /// Bytes below which a shard is not worth having: an eighth of it must hold the longest answer.
     private static let smallestShard = 1 << 20
 
-    private let shards: InlineArray<64, Mutex<Shard>>
+    private let shards: InlineArray<64, Guarded>
     /// How many of the shards are used, a power of two, less one.
     private let mask: Int
     private let hash = KeyHash()
@@ -26,7 +25,7 @@ package final class MemoryCache: Sendable {
         var used = Self.maximumShards
         while used > 1, memory / used < Self.smallestShard { used /= 2 }
         let limit = memory / used
-        shards = InlineArray { index in Mutex(Shard(limit: index < used ? limit : 0, policy: policy)) }
+        shards = InlineArray { index in Guarded(Shard(limit: index < used ? limit : 0, policy: policy)) }
         mask = used - 1
     }
 

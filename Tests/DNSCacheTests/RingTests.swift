@@ -17,6 +17,16 @@ struct RingTests {
         #expect(ring.push(60) == 40)
     }
 
+    @Test func `a ring that does not begin at zero stays in its own memory`() {
+        var ring = Ring(start: 1_000, capacity: 100, maximum: 100)
+        #expect(ring.push(60) == 1_000)
+        #expect(ring.push(60) == nil)
+        ring.wrap()
+        ring.pop(60)
+        #expect(ring.isEmpty)
+        #expect(ring.push(100) == 1_000)
+    }
+
     @Test func `it never grows past its maximum`() {
         var ring = Ring(capacity: 16, maximum: 100)
         ring.grow(by: 80)
@@ -26,7 +36,7 @@ struct RingTests {
 
     @Test(arguments: 1...20) func `no two blocks ever overlap, and they come out in the order they went in`(seed: Int) {
         var random = Random(state: UInt64(seed))
-        var ring = Ring(capacity: 64, maximum: 1_000)
+        var ring = Ring(start: 24, capacity: 64, maximum: 1_000)
         var blocks: [Range<Int>] = []
         for _ in 0..<5_000 {
             let size = 8 + Int(random.next() % 60)
@@ -45,7 +55,7 @@ struct RingTests {
                 offset = ring.push(size)
             }
             let block = (offset ?? 0)..<((offset ?? 0) + size)
-            #expect(block.upperBound <= ring.capacity)
+            #expect(block.lowerBound >= 24 && block.upperBound <= 24 + ring.capacity)
             #expect(!blocks.contains { $0.overlaps(block) })
             blocks.append(block)
             var walked: [Int] = []
