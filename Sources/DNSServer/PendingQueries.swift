@@ -87,8 +87,9 @@ final class PendingQueries: Sendable {
 
     /// Returns once nothing waits; each query waits no longer than its answer may take.
     func drain() async {
-        guard count > 0 else { return }
-        await withCheckedContinuation { drained.append($0) }
+        await withCheckedContinuation { continuation in
+            if count == 0 { continuation.resume() } else { drained.append(continuation) }
+        }
     }
 }
 

@@ -92,7 +92,9 @@ package final class Server: Sendable {
     }
 
     private func threadsEnd() async {
-        guard running > 0 else { return }
-        await withCheckedContinuation { ended = $0 }
+        // Looked at inside: a task that does not prefer the loop's executor is suspended before the continuation is made.
+        await withCheckedContinuation { continuation in
+            if running == 0 { continuation.resume() } else { ended = continuation }
+        }
     }
 }

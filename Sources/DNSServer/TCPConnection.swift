@@ -93,10 +93,16 @@ final class TCPConnection: Sendable {
         while !isClosed, isWithinLimits {
             switch frames.next() {
             case .incomplete: return
-            case .malformed: return close()
+            case .malformed: return abandonInput()
             case .message(let range): handle(Array(frames.bytes[range]))
             }
         }
+    }
+
+    /// Reads no more of a stream that cannot be followed; what was asked before is still answered.
+    private func abandonInput() {
+        frames = FrameBuffer()
+        isReadingOver = true
     }
 
     private func handle(_ message: [UInt8]) {

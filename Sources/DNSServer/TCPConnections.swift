@@ -99,8 +99,9 @@ final class TCPConnections: Sendable {
 
     /// Returns once no connection is open.
     func drain() async {
-        guard !open.isEmpty else { return }
-        await withCheckedContinuation { drained.append($0) }
+        await withCheckedContinuation { continuation in
+            if open.isEmpty { continuation.resume() } else { drained.append(continuation) }
+        }
     }
 
     /// Closes all connections at once.

@@ -38,8 +38,9 @@ final class FakeResponder: QueryResponder {
 
     /// Returns once `count` questions have come in all.
     func asked(_ count: Int) async {
-        guard questions.count < count else { return }
-        await withCheckedContinuation { watchers.append((count, $0)) }
+        await withCheckedContinuation { continuation in
+            if questions.count >= count { continuation.resume() } else { watchers.append((count, continuation)) }
+        }
     }
 
     /// Answers the held questions for this name, or all of them, with one address.

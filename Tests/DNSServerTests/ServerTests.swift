@@ -5,7 +5,7 @@ import Testing
 
 @testable import DNSServer
 
-@Suite(.onLoop) struct ServerTests {
+@Suite struct ServerTests {
     @Test func `a stop waits for the answers that are outstanding`() async throws {
         try await TestServer.run(responder: FakeResponder()) { server in
             let udp = try TestDNSClient(server.address)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import DNSServer
 
-@Suite(.onLoop) struct TCPLimitTests {
+@Suite struct TCPLimitTests {
     @Test func `a connection past the limit is closed, and room is made when one closes`() async throws {
         var limits = ServerLimits()
         limits.connections = 2
@@ -98,6 +98,7 @@ import Testing
 }
 
 /// In a process of its own, for the limit is the whole process's.
+@concurrent
 private func descriptorsRunOut() async throws {
     let log = LogRecorder()
     let loop = TestServer.loop

@@ -27,12 +27,15 @@ struct TestServer: Sendable {
     /// Starts a server, and stops it when `body` is done.
     ///
     /// - Parameter hosts: addresses without ports; each gets a free one.
+    @concurrent
     static func run(
         on hosts: [String] = ["127.0.0.1"], threads: Int = 1, limits: ServerLimits = ServerLimits(),
         allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder = .address(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-        _ body: (TestServer) async throws -> Void
+        _ body: @concurrent (TestServer) async throws -> Void
     ) async throws {
+        // The clients block their thread, so the tests are not on the loop; only this starts it.
+        _ = loop
         let sockets = try ServerSockets.bind(
             try hosts.map { try #require(SocketAddress($0, defaultPort: 0)) }, threads: threads)
         let test = try await start(sockets, limits: limits, allow: allow, responder: responder, logger: logger)
