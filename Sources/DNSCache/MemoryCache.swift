@@ -1,6 +1,5 @@
 package import DNSWire
 package import Scheduling
-import Synchronization
 
 /// The answers known to the daemon, shared by all its threads and bounded in bytes.
 ///
@@ -12,7 +11,7 @@ package final class MemoryCache: Sendable {
     /// Bytes below which a shard is not worth having: an eighth of it must hold the longest answer.
     private static let smallestShard = 1 << 20
 
-    private let shards: InlineArray<64, Mutex<Shard>>
+    private let shards: InlineArray<64, Guarded>
     /// How many of the shards are used, a power of two, less one.
     private let mask: Int
     private let hash = KeyHash()
@@ -26,7 +25,7 @@ package final class MemoryCache: Sendable {
         var used = Self.maximumShards
         while used > 1, memory / used < Self.smallestShard { used /= 2 }
         let limit = memory / used
-        shards = InlineArray { index in Mutex(Shard(limit: index < used ? limit : 0, policy: policy)) }
+        shards = InlineArray { index in Guarded(Shard(limit: index < used ? limit : 0, policy: policy)) }
         mask = used - 1
     }
 
@@ -42,19 +41,23 @@ package final class MemoryCache: Sendable {
     ///   - output: gets the reply appended.
     /// - Returns: whether there was an answer, fresh and of this generation, and a reply was written.
     package func answer(
-        _ query: Query, key: QueryKey, message: Span<UInt8>, now: Instant, generation: UInt32,
+        _ query: Query, key: inout QueryKey, message: Span<UInt8>, now: Instant, generation: UInt32,
         limit: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
+        let key = key.storage.span.extracting(0..<key.count)
         let hash = hash(key)
+        let now = Self.seconds(now)
+        let echo = Reply.Echo(query)
         return shards[shard(hash)].withLock { shard in
             shard.answer(
-                query, key: key, hash: UInt32(truncatingIfNeeded: hash), message: message, now: now.seconds,
+                echo, key: key, hash: UInt32(truncatingIfNeeded: hash), message: message, now: now,
                 generation: generation, limit: limit, into: &output)
         }
     }
 
     /// A copy of what is kept for `key`, fresh or not, of any generation.
-    package func entry(for key: QueryKey) -> CacheEntry? {
+    package func entry(for key: borrowing QueryKey) -> CacheEntry? {
+        let key = key.storage.span.extracting(0..<key.count)
         let hash = hash(key)
         return shards[shard(hash)].withLock { $0.entry(for: key, hash: UInt32(truncatingIfNeeded: hash)) }
     }
@@ -63,21 +66,24 @@ package final class MemoryCache: Sendable {
     ///
     /// - Returns: whether it is kept; not if it needs more than an eighth of its shard.
     @discardableResult
-    package func store(_ entry: CacheEntry, for key: QueryKey) -> Bool {
+    package func store(_ entry: CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
+        let key = key.storage.span.extracting(0..<key.count)
         let hash = hash(key)
         return shards[shard(hash)].withLock { $0.insert(entry, for: key, hash: UInt32(truncatingIfNeeded: hash)) }
     }
 
     /// Puts an entry under another generation of the policy: the route by which it came still holds.
-    package func restamp(_ key: QueryKey, generation: UInt32) {
+    package func restamp(_ key: borrowing QueryKey, generation: UInt32) {
+        let key = key.storage.span.extracting(0..<key.count)
         let hash = hash(key)
         shards[shard(hash)].withLock {
             $0.restamp(key, hash: UInt32(truncatingIfNeeded: hash), generation: generation)
         }
     }
 
-    package func remove(_ key: QueryKey) {
+    package func remove(_ key: borrowing QueryKey) {
+        let key = key.storage.span.extracting(0..<key.count)
         let hash = hash(key)
         shards[shard(hash)].withLock { $0.remove(key, hash: UInt32(truncatingIfNeeded: hash)) }
     }
@@ -108,6 +114,12 @@ package final class MemoryCache: Sendable {
             }
         }
         return sum
+    }
+
+    /// As `Instant.seconds`, which is a call from here.
+    @inline(__always)
+    private static func seconds(_ instant: Instant) -> UInt32 {
+        UInt32(truncatingIfNeeded: instant.nanoseconds / 1_000_000_000)
     }
 
     @inline(__always)

@@ -15,7 +15,7 @@ package struct PackedAnswer: Equatable, Sendable {
 
     /// How many records the answer, authority and additional sections hold, OPT not counted.
     @frozen
-    package struct SectionCounts: Equatable, Sendable {
+    package struct SectionCounts: BitwiseCopyable, Equatable, Sendable {
         package var answer: UInt16
         package var authority: UInt16
         package var additional: UInt16

@@ -46,12 +46,13 @@ package enum Reply {
         _ answer: PackedAnswer, to query: Query, message: Span<UInt8>, aging: Aging, options: Options = Options(),
         limit: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
-        let length = fixedLength(query) + answer.body.count
-        let room = min(limit, output.freeCapacity)
-        let optionBytes = query.hasEDNS ? options.bytes(fitting: room - length) : []
+        let echo = Echo(query)
+        let room = min(limit, output.freeCapacity) - echo.fixedLength - answer.body.count
+        let optionBytes = query.hasEDNS ? options.bytes(fitting: room) : []
         return write(
-            answer.responseCode, counts: answer.counts, body: answer.body.span, ttlOffsets: answer.ttlOffsets.span,
-            to: query, message: message, aging: aging, options: optionBytes.span, limit: limit, into: &output)
+            answer.responseCode.rawValue, counts: answer.counts, body: answer.body.span,
+            ttlOffsets: answer.ttlOffsets.span,
+            echo: echo, message: message, aging: aging, options: optionBytes.span, limit: limit, into: &output)
     }
 
     /// Writes a reply without records: a failure, a refusal, or what a query with a fault gets.
@@ -63,34 +64,31 @@ package enum Reply {
         _ code: ResponseCode, to query: Query, message: Span<UInt8>, options: Options = Options(), limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
-        let room = min(limit, output.freeCapacity)
-        let optionBytes = query.hasEDNS ? options.bytes(fitting: room - fixedLength(query)) : []
+        let echo = Echo(query)
+        let room = min(limit, output.freeCapacity) - echo.fixedLength
+        let optionBytes = query.hasEDNS ? options.bytes(fitting: room) : []
         return write(
-            query.hasEDNS || code.rawValue <= 15 ? code : .serverFailure, counts: PackedAnswer.SectionCounts(),
-            body: Span(), ttlOffsets: Span(), to: query, message: message, aging: .fresh(age: 0),
+            (query.hasEDNS || code.rawValue <= 15 ? code : .serverFailure).rawValue,
+            counts: PackedAnswer.SectionCounts(),
+            body: Span(), ttlOffsets: Span(), echo: echo, message: message, aging: .fresh(age: 0),
             options: optionBytes.span, limit: limit, into: &output)
-    }
-
-    /// Bytes of a reply without records and options.
-    @inline(__always)
-    private static func fixedLength(_ query: borrowing Query) -> Int {
-        Header.length &+ query.questionLength &+ (query.hasEDNS ? EDNS.recordLength : 0)
     }
 
     /// The one writer behind every reply; inlined where the store answers a hit.
     @inline(__always)
     static func write(
-        _ code: ResponseCode, counts: PackedAnswer.SectionCounts, body: Span<UInt8>, ttlOffsets: Span<UInt16>,
-        to query: borrowing Query, message: Span<UInt8>, aging: Aging, options: Span<UInt8>, limit: Int,
+        _ code: UInt16, counts: PackedAnswer.SectionCounts, body: Span<UInt8>, ttlOffsets: Span<UInt16>,
+        echo: Echo, message: Span<UInt8>, aging: Aging, options: Span<UInt8>, limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
         let room = min(limit, output.freeCapacity)
-        guard fixedLength(query) &+ body.count &+ options.count <= room else {
-            guard fixedLength(query) <= room else { return false }
-            writeTruncated(code, to: query, message: message, into: &output)
+        let fixedLength = echo.fixedLength
+        guard fixedLength &+ body.count &+ options.count <= room else {
+            guard fixedLength <= room else { return false }
+            writeTruncated(code, echo: echo, message: message, into: &output)
             return true
         }
-        writeHead(code, flags: [], counts: counts, to: query, message: message, into: &output)
+        writeHead(code, echo: echo, counts: counts, message: message, into: &output)
         let start = output.count
         output.append(copying: body)
         switch aging {
@@ -101,53 +99,74 @@ package enum Reply {
         case .stale:
             for index in ttlOffsets.indices { output.update(at: start &+ Int(ttlOffsets[index])) { _ in staleTTL } }
         }
-        if query.hasEDNS { writeOPT(code, to: query, options: options, into: &output) }
+        if echo.hasEDNS { writeOPT(code, echo: echo, options: options, into: &output) }
         return true
     }
 
     /// Header, question and OPT with TC: the client is to ask again over TCP.
     @inline(never)
     private static func writeTruncated(
-        _ code: ResponseCode, to query: borrowing Query, message: Span<UInt8>, into output: inout OutputSpan<UInt8>
+        _ code: UInt16, echo: Echo, message: Span<UInt8>, into output: inout OutputSpan<UInt8>
     ) {
-        writeHead(
-            code, flags: .truncated, counts: PackedAnswer.SectionCounts(), to: query, message: message, into: &output)
-        if query.hasEDNS { writeOPT(code, to: query, options: Span(), into: &output) }
+        var echo = echo
+        echo.head |= 0x0200 << 32
+        writeHead(code, echo: echo, counts: PackedAnswer.SectionCounts(), message: message, into: &output)
+        if echo.hasEDNS { writeOPT(code, echo: echo, options: Span(), into: &output) }
     }
 
     /// Writes the header, and the question if there was one that could be read.
     @inline(__always)
     private static func writeHead(
-        _ code: ResponseCode, flags: HeaderFlags, counts: PackedAnswer.SectionCounts, to query: borrowing Query,
-        message: Span<UInt8>, into output: inout OutputSpan<UInt8>
+        _ code: UInt16, echo: Echo, counts: PackedAnswer.SectionCounts, message: Span<UInt8>,
+        into output: inout OutputSpan<UInt8>
     ) {
-        let copied = query.flags.rawValue & copiedFlags
-        let word = UInt64(copied | setFlags | flags.rawValue | code.rawValue & 15)
-        let questions: UInt64 = query.questionLength > 0 ? 1 : 0
-        output.append(
-            bigEndian: UInt64(query.id) << 48 | word << 32 | questions << 16 | UInt64(counts.answer))
-        let additional = UInt32(counts.additional &+ (query.hasEDNS ? 1 : 0))
-        output.append(bigEndian: UInt32(counts.authority) << 16 | additional)
-        output.append(copying: message.extracting(Header.length..<(Header.length &+ query.questionLength)))
+        output.append(bigEndian: echo.head | UInt64(code & 15) << 32 | UInt64(counts.answer))
+        let additional = counts.additional &+ (echo.hasEDNS ? 1 : 0)
+        output.append(bigEndian: UInt32(counts.authority) << 16 | UInt32(additional))
+        output.append(copying: message.extracting(12..<(12 &+ echo.questionLength)))
     }
 
     /// Writes the OPT record, which is the last.
     @inline(__always)
     private static func writeOPT(
-        _ code: ResponseCode, to query: borrowing Query, options: Span<UInt8>, into output: inout OutputSpan<UInt8>
+        _ code: UInt16, echo: Echo, options: Span<UInt8>, into output: inout OutputSpan<UInt8>
     ) {
         let fixed = UInt64(RecordType.opt.rawValue) << 40 | UInt64(EDNS.defaultPayloadSize) << 24
-        let flags = UInt64(code.rawValue >> 4) << 16 | (query.dnssecOK ? 0x80 : 0)
+        let flags = UInt64(code >> 4) << 16 | (echo.dnssecOK ? 0x80 : 0)
         output.append(bigEndian: fixed | flags)
         output.append(0)
         output.append(bigEndian: UInt16(truncatingIfNeeded: options.count))
         output.append(copying: options)
     }
+}
 
-    /// Opcode, RD and CD.
-    private static var copiedFlags: UInt16 { 0x7910 }
-    /// QR and RA.
-    private static var setFlags: UInt16 { 0x8080 }
+extension Reply {
+    /// What a reply repeats from its query, in few words.
+    struct Echo {
+        /// The first eight bytes of the header, without RCODE and the number of answers.
+        var head: UInt64
+        var questionLength: Int
+        var hasEDNS: Bool
+        var dnssecOK: Bool
+
+        /// Opcode, RD and CD are copied.
+        private static var copiedFlags: UInt16 { 0x7910 }
+        /// QR and RA are set.
+        private static var setFlags: UInt16 { 0x8080 }
+
+        @inline(__always)
+        init(_ query: Query) {
+            let flags = query.flags.rawValue & Self.copiedFlags | Self.setFlags
+            head = UInt64(query.id) << 48 | UInt64(flags) << 32 | (query.questionLength > 0 ? 1 << 16 : 0)
+            questionLength = query.questionLength
+            hasEDNS = query.hasEDNS
+            dnssecOK = query.dnssecOK
+        }
+
+        /// Bytes of a reply without records and options.
+        @inline(__always)
+        var fixedLength: Int { 12 &+ questionLength &+ (hasEDNS ? 11 : 0) }
+    }
 }
 
 extension Reply.Options {

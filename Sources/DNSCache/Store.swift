@@ -1,5 +1,6 @@
 import DNSWire
 import Scheduling
+import Synchronization
 
 /// The memory of one shard: blocks in a reserved piece of memory, and the index that finds them by key.
 ///
@@ -27,7 +28,7 @@ struct Store: ~Copyable {
 
     /// The slot of the entry for `key`.
     @inline(__always)
-    func find(_ key: borrowing QueryKey, hash: UInt32) -> Int? {
+    func find(_ key: Span<UInt8>, hash: UInt32) -> Int? {
         let tag = Slot.tag(ofHash: hash)
         var slot = home(hash)
         while true {
@@ -40,7 +41,11 @@ struct Store: ~Copyable {
 
     /// The block that `slot` leads to; it must not be empty.
     @inline(__always)
-    func block(inSlot slot: Int) -> Block { unsafe block(at: Slot.offset(index[slot])) }
+    func block(inSlot slot: Int) -> Block { block(at: offset(inSlot: slot)) }
+
+    /// Where the block begins that `slot` leads to; it must not be empty.
+    @inline(__always)
+    func offset(inSlot slot: Int) -> Int { unsafe Slot.offset(index[slot]) }
 
     /// The block at an offset where there is one.
     @inline(__always)
@@ -56,7 +61,7 @@ struct Store: ~Copyable {
 
     /// Leads a free slot to the block at `offset`.
     mutating func insert(_ offset: Int) {
-        let hash = block(at: offset).hash
+        let hash = block(at: offset).header.hash
         var slot = home(hash)
         while unsafe index[slot] != 0 { slot = following(slot) }
         unsafe index[slot] = Slot.make(offset: offset, hash: hash)
@@ -65,7 +70,7 @@ struct Store: ~Copyable {
     /// Moves a block's bytes, which may overlap, and leads its slot to the new place.
     mutating func move(_ slot: Int, from offset: Int, to target: Int) {
         let block = block(at: offset)
-        let value = Slot.make(offset: target, hash: block.hash)
+        let value = Slot.make(offset: target, hash: block.header.hash)
         unsafe (memory + target).copyMemory(from: memory + offset, byteCount: block.size)
         unsafe index[slot] = value
     }
@@ -75,7 +80,7 @@ struct Store: ~Copyable {
         var hole = slot
         var at = following(slot)
         while unsafe index[at] != 0 {
-            let home = home(block(inSlot: at).hash)
+            let home = home(block(inSlot: at).header.hash)
             let isAfterHole = hole < at ? (hole < home && home <= at) : (hole < home || home <= at)
             if !isAfterHole {
                 unsafe index[hole] = index[at]
@@ -100,184 +105,101 @@ struct Store: ~Copyable {
     /// Where probing for a hash begins.
     @inline(__always)
     private func home(_ hash: UInt32) -> Int {
-        unsafe Int(truncatingIfNeeded: UInt64(hash) &* UInt64(index.count) &>> 32)
+        unsafe Int(truncatingIfNeeded: (UInt64(hash) &* UInt64(index.count)) &>> 32)
     }
 
     @inline(__always)
     private func following(_ slot: Int) -> Int { unsafe slot &+ 1 == index.count ? 0 : slot &+ 1 }
 }
 
-/// A slot of the index: 24 bits for the number of the block, counted from 1, and 8 bits of the hash. 0 is empty.
-enum Slot {
-    /// Bytes of a slot.
-    static let size = 4
-    /// Blocks beyond this offset, 128 MiB, cannot be numbered.
-    static let maximumOffset = 0x00ff_fffe * Block.granule
-
-    @inline(__always)
-    static func make(offset: Int, hash: UInt32) -> UInt32 {
-        UInt32(truncatingIfNeeded: offset / Block.granule &+ 1) | tag(ofHash: hash)
-    }
-
-    @inline(__always)
-    static func offset(_ value: UInt32) -> Int { (Int(value & 0x00ff_ffff) &- 1) &* Block.granule }
-
-    @inline(__always)
-    static func tag(_ value: UInt32) -> UInt32 { value & 0xff00_0000 }
-
-    /// The lowest bits of the hash: those that say least about the slot.
-    @inline(__always)
-    static func tag(ofHash hash: UInt32) -> UInt32 { hash &<< 24 }
-}
-
-/// One entry in a store's memory: a header of fixed fields, the key, the body, and the offsets of the body's TTLs.
+/// One entry in a store's memory: an `EntryHeader`, the key, the body, and the offsets of the body's TTLs.
 ///
 /// A reference, good only until the store changes.
 @safe
 struct Block {
     /// Blocks begin at multiples of this and are as long, in bytes.
     static let granule = 8
+    /// Where the key begins.
+    private static var keyStart: Int { MemoryLayout<EntryHeader>.size }
 
     private let address: UnsafeMutableRawPointer
 
     @unsafe
     fileprivate init(_ address: UnsafeMutableRawPointer) { unsafe self.address = address }
 
-    /// Offsets of the header's fields.
-    private enum Field {
-        static var hash: Int { 0 }
-        static var granules: Int { 4 }
-        static var state: Int { 6 }
-        static var responseCode: Int { 7 }
-        static var storedAt: Int { 8 }
-        static var lifetime: Int { 12 }
-        static var generation: Int { 16 }
-        static var route: Int { 20 }
-        static var source: Int { 24 }
-        static var keyCount: Int { 26 }
-        static var bodyCount: Int { 28 }
-        static var answer: Int { 30 }
-        static var authority: Int { 32 }
-        static var additional: Int { 34 }
-        static var key: Int { 36 }
-    }
-
-    /// Bits of the state.
-    private enum State {
-        static var live: UInt8 { 1 }
-        static var visited: UInt8 { 2 }
-        static var negative: UInt8 { 4 }
-    }
-
     @inline(__always)
-    private func load<Value: BitwiseCopyable>(_ field: Int, as type: Value.Type = Value.self) -> Value {
-        unsafe address.load(fromByteOffset: field, as: type)
-    }
+    var header: EntryHeader { unsafe address.assumingMemoryBound(to: EntryHeader.self).pointee }
 
+    /// Changes fields of the header in place.
     @inline(__always)
-    private func store<Value: BitwiseCopyable>(_ value: Value, _ field: Int) {
-        unsafe address.storeBytes(of: value, toByteOffset: field, as: Value.self)
+    func update(_ change: (inout EntryHeader) -> Void) {
+        unsafe change(&address.assumingMemoryBound(to: EntryHeader.self).pointee)
     }
 
-    var hash: UInt32 { load(Field.hash) }
-    var size: Int { Int(load(Field.granules, as: UInt16.self)) * Self.granule }
-    var storedAt: UInt32 { load(Field.storedAt) }
-    var lifetime: UInt32 { load(Field.lifetime) }
-    /// Whether an entry lives here, or it was removed or replaced.
-    var isLive: Bool { load(Field.state, as: UInt8.self) & State.live != 0 }
-    /// Whether it was asked for since it was last looked at for eviction.
-    var isVisited: Bool { load(Field.state, as: UInt8.self) & State.visited != 0 }
-    var generation: UInt32 {
-        get { load(Field.generation) }
-        nonmutating set { store(newValue, Field.generation) }
-    }
-    private var keyCount: Int { Int(load(Field.keyCount, as: UInt16.self)) }
-    private var bodyCount: Int { Int(load(Field.bodyCount, as: UInt16.self)) }
-    private var bodyStart: Int { Field.key &+ keyCount }
+    var size: Int { Int(header.granules) * Self.granule }
+    private var keyCount: Int { Int(header.keyCount) }
+    private var bodyCount: Int { Int(header.bodyCount) }
+    private var bodyStart: Int { Self.keyStart &+ keyCount }
     /// Aligned for 16 bits.
     private var ttlOffsetsStart: Int { (bodyStart &+ bodyCount &+ 1) & ~1 }
-    private var responseCode: ResponseCode { ResponseCode(rawValue: UInt16(load(Field.responseCode, as: UInt8.self))) }
-    private var counts: PackedAnswer.SectionCounts {
-        PackedAnswer.SectionCounts(
-            answer: load(Field.answer), authority: load(Field.authority), additional: load(Field.additional))
-    }
-
-    func markRemoved() { store(load(Field.state, as: UInt8.self) & ~State.live, Field.state) }
-
-    func clearVisited() { store(load(Field.state, as: UInt8.self) & ~State.visited, Field.state) }
-
-    @inline(__always)
-    func markVisited() {
-        let state: UInt8 = load(Field.state)
-        // A write would take the cache line from the other threads each time.
-        if state & State.visited == 0 { store(state | State.visited, Field.state) }
-    }
 
     /// Whether this is the entry for `key`.
     @inline(__always)
-    func matches(_ key: borrowing QueryKey) -> Bool {
+    func matches(_ key: Span<UInt8>) -> Bool {
         let count = key.count
         guard keyCount == count else { return false }
-        let other = unsafe key.storage.span.bytes
-        // The root's key is shorter than a word; its block is not.
-        if count < 8 { return unsafe (load(Field.key, word: 0) ^ other.word(at: 0)) &<< UInt64(64 &- 8 &* count) == 0 }
+        if count < 8 { return matchesShort(key) }
+        let other = unsafe key.bytes
         var at = 0
         while at &+ 8 < count {
-            if unsafe load(Field.key, word: at) != other.word(at: at) { return false }
+            if unsafe word(at: at) != other.word(at: at) { return false }
             at &+= 8
         }
-        return unsafe load(Field.key, word: count &- 8) == other.word(at: count &- 8)
+        return unsafe word(at: count &- 8) == other.word(at: count &- 8)
+    }
+
+    /// The same for the root's key, the only one shorter than a word.
+    @inline(never)
+    private func matchesShort(_ key: Span<UInt8>) -> Bool {
+        key.indices.allSatisfy { unsafe key[$0] == address.load(fromByteOffset: Self.keyStart &+ $0, as: UInt8.self) }
     }
 
     @inline(__always)
-    private func load(_ field: Int, word at: Int) -> UInt64 {
-        unsafe address.loadUnaligned(fromByteOffset: field &+ at, as: UInt64.self)
+    private func word(at offset: Int) -> UInt64 {
+        unsafe address.loadUnaligned(fromByteOffset: Self.keyStart &+ offset, as: UInt64.self)
     }
 
     /// Writes the reply that this entry makes, `age` seconds after it was stored.
     @inline(__always)
     func write(
-        to query: borrowing Query, message: Span<UInt8>, age: UInt32, limit: Int,
+        _ echo: Reply.Echo, message: Span<UInt8>, age: UInt32, limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
-        let counts = counts
         let body = unsafe UnsafeRawPointer(address + bodyStart).assumingMemoryBound(to: UInt8.self)
         let offsets = unsafe UnsafeRawPointer(address + ttlOffsetsStart).assumingMemoryBound(to: UInt16.self)
         return unsafe Reply.write(
-            responseCode, counts: counts, body: Span(_unsafeStart: body, count: bodyCount),
-            ttlOffsets: Span(_unsafeStart: offsets, count: counts.total), to: query, message: message,
+            UInt16(header.responseCode), counts: header.counts, body: Span(_unsafeStart: body, count: bodyCount),
+            ttlOffsets: Span(_unsafeStart: offsets, count: header.counts.total), echo: echo, message: message,
             aging: .fresh(age: age), options: Span(), limit: limit, into: &output)
     }
 
     /// Bytes of the block of an entry.
     static func size(keyCount: Int, answer: PackedAnswer) -> Int {
-        let end = (Field.key + keyCount + answer.body.count + 1) & ~1 + answer.ttlOffsets.count * 2
+        let end = (keyStart + keyCount + answer.body.count + 1) & ~1 + answer.ttlOffsets.count * 2
         return (end + granule - 1) & ~(granule - 1)
     }
 
-    /// Makes a new block of `size` bytes, still without an entry.
-    func initialize(size: Int, hash: UInt32) {
-        store(hash, Field.hash)
-        store(UInt16(truncatingIfNeeded: size / Self.granule), Field.granules)
-        store(0 as UInt8, Field.state)
-    }
-
-    /// Fills the block, which has the size that `entry` and `key` need.
-    func write(_ entry: CacheEntry, key: borrowing QueryKey) {
-        let visited = load(Field.state, as: UInt8.self) & State.visited
-        store(State.live | visited | (entry.isNegative ? State.negative : 0), Field.state)
-        store(UInt8(truncatingIfNeeded: entry.answer.responseCode.rawValue), Field.responseCode)
-        store(entry.storedAt.seconds, Field.storedAt)
-        store(entry.lifetime, Field.lifetime)
-        store(entry.generation, Field.generation)
-        store(entry.route, Field.route)
-        store(entry.source, Field.source)
-        store(UInt16(truncatingIfNeeded: key.count), Field.keyCount)
-        store(UInt16(truncatingIfNeeded: entry.answer.body.count), Field.bodyCount)
-        store(entry.answer.counts.answer, Field.answer)
-        store(entry.answer.counts.authority, Field.authority)
-        store(entry.answer.counts.additional, Field.additional)
-        for index in 0..<key.count { store(key[index], Field.key + index) }
+    /// Fills a block of `size` bytes, which is what `entry` and `key` need.
+    func write(_ entry: CacheEntry, key: Span<UInt8>, hash: UInt32, size: Int, isVisited: Bool) {
+        let header = EntryHeader(
+            hash: hash, granules: UInt16(truncatingIfNeeded: size / Self.granule), isLive: true, isVisited: isVisited,
+            storedAt: entry.storedAt.seconds, lifetime: entry.lifetime, generation: entry.generation,
+            route: entry.route, source: entry.source,
+            responseCode: UInt8(truncatingIfNeeded: entry.answer.responseCode.rawValue),
+            isNegative: entry.isNegative, keyCount: UInt16(truncatingIfNeeded: key.count),
+            bodyCount: UInt16(truncatingIfNeeded: entry.answer.body.count), counts: entry.answer.counts)
+        unsafe address.initializeMemory(as: EntryHeader.self, to: header)
+        unsafe key.withUnsafeBytes { unsafe copy($0, to: Self.keyStart) }
         unsafe entry.answer.body.withUnsafeBytes { unsafe copy($0, to: bodyStart) }
         unsafe entry.answer.ttlOffsets.withUnsafeBytes { unsafe copy($0, to: ttlOffsetsStart) }
     }
@@ -289,19 +211,54 @@ struct Block {
 
     /// A copy of the entry.
     var entry: CacheEntry {
+        let header = header
         let body = unsafe UnsafeRawBufferPointer(start: address + bodyStart, count: bodyCount)
-        let offsets = unsafe UnsafeRawBufferPointer(start: address + ttlOffsetsStart, count: counts.total * 2)
+        let offsets = unsafe UnsafeRawBufferPointer(start: address + ttlOffsetsStart, count: header.counts.total * 2)
         let answer = unsafe PackedAnswer(
-            responseCode: responseCode, counts: counts, body: [UInt8](body),
-            ttlOffsets: [UInt16](offsets.assumingMemoryBound(to: UInt16.self)))
+            responseCode: ResponseCode(rawValue: UInt16(header.responseCode)), counts: header.counts,
+            body: [UInt8](body), ttlOffsets: [UInt16](offsets.assumingMemoryBound(to: UInt16.self)))
         return CacheEntry(
-            answer: answer, storedAt: Instant(nanoseconds: Int64(storedAt) * 1_000_000_000), lifetime: lifetime,
-            generation: generation, route: load(Field.route), source: load(Field.source),
-            isNegative: load(Field.state, as: UInt8.self) & State.negative != 0)
+            answer: answer, storedAt: Instant(nanoseconds: Int64(header.storedAt) * 1_000_000_000),
+            lifetime: header.lifetime, generation: header.generation, route: header.route, source: header.source,
+            isNegative: header.isNegative)
     }
 }
 
-/// A keyed hash of query keys: who does not know the secret cannot choose names that collide.
+/// A shard and its lock.
+@safe
+struct Guarded: ~Copyable, @unchecked Sendable {
+    private let mutex = Mutex(())
+    /// How often the lock was taken.
+    ///
+    /// Mutual exclusion is the mutex's alone. But the thread sanitizer does not see into the standard library's path for
+    /// a contended mutex, and then reports every use of the shard as a race; an acquiring load and a releasing store,
+    /// plain moves on x86-64, tell it the order.
+    private let turns = Atomic<Int>(0)
+    private let shard: UnsafeMutablePointer<Shard>
+
+    init(_ shard: consuming Shard) {
+        unsafe self.shard = .allocate(capacity: 1)
+        unsafe self.shard.initialize(to: shard)
+    }
+
+    deinit {
+        unsafe shard.deinitialize(count: 1)
+        unsafe shard.deallocate()
+    }
+
+    /// Runs `body` while no other thread uses the shard.
+    @inline(__always)
+    func withLock<Result: Sendable>(_ body: (inout Shard) -> Result) -> Result {
+        mutex.withLock { _ in
+            let turn = turns.load(ordering: .acquiring)
+            let result = unsafe body(&shard.pointee)
+            turns.store(turn &+ 1, ordering: .releasing)
+            return result
+        }
+    }
+}
+
+/// A hash with a secret: who does not know it cannot choose names that collide.
 struct KeyHash: Sendable {
     private let first: UInt64
     private let second: UInt64
@@ -317,22 +274,27 @@ struct KeyHash: Sendable {
 
     /// Takes 16 bytes at a time through a multiplication of 64 by 64 bits, folded.
     @inline(__always)
-    func callAsFunction(_ key: borrowing QueryKey) -> UInt64 {
-        let bytes = unsafe key.storage.span.bytes
+    func callAsFunction(_ key: Span<UInt8>) -> UInt64 {
         let count = key.count
+        if count < 16 { return short(key) }
+        let bytes = unsafe key.bytes
         var state = first ^ UInt64(truncatingIfNeeded: count)
-        if count < 8 {
-            state ^= unsafe bytes.word(at: 0) &<< UInt64(64 &- 8 &* count)
-        } else {
-            var at = 0
-            while at &+ 16 < count {
-                state = unsafe Self.fold(bytes.word(at: at) ^ second, bytes.word(at: at &+ 8) ^ state)
-                at &+= 16
-            }
-            // The last 16 bytes, or both ends of a short key; bytes hashed twice do no harm.
-            let start = count < 16 ? 0 : count &- 16
-            state = unsafe Self.fold(bytes.word(at: start) ^ second, bytes.word(at: count &- 8) ^ state)
+        var at = 0
+        while at &+ 16 < count {
+            state = unsafe Self.fold(bytes.word(at: at) ^ second, bytes.word(at: at &+ 8) ^ state)
+            at &+= 16
         }
+        // The last 16 bytes, some of them for the second time.
+        state = unsafe Self.fold(bytes.word(at: count &- 16) ^ second, bytes.word(at: count &- 8) ^ state)
+        return Self.fold(state ^ second, third)
+    }
+
+    /// The same for keys of less than 16 bytes.
+    @inline(never)
+    private func short(_ key: Span<UInt8>) -> UInt64 {
+        var words = (0 as UInt64, 0 as UInt64)
+        for index in key.indices { words = (words.0 << 8 | words.1 >> 56, words.1 << 8 | UInt64(key[index])) }
+        let state = Self.fold(words.0 ^ second, words.1 ^ first ^ UInt64(truncatingIfNeeded: key.count))
         return Self.fold(state ^ second, third)
     }
 

@@ -1,13 +1,14 @@
-import DNSCache
 import DNSWire
 import Scheduling
 import Testing
 
+@testable import DNSCache
+
 struct MemoryCacheTests {
     let cache = MemoryCache()
+    let query = TestQuery("www.example.com", id: 0xbeef)
 
     @Test func `a stored answer comes back with the client's ID and RD`() throws {
-        let query = TestQuery("www.example.com", id: 0xbeef)
         cache.put(checksummed("www.example.com"), for: query)
         let reply = try #require(try cache.message(to: query))
         #expect(reply.id == 0xbeef)
@@ -15,5 +16,221 @@ struct MemoryCacheTests {
         #expect(reply.answers == checksummed("www.example.com").answers)
         #expect(reply.questions == [query.question])
         #expect(reply.edns == nil)
+    }
+
+    @Test func `a question in any letter case finds the answer and gets its own spelling back`() throws {
+        cache.put(checksummed("www.example.com"), for: query)
+        let other = TestQuery("wWw.EXAMPLE.cOm")
+        let reply = try #require(cache.reply(to: other))
+        #expect(Array(reply[12..<33]) == Array(other.bytes[12..<33]))
+        #expect(Array(try MessageParser.parse(reply).answers[0].name.wire) == Array(name("wWw.EXAMPLE.cOm").wire))
+    }
+
+    @Test func `bytes beside the letters are not folded`() throws {
+        cache.put(checksummed("a@b"), for: TestQuery("\\064[x]"))
+        #expect(cache.reply(to: TestQuery("\\096{x}")) == nil)
+        #expect(cache.reply(to: TestQuery("\\064[X]")) != nil)
+    }
+
+    @Test func `the TTL counts down in whole seconds`() throws {
+        cache.put(checksummed("www.example.com"), for: query, at: at(1_000))
+        for (now, ttl) in [(1_000, 300), (1_001, 299), (1_299, 1)] as [(Int64, UInt32)] {
+            #expect(try cache.message(to: query, at: at(now))?.answers.map(\.ttl) == [ttl])
+        }
+        #expect(cache.reply(to: query, at: at(1_300)) == nil)
+    }
+
+    @Test func `a clock a little behind the storing one sees a new entry at full TTL`() throws {
+        cache.put(checksummed("www.example.com"), for: query, at: at(1_000))
+        #expect(try cache.message(to: query, at: at(998))?.answers.map(\.ttl) == [300])
+    }
+
+    @Test func `an entry outlives the wrap of the 32-bit clock`() throws {
+        cache.put(checksummed("www.example.com"), for: query, at: at(0xffff_fff0))
+        #expect(try cache.message(to: query, at: at(0x1_0000_0010))?.answers.map(\.ttl) == [268])
+        #expect(cache.reply(to: query, at: at(0x1_0000_0010 + 300)) == nil)
+    }
+
+    @Test func `every TTL of a chain of aliases counts down, none below zero`() throws {
+        let alias = Record(name: name("www.example.com"), type: .cname, ttl: 600, rdata: name("cdn.example.net").wire)
+        let addresses = (1...3).map { Record(name: name("cdn.example.net"), address: .v4($0), ttl: 60) }
+        let server = Record(name: name("example.net"), type: .ns, ttl: 20, rdata: name("ns.example.net").wire)
+        let glue = Record(name: name("ns.example.net"), address: .v6(1), ttl: 3_600)
+        let answer = Answer(answers: [alias] + addresses, authorities: [server], additionals: [glue])
+        cache.put(answer, for: query, lifetime: 60)
+        let reply = try #require(try cache.message(to: query, at: at(1_050)))
+        #expect(reply.answers.map(\.ttl) == [550, 10, 10, 10])
+        #expect(reply.authorities.map(\.ttl) == [0])
+        #expect(reply.additionals.map(\.ttl) == [3_550])
+        #expect(reply.answers.map(\.rdata) == answer.answers.map(\.rdata))
+        #expect(reply.additionals.map(\.name) == [name("ns.example.net")])
+    }
+
+    @Test func `an entry of another policy generation is no hit until it is restamped`() throws {
+        cache.put(checksummed("www.example.com"), for: query, generation: 1)
+        #expect(cache.reply(to: query, generation: 2) == nil)
+        #expect(cache.entry(for: query.key)?.generation == 1)
+        cache.restamp(query.key, generation: 2)
+        #expect(cache.reply(to: query, generation: 2) != nil)
+        #expect(cache.reply(to: query, generation: 1) == nil)
+    }
+
+    @Test func `type, class, DO and CD have answers of their own`() throws {
+        let queries = [
+            query, TestQuery("www.example.com", .aaaa), TestQuery("www.example.com", class: .chaos),
+            TestQuery("www.example.com", edns: EDNS(dnssecOK: true)),
+            TestQuery("www.example.com", flags: [.recursionDesired, .checkingDisabled]),
+        ]
+        for (number, query) in queries.enumerated() {
+            cache.put(
+                Answer(name: query.question.name, addresses: [.v4(UInt32(number))], ttl: 300), for: query)
+        }
+        for (number, query) in queries.enumerated() {
+            #expect(try cache.message(to: query)?.answers.compactMap(\.address) == [.v4(UInt32(number))])
+        }
+        #expect(cache.statistics.entries == queries.count)
+    }
+
+    @Test func `EDNS without DO shares the answer of plain DNS, and gets an OPT record`() throws {
+        cache.put(checksummed("www.example.com"), for: query)
+        let reply = try #require(try cache.message(to: TestQuery("www.example.com", edns: EDNS(udpPayloadSize: 4_096))))
+        #expect(reply.edns == EDNS(udpPayloadSize: 1_232))
+        #expect(reply.answers.count == 1)
+    }
+
+    @Test func `an answer longer than the limit goes out as header, question and OPT with TC`() throws {
+        let answer = Answer(name: name("www.example.com"), addresses: (0..<40).map { .v4($0) }, ttl: 300)
+        cache.put(answer, for: query)
+        #expect(try cache.message(to: query)?.answers.count == 40)
+        for query in [query, TestQuery("www.example.com", edns: EDNS(udpPayloadSize: 300))] {
+            let limit = Reply.udpLimit(for: query.query)
+            #expect(limit == 512)
+            let reply = try MessageParser.parse(try #require(cache.reply(to: query, limit: limit)))
+            #expect(reply.flags.contains(.truncated))
+            #expect(reply.questions == [query.question])
+            #expect(reply.answers.isEmpty)
+            #expect((reply.edns != nil) == query.query.hasEDNS)
+        }
+    }
+
+    @Test func `an answer that fits to the byte is not truncated`() throws {
+        cache.put(Answer(name: name("www.example.com"), addresses: (0..<40).map { .v4($0) }, ttl: 300), for: query)
+        let whole = try #require(cache.reply(to: query))
+        #expect(cache.reply(to: query, limit: whole.count) == whole)
+        #expect(cache.reply(to: query, capacity: whole.count) == whole)
+        #expect(cache.reply(to: query, limit: whole.count - 1)?.count == 33)
+        #expect(cache.reply(to: query, capacity: whole.count - 1)?.count == 33)
+    }
+
+    @Test func `output without room for the question gets nothing`() {
+        cache.put(checksummed("www.example.com"), for: query)
+        #expect(cache.reply(to: query, capacity: 32) == nil)
+    }
+
+    @Test func `a reply is appended to what the output holds`() throws {
+        cache.put(checksummed("www.example.com"), for: query)
+        let whole = try #require(cache.reply(to: query))
+        var key = query.key
+        let bytes = output { span in
+            span.append(0)
+            span.append(49)
+            _ = cache.answer(
+                query.query, key: &key, message: query.bytes.span, now: at(1_000), generation: 1, limit: 512,
+                into: &span)
+        }
+        #expect(bytes == [0, 49] + whole)
+    }
+
+    @Test func `a negative answer keeps its RCODE and its SOA counts down`() throws {
+        cache.put(.negative(.nameError, name: query.question.name, ttl: 30), for: query, lifetime: 30)
+        let reply = try #require(try cache.message(to: query, at: at(1_010)))
+        #expect(reply.responseCode == .nameError)
+        #expect(reply.answers.isEmpty)
+        #expect(reply.authorities.map(\.ttl) == [20])
+        #expect(reply.authorities.map(\.type) == [.soa])
+    }
+
+    @Test func `an entry comes back as it was stored`() throws {
+        let answer = try #require(PackedAnswer(checksummed("www.example.com"), for: query.question))
+        let entry = CacheEntry(
+            answer: answer, storedAt: at(1_000), lifetime: 7, generation: 9, route: 0xfeed_beef, source: 0xcafe,
+            isNegative: true)
+        #expect(cache.store(entry, for: query.key))
+        #expect(cache.entry(for: query.key) == entry)
+        #expect(cache.entry(for: TestQuery("example.com").key) == nil)
+    }
+
+    @Test func `a newer answer replaces an older one of the same or another length`() throws {
+        for addresses in [[1], [2], [3, 4], [5], Array(1...60)] as [[UInt32]] {
+            cache.put(
+                Answer(name: query.question.name, addresses: addresses.map { .v4($0) }, ttl: 300), for: query)
+            #expect(try cache.message(to: query)?.answers.compactMap(\.address) == addresses.map { .v4($0) })
+        }
+        #expect(cache.statistics.entries == 1)
+    }
+
+    @Test func `an answer without lifetime is not stored and spares the older one`() {
+        cache.put(checksummed("www.example.com"), for: query)
+        #expect(!cache.put(checksummed("www.example.com", ttl: 0), for: query, lifetime: 0))
+        #expect(cache.entry(for: query.key)?.lifetime == 300)
+    }
+
+    @Test func `removed entries are gone, and others stay`() {
+        let other = TestQuery("example.net")
+        cache.put(checksummed("www.example.com"), for: query)
+        cache.put(checksummed("example.net"), for: other)
+        cache.remove(query.key)
+        #expect(cache.reply(to: query) == nil)
+        #expect(cache.reply(to: other) != nil)
+        cache.removeAll()
+        #expect(cache.reply(to: other) == nil)
+        #expect(cache.statistics.entries == 0)
+    }
+
+    @Test func `hits and misses are counted`() {
+        cache.put(checksummed("www.example.com"), for: query)
+        _ = cache.reply(to: query)
+        _ = cache.reply(to: query)
+        _ = cache.reply(to: TestQuery("example.net"))
+        #expect(cache.statistics.hits == 2)
+        #expect(cache.statistics.misses == 1)
+    }
+
+    @Test func `the root and the longest name are names like any other`() throws {
+        for text in [".", "a", "ab", "abc", longestName] {
+            let query = TestQuery(text)
+            #expect(query.query.fault == .noError)
+            cache.put(checksummed(text), for: query)
+            #expect(try cache.message(to: query)?.answers == checksummed(text).answers)
+        }
+        #expect(TestQuery(longestName).key.count == QueryKey.maximumLength)
+        #expect(cache.reply(to: TestQuery(".", .aaaa)) == nil)
+        #expect(cache.statistics.entries == 5)
+    }
+
+    @Test func `an answer of nearly 65,535 bytes is kept and sent whole`() throws {
+        let texts = (0..<255).map { number in
+            Record(
+                name: query.question.name, type: .txt, ttl: 300,
+                rdata: [243] + Array(repeating: UInt8(number), count: 243))
+        }
+        cache.put(Answer(answers: texts), for: query)
+        let reply = try #require(cache.reply(to: query))
+        #expect(reply.count > 65_000)
+        #expect(try MessageParser.parse(reply).answers == texts)
+    }
+
+    @Test func `an answer that would fill more than an eighth of its shard is refused, and the older one goes`() {
+        let small = MemoryCache(memory: 64 << 10)
+        small.put(checksummed("www.example.com"), for: query)
+        let large = Answer(name: query.question.name, addresses: (0..<600).map { .v4($0) }, ttl: 300)
+        #expect(!small.put(large, for: query))
+        #expect(small.entry(for: query.key) == nil)
+    }
+
+    @Test func `the longest lifetime is kept to the end`() {
+        cache.put(checksummed("www.example.com"), for: query, lifetime: 0x7fff_ffff)
+        #expect(cache.reply(to: query, at: at(1_000 + 0x7fff_fffe)) != nil)
+        #expect(cache.reply(to: query, at: at(1_000 + 0x7fff_ffff)) == nil)
     }
 }

@@ -1,6 +1,5 @@
 import DNSCache
 import DNSWire
-import Foundation
 import Scheduling
 
 /// A moment, in seconds of the boot clock.
@@ -44,9 +43,10 @@ extension MemoryCache {
         capacity: Int = 65_535
     ) -> [UInt8]? {
         var isHit = false
+        var key = query.key
         let bytes = output(capacity) { span in
             isHit = answer(
-                query.query, key: query.key, message: query.bytes.span, now: now, generation: generation,
+                query.query, key: &key, message: query.bytes.span, now: now, generation: generation,
                 limit: limit, into: &span)
         }
         return isHit ? bytes : nil
@@ -68,6 +68,10 @@ extension MemoryCache {
             CacheEntry(answer: packed, storedAt: now, lifetime: lifetime, generation: generation), for: query.key)
     }
 }
+
+/// A name of 255 bytes in wire form, the longest there is.
+let longestName =
+    String(repeating: String(repeating: "x", count: 63) + ".", count: 3) + String(repeating: "y", count: 61) + "."
 
 /// An answer of one A record, whose address is a checksum of the name.
 func checksummed(_ text: String, ttl: UInt32 = 300) -> Answer {
