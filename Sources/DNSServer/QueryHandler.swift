@@ -56,7 +56,7 @@ struct QueryHandler: Sendable {
         guard query.class == .internet, !query.type.isMeta else { return .miss }
         if transport == .tcp, query.hasKeepalive { return answerWithOptions(query, message, now, into: &reply) }
         let isHit = cache.answer(
-            query, key: key, message: message, now: now, generation: generation.current,
+            query, key: &key, message: message, now: now, generation: generation.current,
             limit: limit(query, transport), into: &reply)
         return isHit ? .reply : .miss
     }
