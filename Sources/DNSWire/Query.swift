@@ -19,20 +19,16 @@ package struct Query: Sendable {
     /// Whether the client sent the edns-tcp-keepalive option (RFC 7828).
     package var hasKeepalive = false
 
-    @inlinable
     package init() {}
 
     /// Bytes of QNAME.
-    @inlinable
     package var nameLength: Int { questionLength &- 4 }
 
-    @inlinable
     package var checkingDisabled: Bool { flags.contains(.checkingDisabled) }
 
     /// Reads a message, and fills `key` when there is no fault.
     ///
     /// - Returns: nil for what must not be answered: under 12 bytes, or a response.
-    @inlinable
     package static func read(_ message: borrowing Span<UInt8>, key: inout QueryKey) -> Query? {
         guard message.count >= Header.length, message[2] & 0x80 == 0 else { return nil }
         var query = Query()
@@ -55,22 +51,18 @@ package struct Query: Sendable {
     }
 
     /// Reads the only question. Nothing stands before it that a compression pointer could mean, so there is none.
-    @inlinable
     mutating func readQuestion(_ message: borrowing Span<UInt8>, key: inout QueryKey) -> Bool {
         var at = Header.length
         while true {
             guard at < message.count else { return false }
             let label = Int(message[at])
-            key.append(message[at])
             at &+= 1
             if label == 0 { break }
-            guard label <= Name.maximumLabelLength, at &+ label < message.count,
-                key.count &+ label < Name.maximumLength
-            else { return false }
-            for index in at..<(at &+ label) { key.append(asciiLowercased(message[index])) }
             at &+= label
+            guard label <= Name.maximumLabelLength, at &- Header.length < Name.maximumLength else { return false }
         }
         guard message.count &- at >= 4 else { return false }
+        key.setName(message.extracting(Header.length..<at))
         type = RecordType(rawValue: Self.uint16(message, at: at))
         `class` = RecordClass(rawValue: Self.uint16(message, at: at &+ 2))
         questionLength = at &+ 4 &- Header.length
@@ -78,7 +70,6 @@ package struct Query: Sendable {
     }
 
     /// Walks the other sections for the OPT record; everything else in them is passed over.
-    @inlinable
     mutating func readRecords(_ message: borrowing Span<UInt8>) -> Bool {
         let before = Int(Self.uint16(message, at: 6)) + Int(Self.uint16(message, at: 8))
         let additional = Int(Self.uint16(message, at: 10))
@@ -99,7 +90,6 @@ package struct Query: Sendable {
     }
 
     /// Reads the OPT record whose TYPE field is at `at`.
-    @inlinable
     mutating func readOPT(_ message: borrowing Span<UInt8>, at: Int, dataLength: Int) -> Bool {
         hasEDNS = true
         udpPayloadSize = max(EDNS.minimumPayloadSize, Int(Self.uint16(message, at: at + 2)))
@@ -126,7 +116,6 @@ package struct Query: Sendable {
     }
 
     /// Passes over a name, plain or compressed.
-    @inlinable
     static func skipName(_ message: borrowing Span<UInt8>, at: inout Int) -> Bool {
         while at < message.count {
             let length = Int(message[at])
@@ -144,7 +133,6 @@ package struct Query: Sendable {
         return false
     }
 
-    @inlinable
     static func uint16(_ message: borrowing Span<UInt8>, at offset: Int) -> UInt16 {
         UInt16(message[offset]) << 8 | UInt16(message[offset &+ 1])
     }

@@ -50,7 +50,7 @@ import Testing
 
     @Test @Loop func `a client has 64 queries outstanding, and is told SERVFAIL beyond`() async throws {
         let fixture = try Fixture()
-        for index in 0..<65 { try fixture.add(.query("name\(index).example", id: UInt16(index), edns: EDNS())) }
+        for index in 0..<65 { try fixture.add(.query("name\(index).example", id: UInt16(index), edns: TestEDNS())) }
         let replies = try fixture.replies()
         #expect(replies.map(\.id) == [64])
         #expect(replies.first?.rcode == 2)

@@ -160,7 +160,7 @@ import Testing
     func `the keepalive option tells our idle time-out`(name: String) async throws {
         try await TestServer.run { server in
             try server.store("hit.example")
-            let query = TestMessage.query(name, edns: EDNS(options: [.init(11)]))
+            let query = TestMessage.query(name, edns: TestEDNS(options: [.init(11)]))
             let reply = try TestTCPClient(server.address).ask(query)
             #expect(reply.rcode == 0)
             // 10 s in units of 100 ms.
@@ -172,9 +172,9 @@ import Testing
     func `the keepalive option is not sent over UDP, nor to clients without it`(name: String) async throws {
         try await TestServer.run { server in
             try server.store("hit.example")
-            let query = TestMessage.query(name, edns: EDNS(options: [.init(11)]))
+            let query = TestMessage.query(name, edns: TestEDNS(options: [.init(11)]))
             #expect(try TestDNSClient(server.address).ask(query).edns?.options == [])
-            let plain = TestMessage.query(name, edns: EDNS())
+            let plain = TestMessage.query(name, edns: TestEDNS())
             #expect(try TestTCPClient(server.address).ask(plain).edns?.options == [])
         }
     }

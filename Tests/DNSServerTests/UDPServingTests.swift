@@ -40,7 +40,7 @@ import Testing
     @Test func `the resolver is told who asks what, and when`() async throws {
         try await TestServer.run { server in
             let before = Instant.bootTime
-            let query = TestMessage.query("WWW.example", 28, flags: 0x0110, edns: EDNS(flags: 0x8000))
+            let query = TestMessage.query("WWW.example", 28, flags: 0x0110, edns: TestEDNS(flags: 0x8000))
             _ = try TestDNSClient(server.address, from: "127.3.2.1").ask(query)
             let question = try #require(await server.responder.questions.first)
             #expect("\(question.question)" == "WWW.example AAAA")
@@ -111,7 +111,7 @@ import Testing
             let gate = LoopGate()
             gate.close()
             let client = try TestDNSClient(server.address)
-            let queries = (0...limits.mailbox).map { TestMessage.query("name\($0).example", edns: EDNS()) }
+            let queries = (0...limits.mailbox).map { TestMessage.query("name\($0).example", edns: TestEDNS()) }
             for query in queries { try client.send(query) }
             let refused = try client.receive().message
             #expect(refused.id == queries[2].id)
@@ -169,7 +169,7 @@ import Testing
         let responder = FakeResponder { Response(answer, for: $0.question) }
         try await TestServer.run(responder: responder) { server in
             if isCached == 1 { try server.store("big.example", answer) }
-            let query = TestMessage.query("big.example", edns: EDNS(size: UInt16(size)))
+            let query = TestMessage.query("big.example", edns: TestEDNS(size: UInt16(size)))
             let reply = try TestDNSClient(server.address).ask(query)
             #expect(reply.isTruncated)
             #expect(reply.answers.isEmpty)
