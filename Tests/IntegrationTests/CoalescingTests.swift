@@ -44,7 +44,12 @@ extension Integration {
                 var open = member.queries
                 while !open.isEmpty {
                     let reply = try member.client.receive()
-                    guard let index = open.firstIndex(where: { $0.id == reply.message.id }) else {
+                    let question = reply.message.questions.first
+                    guard
+                        let index = open.firstIndex(where: {
+                            $0.id == reply.message.id && $0.questions.first?.type == question?.type
+                        })
+                    else {
                         wrong += 1
                         break
                     }
