@@ -10,17 +10,9 @@ package func interfaceAddresses() -> Set<IPAddress> {
     var addresses: Set<IPAddress> = []
     for entry in sequence(first: first, next: { $0?.pointee.ifa_next }) {
         guard let address = entry?.pointee.ifa_addr else { continue }
-        switch Int32(address.pointee.sa_family) {
-        case AF_INET:
-            let value = address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { $0.pointee.sin_addr.s_addr }
-            addresses.insert(.v4(UInt32(bigEndian: value)))
-        case AF_INET6:
-            let bytes = address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { pointer in
-                withUnsafeBytes(of: pointer.pointee.sin6_addr) { Array($0) }
-            }
-            if let address = IPAddress(bytes: bytes) { addresses.insert(address) }
-        default: break
-        }
+        // The kernel fills what the family needs, and SocketAddress reads no more than that.
+        let length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        if let ip = SocketAddress(UnsafePointer(address), length: length)?.ip { addresses.insert(ip) }
     }
     return addresses
 }
