@@ -9,7 +9,7 @@ import Scheduling
 final class HTTPDNSEndpoint: Endpoint {
     nonisolated let name: String
     var health = EndpointHealth()
-    let address: IPAddress
+    let address: SocketAddress
     private let service: any Service
     private let timeout: Duration
     private let transfers: HTTPTransfers
@@ -18,7 +18,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private let onUnreachable: @Loop () -> Void
 
     init(
-        _ settings: HTTPDNSSettings, _ address: IPAddress, _ transfers: HTTPTransfers, _ clock: ServiceClock,
+        _ settings: HTTPDNSSettings, _ address: SocketAddress, _ transfers: HTTPTransfers, _ clock: ServiceClock,
         loop: EventLoop, onUnreachable: @escaping @Loop () -> Void
     ) {
         name = transfers.origin.addressText

@@ -1,5 +1,6 @@
 package import DNSWire
 package import HTTPDNS
+package import Platform
 
 /// One HTTPDNS provider as configured.
 package struct HTTPDNSSettings: Sendable {
@@ -14,7 +15,7 @@ package struct HTTPDNSSettings: Sendable {
     /// The path of the configured URL, before every request's target.
     package var basePath: String
     /// Connected to, in this order. Empty: the host if that is an address; else it is looked up (https only).
-    package var addresses: [IPAddress]
+    package var addresses: [SocketAddress]
     /// Names of which the certificate must carry one, tried in this order; empty: the host.
     package var tlsNames: [String]
     /// The authorities, a PEM file; empty: the system's.
@@ -28,7 +29,7 @@ package struct HTTPDNSSettings: Sendable {
 
     package init(
         name: String, service: any Service, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
-        basePath: String = "", addresses: [IPAddress] = [], tlsNames: [String] = [], caFile: String = "",
+        basePath: String = "", addresses: [SocketAddress] = [], tlsNames: [String] = [], caFile: String = "",
         names: [Name] = [], timeout: Duration = .seconds(1), proxy: String = ""
     ) {
         self.name = name
@@ -46,14 +47,19 @@ package struct HTTPDNSSettings: Sendable {
     }
 
     /// The addresses that need no look-up; empty when the host is a name without any.
-    package var knownAddresses: [IPAddress] {
-        addresses.isEmpty ? IPAddress(host).map { [$0] } ?? [] : addresses
+    package var knownAddresses: [SocketAddress] {
+        addresses.isEmpty ? IPAddress(host).map { [atURLPort($0)] } ?? [] : addresses
+    }
+
+    /// An address with the port of the URL.
+    func atURLPort(_ address: IPAddress) -> SocketAddress {
+        SocketAddress(address, port: port ?? scheme.defaultPort)
     }
 
     /// The service at one of its addresses.
-    func origin(at address: IPAddress) -> HTTPOrigin {
+    func origin(at address: SocketAddress) -> HTTPOrigin {
         HTTPOrigin(
-            scheme: scheme, address: address, port: port,
+            scheme: scheme, address: address.ip, port: address.port, urlPort: port,
             hosts: scheme == .https && !tlsNames.isEmpty ? tlsNames : [host], basePath: basePath, caFile: caFile,
             proxy: proxy)
     }

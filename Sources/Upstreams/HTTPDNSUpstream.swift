@@ -17,6 +17,8 @@ package final class HTTPDNSUpstream: Provider {
     /// Finds the addresses of a host without configured ones.
     private let lookup: ServiceAddresses?
     private var known: [HTTPDNSEndpoint] = []
+    /// Asked until the first address is known.
+    private var unknown: BootstrapEndpoint?
 
     /// - Parameters:
     ///   - bootstrap: looks up the service's host where it has no address; must not lead back to us.
@@ -35,7 +37,10 @@ package final class HTTPDNSUpstream: Provider {
         let host = settings.knownAddresses.isEmpty && settings.scheme == .https ? try? Name(settings.host) : nil
         lookup = host.map { ServiceAddresses(host: $0.lowercased, upstream: bootstrap, clock: loop) }
         update(settings.knownAddresses)
-        lookup?.onChange = { [weak self] in self?.update($0) }
+        lookup?.onChange = { [weak self] in self?.update($0.map(settings.atURLPort)) }
+        unknown = lookup.map { lookup in
+            BootstrapEndpoint(host: settings.host, lookup: lookup, first: { [weak self] in self?.known.first })
+        }
     }
 
     package nonisolated var isAuthenticated: Bool { settings.scheme == .https }
@@ -45,14 +50,14 @@ package final class HTTPDNSUpstream: Provider {
     /// One for each address. Those of a looked-up host are refreshed behind the asker's back once they are due.
     package var endpoints: [any Endpoint] {
         lookup?.refreshIfDue()
-        return known
+        return known.isEmpty ? unknown.map { [$0] } ?? [] : known
     }
 
     /// Starts the look-up of the service's host, if it needs one; without this the first use does.
     package func start() { lookup?.refreshIfDue() }
 
     /// Takes over new addresses; endpoints of those that stay keep their connections.
-    private func update(_ addresses: [IPAddress]) {
+    private func update(_ addresses: [SocketAddress]) {
         known = addresses.compactMap { address in
             if let endpoint = known.first(where: { $0.address == address }) { return endpoint }
             // Fails only without memory; the address is tried again with the next update.

@@ -17,6 +17,8 @@ package struct HTTPOrigin: Hashable, Sendable {
     /// Connected to, whatever the host is called: nothing is ever looked up.
     package var address: IPAddress
     package var port: UInt16
+    /// The port in the URL; nil: the scheme's own. May differ from the one connected to.
+    package var urlPort: UInt16?
     /// The URL's host: names, or addresses as text. For https these are the names of which the certificate must carry
     /// one; they are tried in turn, in this order (an address is sent no SNI). For http the first one counts.
     package var hosts: [String]
@@ -28,12 +30,14 @@ package struct HTTPOrigin: Hashable, Sendable {
     package var proxy: String
 
     package init(
-        scheme: Scheme, address: IPAddress, port: UInt16? = nil, hosts: [String] = [], basePath: String = "",
+        scheme: Scheme, address: IPAddress, port: UInt16? = nil, urlPort: UInt16? = nil, hosts: [String] = [],
+        basePath: String = "",
         caFile: String = "", proxy: String = ""
     ) {
         self.scheme = scheme
         self.address = address
         self.port = port ?? scheme.defaultPort
+        self.urlPort = urlPort ?? port
         self.hosts = hosts.isEmpty ? [address.description] : hosts
         self.basePath = basePath.hasSuffix("/") ? String(basePath.dropLast()) : basePath
         self.caFile = caFile.isEmpty ? Self.defaultCAFile : caFile
@@ -48,6 +52,7 @@ package struct HTTPOrigin: Hashable, Sendable {
 
     /// The URL of a request under the name `hosts[host]`. May hold a signature: never logged.
     func url(host: Int, target: String) -> String {
+        let port = urlPort ?? scheme.defaultPort
         let suffix = port == scheme.defaultPort ? "" : ":\(port)"
         return "\(scheme.rawValue)://\(Self.bracketed(hosts[host]))\(suffix)\(basePath)\(target)"
     }

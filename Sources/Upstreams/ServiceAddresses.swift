@@ -24,6 +24,7 @@ final class ServiceAddresses {
     private var due: Instant
     private var lastLookup: Instant?
     private var isLookingUp = false
+    private var waiters: [LookupWaiter] = []
     /// Called with the new addresses whenever they have changed; never with none.
     var onChange: (@Loop ([IPAddress]) -> Void)?
 
@@ -47,7 +48,27 @@ final class ServiceAddresses {
         due = min(due, lastLookup + Self.failureInterval)
     }
 
+    /// Returns when no look-up is under way any more, at `deadline`, or when the task is cancelled.
+    func lookedUp(until deadline: Instant) async {
+        let waiter = LookupWaiter()
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                guard isLookingUp, !Task.isCancelled else { return continuation.resume() }
+                waiter.wait(continuation, until: deadline, on: clock)
+                waiters.append(waiter)
+            }
+        } onCancel: {
+            Loop.spawn { waiter.resume() }
+        }
+    }
+
     private func refresh() async {
+        await lookUp()
+        for waiter in waiters { waiter.resume() }
+        waiters = []
+    }
+
+    private func lookUp() async {
         let question = UpstreamQuestion(name: host, types: [.a, .aaaa], deadline: clock.now + Self.timeout)
         let reply = await upstream.ask(question)
         isLookingUp = false
@@ -76,5 +97,25 @@ final class ServiceAddresses {
 
     private static func hasFailed(_ result: UpstreamResult?) -> Bool {
         if case .answer = result { false } else { true }
+    }
+}
+
+/// One who waits for a look-up; resumed once.
+@Loop
+private final class LookupWaiter {
+    private var continuation: CheckedContinuation<Void, Never>?
+    private var timer: LoopTimer?
+
+    nonisolated init() {}
+
+    func wait(_ continuation: CheckedContinuation<Void, Never>, until deadline: Instant, on clock: any LoopClock) {
+        self.continuation = continuation
+        timer = clock.schedule(at: deadline) { [self] in resume() }
+    }
+
+    func resume() {
+        timer?.cancel()
+        timer = nil
+        continuation.take()?.resume()
     }
 }

@@ -35,7 +35,8 @@ extension HTTPDNSSettings {
         self.init(
             name: entry.name, service: service, scheme: isHTTPS ? .https : .http, host: entry.url.host.description,
             port: entry.url.port, basePath: entry.type == .doh ? "" : entry.url.path,
-            addresses: entry.addresses.map(\.address), tlsNames: entry.tlsNames.map(\.description),
+            addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
+            tlsNames: entry.tlsNames.map(\.description),
             caFile: entry.caFile, names: entry.names, timeout: entry.timeout, proxy: proxy)
     }
 }

@@ -66,7 +66,7 @@ struct HTTPDNSUpstreamTests {
 
     private func provider(
         bothFamilies: Bool = true, host: String = "127.0.0.1", scheme: HTTPOrigin.Scheme = .http,
-        addresses: [IPAddress] = [], timeout: Duration = .seconds(2), bootstrap: FakeBootstrap? = nil,
+        addresses: [SocketAddress] = [], timeout: Duration = .seconds(2), bootstrap: FakeBootstrap? = nil,
         time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
     ) async -> HTTPDNSUpstream {
         let settings = HTTPDNSSettings(
@@ -150,9 +150,21 @@ struct HTTPDNSUpstreamTests {
     }
 
     @Test func `each configured address is an endpoint, in order`() async throws {
-        let provider = await provider(addresses: [.v4(0xc000_0201), .v6(0x2001_0db8 << 96 | 1)])
-        let port = server.address.port
-        #expect(await provider.endpoints.map(\.name) == ["192.0.2.1:\(port)", "[2001:db8::1]:\(port)"])
+        let provider = await provider(addresses: [
+            SocketAddress(.v4(0xc000_0201), port: 8_443), SocketAddress(.v6(0x2001_0db8 << 96 | 1), port: 443),
+        ])
+        #expect(await provider.endpoints.map(\.name) == ["192.0.2.1:8443", "[2001:db8::1]:443"])
+    }
+
+    @Test func `the port connected to may differ from the port in the URL`() async throws {
+        let settings = HTTPDNSSettings(
+            name: "plain", service: PlainService(answersBothFamilies: true), scheme: .http, host: "service.example",
+            addresses: [SocketAddress(.v4(0x7f00_0001), port: server.address.port)])
+        let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
+        let provider = await HTTPDNSUpstream(
+            settings, loop: LoopRunner.shared.loop, bootstrap: nobody, timeOfDay: { 1_700_000_000 })
+        _ = try await ask(provider)
+        #expect(server.requests.count == 1)
     }
 
     @Test func `an http host without address is not looked up`() async throws {
@@ -161,6 +173,28 @@ struct HTTPDNSUpstreamTests {
         #expect(await provider.endpoints.isEmpty)
         await Loop.executor.idle()
         #expect(await bootstrap.asked.isEmpty)
+    }
+
+    @Test func `a question that comes while the host is looked up waits for it`() async throws {
+        let bootstrap = await FakeBootstrap { question in
+            UpstreamReply([
+                .a: .answer(Answer(name: question.name, addresses: [.v4(0x7f00_0001)], ttl: 60)),
+                .aaaa: .failure(.timeout),
+            ])
+        }
+        let provider = await provider(host: "service.example", scheme: .https, bootstrap: bootstrap)
+        // The server speaks no TLS, so the attempt fails, but only after the look-up has told where to make it.
+        #expect(
+            try await ask(provider).results[.a]
+                != .failure(.network("service.example (being looked up): no address found")))
+        #expect(await bootstrap.asked.count == 1)
+        #expect(server.connections == 1)
+    }
+
+    @Test func `a question fails at once when the host's look-up has failed`() async throws {
+        let provider = await provider(host: "service.example", scheme: .https)
+        let reply = try await ask(provider)
+        #expect(reply.results[.a] == .failure(.network("service.example (being looked up): no address found")))
     }
 
     @Test func `an https host is looked up, and its addresses become endpoints`() async throws {
@@ -172,7 +206,10 @@ struct HTTPDNSUpstreamTests {
         }
         let provider = await provider(host: "Service.Example", scheme: .https, bootstrap: bootstrap)
         await provider.start()
-        #expect(await HTTPFixture.eventually { await provider.endpoints.count == 1 })
+        #expect(
+            await HTTPFixture.eventually {
+                await provider.endpoints.map(\.name) == ["127.0.0.1:\(server.address.port)"]
+            })
         #expect(await bootstrap.asked.map(\.name) == [try Name("service.example")])
     }
 }
