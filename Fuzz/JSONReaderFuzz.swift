@@ -1,4 +1,4 @@
-// sources: Sources/HTTPDNS/JSONError.swift Sources/HTTPDNS/JSONReader.swift Sources/HTTPDNS/JSONScalars.swift
+// sources: Sources/DNSWire Sources/HTTPDNS
 //
 // Any bytes: the reader reads or refuses them, skips exactly what it can read, and reads again what was written of it.
 

@@ -7,6 +7,8 @@ package import Scheduling
 package final class AnswerStore {
     /// Seconds that "no address of this family" is kept when that family's question failed and the other one's did not.
     private static let failedFamilyTTL: UInt32 = 5
+    /// Seconds for which an unproven answer of LocalDNS for a protected name is kept at most.
+    private static let unverifiedLifetime: UInt32 = 60
 
     private let memory: MemoryCache
     private let freshness: FreshnessPolicy
@@ -29,6 +31,8 @@ package final class AnswerStore {
     package struct Kept {
         /// Nil when it is fresh; else how long a client waits for a better one.
         package let wait: Duration?
+        /// Whether a provider told it.
+        package let isTrusted: Bool
         package let response: Response
 
         package var isFresh: Bool { wait == nil }
@@ -37,64 +41,112 @@ package final class AnswerStore {
     /// What is kept for `key`, if it was obtained by this route.
     package func kept(_ key: QueryKey, route: Route, at now: Instant) -> Kept? {
         guard let entry = memory.entry(for: key), entry.route == route.tag else { return nil }
-        switch entry.freshness(at: now, freshness) {
+        let state = entry.freshness(at: now, freshness)
+        let isTrusted = entry.source & Source.provider(index: 0).tag != 0
+        // What we made up ourselves means nothing once its time is over.
+        if entry.source == Source.rule.tag, case .stale = state { return nil }
+        switch state {
         case .fresh:
             // Decided anew under the present policy, with the same result: the UDP threads may serve it again.
             if entry.generation != generation { memory.restamp(key, generation: generation) }
-            return Kept(wait: nil, response: Response(.answer(entry.answer, age: entry.age(at: now))))
+            return Kept(
+                wait: nil, isTrusted: isTrusted, response: Response(.answer(entry.answer, age: entry.age(at: now))))
         case .stale(let wait):
             let isNXDomain = entry.answer.responseCode == .nameError
             let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer)
-            return Kept(wait: wait, response: Response(.stale(entry.answer), extendedError: error))
+            return Kept(
+                wait: wait, isTrusted: isTrusted, response: Response(.stale(entry.answer), extendedError: error))
         case .dead:
             return nil
         }
     }
 
     /// Keeps what a source told.
-    ///
-    /// - Returns: the answer in the form in which it is sent; nil when it is too long for any message.
     package func keep(
         _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ generation: UInt32
-    ) -> PackedAnswer? {
-        let question = Question(name: key.name, type: type)
-        let normalized = freshness.normalized(answer, for: question)
-        guard let packed = PackedAnswer(normalized, for: question) else { return nil }
-        memory.store(
-            CacheEntry(
-                answer: packed, storedAt: clock.now, lifetime: freshness.lifetime(of: normalized, for: type),
-                generation: generation, route: key.route.tag, source: source.tag,
-                isNegative: normalized.isNegative(for: type)),
-            for: queryKey(key, type))
-        return packed
+    ) -> Flight.Outcome {
+        keep(answer, for: key, type, source, generation, longest: .max)
+    }
+
+    /// Keeps what LocalDNS told, unproven, of a protected name in reserve: for a minute at most, and not while a stale
+    /// answer of a provider can be had, which goes before (design: step 9).
+    package func keepUnverified(
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ generation: UInt32
+    ) -> Flight.Outcome {
+        if let kept = kept(queryKey(key, type), route: key.route, at: clock.now), kept.isTrusted {
+            return .failure(
+                ExtendedError(.noReachableAuthority, "only LocalDNS answers, and an older answer is trusted more"))
+        }
+        return keep(answer, for: key, type, .localDNS, generation, longest: Self.unverifiedLifetime)
     }
 
     /// Keeps NODATA for a name of which every source said "nothing" without a cause.
     ///
-    /// - Returns: nil, with nothing kept, while there is an older answer: only a told "no such name" or "no such record"
-    ///   ends its use.
-    package func keepEmpty(
-        ttl: UInt32?, for key: FlightKey, _ type: RecordType, _ source: Source, _ generation: UInt32
-    ) -> PackedAnswer? {
-        guard kept(queryKey(key, type), route: key.route, at: clock.now) == nil else { return nil }
+    /// Nothing is kept, and the outcome is a failure, while there is an older answer: only a told "no such name" or "no
+    /// such record" ends its use.
+    package func keepEmpty(ttl: UInt32?, for key: FlightKey, _ type: RecordType, _ generation: UInt32) -> Flight.Outcome
+    {
+        guard kept(queryKey(key, type), route: key.route, at: clock.now) == nil else {
+            return .failure(ExtendedError(.other, "the sources say nothing of this name any more"))
+        }
         let ttl = min(ttl ?? freshness.negativeTTL, freshness.negativeTTL)
-        return keep(.negative(name: key.name, ttl: ttl), for: key, type, source, generation)
+        return keep(.negative(name: key.name, ttl: ttl), for: key, type, .rule, generation)
     }
 
     /// Keeps NODATA for a short time for a family whose question failed, if the name has addresses of the other family.
     ///
     /// musl fails a whole look-up when one family is SERVFAIL. An older answer of the failed family goes before.
-    package func keepFailedFamily(_ key: FlightKey, _ type: RecordType, _ generation: UInt32) -> PackedAnswer? {
+    /// - Returns: nil when the rule does not apply.
+    package func keepFailedFamily(_ key: FlightKey, _ type: RecordType, _ generation: UInt32) -> Flight.Outcome? {
         guard type.isAddress, kept(queryKey(key, type), route: key.route, at: clock.now) == nil else { return nil }
-        let sibling = queryKey(key, type == .a ? .aaaa : .a)
+        let sibling = queryKey(key, type.otherFamily)
         guard let entry = memory.entry(for: sibling), entry.route == key.route.tag, !entry.isNegative,
             case .fresh = entry.freshness(at: clock.now, freshness)
         else { return nil }
         return keep(.negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, generation)
     }
 
+    private func keep(
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ generation: UInt32,
+        longest: UInt32
+    ) -> Flight.Outcome {
+        let question = Question(name: key.name, type: type)
+        let normalized = freshness.normalized(answer.limited(to: longest), for: question)
+        guard let packed = PackedAnswer(normalized, for: question) else {
+            return .failure(ExtendedError(.other, "the answer is longer than a message can be"))
+        }
+        let lifetime = freshness.lifetime(of: normalized, for: type)
+        let cacheKey = queryKey(key, type)
+        if lifetime == 0 {
+            // Not to be kept, and what was kept before is no longer true.
+            memory.remove(cacheKey)
+        } else {
+            memory.store(
+                CacheEntry(
+                    answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
+                    route: key.route.tag, source: source.tag, isNegative: normalized.isNegative(for: type)),
+                for: cacheKey)
+        }
+        return .answer(packed)
+    }
+
     private func queryKey(_ key: FlightKey, _ type: RecordType) -> QueryKey {
         QueryKey(
             Question(name: key.name, type: type), dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled)
     }
+}
+
+extension Answer {
+    /// The same answer with no TTL above `seconds`.
+    fileprivate func limited(to seconds: UInt32) -> Answer {
+        var answer = self
+        for index in answers.indices { answer.answers[index].ttl = min(answers[index].ttl, seconds) }
+        for index in authorities.indices { answer.authorities[index].ttl = min(authorities[index].ttl, seconds) }
+        return answer
+    }
+}
+
+extension RecordType {
+    /// AAAA for A, and A for AAAA.
+    var otherFamily: RecordType { self == .a ? .aaaa : .a }
 }

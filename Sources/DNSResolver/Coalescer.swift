@@ -1,3 +1,4 @@
+import DNSWire
 package import Scheduling
 
 /// Asks once for many clients: the flights under way, by what they ask.
@@ -11,8 +12,16 @@ package final class Coalescer {
 
     package nonisolated init(clock: any LoopClock) { self.clock = clock }
 
-    /// How many flights are under way.
-    package var count: Int { flights.count }
+    /// Waits for the flight that asks the other address family of the same name, if there is one, and it does not wait
+    /// for this one.
+    func otherFamily(of flight: Flight, _ type: RecordType, until deadline: Instant) async {
+        guard type.isAddress, flight.key.types == [type] else { return }
+        var key = flight.key
+        key.types = [type.otherFamily]
+        guard let other = flights[key], !other.awaitsOtherFamily else { return }
+        flight.awaitsOtherFamily = true
+        _ = await other.outcome(of: type.otherFamily, until: deadline)
+    }
 
     /// The flight that asks `key`: the one under way, or a new one that does `work`.
     ///

@@ -36,8 +36,9 @@ package final class Flight {
     package let key: FlightKey
     private let clock: any LoopClock
     private var outcomes: [RecordType: Outcome] = [:]
-    private var waiters: [RecordType: [FlightWaiter]] = [:]
-    private var waiterCount = 0
+    private var waiters: [ObjectIdentifier: FlightWaiter] = [:]
+    /// Whether it has failed and only waits for the other family's flight, which therefore must not wait for it.
+    var awaitsOtherFamily = false
 
     init(key: FlightKey, clock: any LoopClock) {
         self.key = key
@@ -45,20 +46,19 @@ package final class Flight {
     }
 
     /// Whether another client may wait.
-    package var hasRoom: Bool { waiterCount < Self.waiterLimit }
+    package var hasRoom: Bool { waiters.count < Self.waiterLimit }
 
     /// Waits for the outcome of `type`.
     ///
     /// - Returns: nil when `deadline` comes first; the flight goes on without this waiter.
     package func outcome(of type: RecordType, until deadline: Instant) async -> Outcome? {
-        waiterCount += 1
-        defer { waiterCount -= 1 }
-        let waiter = FlightWaiter()
+        let waiter = FlightWaiter(type)
+        defer { waiters[ObjectIdentifier(waiter)] = nil }
         return await withCheckedContinuation { continuation in
             // Looked at here, where nothing can come between: a task may be suspended on its way into this body.
             if let outcome = outcomes[type] { return continuation.resume(returning: outcome) }
             waiter.wait(continuation, until: deadline, on: clock)
-            waiters[type, default: []].append(waiter)
+            waiters[ObjectIdentifier(waiter)] = waiter
         }
     }
 
@@ -66,11 +66,8 @@ package final class Flight {
     package func finish(_ type: RecordType, with outcome: Outcome) {
         guard outcomes[type] == nil else { return }
         outcomes[type] = outcome
-        for waiter in waiters.removeValue(forKey: type) ?? [] { waiter.resume(outcome) }
+        for waiter in waiters.values where waiter.type == type { waiter.resume(outcome) }
     }
-
-    /// The types that are not settled yet.
-    package var openTypes: [RecordType] { key.types.filter { outcomes[$0] == nil } }
 }
 
 /// One client's wait: ends with the outcome or at its deadline, once.
@@ -79,7 +76,9 @@ private final class FlightWaiter {
     private var continuation: CheckedContinuation<Flight.Outcome?, Never>?
     private var timer: LoopTimer?
 
-    nonisolated init() {}
+    let type: RecordType
+
+    nonisolated init(_ type: RecordType) { self.type = type }
 
     func wait(
         _ continuation: CheckedContinuation<Flight.Outcome?, Never>, until deadline: Instant, on clock: any LoopClock

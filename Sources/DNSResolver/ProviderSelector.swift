@@ -6,6 +6,9 @@ package import Scheduling
 @Loop
 package final class ProviderSelector {
     package nonisolated let providers: [any Provider]
+    /// A service that asks to be left alone for longer is tried again all the same.
+    private static let longestPause: Duration = .seconds(300)
+
     private let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
 
@@ -69,7 +72,7 @@ package final class ProviderSelector {
         var attempts = Attempts(plan: AttemptPlan(usable(indices)))
         var tally = ProviderTally(question)
         await withTaskGroup(of: Event.self) { group in
-            startNext(&attempts, question, in: &group)
+            startNext(&attempts, question, question.types, in: &group)
             group.addTask { await self.hedge() }
             while attempts.underWay > 0, let event = await group.next() {
                 if case .reply(let number, let reply, let began) = event {
@@ -81,8 +84,8 @@ package final class ProviderSelector {
                         attempts.plan.finish(provider: candidate.provider)
                     }
                 }
-                if tally.isSettled { break }
-                startNext(&attempts, question, in: &group)
+                if tally.isSettled || Task.isCancelled { break }
+                startNext(&attempts, question, tally.openTypes, in: &group)
             }
             group.cancelAll()
             while let event = await group.next() {
@@ -93,14 +96,19 @@ package final class ProviderSelector {
         return tally.reply
     }
 
-    private func startNext(_ attempts: inout Attempts, _ question: UpstreamQuestion, in group: inout TaskGroup<Event>) {
+    private func startNext(
+        _ attempts: inout Attempts, _ question: UpstreamQuestion, _ types: [RecordType],
+        in group: inout TaskGroup<Event>
+    ) {
         let now = clock.now
         guard now < question.deadline, let candidate = attempts.plan.next(at: now) else { return }
         let number = attempts.begun.count
         attempts.begun.append(candidate)
         attempts.underWay += 1
         candidate.endpoint.health.began()
-        group.addTask { await self.attempt(number, candidate.endpoint, question) }
+        var open = question
+        open.types = types
+        group.addTask { [open] in await self.attempt(number, candidate.endpoint, open) }
     }
 
     private func attempt(_ number: Int, _ endpoint: any Endpoint, _ question: UpstreamQuestion) async -> Event {
@@ -126,8 +134,16 @@ package final class ProviderSelector {
             }
             endpoint.health.succeeded(at: now)
             provider.health.succeeded()
+        case .nobody where now - began >= Budget.hedge && reply.isCancelled:
+            // Another address was asked later and answered sooner. A silent one would never be found out otherwise.
+            endpoint.health.failed(began: began, now: now, severe: false)
         case .nobody:
             endpoint.health.abandoned()
+        case .busy(let reason, let pause):
+            endpoint.health.setAside(until: now + min(pause, Self.longestPause))
+            if wasUsable {
+                report(.endpointSetAside(provider: provider.name, endpoint: endpoint.name, reason: reason))
+            }
         case .access(let reason):
             endpoint.health.abandoned()
             if let pause = provider.health.refused(at: now) {

@@ -16,9 +16,13 @@ struct ProviderTally {
     private var settled: [RecordType: UpstreamResult] = [:]
     private var sources: [RecordType: Int] = [:]
     private var unknown: [RecordType: UInt32?] = [:]
-    private var failures: [RecordType: UpstreamFailure] = [:]
+    /// By type, then by provider: what one told later replaces its failure.
+    private var failures: [RecordType: [Int: UpstreamFailure]] = [:]
 
     init(_ question: UpstreamQuestion) { self.question = question }
+
+    /// The types without an answer.
+    var openTypes: [RecordType] { question.types.filter { settled[$0] == nil } }
 
     /// Whether every type has its answer.
     var isSettled: Bool { question.types.allSatisfy { settled[$0] != nil } }
@@ -38,9 +42,10 @@ struct ProviderTally {
                 settle(type, .answer(.negative(name: question.name, ttl: ttl)), provider)
             case .unknownEmpty(let ttl):
                 unknown[type] = .some(ttl)
+                failures[type]?[provider] = nil
                 verdict = .providerFinished
             case .failure(let failure):
-                failures[type] = failure
+                failures[type, default: [:]][provider] = failure
                 if failure.endsProvider { verdict = .providerFinished }
             }
         }
@@ -56,7 +61,7 @@ struct ProviderTally {
     var reply: ProviderSelector.Reply {
         var results = settled
         for type in question.types where results[type] == nil {
-            if let failure = failures[type] {
+            if let failure = failures[type]?.max(by: { $0.key < $1.key })?.value {
                 results[type] = .failure(failure)
             } else if let ttl = unknown[type] {
                 results[type] = .unknownEmpty(ttl: ttl)
@@ -73,36 +78,63 @@ extension UpstreamFailure {
     var endsProvider: Bool {
         switch self {
         case .authentication, .rejected, .responseCode, .cancelled: true
-        case .timeout, .slow, .network, .unusable, .overloaded: false
+        case .timeout, .slow, .network, .unusable, .busy, .overloaded: false
         }
     }
 }
 
 extension UpstreamReply {
-    /// Whether the same address may as well not be asked again.
-    var endsEndpoint: Bool { results.values.contains(.failure(.slow)) }
+    /// Whether the same address may as well not be asked again: only silence and broken connections pass by themselves.
+    var endsEndpoint: Bool {
+        !results.values.contains { result in
+            if case .failure(let failure) = result { failure.isTransport } else { false }
+        }
+    }
 
-    /// Whose fault it is that a reply is not an answer.
+    /// Whether the attempt was given up before anything came of it.
+    var isCancelled: Bool { results.values.allSatisfy { $0 == .failure(.cancelled) } }
+
+    /// Whose fault it is that a reply is not an answer, the gravest last.
     enum Blame {
         case none
         case nobody
-        case access(String)
         case address(String, severe: Bool)
+        /// It said when to come back.
+        case busy(String, Duration)
+        case access(String)
+
+        fileprivate var gravity: Int {
+            switch self {
+            case .none: 0
+            case .nobody: 1
+            case .address(_, severe: false): 2
+            case .address(_, severe: true): 3
+            case .busy: 4
+            case .access: 5
+            }
+        }
     }
 
-    /// One answer among the results speaks for the address; else the worst failure counts.
+    /// One answer among the results speaks for the address; else the gravest failure counts.
     var blame: Blame {
         var blame = Blame.nobody
         for result in results.values {
             guard case .failure(let failure) = result else { return .none }
-            switch failure {
-            case .authentication(let reason): blame = .access(reason)
-            case .network(let reason): blame = .address(reason, severe: true)
-            case .unusable(let reason): blame = .address(reason, severe: false)
-            case .timeout: blame = .address("no answer in time", severe: false)
-            case .slow, .responseCode, .rejected, .overloaded, .cancelled: break
-            }
+            if failure.blame.gravity > blame.gravity { blame = failure.blame }
         }
         return blame
+    }
+}
+
+extension UpstreamFailure {
+    fileprivate var blame: UpstreamReply.Blame {
+        switch self {
+        case .authentication(let reason): .access(reason)
+        case .busy(let reason, let pause): .busy(reason, pause)
+        case .network(let reason): .address(reason, severe: true)
+        case .unusable(let reason): .address(reason, severe: false)
+        case .timeout: .address("no answer in time", severe: false)
+        case .slow, .responseCode, .rejected, .overloaded, .cancelled: .nobody
+        }
     }
 }

@@ -34,6 +34,9 @@ package final class Resolver {
         let kept = cache.kept(client.key, route: key.route, at: clock.now)
         if let kept, kept.isFresh { return kept.response }
         if let error = failures.remembered(key, type, at: clock.now) {
+            if kept == nil, case .answer(let answer)? = cache.keepFailedFamily(key, type, cache.generation) {
+                return Response(.answer(answer, age: 0))
+            }
             return kept?.response ?? .serverFailure(.cachedError, error.text)
         }
         guard let flight = coalescer.join(key, work: fly) else {
@@ -58,32 +61,41 @@ package final class Resolver {
 
     /// What one flight does: asks the sources, keeps what they tell, wakes the waiters.
     private func fly(_ flight: Flight) async {
+        let key = flight.key
         let generation = cache.generation
         var failed: [RecordType: UpstreamFailure] = [:]
-        await strategy.run(flight.key) { [self] type, result, source in
+        await strategy.run(key) { [self] type, result, source in
             switch result {
+            case .answer(let answer) where source == .localDNS && policy.prefersProviders(key.route):
+                finish(flight, type, with: cache.keepUnverified(answer, for: key, type, generation))
             case .answer(let answer):
-                failures.clear()
-                finish(flight, type, with: cache.keep(answer, for: flight.key, type, source, generation))
+                finish(flight, type, with: cache.keep(answer, for: key, type, source, generation))
             case .unknownEmpty(let ttl):
-                finish(flight, type, with: cache.keepEmpty(ttl: ttl, for: flight.key, type, source, generation))
+                finish(flight, type, with: cache.keepEmpty(ttl: ttl, for: key, type, generation))
             case .failure(let failure):
                 failed[type] = failure
             }
         }
-        // Only now is it known whether the other family succeeded.
         for (type, failure) in failed {
-            finish(flight, type, with: cache.keepFailedFamily(flight.key, type, generation), failure)
+            await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
+            let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type, generation)
+            finish(flight, type, with: outcome ?? .failure(failure.extendedError), failure)
         }
     }
 
     private func finish(
-        _ flight: Flight, _ type: RecordType, with answer: PackedAnswer?, _ failure: UpstreamFailure? = nil
+        _ flight: Flight, _ type: RecordType, with outcome: Flight.Outcome, _ failure: UpstreamFailure? = nil
     ) {
-        if let answer { return flight.finish(type, with: .answer(answer)) }
-        let error = failure?.extendedError ?? ExtendedError(.other, "the sources say nothing of this name")
-        failures.failed(flight.key, type, error: error, at: clock.now)
-        flight.finish(type, with: .failure(error))
+        switch outcome {
+        case .answer:
+            failures.answered(flight.key, type)
+        case .failure(let error):
+            if failure?.isOurs != true {
+                failures.failed(
+                    flight.key, type, isTransport: failure?.isTransport ?? false, error: error, at: clock.now)
+            }
+        }
+        flight.finish(type, with: outcome)
     }
 }
 

@@ -41,22 +41,32 @@ package struct RoutePolicy: Sendable {
     private let protectsUnlisted: Bool
     /// Domains that the C library appends to short names; what lies in them belongs to the local network.
     private let searchDomains: Set<Name>
+    /// Suffixes that a provider is asked for explicitly.
+    private let providerNames: Set<Name>
 
     /// - Parameters:
     ///   - forward: the suffixes of each `[[route.forward]]` entry, in order.
-    ///   - searchDomains: the `search` list of the system's `resolv.conf`.
+    ///   - searchDomains: the `search` list of the system's `resolv.conf`. It may come from the network itself, so a
+    ///     domain of one label, such as `com`, is left out: it would take most names away from the providers.
+    ///   - providerNames: the `names` of all providers; they go before the search list.
     package init(
         mode: Mode = .httpdnsFirst, protect: [Name] = [], bypass: [Name] = [], forward: [[Name]] = [],
-        searchDomains: [Name] = []
+        searchDomains: [Name] = [], providerNames: [Name] = []
     ) {
         self.mode = mode
         protectsUnlisted = protect.isEmpty
-        self.searchDomains = Set(searchDomains)
+        self.searchDomains = Set(searchDomains.filter { $0.labels.count > 1 })
+        self.providerNames = Set(providerNames)
         for name in protect { rules[name] = .protect(explicit: true) }
         for name in bypass { rules[name] = .bypass }
         for (index, suffixes) in forward.enumerated().reversed() {
             for name in suffixes { rules[name] = .forward(index: index) }
         }
+    }
+
+    /// Whether answers of LocalDNS by this route stand in for a provider's, and are trusted less.
+    package func prefersProviders(_ route: Route) -> Bool {
+        if case .protect = route { mode != .localdnsFirst } else { false }
     }
 
     /// The route of the list entry that names `name` or the nearest parent of it.
@@ -80,11 +90,19 @@ package struct RoutePolicy: Sendable {
 
     private func unlistedRoute(for name: Name) -> Route {
         guard protectsUnlisted, let parent = name.parent, !parent.isRoot else { return .bypass }
-        var suffix: Name? = searchDomains.isEmpty ? nil : name
+        if name.isWithin(anyOf: providerNames) { return .protect(explicit: true) }
+        return name.isWithin(anyOf: searchDomains) ? .bypass : .protect(explicit: false)
+    }
+}
+
+extension Name {
+    /// Whether this is one of `ancestors` or lies below one.
+    fileprivate func isWithin(anyOf ancestors: Set<Name>) -> Bool {
+        var suffix: Name? = ancestors.isEmpty ? nil : self
         while let current = suffix {
-            if searchDomains.contains(current) { return .bypass }
+            if ancestors.contains(current) { return true }
             suffix = current.parent
         }
-        return .protect(explicit: false)
+        return false
     }
 }

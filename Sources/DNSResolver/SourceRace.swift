@@ -135,13 +135,30 @@ extension UpstreamFailure: CustomStringConvertible {
         case .responseCode(let code): "answered \(code)"
         case .authentication(let text): "access refused: \(text)"
         case .cancelled: "given up"
+        case .busy(let text, _): text
         }
     }
 
-    /// The failure of both sources as one; a network failure only if both are.
+    /// The failure of both sources as one; a network failure only if nothing was heard of either.
     static func combined(httpdns: UpstreamFailure, localDNS: UpstreamFailure) -> UpstreamFailure {
         let text = "HTTPDNS: \(httpdns); LocalDNS: \(localDNS)"
-        if case .network = httpdns, case .network = localDNS { return .network(text) }
-        return .unusable(text)
+        if httpdns.isOurs || localDNS.isOurs { return .overloaded(text) }
+        return httpdns.isTransport && localDNS.isTransport ? .network(text) : .unusable(text)
+    }
+
+    /// Whether nothing was heard at all: no connection, or silence.
+    var isTransport: Bool {
+        switch self {
+        case .timeout, .network: true
+        default: false
+        }
+    }
+
+    /// Whether the cause is here: it says nothing of the question.
+    var isOurs: Bool {
+        switch self {
+        case .overloaded, .cancelled: true
+        default: false
+        }
     }
 }

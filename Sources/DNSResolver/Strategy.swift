@@ -59,7 +59,10 @@ package final class Strategy {
         // Address hints of HTTPS and SVCB records reach browsers past A and AAAA: never from LocalDNS.
         let mayUseLocalDNS = mode != .httpdnsOnly && !isServiceBinding
         guard !providers.isEmpty || mayUseLocalDNS else {
-            for type in key.types { settle(type, .unknownEmpty(ttl: nil), .rule) }
+            // A service binding may be kept from a client; of anything else "no" is not ours to say.
+            let result: UpstreamResult =
+                isServiceBinding ? .unknownEmpty(ttl: nil) : .failure(.unusable("no provider for this name and type"))
+            for type in key.types { settle(type, result, .rule) }
             return
         }
         let first: Contender = mode == .localdnsFirst && mayUseLocalDNS ? .localDNS : .httpdns

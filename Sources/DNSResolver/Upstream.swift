@@ -103,6 +103,8 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
     case network(String)
     /// The upstream answered, but not with DNS: HTTP 4xx and 5xx, garbage, a wrong certificate.
     case unusable(String)
+    /// It said when to come back (`Retry-After`).
+    case busy(String, retryAfter: Duration)
     /// It answered SERVFAIL, REFUSED or another failure code.
     case responseCode(ResponseCode)
     /// Account, signature or token refused: the whole provider is put aside.

@@ -20,6 +20,7 @@ enum ReplyPath: Sendable {
 /// One query that waits for the resolver.
 @Loop
 final class PendingQuery: Sendable {
+    /// Header and question.
     private let message: [UInt8]
     private let query: Query
     let client: IPAddress
@@ -31,7 +32,8 @@ final class PendingQuery: Sendable {
     var task: Task<Void, Never>?
 
     init(message: [UInt8], query: Query, client: IPAddress, path: ReplyPath) {
-        self.message = message
+        // The reply needs no more of it, and what follows may be 64 KiB of padding.
+        self.message = Array(message.prefix(Header.length + query.questionLength))
         self.query = query
         self.client = client
         self.path = path

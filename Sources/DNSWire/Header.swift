@@ -1,14 +1,7 @@
 /// The twelve bytes that begin a message (RFC 1035 section 4.1.1).
-package struct Header: Hashable, Sendable {
+package enum Header {
     /// Bytes of a header.
     package static let length = 12
-
-    package var id: UInt16
-    package var flags: HeaderFlags
-    package var questionCount: UInt16
-    package var answerCount: UInt16
-    package var authorityCount: UInt16
-    package var additionalCount: UInt16
 }
 
 /// The header's second 16 bits: QR, opcode, AA, TC, RD, RA, Z, AD, CD and the low four bits of the RCODE.

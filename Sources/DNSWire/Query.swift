@@ -35,10 +35,12 @@ package struct Query: Sendable {
         query.id = uint16(message, at: 0)
         query.flags = HeaderFlags(rawValue: uint16(message, at: 2))
         key.removeAll()
-        if query.flags.opcode != 0 {
-            query.fault = .notImplemented
-        } else if message[4] != 0 || message[5] != 1 {
-            query.fault = .formatError
+        let hasOneQuestion = message[4] == 0 && message[5] == 1
+        if query.flags.opcode != 0 || !hasOneQuestion {
+            // What can be read is read, so that the question is echoed and an OPT record answered with one.
+            let hasNone = message[4] == 0 && message[5] == 0
+            if hasOneQuestion ? query.readQuestion(message, key: &key) : hasNone { _ = query.readRecords(message) }
+            query.fault = query.flags.opcode != 0 ? .notImplemented : .formatError
         } else if !query.readQuestion(message, key: &key) || !query.readRecords(message) {
             query.fault = .formatError
         }

@@ -103,7 +103,8 @@ extension UpstreamFailure {
     fileprivate init(_ failure: ServiceFailure) {
         self =
             switch failure {
-            case .unavailable(let text, _): .unusable(text)
+            case .unavailable(let text, let seconds?): .busy(text, retryAfter: .seconds(Int64(seconds)))
+            case .unavailable(let text, nil): .unusable(text)
             case .authentication(let text): .authentication(text)
             // Still wrong after the correction, or nothing to correct by: signatures will go on being refused.
             case .clockSkew(let text, _): .authentication(text)

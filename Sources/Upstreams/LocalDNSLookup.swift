@@ -65,8 +65,9 @@ final class LocalDNSLookup: Sendable {
 
     /// The result, once there is one; for one waiter.
     func result() async -> UpstreamResult {
-        if let outcome { return outcome }
-        return await withCheckedContinuation { waiter = $0 }
+        await withCheckedContinuation { continuation in
+            if let outcome { continuation.resume(returning: outcome) } else { waiter = continuation }
+        }
     }
 
     /// Ends the lookup at once.

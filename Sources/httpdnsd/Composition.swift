@@ -60,7 +60,8 @@ struct Composition {
         RoutePolicy(
             mode: Mode(settings.route.mode), protect: settings.route.protect, bypass: settings.route.bypass,
             forward: settings.forwards.map(\.suffixes),
-            searchDomains: ResolvConf(readListFile(settings.localDNS.resolvConf) ?? []).searchDomains)
+            searchDomains: ResolvConf(readListFile(settings.localDNS.resolvConf) ?? []).searchDomains,
+            providerNames: providers.flatMap(\.names))
     }
 
     /// Who is asked; `onlyProvider` leaves the other ones out.

@@ -260,7 +260,67 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `the first success lets every failed question be asked again`() async {
+    func `an outage of the vendor does not let LocalDNS replace a trusted answer`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(70))
+        machine.vendor.behaviour = .failure(.network("refused"))
+        machine.localDNS.behaviour = .addresses("203.0.113.9", ttl: 86_400)
+        let reply = await machine.ask()
+        #expect(reply.isStale && reply.has("192.0.2.1"))
+        await machine.clock.advance(by: .seconds(6))
+        machine.vendor.behaviour = .addresses("192.0.2.7")
+        #expect(await machine.ask().has("192.0.2.7"))
+    }
+
+    @Test @Loop
+    func `an unproven answer of LocalDNS is kept for a minute at most`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.network("refused"))
+        machine.localDNS.behaviour = .addresses("203.0.113.9", ttl: 86_400)
+        #expect(await machine.ask().has("203.0.113.9"))
+        await machine.clock.advance(by: .seconds(61))
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        #expect(await machine.ask().has("192.0.2.1"))
+    }
+
+    @Test @Loop
+    func `NODATA that we made up is made up again when its time is over`() async {
+        let machine = Machine()
+        for _ in 0..<3 {
+            let reply = await machine.ask("www.example.com", .https)
+            #expect(!reply.isStale && reply.packed?.counts == .init(authority: 1))
+            await machine.clock.advance(by: .seconds(40))
+        }
+    }
+
+    @Test @Loop
+    func `a told answer that may not be kept ends the use of the older one`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(70))
+        machine.vendor.behaviour = .addresses("192.0.2.7", ttl: 0)
+        #expect(await machine.ask().has("192.0.2.7"))
+        machine.failEverything()
+        #expect(await machine.ask().failure == .serverFailure)
+    }
+
+    @Test @Loop
+    func `a question that was refused is left in peace though others succeed`() async {
+        let machine = Machine()
+        let refused = FakeBehaviour.failure(.responseCode(.serverFailure))
+        machine.vendor.behaviour = refused
+        machine.localDNS.behaviour = refused
+        #expect(await machine.ask("broken.example.com").failure == .serverFailure)
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        #expect(await machine.ask("fine.example.com").has("192.0.2.1"))
+        let asked = machine.vendor.asked.count
+        #expect(await machine.ask("broken.example.com").response?.extendedError?.code == .cachedError)
+        #expect(machine.vendor.asked.count == asked)
+    }
+
+    @Test @Loop
+    func `the first success lets every question that found nobody be asked again`() async {
         let machine = Machine()
         machine.failEverything()
         _ = await machine.ask("one.example.com")
@@ -309,5 +369,43 @@ struct ResolverTests {
         #expect(await machine.ask().has("192.0.2.1"))
         #expect(await machine.ask().has("192.0.2.1"))
         #expect(machine.vendor.asked.count == 2)
+    }
+}
+
+/// Two families of one name, each asked on its own.
+@Suite(.onLoop)
+struct SeparateFamiliesTests {
+    @Test @Loop
+    func `a family that fails before the other one succeeds is NODATA all the same`() async {
+        let clock = ManualClock()
+        let dns = FakeUpstream("localdns", .silence, clock: clock)
+        let memory = MemoryCache(memory: 1 << 20)
+        let resolver = Resolver(
+            localAnswers: LocalAnswers(), policy: RoutePolicy(mode: .localdnsOnly),
+            cache: AnswerStore(
+                memory: memory, freshness: FreshnessPolicy(), generation: PolicyGeneration(), clock: clock),
+            strategy: Strategy(
+                mode: .localdnsOnly, selector: ProviderSelector(providers: [], clock: clock, report: { _ in }),
+                localDNS: dns, forwarders: [], clock: clock),
+            clock: clock)
+        let machine = (a: ResolverTests.Reply(clock: clock), aaaa: ResolverTests.Reply(clock: clock))
+        dns.behaviour = .reply(
+            after: .milliseconds(100), [.a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))])
+        ask(resolver, .a, machine.a, clock)
+        await clock.advance(by: .milliseconds(10))
+        dns.behaviour = .failure(.responseCode(.serverFailure))
+        ask(resolver, .aaaa, machine.aaaa, clock)
+        await clock.advance(by: .milliseconds(100))
+        #expect(machine.a.has("192.0.2.1"))
+        #expect(machine.aaaa.packed?.counts == .init(authority: 1))
+    }
+
+    @Loop
+    private func ask(_ resolver: Resolver, _ type: RecordType, _ reply: ResolverTests.Reply, _ clock: ManualClock) {
+        let question = Question(name: (try? Name("www.example.com")) ?? .root, type: type)
+        let client = ClientQuestion(
+            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
+            client: .v4(0x7f00_0001), arrived: clock.now)
+        Loop.spawn { reply.response = await resolver.respond(to: client) }
     }
 }

@@ -69,6 +69,19 @@ struct RoutePolicyTests {
     }
 
     @Test
+    func `a search domain of one label takes no name away`() throws {
+        let policy = RoutePolicy(searchDomains: [try Name("com")])
+        #expect(policy.route(for: try Name("www.example.com")) == .protect(explicit: false))
+    }
+
+    @Test
+    func `a name that a provider lists is protected in spite of the search list`() throws {
+        let name = try Name("bank.example")
+        let policy = RoutePolicy(searchDomains: [name], providerNames: [name])
+        #expect(policy.route(for: try Name("www.bank.example")) == .protect(explicit: true))
+    }
+
+    @Test
     func `a name in a search domain that protect lists is protected`() throws {
         let policy = RoutePolicy(protect: [try Name("corp.example")], searchDomains: [try Name("corp.example")])
         #expect(policy.route(for: try Name("www.corp.example")) == .protect(explicit: true))

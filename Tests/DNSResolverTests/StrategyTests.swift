@@ -120,6 +120,67 @@ struct StrategyTests {
     }
 
     @Test @Loop
+    func `a silent first address is found out though the second one always answers in time`() async {
+        let network = Network()
+        network.first.behaviour = .silence
+        for _ in 0..<2 {
+            await network.fly()
+            await network.clock.advance(by: .milliseconds(300))
+        }
+        #expect(!network.first.health.isUsable(at: network.clock.now))
+        network.results = [:]
+        await network.fly()
+        #expect(network.addresses(.a) == ["192.0.2.2"])
+    }
+
+    @Test @Loop
+    func `a service that says when to come back is left alone until then`() async {
+        let network = Network()
+        network.first.behaviour = .failure(.busy("HTTP 429", retryAfter: .seconds(60)))
+        await network.fly(providers: [FakeProvider("vendor", addresses: [network.first])])
+        #expect(network.first.asked.count == 1)
+        await network.clock.advance(by: .seconds(59))
+        #expect(!network.first.health.isUsable(at: network.clock.now))
+        await network.clock.advance(by: .seconds(1))
+        #expect(network.first.health.isUsable(at: network.clock.now))
+    }
+
+    @Test @Loop
+    func `an address that answered with an error is not asked twice`() async {
+        let network = Network()
+        network.first.behaviour = .failure(.unusable("HTTP 503"))
+        await network.fly(providers: [FakeProvider("vendor", addresses: [network.first])])
+        #expect(network.first.asked.count == 1)
+    }
+
+    @Test @Loop
+    func `in mode httpdns-only a name that no provider is for has failed, it is not empty`() async throws {
+        let network = Network()
+        network.mode = .httpdnsOnly
+        let other = FakeProvider("vendor", addresses: [network.first], names: [try Name("example.net")])
+        await network.fly(providers: [other])
+        guard case .failure? = network.results[.a] else {
+            Issue.record("not a failure: \(String(describing: network.results[.a]))")
+            return
+        }
+    }
+
+    @Test @Loop
+    func `a type that has its answer is not asked of the next provider`() async {
+        let network = Network()
+        network.first.behaviour = .reply(
+            after: .zero,
+            [
+                .a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60)),
+                .aaaa: .failure(.responseCode(.serverFailure)),
+            ])
+        let other = FakeProvider("other", addresses: [network.second])
+        await network.fly(providers: [FakeProvider("vendor", addresses: [network.first]), other])
+        #expect(network.second.asked.map(\.types) == [[.aaaa]])
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
+    @Test @Loop
     func `a service that fails altogether is replaced by LocalDNS at once`() async {
         let network = Network()
         network.first.behaviour = .failure(.network("refused"))
