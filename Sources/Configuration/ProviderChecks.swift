@@ -93,6 +93,9 @@ extension Configuration.ProviderEntry {
             case .name: break
             }
         }
+        for (index, address) in addresses.enumerated() where address.zone != nil {
+            reading.fail(place.appending(entry: index + 1), "has a zone; link-local addresses cannot be connected to")
+        }
         for index in addresses.indices where addresses[index].port == 0 { addresses[index].port = url.port }
     }
 

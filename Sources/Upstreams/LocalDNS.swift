@@ -24,6 +24,9 @@ package final class LocalDNS: Upstream {
     let limit: LocalDNSChannelLimit
     private let timeout: Duration
     private var health: [LocalDNSServer: LocalDNSHealth] = [:]
+    /// Finds servers while there are none, once a second at most; for `servers = "auto"` on a network that comes up later.
+    package var findServers: (@Loop () -> [LocalDNSServer])?
+    private var lastSearch: Instant?
 
     /// - Parameters:
     ///   - timeout: the most time for one question, whatever its deadline.
@@ -52,6 +55,7 @@ package final class LocalDNS: Upstream {
     /// Each result is `.answer` for NOERROR and NXDOMAIN, or the failure that says most when no server gave one:
     /// `.responseCode`, `.unusable`, `.network`, `.overloaded`; `.timeout` when nothing came at all.
     package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        searchIfNeeded()
         let deadline = min(question.deadline, clock.now + timeout)
         let lookups = Set(question.types).map { LocalDNSLookup($0, of: question, deadline: deadline, localDNS: self) }
         var reply = UpstreamReply([:])
@@ -64,6 +68,13 @@ package final class LocalDNS: Upstream {
             Loop.spawn { for lookup in lookups { lookup.cancel() } }
         }
         return reply
+    }
+
+    private func searchIfNeeded() {
+        guard servers.isEmpty, let findServers else { return }
+        if let lastSearch, clock.now - lastSearch < .seconds(1) { return }
+        lastSearch = clock.now
+        replaceServers(findServers())
     }
 
     // MARK: For lookups

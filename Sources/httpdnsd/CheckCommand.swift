@@ -20,6 +20,12 @@ struct CheckCommand: ParsableCommand {
             printError("\(file.path): localdns.servers: \(error)")
             throw ExitStatus.configuration.exitCode
         }
+        for (provider, file) in settings.unreadableAuthorities {
+            printError(
+                "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
+            )
+        }
+        if !settings.unreadableAuthorities.isEmpty { throw ExitStatus.configuration.exitCode }
         print("listen    \(Self.list(settings.listen.addresses))")
         for provider in settings.providers {
             let mark = provider.isAuthenticated ? "" : "  (not authenticated: can be forged on the path)"
@@ -30,6 +36,10 @@ struct CheckCommand: ParsableCommand {
             print("forward   \(Self.list(forward.suffixes)) to \(Self.list(forward.servers))")
         }
         print("localdns  \(Self.list(resolvers))")
+        let searched = Composition.searchDomains(settings)
+        if !searched.isEmpty {
+            print("search    \(Self.list(searched)): names below go to localdns (from \(settings.localDNS.resolvConf))")
+        }
         print("\(file.path) is good")
     }
 

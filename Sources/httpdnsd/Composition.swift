@@ -20,12 +20,20 @@ struct Composition {
     private let providers: [HTTPDNSUpstream]
     private let report: @Loop (ResolverEvent) -> Void
 
-    init(_ settings: Configuration, loop: EventLoop, logger: Logger) throws(LocalDNSServersError) {
+    init(_ settings: Configuration, loop: EventLoop, logger: Logger) {
         self.settings = settings
         self.loop = loop
         let limit = LocalDNSChannelLimit()
-        let localDNS = LocalDNS(
-            servers: try Self.localDNSServers(settings), timeout: settings.localDNS.timeout, limit: limit, loop: loop)
+        let localDNS = LocalDNS(servers: [], timeout: settings.localDNS.timeout, limit: limit, loop: loop)
+        localDNS.findServers = {
+            do throws(LocalDNSServersError) {
+                return try Self.localDNSServers(settings)
+            } catch {
+                // At boot the network may not be there yet; the providers may be all the same.
+                logger.warning("localdns.servers: \(error)")
+                return []
+            }
+        }
         self.localDNS = localDNS
         forwarders = settings.forwards.map { forward in
             LocalDNS(
@@ -34,7 +42,7 @@ struct Composition {
                 loop: loop)
         }
         providers = settings.providers.compactMap { entry in
-            HTTPDNSSettings(entry, proxy: settings.http.proxy?.description ?? "").map {
+            HTTPDNSSettings(entry).map {
                 HTTPDNSUpstream($0, loop: loop, bootstrap: localDNS, timeOfDay: { Int64(time(nil)) })
             }
         }
@@ -55,12 +63,17 @@ struct Composition {
         }
     }
 
+    /// The search list of the system, as far as it takes names away from the providers.
+    nonisolated static func searchDomains(_ settings: Configuration) -> [Name] {
+        ResolvConf(readListFile(settings.localDNS.resolvConf) ?? []).searchDomains.filter { $0.labels.count > 1 }
+    }
+
     /// The names of the lists.
     func policy() -> RoutePolicy {
         RoutePolicy(
             mode: Mode(settings.route.mode), protect: settings.route.protect, bypass: settings.route.bypass,
             forward: settings.forwards.map(\.suffixes),
-            searchDomains: ResolvConf(readListFile(settings.localDNS.resolvConf) ?? []).searchDomains,
+            searchDomains: Self.searchDomains(settings),
             providerNames: providers.flatMap(\.names))
     }
 

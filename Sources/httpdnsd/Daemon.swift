@@ -18,19 +18,39 @@ final class Daemon {
 
     /// Serves until a signal ends it.
     ///
-    /// - Throws: `SystemError` when it cannot start, `LocalDNSServersError` when no resolver of the network is known.
+    /// - Throws: `SystemError` when it cannot start.
     func run() throws {
+        // Before any thread starts, for threads inherit the mask.
+        Signal.block()
+        let descriptors = DescriptorLimit.raise()
+        if descriptors < DescriptorLimit.wanted / 2 {
+            logger.warning(
+                "only \(descriptors) descriptors may be open: raise LimitNOFILE or ulimit -n to \(DescriptorLimit.wanted)"
+            )
+        }
         let loop = try EventLoop()
         // Nobody else keeps the sockets: the server gives the ports back as soon as it stops listening.
-        let server = RunningServer(
-            on: try ServerSockets.bind(
-                try settings.listen.addresses.map(Self.socketAddress),
-                threads: settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads),
-            loop: loop, logger: logger)
+        let server = RunningServer(on: try bind(), loop: loop, logger: logger)
         if !settings.listen.user.isEmpty { try Privileges.drop(to: settings.listen.user) }
         Loop.spawn { [settings] in await server.run(settings) }
         loop.run()
         if let failure = Loop.assumeIsolated({ server.failure }) { throw failure }
+    }
+
+    private func bind() throws -> ServerSockets {
+        let addresses = try settings.listen.addresses.map(Self.socketAddress)
+        let threads = settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads
+        do throws(SystemError) {
+            return try ServerSockets.bind(addresses, threads: threads)
+        } catch {
+            // Nobody asked for IPv6 where the machine has none: it is only the default.
+            let ipv4 = addresses.filter { $0.family == .ipv4 }
+            guard settings.listen.addresses == Configuration.Listen().addresses, ipv4.count < addresses.count,
+                error.code == EADDRNOTAVAIL || error.code == EAFNOSUPPORT
+            else { throw error }
+            logger.warning("no IPv6 on this machine: serving IPv4 only")
+            return try ServerSockets.bind(ipv4, threads: threads)
+        }
     }
 
     private static func socketAddress(_ endpoint: Endpoint) throws -> SocketAddress {

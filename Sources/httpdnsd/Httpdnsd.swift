@@ -1,6 +1,5 @@
 import ArgumentParser
 import Glibc
-import Platform
 
 /// The command line: `serve` unless another command is named.
 @main
@@ -18,8 +17,6 @@ struct Httpdnsd: ParsableCommand {
     static let version = "0.1.0"
 
     static func main() {
-        // Before any thread starts, for threads inherit the mask.
-        Signal.block()
         do {
             var command = try parseAsRoot()
             try command.run()

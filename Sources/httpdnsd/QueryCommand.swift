@@ -54,9 +54,6 @@ struct QueryCommand: ParsableCommand {
         case .noSuchSource(let known)?:
             printError("--via \(via ?? ""): no such source; there are \(known.joined(separator: ", "))")
             throw ExitStatus.usage.exitCode
-        case .misconfigured(let text)?:
-            printError("\(file.path): \(text)")
-            throw ExitStatus.configuration.exitCode
         case nil:
             throw ExitStatus.no.exitCode
         }
@@ -69,7 +66,6 @@ private final class SingleLookup {
     enum Outcome: Sendable {
         case answered(QueryResult)
         case noSuchSource(known: [String])
-        case misconfigured(String)
     }
 
     private(set) var outcome: Outcome?
@@ -85,14 +81,12 @@ private final class SingleLookup {
 
     func run(_ settings: Configuration) async {
         let logger = Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }
-        let composition: Composition
-        do throws(LocalDNSServersError) {
-            composition = try Composition(settings, loop: loop, logger: logger)
-        } catch {
-            outcome = .misconfigured("localdns.servers: \(error)")
+        let composition = Composition(settings, loop: loop, logger: logger)
+        let policy = composition.policy()
+        if via == nil, let reply = LocalAnswers().reply(to: question, policy: policy) {
+            outcome = .answered(QueryResult(question: question, reply))
             return
         }
-        let policy = composition.policy()
         var (mode, route) = (policy.mode, policy.route(for: question.name.lowercased))
         var provider: String?
         switch via {
@@ -114,7 +108,7 @@ private final class SingleLookup {
             let took = loop.now - began
             outcome = .answered(
                 QueryResult(
-                    question: question, result: result, source: composition.name(of: source), took: took))
+                    question: question, result: result, source: provider ?? composition.name(of: source), took: took))
         }
     }
 }

@@ -10,6 +10,23 @@ struct QueryResult: Sendable {
     let source: String
     let took: Duration
 
+    init(question: Question, result: UpstreamResult, source: String, took: Duration) {
+        self.question = question
+        self.result = result
+        self.source = source
+        self.took = took
+    }
+
+    /// What is answered without any source.
+    init(question: Question, _ reply: LocalAnswers.Reply) {
+        let result: UpstreamResult =
+            switch reply {
+            case .answer(let answer): .answer(answer)
+            case .refusal(let code, _): .failure(.responseCode(code))
+            }
+        self.init(question: question, result: result, source: "this server itself", took: .zero)
+    }
+
     /// Whether there are records of the type asked for.
     var isAnswer: Bool {
         guard case .answer(let answer) = result else { return false }

@@ -30,7 +30,12 @@ final class RunningServer {
         let server: Server
         do {
             signals = try SignalWatch(on: loop) { [unowned self] in take($0) }
-            let composition = try Composition(settings, loop: loop, logger: logger)
+            for (provider, file) in settings.unreadableAuthorities {
+                logger.error(
+                    "\(provider): cannot read \(file), so no certificate can be checked: install ca-certificates or set ca_file"
+                )
+            }
+            let composition = Composition(settings, loop: loop, logger: logger)
             guard let bound = sockets.take() else { return }
             server = composition.server(on: bound, logger: logger)
             try server.start()

@@ -4,7 +4,6 @@ import DNSWire
 import Glibc
 import Logging
 import Platform
-import Upstreams
 
 /// `httpdnsd serve`: the daemon.
 struct ServeCommand: ParsableCommand {
@@ -27,11 +26,16 @@ struct ServeCommand: ParsableCommand {
         if !listen.isEmpty { settings.listen.addresses = listen.compactMap { Endpoint($0) } }
         let logger = Self.logger(settings.log)
         for warning in loaded.warnings { logger.warning("\(warning)") }
+        for server in settings.ownServers {
+            printError(
+                "\(server) is this server itself: asked there, a question would come back; remove it from the servers")
+            throw ExitStatus.configuration.exitCode
+        }
         do {
             try Daemon(settings, logger: logger).run()
         } catch {
             logger.critical("\(error)")
-            throw (error is LocalDNSServersError ? ExitStatus.configuration : .no).exitCode
+            throw ExitStatus.no.exitCode
         }
     }
 

@@ -1,5 +1,6 @@
 import Configuration
 import DNSWire
+import Glibc
 import HTTPDNS
 import Platform
 import Upstreams
@@ -19,7 +20,7 @@ extension SocketAddress {
 
 extension HTTPDNSSettings {
     /// Nil for a type that is not built.
-    init?(_ entry: Configuration.ProviderEntry, proxy: String) {
+    init?(_ entry: Configuration.ProviderEntry) {
         let isHTTPS = entry.url.scheme == .https
         let service: any Service
         switch entry.type {
@@ -37,6 +38,22 @@ extension HTTPDNSSettings {
             port: entry.url.port, basePath: entry.type == .doh ? "" : entry.url.path,
             addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
             tlsNames: entry.tlsNames.map(\.description),
-            caFile: entry.caFile, names: entry.names, timeout: entry.timeout, proxy: proxy)
+            caFile: entry.caFile, names: entry.names, timeout: entry.timeout)
+    }
+}
+
+extension Configuration {
+    /// Servers that are ourselves, which would be asked in circles; `serve --listen` may have made them so.
+    var ownServers: [Endpoint] {
+        var servers = forwards.flatMap(\.servers)
+        if case .list(let list) = localDNS.servers { servers += list }
+        return servers.filter { server in listen.addresses.contains { $0.receives(server) } }
+    }
+
+    /// Providers over https whose authorities cannot be read, each with the file: every request to them would fail.
+    var unreadableAuthorities: [(provider: String, file: String)] {
+        providers.filter { $0.url.scheme == .https }
+            .map { ($0.name, $0.caFile.isEmpty ? HTTPOrigin.defaultCAFile : $0.caFile) }
+            .filter { access($0.1, R_OK) != 0 }
     }
 }

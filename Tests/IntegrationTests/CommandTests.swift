@@ -119,6 +119,45 @@ extension Integration {
             #expect(try Daemon.run(arguments + ["vendor"]).output.contains("192.0.2.1"))
         }
 
+        @Test func `query says which of two providers answered`() throws {
+            let (first, second) = (try FakeHTTPDNS(Stage.zone), try FakeHTTPDNS(Stage.zone))
+            let directory = try TemporaryDirectory()
+            let file = try directory.write(
+                Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
+                    + DaemonConfiguration.aliyun(first.url, name: "one")
+                    + DaemonConfiguration.aliyun(second.url, name: "two") + DaemonConfiguration.rest(), to: "two.toml")
+            let outcome = try Daemon.run(["query", "--config", file, "www.example.com", "--via", "two"])
+            #expect(outcome.output.contains("from two"))
+            #expect(first.requests.isEmpty && second.requests.count == 1)
+        }
+
+        @Test func `query leaks no special-use name`() throws {
+            let stage = try Stage()
+            let arguments = ["query", "--config", stage.daemon.configurationFile]
+            #expect(try Daemon.run(arguments + ["secret.onion"]).status == 1)
+            #expect(try Daemon.run(arguments + ["localhost"]).output.contains("127.0.0.1"))
+            #expect(stage.vendor.requests.isEmpty && stage.localDNS.questionCount() == 0)
+        }
+
+        @Test func `a provider whose authorities cannot be read fails the check`() throws {
+            let text =
+                Self.good
+                + "[[provider]]\ntype = \"doh\"\nurl = \"https://127.0.0.1/dns-query\"\nca_file = \"/nowhere/ca.pem\"\n"
+            let outcome = try Daemon.check(text)
+            #expect(outcome.status == 78)
+            #expect((outcome.output + outcome.errors).contains("/nowhere/ca.pem"))
+        }
+
+        @Test func `listening where a configured server is, is refused`() throws {
+            let directory = try TemporaryDirectory()
+            let file = try directory.write(
+                Self.good + "[[forward]]\nsuffixes = [\"x.example\"]\nservers = [\"127.0.0.1:5398\"]\n", to: "loop.toml"
+            )
+            let outcome = try Daemon.run(["serve", "--config", file, "--listen", "127.0.0.1:5398"])
+            #expect(outcome.status == 78)
+            #expect(outcome.errors.contains("127.0.0.1:5398"))
+        }
+
         @Test func `query exits 1 when there is no answer`() throws {
             let stage = try Stage(.doh)
             let outcome = try Daemon.run(["query", "--config", stage.daemon.configurationFile, "none.example.com"])

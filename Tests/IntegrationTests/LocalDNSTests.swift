@@ -143,6 +143,21 @@ extension Integration {
             #expect(try Self.checkAuto("nameserver 127.0.0.1\nnameserver 192.0.2.53\n").status == 0)
         }
 
+        @Test(.requires(.noSystemResolverLists))
+        func `a server that starts before the network does answers through the vendor`()
+            throws
+        {
+            let directory = try TemporaryDirectory()
+            let list = try directory.write("", to: "resolv.conf")
+            let vendor = try FakeHTTPDNS(Stage.zone)
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(vendor.url)
+                    + "[localdns]\nservers = \"auto\"\nresolv_conf = \"\(list)\"\n[log]\nlevel = \"debug\"\n")
+            #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
+            #expect(try daemon.client().ask("printer").rcode == ResponseCode.servFail)
+            #expect(daemon.waitForLog { $0.contains("localdns.servers") })
+        }
+
         private static func checkAuto(_ resolvConf: String) throws -> ChildProcess.Outcome {
             let directory = try TemporaryDirectory()
             let file = try directory.write(resolvConf, to: "resolv.conf")

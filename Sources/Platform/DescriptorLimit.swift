@@ -1,0 +1,23 @@
+import Glibc
+
+/// How many descriptors the process may have open.
+package enum DescriptorLimit {
+    /// Enough for every connection and channel that our own limits allow, with room to spare.
+    package static let wanted = 8_192
+
+    /// Raises the soft limit to `wanted`, or to the hard limit if that is lower.
+    ///
+    /// - Returns: the limit now in force.
+    @discardableResult
+    package static func raise() -> Int {
+        var limit = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        guard getrlimit(resource, &limit) == 0 else { return 0 }
+        if limit.rlim_cur < rlim_t(wanted) {
+            limit.rlim_cur = min(limit.rlim_max, rlim_t(wanted))
+            _ = setrlimit(resource, &limit)
+            _ = getrlimit(resource, &limit)
+        }
+        return Int(clamping: limit.rlim_cur)
+    }
+}
