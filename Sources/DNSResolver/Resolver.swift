@@ -66,7 +66,7 @@ package final class Resolver {
         var failed: [RecordType: UpstreamFailure] = [:]
         await strategy.run(key) { [self] type, result, source in
             switch result {
-            case .answer(let answer) where source == .localDNS && policy.prefersProviders(key.route):
+            case .answer(let answer) where source == .localDNS && type.isAddress && policy.prefersProviders(key.route):
                 finish(flight, type, with: cache.keepUnverified(answer, for: key, type, generation))
             case .answer(let answer):
                 finish(flight, type, with: cache.keep(answer, for: key, type, source, generation))

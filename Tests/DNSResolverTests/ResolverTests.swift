@@ -285,6 +285,17 @@ struct ResolverTests {
     }
 
     @Test @Loop
+    func `a type that only LocalDNS can answer is kept for its own time`() async {
+        let machine = Machine()
+        let mail = Record(name: .root, type: .txt, ttl: 3_600, rdata: [1, 65])
+        machine.localDNS.behaviour = .reply(after: .zero, [.txt: .answer(Answer(answers: [mail]))])
+        _ = await machine.ask("www.example.com", .txt)
+        await machine.clock.advance(by: .seconds(3_000))
+        #expect(await machine.ask("www.example.com", .txt).packed?.counts == .init(answer: 1))
+        #expect(machine.localDNS.asked.count == 1)
+    }
+
+    @Test @Loop
     func `NODATA that we made up is made up again when its time is over`() async {
         let machine = Machine()
         for _ in 0..<3 {
