@@ -54,7 +54,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Configuration",
-            dependencies: ["DNSWire", .product(name: "TOMLKit", package: "TOMLKit")],
+            dependencies: ["DNSWire", "Platform", .product(name: "TOMLKit", package: "TOMLKit")],
             swiftSettings: strict),
         .executableTarget(
             name: "httpdnsd",
