@@ -54,7 +54,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Configuration",
-            dependencies: ["DNSWire", "Platform", .product(name: "TOMLKit", package: "TOMLKit")],
+            dependencies: ["DNSWire", "HTTPDNS", "Platform", .product(name: "TOMLKit", package: "TOMLKit")],
             swiftSettings: strict),
         .executableTarget(
             name: "httpdnsd",
@@ -85,7 +85,7 @@ let package = Package(
                     .product(name: "Logging", package: "swift-log"),
                 ]
             ),
-            ("Configuration", ["DNSWire"]),
+            ("Configuration", ["DNSWire", "HTTPDNS"]),
         ].map { (name: String, extra: [Target.Dependency]) in
             .testTarget(
                 name: name + "Tests",

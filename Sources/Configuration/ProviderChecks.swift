@@ -1,4 +1,5 @@
 import DNSWire
+import HTTPDNS
 
 extension Configuration.ProviderEntry {
     /// The most bytes of a file that holds a secret.
