@@ -42,7 +42,6 @@ let package = Package(
             name: "Upstreams",
             dependencies: [
                 "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CCurl", "CCares", "COpenSSL",
-                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .target(
@@ -59,7 +58,7 @@ let package = Package(
         .executableTarget(
             name: "httpdnsd",
             dependencies: [
-                "CLinux", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform",
+                "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform",
                 "Scheduling", "Upstreams",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
