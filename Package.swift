@@ -42,7 +42,6 @@ let package = Package(
             name: "Upstreams",
             dependencies: [
                 "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CCurl", "CCares", "COpenSSL",
-                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .target(
@@ -54,12 +53,12 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Configuration",
-            dependencies: ["DNSWire", .product(name: "TOMLKit", package: "TOMLKit")],
+            dependencies: ["DNSWire", "HTTPDNS", "Platform", .product(name: "TOMLKit", package: "TOMLKit")],
             swiftSettings: strict),
         .executableTarget(
             name: "httpdnsd",
             dependencies: [
-                "CLinux", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform",
+                "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform",
                 "Scheduling", "Upstreams",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -85,7 +84,7 @@ let package = Package(
                     .product(name: "Logging", package: "swift-log"),
                 ]
             ),
-            ("Configuration", ["DNSWire"]),
+            ("Configuration", ["DNSWire", "HTTPDNS"]),
         ].map { (name: String, extra: [Target.Dependency]) in
             .testTarget(
                 name: name + "Tests",

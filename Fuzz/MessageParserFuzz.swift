@@ -80,7 +80,7 @@ private func checkQuery(_ query: Query?, key: QueryKey, against message: Message
 
 private func checkReply(_ message: Message) {
     guard let question = message.questions.first else { return }
-    guard case .answer(let answer) = ReceivedReply(message, to: question, exactCase: true) else { return }
+    guard case .answer(let answer) = ReceivedReply(message, to: question) else { return }
     precondition(answer.additionals.isEmpty && answer.responseCode.rawValue & ~3 == 0, "an answer with too much in it")
     precondition((answer.answers + answer.authorities).allSatisfy { $0.class == question.class }, "another class")
 }

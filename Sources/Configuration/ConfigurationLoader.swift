@@ -20,7 +20,7 @@ extension Configuration {
     ) throws(ConfigurationError) -> LoadedConfiguration {
         let bytes: [UInt8]
         do throws(FileProblem) {
-            bytes = try readFile(path, limit: maximumFileSize)
+            bytes = try wholeFile(path, limit: maximumFileSize)
         } catch {
             throw ConfigurationError(diagnostics: [Diagnostic(file: path, message: error.text)])
         }

@@ -5,7 +5,7 @@ extension Configuration {
     package struct Listen: SettingsTable {
         /// UDP and TCP on each; at least one, no two equal unless their port is 0.
         package var addresses = [Endpoint(.v4(0x7f00_0001), port: 53), Endpoint(.v6(1), port: 53)]
-        /// 0 to 256; 0 means min(4, CPU affinity, ceiling of the cgroup's `cpu.max`).
+        /// For each listen address. 0 to 256; 0 means min(4, CPU affinity, ceiling of the cgroup's `cpu.max`).
         package var udpThreads = 0
         /// Clients from elsewhere get REFUSED.
         package var allow = [AddressPrefix(.v4(0x7f00_0000), length: 8), AddressPrefix(.v6(1), length: 128)]
@@ -21,7 +21,7 @@ extension Configuration {
                 "Where the server listens, UDP and TCP on each; port 0 takes any free one."),
             Setting(
                 "udp_threads", \.udpThreads, .integer(in: 0...256),
-                "Threads that answer UDP; 0 takes as many as there are CPUs to use, at most 4."),
+                "Threads that answer UDP on each listen address; 0 takes as many as there are CPUs to use, at most 4."),
             Setting(
                 "allow", \.allow, .list(of: .prefix, "list of networks"),
                 "Clients that are answered; all others get REFUSED."),

@@ -21,7 +21,7 @@ extension Configuration {
         package var servers = LocalDNSServers.auto
         /// Absolute.
         package var resolvConf = "/etc/resolv.conf"
-        /// For one question to one server, 10 ms to 10 s.
+        /// For one question over all servers, 10 ms to 10 s.
         package var timeout = Duration.milliseconds(1500)
         package var certificateCheck = CertificateCheck.auto
         /// 1 to 65535.
@@ -38,7 +38,7 @@ extension Configuration {
             Setting("resolv_conf", \.resolvConf, .path(), "The last file that auto looks into."),
             Setting(
                 "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10)),
-                "How long one server may take for one question."),
+                "How long one question may take, over all servers that are asked."),
             Setting(
                 "certificate_check", \.certificateCheck, .choice(),
                 "How addresses from LocalDNS are checked for protected names."),

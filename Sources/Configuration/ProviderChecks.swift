@@ -1,4 +1,5 @@
 import DNSWire
+import HTTPDNS
 
 extension Configuration.ProviderEntry {
     /// The most bytes of a file that holds a secret.
@@ -29,7 +30,7 @@ extension Configuration.ProviderEntry {
             return reading.fail(place, "must not be written together with secret: leave out one of them")
         }
         do throws(FileProblem) {
-            var bytes = try readFile(secretFile, limit: Self.maximumSecretFile)
+            var bytes = try wholeFile(secretFile, limit: Self.maximumSecretFile)
             if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
             if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
             guard !bytes.isEmpty else { throw FileProblem(text: "is empty") }

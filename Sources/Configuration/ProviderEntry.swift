@@ -1,4 +1,5 @@
 package import DNSWire
+package import HTTPDNS
 
 extension Configuration {
     /// One `[[provider]]`, completed with what its type has built in.

@@ -1,4 +1,5 @@
 import DNSWire
+import HTTPDNS
 
 extension Kind where Value == String {
     /// Any text.

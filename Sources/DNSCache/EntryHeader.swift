@@ -1,4 +1,4 @@
-/// The fixed fields with which an entry begins in a store's memory, laid out without gaps: 36 bytes.
+/// The fixed fields with which an entry begins in a store's memory, laid out without gaps: 38 bytes.
 struct EntryHeader: BitwiseCopyable {
     /// Of the key.
     var hash: UInt32

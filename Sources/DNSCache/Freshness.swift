@@ -1,5 +1,3 @@
-package import Scheduling
-
 /// What a kept answer is good for at one moment.
 package enum Freshness: Hashable, Sendable {
     /// It may be used for `remaining` seconds, at least 1.
@@ -19,11 +17,6 @@ extension FreshnessPolicy {
     static let shortestStale: UInt32 = 3_600
     /// And no longer than so many times its original TTL: an address that changes every minute is soon wrong.
     static let staleTTLFactor: UInt64 = 100
-
-    /// The state at `now` of an answer stored at `storedAt` for `lifetime` seconds.
-    package func freshness(storedAt: Instant, lifetime: UInt32, now: Instant) -> Freshness {
-        freshness(age: Self.age(from: storedAt.seconds, to: now.seconds), lifetime: lifetime)
-    }
 
     /// The state of an answer `age` seconds after it was stored.
     package func freshness(age: UInt32, lifetime: UInt32) -> Freshness {

@@ -19,7 +19,7 @@ package final class MemoryCache: Sendable {
     /// Takes no more than `memory` bytes, its own bookkeeping included. The memory is touched only as entries come.
     ///
     /// - Parameters:
-    ///   - memory: default 64 MiB; under 128 KiB the longest answers are not kept, and 8 KiB is the least.
+    ///   - memory: default 64 MiB; under 664 KiB the longest answers are not kept, and 8 KiB is the least.
     ///   - policy: says when an entry is so stale that it goes first.
     package init(memory: Int = 64 << 20, policy: FreshnessPolicy = FreshnessPolicy()) {
         var used = Self.maximumShards

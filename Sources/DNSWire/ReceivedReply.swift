@@ -20,11 +20,8 @@ package enum ReceivedReply: Hashable, Sendable {
 
     /// Judges `message`; its ID is the caller's to check.
     ///
-    /// - Parameters:
-    ///   - question: in the letter case in which it was sent.
-    ///   - exactCase: whether the question must come back in that very letter case, as an upstream does that was asked
-    ///     in a random one over UDP. Else letter case does not count.
-    package init(_ message: Message, to question: Question, exactCase: Bool = false) {
+    /// - Parameter question: as it was sent. Letter case does not count: whoever asks in a random one compares it before.
+    package init(_ message: Message, to question: Question) {
         let code = message.responseCode
         let isAnswer = code == .noError || code == .nameError
         guard message.flags.contains(.response), message.flags.opcode == 0 else {
@@ -36,8 +33,7 @@ package enum ReceivedReply: Hashable, Sendable {
             self = .failure(code)
             return
         }
-        guard message.questions == [question], !exactCase || message.questions[0].name.wire == question.name.wire
-        else {
+        guard message.questions == [question] else {
             self = .mismatch
             return
         }

@@ -1,5 +1,5 @@
 /// A key or token that no log, error text or debugger dump shows.
-package struct Secret: Sendable {
+package struct Secret: Hashable, Sendable {
     /// The text itself; for signatures and headers only.
     package let value: String
 
@@ -9,5 +9,6 @@ package struct Secret: Sendable {
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String { "(secret)" }
     package var debugDescription: String { description }
+    /// Without children, so that `dump` and mirrors of what holds a secret find nothing.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -7,7 +7,11 @@ package enum CPUBudget {
 
     /// The number of UDP threads to start, 1 to 4: CPUs we may run on, and the ceiling of the control group's quota.
     package static func threads() -> Int {
-        threads(affinity: Int(clinux_affinity_count()), quota: quota(readingWith: readFile))
+        threads(affinity: Int(clinux_affinity_count()), quota: quota(readingWith: text))
+    }
+
+    private static func text(_ path: String) -> String? {
+        (try? readFile(path, limit: 64 << 10)).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// The rule alone. `affinity` under 1 means unknown; `quota` counts CPUs, `nil` for no limit.

@@ -1,16 +1,30 @@
 import Glibc
 
-/// Reads a small text file such as those below /proc; `nil` if it cannot be read, cut after 64 KiB.
-package func readFile(_ path: String) -> String? {
-    let number = open(path, O_RDONLY | O_CLOEXEC)
-    guard number >= 0 else { return nil }
+/// The first bytes of a file, up to `limit` of them: whoever must not take a longer one for a whole one asks for one more.
+///
+/// - Parameters:
+///   - limit: bytes, so that `/dev/zero` does no harm.
+///   - isRegular: refuses all but regular files with `EINVAL`, and without waiting: a FIFO must not stop the loop.
+/// - Throws: the error of open(2) or read(2), such as `ENOENT`, or `EISDIR` for a directory.
+package func readFile(_ path: String, limit: Int, isRegular: Bool = false) throws(SystemError) -> [UInt8] {
+    let number = open(path, O_RDONLY | O_CLOEXEC | (isRegular ? O_NONBLOCK : 0))
+    guard number >= 0 else { throw .last("open \(path)") }
     let descriptor = Descriptor(owning: number)
-    let bytes = [UInt8](unsafeUninitializedCapacity: 64 << 10) { buffer, count in
-        while count < buffer.count {
-            let got = read(descriptor.number, buffer.baseAddress.map { $0 + count }, buffer.count - count)
-            guard got > 0 else { return }
-            count += got
-        }
+    if isRegular {
+        var status = stat()
+        guard fstat(descriptor.number, &status) == 0 else { throw .last("stat \(path)") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw SystemError(code: EINVAL, operation: "read \(path)") }
     }
-    return String(decoding: bytes, as: UTF8.self)
+    var content: [UInt8] = []
+    // As much as most files have: fewer bytes than asked for do not mean that the file ends.
+    var chunk = [UInt8](repeating: 0, count: min(limit, 64 << 10))
+    while content.count < limit {
+        let wanted = min(chunk.count, limit - content.count)
+        let count = chunk.withUnsafeMutableBytes { read(descriptor.number, $0.baseAddress, wanted) }
+        if count < 0, errno == EINTR { continue }
+        guard count >= 0 else { throw .last("read \(path)") }
+        if count == 0 { break }
+        content += chunk[..<count]
+    }
+    return content
 }

@@ -25,9 +25,10 @@ package struct Instant: Comparable, Hashable, Sendable {
 
     package static func - (instant: Instant, duration: Duration) -> Instant { instant + (.zero - duration) }
 
-    /// The time from `earlier` to `later`; negative when they are the other way round.
+    /// The time from `earlier` to `later`; negative when they are the other way round. Exact: a duration holds more than
+    /// the whole range of instants.
     package static func - (later: Instant, earlier: Instant) -> Duration {
-        .nanoseconds(later.nanoseconds.subtractingReportingOverflow(earlier.nanoseconds).partialValue)
+        .nanoseconds(later.nanoseconds) - .nanoseconds(earlier.nanoseconds)
     }
 }
 

@@ -18,6 +18,8 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// Names the thread that will run the jobs; one for the life of the process.
     package func attach(_ thread: any LoopThread) {
         let pending = state.withLock { state in

@@ -26,6 +26,4 @@ struct LocalDNSHealth: Sendable {
         asideUntil = now + Self.backOff[min(failures, Self.backOff.count - 1)]
         failures += 1
     }
-
-    mutating func answered() { self = LocalDNSHealth() }
 }

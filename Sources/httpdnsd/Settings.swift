@@ -26,7 +26,7 @@ extension HTTPDNSSettings {
         switch entry.type {
         case .aliyun:
             service = AliyunService(
-                account: entry.account, secret: entry.secret.map { HTTPDNS.Secret($0.reveal()) },
+                account: entry.account, secret: entry.secret,
                 crypto: OpenSSLCrypto())
         case .doh:
             service = DoHService(path: entry.url.path.isEmpty ? "/" : entry.url.path, padsQueries: isHTTPS)

@@ -1,6 +1,7 @@
 import Configuration
 import DNSWire
 import Foundation
+import HTTPDNS
 import Testing
 
 @Suite struct ProviderTests {
@@ -156,7 +157,7 @@ import Testing
 
     @Test func `a secret comes out by asking only`() throws {
         let entry = try provider(Self.aliyun + "secret = \"hunter2\"")
-        #expect(entry.secret?.reveal() == "hunter2")
+        #expect(entry.secret?.value == "hunter2")
         var dumped = ""
         dump(entry, to: &dumped)
         #expect(!dumped.contains("hunter2"))
@@ -175,7 +176,7 @@ import Testing
         try content.write(toFile: path, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(atPath: path) }
         let entry = try provider(Self.aliyun + "secret_file = \"${FILE}\"", environment: ["FILE": path])
-        #expect(entry.secret?.reveal() == "hunter2")
+        #expect(entry.secret?.value == "hunter2")
     }
 
     @Test func `a secret file that cannot be read is an error`() {

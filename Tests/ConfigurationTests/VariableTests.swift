@@ -1,5 +1,6 @@
 import Configuration
 import DNSWire
+import HTTPDNS
 import Testing
 
 @Suite struct VariableTests {
@@ -44,8 +45,8 @@ import Testing
 
     @Test func `a dollar alone is itself`() throws {
         let entry = try provider(SecretTests.aliyun + "secret = \"a$b$$c$\"")
-        #expect(entry.secret?.reveal() == "a$b$$c$")
-        #expect(try provider(SecretTests.aliyun + "secret = \"$${X}\"").secret?.reveal() == "${X}")
+        #expect(entry.secret?.value == "a$b$$c$")
+        #expect(try provider(SecretTests.aliyun + "secret = \"$${X}\"").secret?.value == "${X}")
     }
 
     @Test func `braces without end or name are refused`() {
@@ -61,7 +62,7 @@ import Testing
 
     @Test func `what a variable holds is not read as a variable again`() throws {
         #expect(
-            try provider(SecretTests.aliyun + "secret = \"${X}\"", environment: ["X": "${Y}"]).secret?.reveal()
+            try provider(SecretTests.aliyun + "secret = \"${X}\"", environment: ["X": "${Y}"]).secret?.value
                 == "${Y}")
     }
 

@@ -1,6 +1,7 @@
 import Configuration
 import DNSWire
 import Foundation
+import HTTPDNS
 import Testing
 
 @Suite struct WholeFileTests {
@@ -21,7 +22,7 @@ import Testing
         let entry = try #require(configuration.providers.first)
         #expect(entry.type == .aliyun)
         #expect(entry.account == "139450")
-        #expect(entry.secret?.reveal() == "s")
+        #expect(entry.secret?.value == "s")
         #expect(entry.addresses.map(\.description) == ["203.107.1.1:443", "203.107.1.97:443"])
         #expect(entry.timeout == .seconds(1))
         #expect(configuration.route.bypass == [try Name("local.lan")])

@@ -228,6 +228,16 @@ struct MemoryCacheTests {
         #expect(small.entry(for: query.key) == nil)
     }
 
+    @Test(arguments: [(660, false), (664, true)])
+    func `the longest answer is kept from 664 KiB on`(kibibytes: Int, isKept: Bool) throws {
+        // Of all answers that fit into a message, the one of the shortest records takes most memory.
+        let record = Record(name: .root, type: RecordType(rawValue: 65_280), ttl: 60, rdata: [])
+        let query = TestQuery(".")
+        func answer(_ count: Int) -> Answer { Answer(answers: Array(repeating: record, count: count)) }
+        try #require(PackedAnswer(answer(5_955), for: query.question) == nil)
+        #expect(MemoryCache(memory: kibibytes << 10).put(answer(5_954), for: query) == isKept)
+    }
+
     @Test func `the longest lifetime is kept to the end`() {
         cache.put(checksummed("www.example.com"), for: query, lifetime: 0x7fff_ffff)
         #expect(cache.reply(to: query, at: at(1_000 + 0x7fff_fffe)) != nil)

@@ -23,7 +23,7 @@ import Testing
     @Test func `a thread has its name and can be joined`() throws {
         let name = ThreadName()
         let thread = try NamedThread("udp 127.0.0.1 and more") {
-            name.set(readFile("/proc/thread-self/comm") ?? "")
+            name.set(String(decoding: (try? readFile("/proc/thread-self/comm", limit: 64)) ?? [], as: UTF8.self))
         }
         thread.join()
         thread.join()
