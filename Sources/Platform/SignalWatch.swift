@@ -8,8 +8,6 @@ package enum Signal: Int32, CaseIterable, Sendable {
     case hangUp = 1
     /// SIGINT: as `terminate`, from the keyboard.
     case interrupt = 2
-    /// SIGUSR1.
-    case user1 = 10
     /// SIGTERM: drain and exit.
     case terminate = 15
 

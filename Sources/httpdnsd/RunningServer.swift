@@ -67,8 +67,6 @@ final class RunningServer {
             stopRequest.take()?.resume()
         case .hangUp:
             logger.notice("SIGHUP: reload is not built yet; restart to read the configuration again")
-        case .user1:
-            break
         }
     }
 }
