@@ -8,11 +8,7 @@ package struct AliyunService: Service {
     /// Seconds from now until a signature expires; the service takes up to 86,400.
     package static let signatureLifetime: Int64 = 600
     /// The TTL, in seconds, of addresses that come with none, with 0, or with a negative one.
-    package static let minimumTTL: Int64 = 60
-    /// The longest TTL, in seconds, of a family without addresses.
-    ///
-    /// The reply's TTL is that of the other family, or of a name that may be added to the account at any moment.
-    package static let maximumEmptyTTL: Int64 = 300
+    package static let minimumTTL: UInt32 = 60
 
     private let account: String
     private let secret: Secret?
@@ -69,10 +65,10 @@ package struct AliyunService: Service {
 
     private func result(_ reply: AliyunReply, for type: RecordType, name: Name) -> ServiceResult {
         let addresses = reply.addresses(of: type)
+        let told = reply.ttl > 0 ? UInt32(min(reply.ttl, Int64(Int32.max))) : nil
         guard !addresses.isEmpty else {
-            return .unknownEmpty(ttl: reply.ttl > 0 ? UInt32(min(reply.ttl, Self.maximumEmptyTTL)) : nil)
+            return .unknownEmpty(ttl: told)
         }
-        let ttl = reply.ttl > 0 ? min(reply.ttl, Int64(Int32.max)) : Self.minimumTTL
-        return .answer(Answer(name: name, addresses: addresses, ttl: UInt32(ttl)))
+        return .answer(Answer(name: name, addresses: addresses, ttl: told ?? Self.minimumTTL))
     }
 }

@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 
 /// An option that libcurl would not take, or a handle that it could not make.
 struct CurlError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -23,5 +24,10 @@ func checked(_ code: CURLMcode) throws(CurlError) {
 
 /// What libcurl does once in a process, before anything else; the first access does it.
 ///
-/// Not thread-safe in older releases of its TLS library: the loop's thread makes the first handle.
-let curlIsReady: Bool = curl_global_init(ccurl_global_default) == CURLE_OK
+/// Not thread-safe in older releases of its TLS library, and it changes the environment: the first provider does it
+/// as it is made, before other threads start.
+let curlIsReady: Bool = {
+    // libcurl would write the keys of every TLS connection to the file that this names, and open it right now.
+    unsetenv("SSLKEYLOGFILE")
+    return curl_global_init(ccurl_global_default) == CURLE_OK
+}()

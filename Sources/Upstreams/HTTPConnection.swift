@@ -33,6 +33,12 @@ final class HTTPConnection {
         return count < 0 ? nil : count
     }
 
+    /// Whether anything has arrived since `bytesReceived` was `before`; nil if the kernel cannot tell.
+    func hasReceived(since before: Int64?) -> Bool? {
+        guard isOpen, let before, let now = bytesReceived else { return nil }
+        return now != before
+    }
+
     /// The port of our end; nil while not connected.
     var localPort: UInt16? {
         if knownPort == nil, isOpen { knownPort = readLocalPort() }

@@ -10,25 +10,28 @@ final class HTTPDNSEndpoint: Endpoint {
     nonisolated let name: String
     var health = EndpointHealth()
     let address: SocketAddress
+    private let origin: HTTPOrigin
     private let service: any Service
     private let timeout: Duration
-    private let transfers: HTTPTransfers
     private let clock: ServiceClock
     private let loop: EventLoop
-    private let onUnreachable: @Loop () -> Void
+    /// Made by the first request: an address that is never asked costs no descriptor.
+    private var transfers: HTTPTransfers?
+    /// Whether the service has answered here. Over https its certificate was valid then: the address is the service's.
+    private(set) var isProven = false
+    /// Called with every answer.
+    var onAnswered: (@Loop () -> Void)?
+    /// Called when a request got no reply at all, or there is no valid certificate here.
+    var onUnreachable: (@Loop () -> Void)?
 
-    init(
-        _ settings: HTTPDNSSettings, _ address: SocketAddress, _ transfers: HTTPTransfers, _ clock: ServiceClock,
-        loop: EventLoop, onUnreachable: @escaping @Loop () -> Void
-    ) {
-        name = transfers.origin.addressText
+    init(_ settings: HTTPDNSSettings, _ address: SocketAddress, _ clock: ServiceClock, loop: EventLoop) {
+        origin = settings.origin(at: address)
+        name = origin.addressText
         self.address = address
         service = settings.service
         timeout = settings.timeout
-        self.transfers = transfers
         self.clock = clock
         self.loop = loop
-        self.onUnreachable = onUnreachable
     }
 
     /// Sends one request for all types where the service answers them together, else one for each at the same time.
@@ -58,11 +61,14 @@ final class HTTPDNSEndpoint: Endpoint {
             (outcome, date) = await attempt(asked, deadline: question.deadline)
         }
         switch outcome {
-        case .success(.results(let results)): return Self.reply(results, question.types)
+        case .success(.results(let results)):
+            isProven = true
+            onAnswered?()
+            return Self.reply(results, question.types)
         case .success(.failure(let failure)): return UpstreamReply(failure: .init(failure), types: question.types)
         case .failure(let failure):
             switch failure {
-            case .timeout, .network, .certificate: onUnreachable()
+            case .timeout, .network, .certificate: onUnreachable?()
             case .slow, .cancelled, .overloaded, .unusable: break
             }
             return UpstreamReply(failure: .init(failure), types: question.types)
@@ -79,10 +85,24 @@ final class HTTPDNSEndpoint: Endpoint {
         } catch {
             return (.success(.failure(error)), nil)
         }
+        let transfers: HTTPTransfers
+        do {
+            transfers = try readyTransfers()
+        } catch {
+            return (.failure(error), nil)
+        }
         switch await transfers.perform(request, timeout: timeout, deadline: deadline) {
         case .success(let response): return (.success(service.outcome(of: response, to: question)), response.date)
         case .failure(let failure): return (.failure(failure), nil)
         }
+    }
+
+    /// Fails only without memory; the next request tries again.
+    private func readyTransfers() throws(HTTPFailure) -> HTTPTransfers {
+        if let transfers { return transfers }
+        let made = try HTTPTransfers(origin, loop: loop)
+        transfers = made
+        return made
     }
 
     /// A result for every type asked, also those that the service left out.

@@ -16,7 +16,13 @@ package final class HTTPDNSUpstream: Provider {
     private let clock: ServiceClock
     /// Finds the addresses of a host without configured ones.
     private let lookup: ServiceAddresses?
-    private var known: [HTTPDNSEndpoint] = []
+    /// The addresses configured or last looked up.
+    private var current: [HTTPDNSEndpoint] = []
+    /// Addresses of earlier look-ups that have answered: used beside the current ones until one of those answers.
+    ///
+    /// The last look-up may have been a lie, and these are proven to be the service's. They are never more than were
+    /// current at one time, since whenever one of those answers the older ones go.
+    private var proven: [HTTPDNSEndpoint] = []
     /// Asked until the first address is known.
     private var unknown: BootstrapEndpoint?
 
@@ -36,6 +42,8 @@ package final class HTTPDNSUpstream: Provider {
         // Over http nothing would prove that a looked-up address is the service's.
         let host = settings.knownAddresses.isEmpty && settings.scheme == .https ? try? Name(settings.host) : nil
         lookup = host.map { ServiceAddresses(host: $0.lowercased, upstream: bootstrap, clock: loop) }
+        // Here, while there is one thread; the first request would be too late.
+        _ = curlIsReady
         update(settings.knownAddresses)
         lookup?.onChange = { [weak self] in self?.update($0.map(settings.atURLPort)) }
         unknown = lookup.map { lookup in
@@ -50,21 +58,30 @@ package final class HTTPDNSUpstream: Provider {
     /// One for each address. Those of a looked-up host are refreshed behind the asker's back once they are due.
     package var endpoints: [any Endpoint] {
         lookup?.refreshIfDue()
+        let known = known
         return known.isEmpty ? unknown.map { [$0] } ?? [] : known
     }
 
     /// Starts the look-up of the service's host, if it needs one; without this the first use does.
     package func start() { lookup?.refreshIfDue() }
 
-    /// Takes over new addresses; endpoints of those that stay keep their connections.
-    private func update(_ addresses: [SocketAddress]) {
-        known = addresses.compactMap { address in
-            if let endpoint = known.first(where: { $0.address == address }) { return endpoint }
-            // Fails only without memory; the address is tried again with the next update.
-            guard let transfers = try? HTTPTransfers(settings.origin(at: address), loop: loop) else { return nil }
-            return HTTPDNSEndpoint(
-                settings, address, transfers, clock, loop: loop,
-                onUnreachable: { [weak self] in self?.lookup?.addressFailed() })
+    /// The proven ones second: as a question's hedge they are reached however many false addresses there are.
+    private var known: [HTTPDNSEndpoint] { current.prefix(1) + proven + current.dropFirst() }
+
+    /// Takes over new addresses; endpoints of those that stay keep their connections, and those that have answered stay.
+    func update(_ addresses: [SocketAddress]) {
+        let old = known
+        current = addresses.map { address in old.first { $0.address == address } ?? endpoint(at: address) }
+        proven = old.filter { $0.isProven && !addresses.contains($0.address) }
+    }
+
+    private func endpoint(at address: SocketAddress) -> HTTPDNSEndpoint {
+        let endpoint = HTTPDNSEndpoint(settings, address, clock, loop: loop)
+        endpoint.onUnreachable = { [weak self] in self?.lookup?.addressFailed() }
+        endpoint.onAnswered = { [weak self, weak endpoint] in
+            guard let self, let endpoint else { return }
+            if self.current.contains(where: { $0 === endpoint }) { self.proven = [] }
         }
+        return endpoint
     }
 }

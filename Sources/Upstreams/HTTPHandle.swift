@@ -108,11 +108,9 @@ final class HTTPHandle {
         receivedBefore = nil
     }
 
-    /// Whether the request was sent on a connection on which nothing has arrived since.
-    var isConnectionSilent: Bool {
-        guard let connection, connection.isOpen else { return false }
-        return connection.bytesReceived == receivedBefore
-    }
+    /// Whether anything has arrived on the connection since the request was sent on it; nil if it was not sent, its
+    /// connection is gone, or the kernel cannot tell.
+    var hasConnectionReceived: Bool? { connection?.hasReceived(since: receivedBefore) }
 
     // MARK: From libcurl
 

@@ -17,6 +17,8 @@ final class HTTPSockets {
     private var timer: LoopTimer?
     /// The connections by descriptor; some may be closed already.
     private var connections: [Int32: HTTPConnection] = [:]
+    /// Why the last socket could not be opened, if that was for want of descriptors or memory; libcurl does not tell.
+    private(set) var shortage: String?
     /// Called when a descriptor is ready, or with nil when time is up.
     var onReady: (@Loop (_ descriptor: Int32?, _ ready: Interest) -> Void)?
 
@@ -53,6 +55,7 @@ final class HTTPSockets {
 
     func open(family: Int32, type: Int32, transport: Int32) -> Int32? {
         let descriptor = socket(family, type | Int32(SOCK_CLOEXEC.rawValue), transport)
+        shortage = descriptor < 0 ? Self.shortage(errno) : nil
         guard descriptor >= 0 else { return nil }
         // An old kernel without it only takes longer.
         _ = ccurl_set_user_timeout(descriptor, UInt32(Self.userTimeout.components.seconds) * 1_000)
@@ -61,6 +64,14 @@ final class HTTPSockets {
         connections = connections.filter { $0.value.isOpen }
         connections[descriptor] = HTTPConnection(descriptor)
         return descriptor
+    }
+
+    private static func shortage(_ error: Int32) -> String? {
+        switch error {
+        case EMFILE, ENFILE: "out of file descriptors"
+        case ENOBUFS, ENOMEM: "out of memory for sockets"
+        default: nil
+        }
     }
 
     func close(_ descriptor: Int32) {

@@ -163,9 +163,9 @@ package final class HTTPTransfers {
 
     /// Resets the stream that took too long, and breaks its connection only if that has fallen silent.
     private func timeOut(_ transfer: HTTPTransfer) {
-        let silent = transfer.handle.flatMap { $0.isConnectionSilent ? $0.connection : nil }
-        let isAlive = silent == nil && transfer.handle?.connection?.isOpen == true
-        withdraw(transfer, isAlive ? .slow : .timeout)
+        let hasReceived = transfer.handle?.hasConnectionReceived
+        let silent = hasReceived == false ? transfer.handle?.connection : nil
+        withdraw(transfer, hasReceived == true ? .slow : .timeout)
         guard let descriptor = silent?.evict() else { return fill() }
         // At once, so that nothing more is sent there.
         serve(descriptor, [.readable, .writable])
@@ -203,9 +203,15 @@ package final class HTTPTransfers {
                 transfer.isRepeated = true
                 repeatLater(transfer)
             } else {
-                transfer.end(.failure(HTTPFailure(code)))
+                transfer.end(.failure(failure(code)))
             }
         }
+    }
+
+    /// What libcurl's result means; that we have no descriptor left is not the address's fault.
+    private func failure(_ code: CURLcode) -> HTTPFailure {
+        guard code == CURLE_COULDNT_CONNECT, let shortage = sockets.shortage else { return HTTPFailure(code) }
+        return .overloaded("no socket for \(origin.addressText): \(shortage)")
     }
 
     private func succeed(_ transfer: HTTPTransfer, _ handle: HTTPHandle) {

@@ -4,8 +4,10 @@ import Scheduling
 
 /// The addresses of a service's host, looked up through LocalDNS: never through ourselves, whom the service feeds.
 ///
-/// A false address does no harm: the certificate there is wrong. The last good addresses are kept until newer ones come;
-/// they are renewed when somebody needs them after their TTL, so an idle daemon stays idle.
+/// LocalDNS may lie here too. A false address is never believed, for the certificate there is wrong; but it must not take
+/// the place of a good one either: `HTTPDNSUpstream` keeps addresses that have answered until a new one does.
+/// The last addresses are kept until newer ones come; they are renewed when somebody needs them after their TTL, so an
+/// idle daemon stays idle.
 @Loop
 final class ServiceAddresses {
     /// Bounds of the time between two look-ups, whatever the TTL says.
@@ -14,6 +16,9 @@ final class ServiceAddresses {
     static let retryInterval: (withoutAddresses: Duration, withAddresses: Duration) = (.seconds(1), .seconds(30))
     /// The least time between a look-up and one that is made early because an address does not answer.
     static let failureInterval: Duration = .seconds(10)
+    /// How many addresses of each family are used, the first ones: each may cost connections, and a false reply may
+    /// hold thousands.
+    static let familyLimit = 4
     /// How long a look-up may take.
     static let timeout: Duration = .seconds(3)
 
@@ -78,7 +83,7 @@ final class ServiceAddresses {
             return answer
         }
         // One family alone may have failed: what is known of it stays.
-        var found = answers.flatMap(\.addresses)
+        var found = answers.flatMap { Self.first($0.addresses) }
         guard !found.isEmpty else {
             due =
                 clock.now + (addresses.isEmpty ? Self.retryInterval.withoutAddresses : Self.retryInterval.withAddresses)
@@ -93,6 +98,13 @@ final class ServiceAddresses {
         guard found != addresses else { return }
         addresses = found
         onChange?(found)
+    }
+
+    /// The first addresses, each once.
+    private static func first(_ addresses: [IPAddress]) -> [IPAddress] {
+        var kept: [IPAddress] = []
+        for address in addresses where kept.count < familyLimit && !kept.contains(address) { kept.append(address) }
+        return kept
     }
 
     private static func hasFailed(_ result: UpstreamResult?) -> Bool {

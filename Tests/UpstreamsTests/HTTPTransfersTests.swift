@@ -6,7 +6,8 @@ import Platform
 import Scheduling
 import TestSupport
 import Testing
-import Upstreams
+
+@testable import Upstreams
 
 @Suite(.onLoop, .timeLimit(.minutes(1)))
 struct HTTPTransfersTests {
@@ -99,6 +100,40 @@ struct HTTPTransfersTests {
             _ = try await transfers.get("www.example.com").get()
         }
         #expect(server.requests.count == 1)
+    }
+
+    @Test func `a file for TLS keys named by the environment is not opened`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/keys"
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            setenv("SSLKEYLOGFILE", path, 1)
+            _ = LoopRunner.shared
+            _ = try await HTTPFixture.plain(TestAddress("127.0.0.1", port: 9))
+        }
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func `a socket that cannot be opened for want of descriptors is not the address's fault`() async {
+        // In a process of its own: the limit is everybody's.
+        await #expect(processExitsWith: .success) {
+            _ = LoopRunner.shared
+            let transfers = try await HTTPFixture.plain(TestAddress("127.0.0.1", port: 9))
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            limit.rlim_cur = 3
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            let failure = await transfers.get("www.example.com").failure
+            #expect(failure == .overloaded("no socket for 127.0.0.1:9: out of file descriptors"))
+        }
+    }
+
+    @Test @Loop func `a kernel that does not count received bytes tells nothing of a connection`() {
+        var pair: [Int32] = [-1, -1]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        defer { for descriptor in pair { close(descriptor) } }
+        let connection = HTTPConnection(pair[0])
+        #expect(connection.isOpen && connection.bytesReceived == nil)
+        #expect(connection.hasReceived(since: nil) == nil)
     }
 
     @Test func `a refused connection is a failure at once`() async throws {

@@ -92,6 +92,17 @@ struct ServiceAddressesTests {
         #expect(seen.changes.last == [Self.second, Self.sixth])
     }
 
+    @Test @Loop func `of each family only the first four addresses are used, each once`() async {
+        let (addresses, seen) = make()
+        let fours = (0..<1_000).map { IPAddress.v4(0xc633_6400 + $0) }
+        let sixes = (0..<1_000).map { IPAddress.v6(0x2001_0db8 << 96 | $0) }
+        upstream.a = answer([fours[0]] + fours)
+        upstream.aaaa = answer(sixes)
+        await use(addresses)
+        let expected: [IPAddress] = Array(fours.prefix(4)) + Array(sixes.prefix(4))
+        #expect(seen.changes == [expected])
+    }
+
     @Test @Loop func `without any address the host is tried again after a second`() async {
         let (addresses, seen) = make()
         await use(addresses)

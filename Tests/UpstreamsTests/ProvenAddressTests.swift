@@ -1,0 +1,118 @@
+import DNSResolver
+import DNSWire
+import Foundation
+import HTTPDNS
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// A service of which any reply with status 200 is an answer.
+private struct AnsweringService: Service {
+    var answersBothFamilies: Bool { true }
+
+    func answers(_ type: RecordType) -> Bool { type.isAddress }
+
+    func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPDNS.HTTPRequest {
+        HTTPFixture.request(question.name.description)
+    }
+
+    func outcome(of response: HTTPDNS.HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
+        guard response.status == 200 else { return .failure(.unavailable("", retryAfter: nil)) }
+        return .results(Dictionary(question.types.map { ($0, .unknownEmpty(ttl: 60)) }) { first, _ in first })
+    }
+}
+
+private final class SilentBootstrap: Upstream {
+    nonisolated let name = "bootstrap"
+
+    nonisolated init() {}
+
+    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        UpstreamReply(failure: .timeout, types: question.types)
+    }
+}
+
+/// What a false look-up of the service's host can do to addresses that work.
+@Suite(.onLoop, .timeLimit(.minutes(1)))
+struct ProvenAddressTests {
+    private let certificates: TestCertificates
+    private let nginx: Nginx
+    private let good: SocketAddress
+    /// Addresses that are not the service's: nothing there has its certificate.
+    private let lies: [SocketAddress]
+    private let upstream: HTTPDNSUpstream
+
+    init() async throws {
+        certificates = try TestCertificates()
+        nginx = try Nginx(certificates.leaf(names: ["service.example"]))
+        good = SocketAddress(HTTPFixture.loopback, port: nginx.address.port)
+        lies = try (0..<3).map { _ in SocketAddress(HTTPFixture.loopback, port: try FreePort.next()) }
+        let settings = HTTPDNSSettings(
+            name: "service", service: AnsweringService(), scheme: .https, host: "service.example",
+            caFile: certificates.authority, timeout: .seconds(5))
+        upstream = await HTTPDNSUpstream(
+            settings, loop: LoopRunner.shared.loop, bootstrap: SilentBootstrap(), timeOfDay: { 1_700_000_000 })
+    }
+
+    @Loop private func addresses() -> [String] { upstream.endpoints.map(\.name) }
+
+    @Loop private func ask(_ address: SocketAddress) async throws -> UpstreamResult? {
+        let endpoint = try #require(upstream.endpoints.first { $0.name == "\(address)" })
+        let question = UpstreamQuestion(
+            name: try Name("www.example.com"), types: [.a], deadline: .bootTime + .seconds(10))
+        return await endpoint.ask(question).results[.a]
+    }
+
+    @Test @Loop func `an address that has answered is kept beside new ones, second, with its connection`() async throws
+    {
+        upstream.update([good])
+        #expect(try await ask(good) == .unknownEmpty(ttl: 60))
+        upstream.update(lies)
+        #expect(addresses() == [lies[0], good, lies[1], lies[2]].map { "\($0)" })
+        #expect(try await ask(good) == .unknownEmpty(ttl: 60))
+        #expect(nginx.waitForRequests(2))
+        #expect(nginx.connections == 1)
+    }
+
+    @Test @Loop func `it outlives several false look-ups, and none of them stays`() async throws {
+        upstream.update([good])
+        _ = try await ask(good)
+        for lie in lies {
+            upstream.update([lie])
+            _ = try await ask(lie)
+        }
+        #expect(addresses() == [lies[2], good].map { "\($0)" })
+    }
+
+    @Test @Loop func `it is dropped once a new address has answered`() async throws {
+        let next = try Nginx(certificates.leaf(names: ["service.example"]))
+        let new = SocketAddress(HTTPFixture.loopback, port: next.address.port)
+        upstream.update([good])
+        _ = try await ask(good)
+        upstream.update([new])
+        #expect(addresses() == [new, good].map { "\($0)" })
+        #expect(try await ask(new) == .unknownEmpty(ttl: 60))
+        #expect(addresses() == ["\(new)"])
+    }
+
+    @Test @Loop func `an address that never answered goes with the next look-up`() async throws {
+        upstream.update([lies[0]])
+        _ = try await ask(lies[0])
+        upstream.update([good])
+        #expect(addresses() == ["\(good)"])
+    }
+
+    @Test @Loop func `addresses that are not asked cost no descriptor`() throws {
+        // In a process of many tests descriptors come and go: so far more than those.
+        let before = try openDescriptors()
+        upstream.update((1...1_000).map { SocketAddress(HTTPFixture.loopback, port: $0) })
+        #expect(try openDescriptors() < before + 1_000)
+    }
+
+    private func openDescriptors() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+    }
+}
