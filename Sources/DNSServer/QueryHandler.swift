@@ -47,14 +47,15 @@ struct QueryHandler: Sendable {
         into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
         guard let query = Query.read(message, key: &key) else { return .ignore }
-        if query.fault != .noError {
+        // Raw values: comparing the wrapped ones across targets is a call through a witness table, on every hit.
+        if query.fault.rawValue != 0 {
             return fail(query, message, query.fault, over: transport, into: &reply)
         }
         guard access.allows(client) else {
             return fail(query, message, .refused, error: Self.prohibited, over: transport, into: &reply)
         }
-        guard query.class == .internet, !query.type.isMeta else { return .miss }
-        if transport == .tcp, query.hasKeepalive { return answerWithOptions(query, message, now, into: &reply) }
+        guard query.class.rawValue == RecordClass.internet.rawValue, !query.type.isMeta else { return .miss }
+        if query.hasKeepalive, transport == .tcp { return answerWithOptions(query, message, now, into: &reply) }
         let isHit = cache.answer(
             query, key: &key, message: message, now: now, generation: generation.current,
             limit: limit(query, transport), into: &reply)
@@ -101,6 +102,9 @@ struct QueryHandler: Sendable {
     }
 
     private func limit(_ query: Query, _ transport: Transport) -> Int {
-        transport == .udp ? Reply.udpLimit(for: query) : MessageBuilder.maximumLength
+        switch transport {
+        case .udp: Reply.udpLimit(for: query)
+        case .tcp: MessageBuilder.maximumLength
+        }
     }
 }
