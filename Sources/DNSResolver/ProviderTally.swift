@@ -13,6 +13,7 @@ struct ProviderTally {
     }
 
     private let question: UpstreamQuestion
+    private var wasAsked = false
     private var settled: [RecordType: UpstreamResult] = [:]
     private var sources: [RecordType: Int] = [:]
     private var unknown: [RecordType: UInt32?] = [:]
@@ -28,6 +29,7 @@ struct ProviderTally {
     var isSettled: Bool { question.types.allSatisfy { settled[$0] != nil } }
 
     mutating func take(_ reply: UpstreamReply, from provider: Int) -> Verdict {
+        wasAsked = true
         var verdict = Verdict.providerMayBeAskedAgain
         let knowsName = reply.results.values.contains { result in
             if case .answer(let answer) = result { !answer.answers.isEmpty } else { false }
@@ -66,7 +68,7 @@ struct ProviderTally {
             } else if let ttl = unknown[type] {
                 results[type] = .unknownEmpty(ttl: ttl)
             } else {
-                results[type] = .failure(.timeout)
+                results[type] = .failure(wasAsked ? .timeout : .network("every address is set aside after failures"))
             }
         }
         return ProviderSelector.Reply(results: results, sources: sources)

@@ -305,6 +305,17 @@ struct StrategyTests {
     }
 
     @Test @Loop
+    func `when every address is set aside the failure says so`() async {
+        let network = Network()
+        network.mode = .httpdnsOnly
+        network.first.behaviour = .failure(.network("refused"))
+        network.second.behaviour = .failure(.network("refused"))
+        await network.fly()
+        await network.fly()
+        #expect(network.results[.a] == .failure(.network("every address is set aside after failures")))
+    }
+
+    @Test @Loop
     func `in mode httpdns-only LocalDNS never answers a protected name`() async {
         let network = Network()
         network.mode = .httpdnsOnly
