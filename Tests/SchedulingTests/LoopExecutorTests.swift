@@ -127,6 +127,15 @@ struct LoopExecutorTests {
         #expect(chain.done == 5_000)
     }
 
+    @Test @Loop func `a turn that ends at its limit leaves those who wait for idleness to the next one`() async {
+        let executor = LoopExecutor()
+        let waiting = Loop.spawn { await executor.idle() }
+        await Loop.executor.idle()
+        #expect(executor.runJobs(limit: 0))
+        #expect(!executor.runJobs())
+        await waiting.value
+    }
+
     @Test @Loop func `all who wait for idle get on`() async {
         let (chain, waiters) = (Chain(), Chain())
         chain.run(100)
