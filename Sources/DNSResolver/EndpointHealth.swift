@@ -5,8 +5,6 @@ package import Scheduling
 /// Two failures in a row without a success between set it aside, one if no connection could be made: for 1, 2, then 5 s
 /// each time. After that a single attempt is let through as a probe. The first success clears everything (RFC 9520).
 package struct EndpointHealth: Sendable {
-    private static let pauses: [Duration] = [.seconds(1), .seconds(2), .seconds(5)]
-
     private var failures = 0
     private var pausesTaken = 0
     private var setAsideUntil: Instant?
@@ -45,7 +43,7 @@ package struct EndpointHealth: Sendable {
         // Attempts that were under way when the address was set aside add nothing.
         guard probing || setAsideUntil.map({ now >= $0 }) ?? true else { return }
         probing = false
-        setAsideUntil = now + Self.pauses[min(pausesTaken, Self.pauses.count - 1)]
+        setAsideUntil = now + BackOff.pause(after: pausesTaken)
         pausesTaken += 1
     }
 

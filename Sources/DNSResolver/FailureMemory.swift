@@ -8,7 +8,6 @@ package import Scheduling
 /// `capacity` questions; beyond it the memory starts anew, which costs attempts and never an answer.
 @Loop
 package final class FailureMemory {
-    private static let pauses: [Duration] = [.seconds(1), .seconds(2), .seconds(5)]
     private static let capacity = 10_000
     /// How long after its pause a question must be left in peace to begin with the shortest pause again.
     private static let forgetAfter: Duration = .seconds(60)
@@ -51,7 +50,7 @@ package final class FailureMemory {
         let earlier = unreachable[flight.route]?.removeValue(forKey: key) ?? refused.removeValue(forKey: key)
         if earlier == nil { count += 1 }
         let times = earlier.map { now - $0.until < Self.forgetAfter ? $0.count : 0 } ?? 0
-        let pause = Self.pauses[min(times, Self.pauses.count - 1)]
+        let pause = BackOff.pause(after: times)
         let failure = Failure(until: now + pause, count: times + 1, error: error)
         if isTransport {
             unreachable[flight.route, default: [:]][key] = failure

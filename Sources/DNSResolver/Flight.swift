@@ -12,6 +12,9 @@ package struct FlightKey: Hashable, Sendable {
     package var dnssecOK: Bool
     package var checkingDisabled: Bool
 
+    /// Whether it asks for HTTPS or SVCB, whose address hints stand beside A and AAAA (RFC 9460).
+    var isServiceBinding: Bool { types == [.https] || types == [.svcb] }
+
     package init(name: Name, types: [RecordType], route: Route, dnssecOK: Bool, checkingDisabled: Bool) {
         self.name = name
         self.types = types

@@ -25,6 +25,9 @@ struct SourceRace {
         var provider = 0
     }
 
+    /// Seconds for which "no service binding" is kept when the providers that could tell have failed.
+    private static let failedServiceBindingTTL: UInt32 = 5
+
     let key: FlightKey
     let providers: [Int]
     let began: Instant
@@ -112,7 +115,11 @@ struct SourceRace {
 
     /// What is told when neither source has an answer: "empty" only when nobody who was asked failed.
     private func failure(_ httpdns: UpstreamResult, _ localDNS: UpstreamResult) -> UpstreamResult {
-        guard mayUseLocalDNS else { return httpdns }
+        guard mayUseLocalDNS else {
+            // A browser that is told SERVFAIL of a service binding may give up; without one it goes on with A and AAAA.
+            if key.isServiceBinding, case .failure = httpdns { return .unknownEmpty(ttl: Self.failedServiceBindingTTL) }
+            return httpdns
+        }
         guard !providers.isEmpty, case .failure(let first) = httpdns, case .failure(let second) = localDNS else {
             return localDNS
         }

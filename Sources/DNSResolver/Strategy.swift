@@ -52,7 +52,7 @@ package final class Strategy {
     }
 
     private func protect(_ key: FlightKey, settle: @escaping Settle) async {
-        let isServiceBinding = key.types == [.https] || key.types == [.svcb]
+        let isServiceBinding = key.isServiceBinding
         let providers = selector.eligible(
             for: key.name, type: key.types[0], signed: key.dnssecOK || key.checkingDisabled,
             authenticatedOnly: isServiceBinding)

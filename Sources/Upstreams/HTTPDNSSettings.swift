@@ -24,13 +24,11 @@ package struct HTTPDNSSettings: Sendable {
     package var names: [Name]
     /// How long one attempt may take.
     package var timeout: Duration
-    /// URL of a proxy, its host an address; empty: none.
-    package var proxy: String
 
     package init(
         name: String, service: any Service, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
         basePath: String = "", addresses: [SocketAddress] = [], tlsNames: [String] = [], caFile: String = "",
-        names: [Name] = [], timeout: Duration = .seconds(1), proxy: String = ""
+        names: [Name] = [], timeout: Duration = .seconds(1)
     ) {
         self.name = name
         self.service = service
@@ -43,7 +41,6 @@ package struct HTTPDNSSettings: Sendable {
         self.caFile = caFile
         self.names = names
         self.timeout = timeout
-        self.proxy = proxy
     }
 
     /// The addresses that need no look-up; empty when the host is a name without any.
@@ -60,7 +57,6 @@ package struct HTTPDNSSettings: Sendable {
     func origin(at address: SocketAddress) -> HTTPOrigin {
         HTTPOrigin(
             scheme: scheme, address: address.ip, port: address.port, urlPort: port,
-            hosts: scheme == .https && !tlsNames.isEmpty ? tlsNames : [host], basePath: basePath, caFile: caFile,
-            proxy: proxy)
+            hosts: scheme == .https && !tlsNames.isEmpty ? tlsNames : [host], basePath: basePath, caFile: caFile)
     }
 }

@@ -26,13 +26,11 @@ package struct HTTPOrigin: Hashable, Sendable {
     package var basePath: String
     /// The authorities that may sign the certificate: a PEM file.
     package var caFile: String
-    /// The URL of a proxy, its host an address; empty for none, whatever the environment says.
-    package var proxy: String
 
     package init(
         scheme: Scheme, address: IPAddress, port: UInt16? = nil, urlPort: UInt16? = nil, hosts: [String] = [],
         basePath: String = "",
-        caFile: String = "", proxy: String = ""
+        caFile: String = ""
     ) {
         self.scheme = scheme
         self.address = address
@@ -41,7 +39,6 @@ package struct HTTPOrigin: Hashable, Sendable {
         self.hosts = hosts.isEmpty ? [address.description] : hosts
         self.basePath = basePath.hasSuffix("/") ? String(basePath.dropLast()) : basePath
         self.caFile = caFile.isEmpty ? Self.defaultCAFile : caFile
-        self.proxy = proxy
     }
 
     /// The address and port, for logs and libcurl: `192.0.2.1:443`, `[2001:db8::1]:443`.

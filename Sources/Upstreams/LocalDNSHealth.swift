@@ -1,3 +1,4 @@
+import DNSResolver
 import Scheduling
 
 /// What we remember of a server's silence, so that a dead one costs a delay now and then and not with every question.
@@ -6,8 +7,6 @@ import Scheduling
 /// 1, then 2, then every 5 seconds one question tries it in its old place, and gives it `trialShare` before the next
 /// server joins. The first reply of the server ends all that. SERVFAIL and REFUSED set nobody aside: they speak of a name.
 struct LocalDNSHealth: Sendable {
-    /// How long a server is set aside, by how many times in a row.
-    static let backOff: [Duration] = [.seconds(1), .seconds(2), .seconds(5)]
     /// How long a server on trial may take before another one is asked as well.
     static let trialShare = Duration.milliseconds(150)
 
@@ -23,7 +22,7 @@ struct LocalDNSHealth: Sendable {
     /// Counts a failure; those of questions that overlap count once.
     mutating func failed(at now: Instant) {
         guard !isAside(at: now) else { return }
-        asideUntil = now + Self.backOff[min(failures, Self.backOff.count - 1)]
+        asideUntil = now + BackOff.pause(after: failures)
         failures += 1
     }
 }

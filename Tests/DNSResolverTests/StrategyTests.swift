@@ -370,6 +370,16 @@ struct StrategyTests {
     }
 
     @Test @Loop
+    func `a service binding that no provider could tell is empty, not a failure`() async {
+        let network = Network(anyType: true)
+        network.first.behaviour = .reply(after: .zero, [.https: .failure(.network("refused"))])
+        network.second.behaviour = .reply(after: .zero, [.https: .failure(.network("refused"))])
+        await network.fly([.https])
+        #expect(network.results[.https] == .unknownEmpty(ttl: 5))
+        #expect(network.localDNS.asked.isEmpty)
+    }
+
+    @Test @Loop
     func `a type that no provider answers goes to LocalDNS`() async {
         let network = Network()
         network.localDNS.behaviour = .reply(
