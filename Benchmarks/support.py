@@ -1,4 +1,4 @@
-"""What the benchmarks share: building the C tools, starting servers on loopback, asking them, and reading what they used.
+"""What the benchmarks share: building the C tools, starting servers on loopback, asking them, reading what they used.
 
 Standard library only. Nothing but 127.0.0.1 is ever addressed.
 """
@@ -201,11 +201,18 @@ class Stage:
         process.stop()
         self.processes.remove(process)
 
-    def start_service(self, cpus: str | None = None) -> int:
-        """Starts nginx as an HTTPDNS service that answers every name; returns its port."""
+    def start_service(self, cpus: str | None = None, certificate: str | None = None) -> int:
+        """Starts nginx as an HTTPDNS service that answers every name; returns its port.
+
+        certificate: over TLS and HTTP/2, with CERTIFICATE.pem and CERTIFICATE.key of the folder.
+        """
         port = free_port()
+        listen = f"127.0.0.1:{port}"
+        if certificate:
+            base = os.path.join(self.folder, certificate)
+            listen += f" ssl http2; ssl_certificate {base}.pem; ssl_certificate_key {base}.key"
         with open(os.path.join(HERE, "httpdns.conf")) as file:
-            text = file.read().replace("@folder@", self.folder).replace("@port@", str(port))
+            text = file.read().replace("@folder@", self.folder).replace("@listen@", listen)
         log = os.path.join(self.folder, "nginx-error.log")
         nginx = self.start("nginx", ["nginx", "-c", self.write("nginx.conf", text), "-e", log], port, cpus)
         deadline = time.monotonic() + 10
@@ -228,23 +235,22 @@ class Stage:
         return port
 
     def configuration(
-        self, service: int, *, threads: int = 1, memory: str = "64MiB", dead: int | None = None, more: str = ""
-    ) -> tuple[str, int]:
+        self, service: int, *, url: str | None = None, authority: str = "", threads: int = 1, memory: str = "64MiB",
+        dead: int | None = None, more: str = "",
+    ) -> tuple[str, int]:  # fmt: skip
         """Writes a configuration of httpdnsd; returns its path and the port it listens on.
 
-        service: the port of `start_service`. dead: that of `start_dead_service`, asked for names below dead.example.
-        more: further tables.
+        service: the port of `start_service`; url: its base if it is not plain HTTP, with the authority's certificate.
+        dead: the port of `start_dead_service`, asked for names below dead.example. more: further tables.
         """
         port = free_port()
-        providers = [("bench", service, "bench.example")]
+        providers = [("bench", url or f"http://127.0.0.1:{service}", "bench.example")]
         if dead:
-            providers.append(("dead", dead, "dead.example"))
+            providers.append(("dead", f"http://127.0.0.1:{dead}", "dead.example"))
         text = f'[listen]\naddresses = ["127.0.0.1:{port}"]\nudp_threads = {threads}\n'
-        for name, address, suffix in providers:
-            text += (
-                f'[[provider]]\ntype = "aliyun"\nname = "{name}"\naccount = "139450"\n'
-                f'url = "http://127.0.0.1:{address}"\naddresses = ["127.0.0.1"]\nnames = ["{suffix}"]\n'
-            )
+        for name, base, suffix in providers:
+            text += f'[[provider]]\ntype = "aliyun"\nname = "{name}"\naccount = "139450"\nurl = "{base}"\n'
+            text += f'addresses = ["127.0.0.1"]\nca_file = "{authority}"\nnames = ["{suffix}"]\n'
         text += f'[localdns]\nservers = ["127.0.0.1:{dead or 1}"]\n[cache]\nmemory = "{memory}"\nprefetch = false\n'
         text += '[cache.disk]\npath = ""\n[control]\nsocket = ""\n' + more
         return self.write(f"httpdnsd-{port}.toml", text), port
