@@ -36,7 +36,7 @@ enum NotBuilt {
     ]
 
     /// Types of provider that are left out of the configuration when they are listed.
-    static let providerTypes: Set<ProviderType> = [.aliyunV2, .tencent, .tencentHTTPS, .dohJSON]
+    static let providerTypes: Set<ProviderType> = [.aliyunV2, .tencent, .tencentHTTPS]
 
     /// One thing of the file that has no effect yet.
     struct Use {
