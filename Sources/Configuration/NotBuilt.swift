@@ -1,6 +1,7 @@
 /// The part of the schema that is read and checked but does nothing yet.
 ///
-/// Whoever builds a part deletes its line here; the warning then goes away by itself.
+/// Whoever builds a part deletes its line here, and its mark in `Documentation/Options.md`; the warning then goes away by
+/// itself.
 enum NotBuilt {
     /// When a written key is worth the warning.
     enum Condition {
