@@ -27,10 +27,7 @@ import Testing
     private let entries: [Entry]
 
     init() throws {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Documentation/Options.md")
-        let lines = try String(contentsOf: file, encoding: .utf8).split(
-            separator: "\n", omittingEmptySubsequences: false)
+        let lines = try documentationLines("Options.md")
         let headings = lines.indices.filter { lines[$0].hasPrefix("##") } + [lines.endIndex]
         entries = zip(headings, headings.dropFirst()).compactMap { start, end in
             guard lines[start].hasPrefix("### `"), lines[start].hasSuffix("`") else { return nil }
