@@ -100,6 +100,8 @@ package final class MemoryCache: Sendable {
         /// Calls of `answer` that wrote a reply, and that did not.
         package var hits = 0
         package var misses = 0
+        /// The most entries that were looked at to make room for one.
+        package var longestWalk = 0
     }
 
     /// Sums over all shards, one after the other: exact only while nothing else happens.
@@ -111,6 +113,7 @@ package final class MemoryCache: Sendable {
                 sum.bytes += shard.bytes
                 sum.hits += shard.hits
                 sum.misses += shard.misses
+                sum.longestWalk = max(sum.longestWalk, shard.longestWalk)
             }
         }
         return sum
