@@ -25,6 +25,7 @@ let package = Package(
     targets: [
         // C libraries of the distribution, and Linux calls that the Glibc module lacks.
         .target(name: "CLinux"),
+        .target(name: "CPrefetch"),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
@@ -32,7 +33,7 @@ let package = Package(
         // Pure cores.
         .target(name: "Scheduling", swiftSettings: pure),
         .target(name: "DNSWire", swiftSettings: pure),
-        .target(name: "DNSCache", dependencies: ["DNSWire", "Scheduling"], swiftSettings: pure),
+        .target(name: "DNSCache", dependencies: ["CPrefetch", "DNSWire", "Scheduling"], swiftSettings: pure),
         .target(name: "HTTPDNS", dependencies: ["DNSWire"], swiftSettings: pure),
         .target(name: "DNSResolver", dependencies: ["DNSWire", "DNSCache", "Scheduling"], swiftSettings: pure),
 

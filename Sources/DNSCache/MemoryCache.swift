@@ -29,25 +29,48 @@ package final class MemoryCache: Sendable {
         mask = used - 1
     }
 
+    /// What `answer` needs beside a query: the hash of its key.
+    @frozen
+    package struct Ticket: BitwiseCopyable, Sendable {
+        let hash: UInt64
+
+        fileprivate init(hash: UInt64) { self.hash = hash }
+
+        /// No query's.
+        package init() { hash = 0 }
+    }
+
+    /// Has the memory fetched in which the answer to a query may lie, and does not wait for it.
+    ///
+    /// Called for all queries of a batch before the first is answered, it brings what is far away for all of them at once.
+    ///
+    /// - Parameter query: as read from `message`, without a fault.
+    package func prefetch(for query: Query, in message: Span<UInt8>) -> Ticket {
+        let ticket = Ticket(hash: hash(message.extracting(query.nameRange), KeyTail(query)))
+        shards[shard(ticket.hash)].withLock { $0.prefetch(hash: UInt32(truncatingIfNeeded: ticket.hash)) }
+        return ticket
+    }
+
     /// Writes the reply to a query from what is kept, for any thread.
     ///
     /// No allocation, no waiting but for the shard's lock.
     ///
     /// - Parameters:
     ///   - query: as read from `message`, without a fault.
+    ///   - ticket: this query's.
     ///   - generation: the policy's; an entry of another one is no hit until the loop restamps it.
     ///   - limit: the longest reply in bytes; a longer one is truncated.
     ///   - output: gets the reply appended.
     /// - Returns: whether there was an answer, fresh and of this generation, and a reply was written.
     package func answer(
-        _ query: Query, message: Span<UInt8>, now: Instant, generation: UInt32, limit: Int,
+        _ query: Query, _ ticket: Ticket, message: Span<UInt8>, now: Instant, generation: UInt32, limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
         let echo = Reply.Echo(query)
         let now = Self.seconds(now)
-        let name = message.extracting(Header.length..<(Header.length &+ query.nameLength))
+        let name = message.extracting(query.nameRange)
         let tail = KeyTail(query)
-        let hash = hash(name, tail)
+        let hash = ticket.hash
         return shards[shard(hash)].withLock { shard in
             shard.answer(
                 echo, name: name, tail: tail, hash: UInt32(truncatingIfNeeded: hash), message: message, now: now,

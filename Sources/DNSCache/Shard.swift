@@ -55,6 +55,10 @@ struct Shard: ~Copyable {
     /// The longest block: no entry drives out more than a seventh of the others.
     private var maximumBlock: Int { boundary }
 
+    /// Has the memory fetched in which the answer for a hash may lie.
+    @inline(__always)
+    func prefetch(hash: UInt32) { store.prefetch(hash: hash) }
+
     /// Writes the reply to a query if its answer is here, fresh, and of the policy's `generation`.
     @inline(__always)
     mutating func answer(

@@ -1,3 +1,4 @@
+import CPrefetch
 import DNSWire
 import Scheduling
 import Synchronization
@@ -37,6 +38,17 @@ struct Store: ~Copyable {
             if Slot.tag(value) == tag, block(at: Slot.offset(value)).matches(name, tail) { return slot }
             slot = following(slot)
         }
+    }
+
+    /// Has the memory fetched in which `find` will look for a hash, and does not wait for it.
+    @inline(__always)
+    func prefetch(hash: UInt32) {
+        let value = unsafe index[home(hash)]
+        guard value != 0 else { return }
+        let block = unsafe memory + Slot.offset(value)
+        unsafe cprefetch(block)
+        // Most entries are longer than one cache line.
+        unsafe cprefetch(block + 64)
     }
 
     /// The block that `slot` leads to; it must not be empty.

@@ -35,18 +35,47 @@ struct QueryHandler: Sendable {
         self.keepalive = keepalive
     }
 
-    /// Answers one message, or says who else must.
-    ///
-    /// - Parameters:
-    ///   - now: the present on the boot-time clock.
-    ///   - reply: empty; gets the reply.
+    /// A query that was read from its message; lies in one place, for copies cost more than the reading.
+    struct Prepared {
+        fileprivate var query = Query()
+        /// Means nothing for a query with a fault.
+        fileprivate var ticket = MemoryCache.Ticket()
+        /// Whether the message is to be answered at all.
+        fileprivate var isQuery = false
+    }
+
+    /// Reads a message of a batch, and has the memory fetched in which its answer may lie.
     @inline(__always)
+    func prepare(_ message: Span<UInt8>, in prepared: inout Prepared) {
+        prepared.isQuery = prepared.query.read(message)
+        // Raw values: comparing the wrapped ones across targets is a call through a witness table, on every hit.
+        guard prepared.isQuery, prepared.query.fault.rawValue == 0 else { return }
+        prepared.ticket = cache.prefetch(for: prepared.query, in: message)
+    }
+
+    /// Answers a message that came alone, or says who else must; the parameters are those of the other one.
     func handle(
         _ message: Span<UInt8>, from client: IPAddress, over transport: Transport, now: Instant,
         into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
-        guard let query = Query.read(message) else { return .ignore }
-        // Raw values: comparing the wrapped ones across targets is a call through a witness table, on every hit.
+        var prepared = Prepared()
+        prepare(message, in: &prepared)
+        return handle(prepared, message, from: client, over: transport, now: now, into: &reply)
+    }
+
+    /// Answers a message, or says who else must.
+    ///
+    /// - Parameters:
+    ///   - prepared: what was read of this message.
+    ///   - now: the present on the boot-time clock.
+    ///   - reply: empty; gets the reply.
+    @inline(__always)
+    func handle(
+        _ prepared: borrowing Prepared, _ message: Span<UInt8>, from client: IPAddress, over transport: Transport,
+        now: Instant, into reply: inout OutputSpan<UInt8>
+    ) -> Disposition {
+        guard prepared.isQuery else { return .ignore }
+        let query = prepared.query
         if query.fault.rawValue != 0 {
             return fail(query, message, query.fault, over: transport, into: &reply)
         }
@@ -56,7 +85,7 @@ struct QueryHandler: Sendable {
         guard query.class.rawValue == RecordClass.internet.rawValue, !query.type.isMeta else { return .miss }
         if query.hasKeepalive, transport == .tcp { return answerWithOptions(query, message, now, into: &reply) }
         let isHit = cache.answer(
-            query, message: message, now: now, generation: generation.current,
+            query, prepared.ticket, message: message, now: now, generation: generation.current,
             limit: limit(query, transport), into: &reply)
         return isHit ? .reply : .miss
     }

@@ -42,7 +42,11 @@ final class UDPThread: Sendable {
         nonisolated(unsafe) let buffers = batch
         do {
             let started = try NamedThread(name) { [self] in
-                let service = UDPService(socket: socket, batch: buffers, handler: handler, misses: misses)
+                let prepared = UnsafeMutablePointer<QueryHandler.Prepared>.allocate(capacity: Int(Self.batchSize))
+                prepared.initialize(repeating: QueryHandler.Prepared(), count: Int(Self.batchSize))
+                defer { prepared.deallocate() }
+                let service = UDPService(
+                    socket: socket, batch: buffers, handler: handler, misses: misses, prepared: prepared)
                 var batchesLeft = Self.lastBatches
                 while batchesLeft > 0 {
                     let isEmpty = service.serveBatch()
@@ -75,6 +79,8 @@ private struct UDPService {
     let batch: OpaquePointer
     let handler: QueryHandler
     let misses: Mailbox<MissedQuery>
+    /// What was read of each datagram of the batch at hand; room for as many as a batch has.
+    let prepared: UnsafeMutablePointer<QueryHandler.Prepared>
 
     /// Waits for datagrams, and answers or passes on each of them. Returns whether there was none.
     func serveBatch() -> Bool {
@@ -85,14 +91,23 @@ private struct UDPService {
             return true
         }
         let now = Instant.bootTime
-        for index in 0..<count { serve(slots + Int(index), at: index, now) }
+        // Read all first: the memory of their answers is then fetched for all at once.
+        for index in 0..<Int(count) { prepare(slots + index, at: index) }
+        for index in 0..<Int(count) { serve(slots + index, at: index, now) }
         clinux_batch_send(batch, descriptor)
         // The end of a shut down socket reads as datagrams without a sender.
         return slots[0].peer_length == 0
     }
 
     @inline(__always)
-    private func serve(_ slot: UnsafeMutablePointer<clinux_slot>, at index: Int32, _ now: Instant) {
+    private func prepare(_ slot: UnsafeMutablePointer<clinux_slot>, at index: Int) {
+        guard let bytes = slot.pointee.in else { return }
+        let message = unsafe Span(_unsafeStart: UnsafePointer(bytes), count: Int(slot.pointee.in_length))
+        handler.prepare(message, in: &prepared[index])
+    }
+
+    @inline(__always)
+    private func serve(_ slot: UnsafeMutablePointer<clinux_slot>, at index: Int, _ now: Instant) {
         guard let client = IPAddress(slot), let bytes = slot.pointee.in, let room = slot.pointee.out else { return }
         let message = unsafe Span(_unsafeStart: UnsafePointer(bytes), count: Int(slot.pointee.in_length))
         var reply = OutputSpan(
@@ -101,9 +116,10 @@ private struct UDPService {
         if slot.pointee.is_truncated != 0 {
             disposition = handler.reject(message, with: .formatError, over: .udp, into: &reply)
         } else {
-            disposition = handler.handle(message, from: client, over: .udp, now: now, into: &reply)
+            disposition = handler.handle(
+                prepared[index], message, from: client, over: .udp, now: now, into: &reply)
         }
-        if disposition == .miss, !post(message, from: UnsafePointer(slot), at: index, now) {
+        if disposition == .miss, !post(message, from: UnsafePointer(slot), at: Int32(index), now) {
             disposition = handler.reject(
                 message, with: .serverFailure, error: QueryHandler.overloaded, over: .udp, into: &reply)
         }

@@ -27,6 +27,12 @@ package struct Query: Sendable {
     @inlinable
     package var nameLength: Int { questionLength &- 4 }
 
+    /// Where QNAME lies in the message.
+    @inlinable
+    package var nameRange: Range<Int> {
+        unsafe Range(uncheckedBounds: (Header.length, Header.length &+ nameLength))
+    }
+
     @inlinable
     package var checkingDisabled: Bool { flags.contains(.checkingDisabled) }
 
@@ -34,22 +40,28 @@ package struct Query: Sendable {
     @inlinable
     package var udpLimit: Int { min(udpPayloadSize, EDNS.defaultPayloadSize) }
 
-    /// Reads a message.
+    /// Reads a message; nil for what must not be answered: under 12 bytes, or a response.
+    package static func read(_ message: borrowing Span<UInt8>) -> Query? {
+        var query = Query()
+        return query.read(message) ? query : nil
+    }
+
+    /// Reads a message in place of what was read before.
     ///
-    /// - Returns: nil for what must not be answered: under 12 bytes, or a response.
+    /// - Returns: false for what must not be answered: under 12 bytes, or a response.
     @inlinable
     @inline(__always)
-    package static func read(_ message: borrowing Span<UInt8>) -> Query? {
-        guard message.count >= Header.length, message[2] & 0x80 == 0 else { return nil }
-        var query = Query()
-        query.id = uint16(message, at: 0)
-        query.flags = HeaderFlags(rawValue: uint16(message, at: 2))
-        if query.flags.opcode != 0 || uint16(message, at: 4) != 1 {
-            query.readUnusual(message)
-        } else if !query.readQuestion(message) || !query.readRecords(message) {
-            query.fault = .formatError
+    package mutating func read(_ message: borrowing Span<UInt8>) -> Bool {
+        guard message.count >= Header.length, message[2] & 0x80 == 0 else { return false }
+        self = Query()
+        id = Self.uint16(message, at: 0)
+        flags = HeaderFlags(rawValue: Self.uint16(message, at: 2))
+        if flags.opcode != 0 || Self.uint16(message, at: 4) != 1 {
+            readUnusual(message)
+        } else if !readQuestion(message) || !readRecords(message) {
+            fault = .formatError
         }
-        return query
+        return true
     }
 
     /// Reads what can be read of a message that must be turned away, so that the question is echoed and an OPT record

@@ -132,18 +132,6 @@ struct EvictionTests {
         #expect(cache.statistics.entries <= latest.count)
         #expect(cache.statistics.hits > 100)
     }
-}
-
-/// A small generator of repeatable numbers (xorshift).
-struct Random {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return state >> 11
-    }
 
     @Test func `one store moves few entries, also when all holes lie at the other end`() {
         let cache = MemoryCache(memory: memory)
@@ -162,5 +150,17 @@ struct Random {
         // 64 that are moved, and as many again as it takes to free the bytes of one.
         #expect(cache.statistics.longestWalk > 0)
         #expect(cache.statistics.longestWalk < 80)
+    }
+}
+
+/// A small generator of repeatable numbers (xorshift).
+struct Random {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return state >> 11
     }
 }

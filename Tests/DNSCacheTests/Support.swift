@@ -47,7 +47,8 @@ extension MemoryCache {
         var isHit = false
         let bytes = output(capacity) { span in
             isHit = answer(
-                query.query, message: query.bytes.span, now: now, generation: generation,
+                query.query, prefetch(for: query.query, in: query.bytes.span), message: query.bytes.span, now: now,
+                generation: generation,
                 limit: limit, into: &span)
         }
         return isHit ? bytes : nil
