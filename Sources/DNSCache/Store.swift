@@ -39,6 +39,9 @@ struct Store: ~Copyable {
         }
     }
 
+    /// Whether `slot` leads to a block.
+    func isUsed(_ slot: Int) -> Bool { unsafe index[slot] != 0 }
+
     /// The block that `slot` leads to; it must not be empty.
     @inline(__always)
     func block(inSlot slot: Int) -> Block { block(at: offset(inSlot: slot)) }
@@ -207,6 +210,11 @@ struct Block {
     private func copy(_ bytes: UnsafeRawBufferPointer, to start: Int) {
         guard let source = bytes.baseAddress else { return }
         unsafe (address + start).copyMemory(from: source, byteCount: bytes.count)
+    }
+
+    /// A copy of the key.
+    var key: [UInt8] {
+        unsafe [UInt8](UnsafeRawBufferPointer(start: address + Self.keyStart, count: keyCount))
     }
 
     /// A copy of the entry.

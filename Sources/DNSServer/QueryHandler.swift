@@ -24,16 +24,22 @@ struct QueryHandler: Sendable {
 
     private let cache: MemoryCache
     private let generation: PolicyGeneration
-    private let access: AccessList
+    private let shared: SharedAccessList
+    /// This thread's copy, and the generation with which it was made.
+    private var access: AccessList
+    private var accessGeneration: UInt32
     /// Idle time-out offered to TCP clients that ask for it, in units of 100 ms (RFC 7828).
     private let keepalive: UInt16
     /// Room for the key of the query at hand.
     private var key = QueryKey()
 
-    init(cache: MemoryCache, generation: PolicyGeneration, access: AccessList, keepalive: UInt16) {
+    init(cache: MemoryCache, generation: PolicyGeneration, access: SharedAccessList, keepalive: UInt16) {
         self.cache = cache
         self.generation = generation
-        self.access = access
+        shared = access
+        // In this order: a list that is replaced meanwhile is copied once more.
+        accessGeneration = generation.current
+        self.access = access.current
         self.keepalive = keepalive
     }
 
@@ -51,22 +57,33 @@ struct QueryHandler: Sendable {
         if query.fault.rawValue != 0 {
             return fail(query, message, query.fault, over: transport, into: &reply)
         }
+        let generation = generation.current
+        if generation != accessGeneration { copyAccessList(at: generation) }
         guard access.allows(client) else {
             return fail(query, message, .refused, error: Self.prohibited, over: transport, into: &reply)
         }
         guard query.class.rawValue == RecordClass.internet.rawValue, !query.type.isMeta else { return .miss }
-        if query.hasKeepalive, transport == .tcp { return answerWithOptions(query, message, now, into: &reply) }
+        if query.hasKeepalive, transport == .tcp {
+            return answerWithOptions(query, message, now, generation, into: &reply)
+        }
         let isHit = cache.answer(
-            query, key: &key, message: message, now: now, generation: generation.current,
+            query, key: &key, message: message, now: now, generation: generation,
             limit: limit(query, transport), into: &reply)
         return isHit ? .reply : .miss
     }
 
+    @inline(never)
+    private mutating func copyAccessList(at generation: UInt32) {
+        access = shared.current
+        accessGeneration = generation
+    }
+
     /// Answers from a copy of what is cached: the cache itself writes no options.
     private func answerWithOptions(
-        _ query: Query, _ message: Span<UInt8>, _ now: Instant, into reply: inout OutputSpan<UInt8>
+        _ query: Query, _ message: Span<UInt8>, _ now: Instant, _ generation: UInt32,
+        into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
-        guard let entry = cache.entry(for: key), entry.generation == generation.current else { return .miss }
+        guard let entry = cache.entry(for: key), entry.generation == generation else { return .miss }
         let age = entry.age(at: now)
         guard age < entry.lifetime else { return .miss }
         let isWritten = Reply.write(

@@ -82,7 +82,7 @@ private final class SingleLookup {
     func run(_ settings: Configuration) async {
         let logger = Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }
         let composition = Composition(settings, loop: loop, logger: logger)
-        let policy = composition.policy()
+        let policy = composition.routes()
         if via == nil, let reply = LocalAnswers().reply(to: question, policy: policy) {
             outcome = .answered(QueryResult(question: question, reply))
             return

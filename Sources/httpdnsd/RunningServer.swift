@@ -27,7 +27,7 @@ final class RunningServer {
     /// Serves until a signal comes, then drains; stops the loop in every case.
     func run(_ settings: Configuration) async {
         defer { loop.stop() }
-        let server: Server
+        let service: DNSService
         do {
             signals = try SignalWatch(on: loop) { [unowned self] in take($0) }
             for (provider, file) in settings.unreadableAuthorities {
@@ -35,20 +35,19 @@ final class RunningServer {
                     "\(provider): cannot read \(file), so no certificate can be checked: install ca-certificates or set ca_file"
                 )
             }
-            let composition = Composition(settings, loop: loop, logger: logger)
             guard let bound = sockets.take() else { return }
-            server = composition.server(on: bound, logger: logger)
-            try server.start()
+            service = DNSService(settings, on: bound, loop: loop, logger: logger)
+            try service.server.start()
         } catch {
             failure = error
             return
         }
-        announce(server)
+        announce(service.server)
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
         logger.notice("stopping: outstanding questions are answered first")
-        await server.stop()
+        await service.server.stop()
     }
 
     /// The line by which people and scripts see that it serves.
