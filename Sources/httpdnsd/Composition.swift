@@ -67,7 +67,9 @@ struct Composition {
     private static func localDNS(
         _ settings: Configuration, limit: LocalDNSChannelLimit, loop: EventLoop, logger: Logger
     ) -> LocalDNS {
-        let localDNS = LocalDNS(servers: [], timeout: settings.localDNS.timeout, limit: limit, loop: loop)
+        var known: [LocalDNSServer] = []
+        if case .list(let endpoints) = settings.localDNS.servers { known = endpoints.map { LocalDNSServer($0) } }
+        let localDNS = LocalDNS(servers: known, timeout: settings.localDNS.timeout, limit: limit, loop: loop)
         localDNS.findServers = {
             do throws(LocalDNSServersError) {
                 return try Self.localDNSServers(settings)

@@ -15,28 +15,40 @@ final class DNSService {
     let server: Server
     let resolver: Resolver
     let store: AnswerStore
-    let badAddresses: BadAddresses
+    let reported: BadAddresses
     let memory: MemoryCache
     let generation = PolicyGeneration()
     private(set) var composition: Composition
     /// How often the configuration was read again and taken.
     private(set) var reloads = 0
+    /// Where the configuration is read again.
+    let source: ConfigurationSource
+    let threshold: LogThreshold
+    let logger: Logger
+    let reloadTurn = Turnstile()
     private var routes: RoutePolicy
     private let access: SharedAccessList
-    private let logger: Logger
 
-    /// - Parameter sockets: bound ones; the server closes them.
-    init(_ settings: Configuration, on sockets: ServerSockets, loop: EventLoop, logger: Logger) {
+    /// - Parameters:
+    ///   - source: where `settings` came from.
+    ///   - sockets: bound ones; the server closes them.
+    ///   - threshold: of `logger`.
+    init(
+        _ settings: Configuration, from source: ConfigurationSource, on sockets: ServerSockets,
+        threshold: LogThreshold, loop: EventLoop, logger: Logger
+    ) {
+        self.source = source
+        self.threshold = threshold
         self.loop = loop
         self.logger = logger
         startedAt = loop.now
         composition = Composition(settings, loop: loop, logger: logger)
         let freshness = FreshnessPolicy(settings.cache)
         memory = MemoryCache(memory: settings.cache.memory, policy: freshness)
-        badAddresses = BadAddresses(clock: loop)
+        reported = BadAddresses(clock: loop)
         store = AnswerStore(
             memory: memory, freshness: freshness, generation: generation, sources: composition.sources,
-            badAddresses: badAddresses, clock: loop)
+            badAddresses: reported, clock: loop)
         let policy = composition.policy()
         routes = policy.routes
         resolver = Resolver(policy: policy, cache: store, clock: loop)

@@ -1,3 +1,4 @@
+import Admin
 import Configuration
 import DNSServer
 import Glibc
@@ -13,21 +14,31 @@ final class RunningServer {
     /// Bound and not served yet; handed on to the server.
     private var sockets: ServerSockets?
     private let loop: EventLoop
+    private let source: ConfigurationSource
+    private let threshold: LogThreshold
     private let logger: Logger
+    private var service: DNSService?
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
 
-    nonisolated init(on sockets: ServerSockets, loop: EventLoop, logger: Logger) {
+    nonisolated init(
+        on sockets: ServerSockets, source: ConfigurationSource, threshold: LogThreshold, loop: EventLoop, logger: Logger
+    ) {
         self.sockets = sockets
+        self.source = source
+        self.threshold = threshold
         self.loop = loop
         self.logger = logger
     }
 
     /// Serves until a signal comes, then drains; stops the loop in every case.
-    func run(_ settings: Configuration) async {
+    ///
+    /// - Parameter listener: where commands come in, if anywhere.
+    func run(_ settings: Configuration, control listener: UnixListener?) async {
         defer { loop.stop() }
         let service: DNSService
+        var control: ControlServer?
         do {
             signals = try SignalWatch(on: loop) { [unowned self] in take($0) }
             for (provider, file) in settings.unreadableAuthorities {
@@ -36,8 +47,13 @@ final class RunningServer {
                 )
             }
             guard let bound = sockets.take() else { return }
-            service = DNSService(settings, on: bound, loop: loop, logger: logger)
+            service = DNSService(
+                settings, from: source, on: bound, threshold: threshold, loop: loop, logger: logger)
+            self.service = service
             try service.server.start()
+            if let descriptor = listener?.takeDescriptor() {
+                control = try ControlServer(on: descriptor, target: service, loop: loop)
+            }
         } catch {
             failure = error
             return
@@ -47,6 +63,9 @@ final class RunningServer {
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
         logger.notice("stopping: outstanding questions are answered first")
+        // Whoever waits for the file to go may start the next server.
+        listener?.removeFile()
+        control?.stop()
         await service.server.stop()
     }
 
@@ -65,7 +84,7 @@ final class RunningServer {
             isStopping = true
             stopRequest.take()?.resume()
         case .hangUp:
-            logger.notice("SIGHUP: reload is not built yet; restart to read the configuration again")
+            Loop.spawn { [self] in _ = await service?.reload() }
         }
     }
 }
