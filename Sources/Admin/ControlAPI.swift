@@ -47,16 +47,16 @@ struct ControlAPI {
     ]
 
     private func list(_ request: ControlRequest) async throws(Fault) -> ControlResponse {
-        try request.allow(parameters: ["suffix", "limit", "cursor"])
+        let parameters = try request.allow(parameters: ["suffix", "limit", "cursor"])
         var limit = Self.defaultPage
-        if let text = request.parameters["limit"] {
+        if let text = parameters["limit"] {
             guard let number = Int(text), (1...Self.pageLimit).contains(number) else {
                 throw Fault(400, "limit: not a number from 1 to \(Self.pageLimit)")
             }
             limit = number
         }
-        let suffix = try request.parameters["suffix"].map { text throws(Fault) in try Self.name(text, "suffix") }
-        let cursor = request.parameters["cursor"]
+        let suffix = try parameters["suffix"].map { text throws(Fault) in try Self.name(text, "suffix") }
+        let cursor = parameters["cursor"]
         guard let report = await target.cached(below: suffix, limit: limit, cursor: cursor) else {
             throw Fault(400, "cursor: not one that was given")
         }
@@ -64,8 +64,7 @@ struct ControlAPI {
     }
 
     private func show(_ request: ControlRequest) async throws(Fault) -> ControlResponse {
-        try request.allow(parameters: ["name"])
-        guard let text = request.parameters["name"] else { throw Fault(400, "name: missing") }
+        guard let text = try request.allow(parameters: ["name"])["name"] else { throw Fault(400, "name: missing") }
         return ControlResponse(await target.cached(try Self.name(text, "name")))
     }
 
@@ -145,11 +144,14 @@ extension ControlRequest {
         case boolean(Bool)
     }
 
-    /// Refuses other parameters than these: a misspelt one must not widen what is asked.
-    fileprivate func allow(parameters known: Set<String>) throws(Fault) {
+    /// The parameters. Refuses others than these: a misspelt one must not widen what is asked.
+    @discardableResult
+    fileprivate func allow(parameters known: Set<String>) throws(Fault) -> [String: String] {
+        guard let parameters else { throw Fault(400, "a parameter is not text") }
         if let unknown = parameters.keys.first(where: { !known.contains($0) }) {
             throw Fault(400, "\(unknown): unknown parameter")
         }
+        return parameters
     }
 
     /// The members of the body, one object; an empty body is an empty one. Refuses others than these.

@@ -6,8 +6,8 @@ struct ControlRequest: Sendable {
     var method: String
     /// Without the query.
     var path: String
-    /// Of the query, decoded.
-    var parameters: [String: String] = [:]
+    /// Of the query, decoded; nil when one is no text.
+    var parameters: [String: String]? = [:]
     var body: [UInt8] = []
 }
 

@@ -167,23 +167,33 @@ private func controlRequestEnded(
     Unmanaged<ControlExchange>.fromOpaque(known).release()
 }
 
-/// The parameters in the query of a request; of equal ones the last.
-private func parameters(of connection: OpaquePointer) -> [String: String] {
-    var parameters: [String: String] = [:]
+/// The parameters in the query of a request, of equal ones the last; nil when one is no text.
+private func parameters(of connection: OpaquePointer) -> [String: String]? {
+    var parameters: [String: String]? = [:]
     withUnsafeMutablePointer(to: &parameters) { pointer in
-        _ = MHD_get_connection_values(connection, cmicrohttpd_parameters, takeParameter, pointer)
+        _ = MHD_get_connection_values_n(connection, cmicrohttpd_parameters, takeParameter, pointer)
     }
     return parameters
 }
 
 private func takeParameter(
-    _ data: UnsafeMutableRawPointer?, _ kind: MHD_ValueKind, _ key: UnsafePointer<CChar>?,
-    _ value: UnsafePointer<CChar>?
+    _ data: UnsafeMutableRawPointer?, _ kind: MHD_ValueKind, _ key: UnsafePointer<CChar>?, _ keySize: Int,
+    _ value: UnsafePointer<CChar>?, _ valueSize: Int
 ) -> MHD_Result {
-    guard let data, let key else { return cmicrohttpd_no }
-    let parameters = data.assumingMemoryBound(to: [String: String].self)
-    parameters.pointee[String(cString: key)] = value.map { String(cString: $0) } ?? ""
+    guard let data else { return cmicrohttpd_no }
+    let parameters = data.assumingMemoryBound(to: [String: String]?.self)
+    guard let key = text(key, keySize), let value = text(value, valueSize) else {
+        parameters.pointee = nil
+        return cmicrohttpd_no
+    }
+    parameters.pointee?[key] = value
     return cmicrohttpd_yes
+}
+
+/// UTF-8 without a zero byte; no pointer is an empty text.
+private func text(_ start: UnsafePointer<CChar>?, _ size: Int) -> String? {
+    let bytes = UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : size)
+    return bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
 }
 
 /// A pointer on its way out of the loop's isolation.

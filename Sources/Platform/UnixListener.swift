@@ -9,8 +9,6 @@ package final class UnixListener: Sendable {
     /// Where the file is.
     package let path: String
     private let descriptor: Mutex<Descriptor?>
-    private let device: dev_t
-    private let inode: ino_t
 
     /// Makes the socket, with nobody else ever able to connect: its file is born with mode 0600.
     ///
@@ -27,38 +25,35 @@ package final class UnixListener: Sendable {
             throw SystemError(code: ENAMETOOLONG, operation: "make control socket \(path)")
         }
         try Self.makeDirectory(of: path, account)
-        try Self.removeStale(path, &address)
+        try Self.removeStale(path)
         let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard number >= 0 else { throw .last("make control socket") }
         let descriptor = Descriptor(owning: number)
         // Linux gives the file the mode of the socket, so there is no moment at which others could connect.
         guard fchmod(number, 0o600) == 0 else { throw .last("close control socket to others") }
         guard address.with({ bind(number, $0, $1) }) == 0 else { throw .last("make control socket \(path)") }
-        var status = stat()
         if let account, lchown(path, account.user, account.group) != 0 {
             let error = SystemError.last("give control socket \(path) to user \(owner)")
             unlink(path)
             throw error
         }
-        guard lstat(path, &status) == 0, listen(number, Self.backlog) == 0 else {
+        guard listen(number, Self.backlog) == 0 else {
             let error = SystemError.last("listen on control socket \(path)")
             unlink(path)
             throw error
         }
         self.path = path
-        device = status.st_dev
-        inode = status.st_ino
         self.descriptor = Mutex(descriptor)
     }
 
     /// Hands the listening socket over, non-blocking and closed on exec; nil the second time.
     package func takeDescriptor() -> Descriptor? { descriptor.withLock { $0.take() } }
 
-    /// Removes the file, unless it is another socket's by now. Harmless the second time.
+    /// Removes the file once nobody listens any more: whoever took the descriptor has closed it. The socket that another
+    /// process has made there meanwhile is left alone. Harmless the second time.
     package func removeFile() {
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_dev == device, status.st_ino == inode else { return }
-        unlink(path)
+        descriptor.withLock { $0 = nil }
+        try? Self.removeStale(path)
     }
 
     private static func makeDirectory(of path: String, _ account: (user: uid_t, group: gid_t)?) throws(SystemError) {
@@ -75,9 +70,9 @@ package final class UnixListener: Sendable {
     }
 
     /// Removes the socket of a process that is no more.
-    private static func removeStale(_ path: String, _ address: inout sockaddr_un) throws(SystemError) {
+    private static func removeStale(_ path: String) throws(SystemError) {
         var status = stat()
-        guard lstat(path, &status) == 0 else { return }
+        guard lstat(path, &status) == 0, var address = sockaddr_un(path: path) else { return }
         let operation = "make control socket \(path)"
         guard status.st_mode & S_IFMT == S_IFSOCK else {
             throw SystemError(code: EEXIST, operation: operation, advice: "this file is no socket; it is left alone")

@@ -43,6 +43,8 @@ final class Daemon {
         if !settings.listen.user.isEmpty { try Privileges.drop(to: settings.listen.user) }
         Loop.spawn { [settings] in await server.run(settings, control: control) }
         loop.run()
+        // A second signal ends the loop before anybody else does this.
+        Loop.assumeIsolated { server.stopControl() }
         if let failure = Loop.assumeIsolated({ server.failure }) { throw failure }
     }
 

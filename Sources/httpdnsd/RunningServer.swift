@@ -18,6 +18,7 @@ final class RunningServer {
     private let threshold: LogThreshold
     private let logger: Logger
     private var service: DNSService?
+    private var control: ControlServer?
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
@@ -38,7 +39,6 @@ final class RunningServer {
     func run(_ settings: Configuration, control listener: UnixListener?) async {
         defer { loop.stop() }
         let service: DNSService
-        var control: ControlServer?
         do {
             signals = try SignalWatch(on: loop) { [unowned self] in take($0) }
             for (provider, file) in settings.unreadableAuthorities {
@@ -63,10 +63,15 @@ final class RunningServer {
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
         logger.notice("stopping: outstanding questions are answered first")
-        // Whoever waits for the file to go may start the next server.
+        stopControl()
         listener?.removeFile()
-        control?.stop()
         await service.server.stop()
+    }
+
+    /// Takes no more commands. Harmless the second time.
+    func stopControl() {
+        control?.stop()
+        control = nil
     }
 
     /// The line by which people and scripts see that it serves.

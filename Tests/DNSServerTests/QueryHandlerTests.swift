@@ -28,6 +28,24 @@ import Testing
         return (disposition, bytes)
     }
 
+    @Test func `a new access list counts from the next generation on`() throws {
+        let shared = SharedAccessList(AccessList([try #require(AddressPrefix("127.0.0.0/8"))]))
+        var handler = QueryHandler(cache: cache, generation: generation, access: shared, keepalive: 100)
+        func isRefused(_ client: String) throws -> Bool {
+            let client = try #require(IPAddress(client))
+            let bytes = [UInt8](capacity: 1_232) { output in
+                _ = handler.handle(Self.sample.span, from: client, over: .udp, now: .bootTime, into: &output)
+            }
+            return !bytes.isEmpty && bytes[3] & 15 == ResponseCode.refused.rawValue
+        }
+        #expect(try isRefused("192.0.2.1"))
+        #expect(try !isRefused("127.0.0.1"))
+        shared.replace(with: AccessList([try #require(AddressPrefix("192.0.2.0/24"))]))
+        generation.advance()
+        #expect(try !isRefused("192.0.2.1"))
+        #expect(try isRefused("127.0.0.1"))
+    }
+
     private func reply(
         _ message: [UInt8], from client: String = "127.0.0.1", over transport: Transport = .udp
     ) throws -> TestMessage {
