@@ -1,10 +1,11 @@
 import Synchronization
 
-/// The access list in force, for all threads: replaced by a reload, copied by each thread when it sees a new generation.
+/// The access list in force, for all threads: replaced by a reload.
 ///
-/// A thread compares the policy's generation anyway for every hit; only when that has changed does it take the lock
-/// here and replace its own copy. Whoever replaces the list must therefore raise the generation afterwards. An idle
-/// thread keeps its old copy until its next query, which is decided by the new one.
+/// Each thread has a copy, and looks once for each batch of datagrams whether the policy's generation has changed; only
+/// then does it take the lock here and make a new copy. So a hit costs nothing more, and there is nothing to free that a
+/// thread may still use. Whoever replaces the list raises the generation afterwards. A thread that waits keeps its old
+/// copy until something comes, and decides that by the new one.
 package final class SharedAccessList: Sendable {
     private let list: Mutex<AccessList>
 

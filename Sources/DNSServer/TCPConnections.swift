@@ -78,6 +78,7 @@ final class TCPConnections: Sendable {
     /// - Returns: the reply; nil with `isPending` when it comes later, without when there is none.
     func handle(_ message: [UInt8], of connection: TCPConnection) -> (reply: [UInt8]?, isPending: Bool) {
         var disposition = QueryHandler.Disposition.ignore
+        if handler.isOutdated { handler = handler.updated }
         let reply = [UInt8](capacity: MessageBuilder.maximumLength) { output in
             disposition = handler.handle(
                 message.span, from: connection.peer.ip, over: .tcp, now: loop.now, into: &output)

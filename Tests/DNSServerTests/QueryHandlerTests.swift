@@ -18,7 +18,7 @@ import Testing
         _ message: [UInt8], from client: String = "127.0.0.1", over transport: Transport = .udp
     ) throws -> (disposition: QueryHandler.Disposition, bytes: [UInt8]) {
         let access = AccessList([try #require(AddressPrefix("127.0.0.0/8"))])
-        var handler = QueryHandler(
+        let handler = QueryHandler(
             cache: cache, generation: generation, access: SharedAccessList(access), keepalive: 100)
         let client = try #require(IPAddress(client))
         var disposition = QueryHandler.Disposition.ignore
@@ -41,7 +41,10 @@ import Testing
         #expect(try isRefused("192.0.2.1"))
         #expect(try !isRefused("127.0.0.1"))
         shared.replace(with: AccessList([try #require(AddressPrefix("192.0.2.0/24"))]))
+        #expect(!handler.isOutdated)
         generation.advance()
+        #expect(handler.isOutdated)
+        handler = handler.updated
         #expect(try !isRefused("192.0.2.1"))
         #expect(try isRefused("127.0.0.1"))
     }
