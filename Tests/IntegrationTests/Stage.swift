@@ -3,7 +3,10 @@ import TestSupport
 /// A daemon between one fake vendor and one fake LocalDNS: what most tests start from.
 struct Stage {
     /// How the daemon talks to the vendor.
-    enum Form { case aliyun, doh }
+    enum Form {
+        case aliyun, doh
+        case dohJSON(FakeJSONDialect)
+    }
 
     let vendor: FakeHTTPDNS
     let localDNS: FakeLocalDNS
@@ -29,12 +32,14 @@ struct Stage {
         secret: String = "", provider: String = "", route: String = "", extra: String = "",
         on hosts: [String] = ["127.0.0.1"], listen: String = ""
     ) throws {
-        vendor = try FakeHTTPDNS(zone, secret: secret.isEmpty ? nil : secret)
+        let dialect = if case .dohJSON(let dialect) = form { dialect } else { FakeJSONDialect.google }
+        vendor = try FakeHTTPDNS(zone, secret: secret.isEmpty ? nil : secret, dialect: dialect)
         localDNS = try FakeLocalDNS(localZone)
         let table =
             switch form {
             case .aliyun: DaemonConfiguration.aliyun(vendor.url, secret: secret, provider)
             case .doh: DaemonConfiguration.doh(vendor.url, provider)
+            case .dohJSON: DaemonConfiguration.dohJSON(vendor.jsonURL, provider)
             }
         daemon = try Daemon(
             table + route + DaemonConfiguration.rest(localDNS: localDNS.address) + extra, on: hosts, listen: listen)
