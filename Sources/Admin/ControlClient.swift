@@ -73,7 +73,10 @@ package struct ControlClient {
             try easy.set(CURLOPT_WRITEDATA, object: received)
             try checked(ccurl_set_on_body(easy.pointer, receiveControlBody))
             if let body { try checked(ccurl_set_post(easy.pointer, body, curl_off_t(body.utf8.count))) }
-            try checked(curl_easy_perform(easy.pointer))
+            let result = curl_easy_perform(easy.pointer)
+            // libcurl only points to it.
+            withExtendedLifetime(headers) {}
+            try checked(result)
             return (easy.long(CURLINFO_RESPONSE_CODE) ?? 0, received.bytes)
         } catch {
             throw ControlError(status: nil, text: failure(error))

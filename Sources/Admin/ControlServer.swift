@@ -37,8 +37,13 @@ package final class ControlServer {
         guard let started else { throw .last("start the control server") }
         // It is the library's now.
         _ = listener.release()
+        do throws(SystemError) {
+            watch = try loop.watch(cmicrohttpd_epoll(started), for: .readable) { [weak self] _ in self?.run() }
+        } catch {
+            MHD_stop_daemon(started)
+            throw error
+        }
         daemon = started
-        watch = try loop.watch(cmicrohttpd_epoll(started), for: .readable) { [weak self] _ in self?.run() }
         run()
     }
 

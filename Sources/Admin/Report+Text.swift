@@ -33,8 +33,10 @@ extension StatusReport {
         return Self.lines(rows)
     }
 
-    /// The columns of a table, two spaces apart; the last one is not filled up.
+    /// The columns of a table, two spaces apart; the last one is not filled up. What services said may be in it, and must
+    /// not speak to the terminal.
     static func lines(_ rows: [[String]]) -> String {
+        let rows = rows.map { $0.map(printable) }
         var widths: [Int] = []
         for row in rows {
             for (column, cell) in row.dropLast().enumerated() {
@@ -48,6 +50,13 @@ extension StatusReport {
                     ? cell : cell + String(repeating: " ", count: widths[column] + 2 - cell.count)
             }.joined()
         }.joined(separator: "\n")
+    }
+
+    /// The text with control characters made visible.
+    private static func printable(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{fffd}" : $0 }))
     }
 
     /// `3 d 4 h`, `5 min 6 s`.

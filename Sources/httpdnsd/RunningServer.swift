@@ -51,13 +51,11 @@ final class RunningServer {
                 settings, from: source, on: bound, threshold: threshold, loop: loop, logger: logger)
             self.service = service
             try service.server.start()
-            if let descriptor = listener?.takeDescriptor() {
-                control = try ControlServer(on: descriptor, target: service, loop: loop)
-            }
         } catch {
             failure = error
             return
         }
+        startControl(on: listener, of: service)
         announce(service.server)
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
@@ -66,6 +64,17 @@ final class RunningServer {
         stopControl()
         listener?.removeFile()
         await service.server.stop()
+    }
+
+    /// Takes commands from now on; without them DNS is served all the same.
+    private func startControl(on listener: UnixListener?, of service: DNSService) {
+        guard let descriptor = listener?.takeDescriptor() else { return }
+        do throws(SystemError) {
+            control = try ControlServer(on: descriptor, target: service, loop: loop)
+        } catch {
+            logger.warning("\(error); serving without a control socket")
+            listener?.removeFile()
+        }
     }
 
     /// Takes no more commands. Harmless the second time.
