@@ -45,11 +45,13 @@ final class UDPThread: Sendable {
                 let prepared = UnsafeMutablePointer<QueryHandler.Prepared>.allocate(capacity: Int(Self.batchSize))
                 prepared.initialize(repeating: QueryHandler.Prepared(), count: Int(Self.batchSize))
                 defer { prepared.deallocate() }
-                let service = UDPService(
+                var service = UDPService(
                     socket: socket, batch: buffers, handler: handler, misses: misses, prepared: prepared)
                 var batchesLeft = Self.lastBatches
                 while batchesLeft > 0 {
-                    let isEmpty = service.serveBatch()
+                    let count = service.receive()
+                    if service.handler.isOutdated { service = service.updated }
+                    let isEmpty = service.serve(count)
                     if isStopping.load(ordering: .relaxed) { batchesLeft = isEmpty ? 0 : batchesLeft - 1 }
                 }
                 clinux_batch_free(buffers)
@@ -82,10 +84,16 @@ private struct UDPService {
     /// What was read of each datagram of the batch at hand; room for as many as a batch has.
     let prepared: UnsafeMutablePointer<QueryHandler.Prepared>
 
-    /// Waits for datagrams, and answers or passes on each of them. Returns whether there was none.
-    func serveBatch() -> Bool {
-        let descriptor = socket.descriptor.number
-        let count = clinux_batch_receive(batch, descriptor, 1)
+    /// The same by the policy that is in force now.
+    var updated: UDPService {
+        UDPService(socket: socket, batch: batch, handler: handler.updated, misses: misses, prepared: prepared)
+    }
+
+    /// Waits for datagrams. Returns how many came, or a negated error number.
+    func receive() -> Int32 { clinux_batch_receive(batch, socket.descriptor.number, 1) }
+
+    /// Answers or passes on each of `count` datagrams. Returns whether there was none.
+    func serve(_ count: Int32) -> Bool {
         guard count > 0, let slots = clinux_batch_slots(batch) else {
             recover(from: -count)
             return true
@@ -94,7 +102,7 @@ private struct UDPService {
         // Read all first: the memory of their answers is then fetched for all at once.
         for index in 0..<Int(count) { prepare(slots + index, at: index) }
         for index in 0..<Int(count) { serve(slots + index, at: index, now) }
-        clinux_batch_send(batch, descriptor)
+        clinux_batch_send(batch, socket.descriptor.number)
         // The end of a shut down socket reads as datagrams without a sender.
         return slots[0].peer_length == 0
     }

@@ -61,10 +61,14 @@ package enum DaemonConfiguration {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The tables that keep a test to itself: given LocalDNS servers, nothing on disk, no control socket, a full log.
+    /// The tables that keep a test to itself: given LocalDNS servers, nothing on disk, no control socket unless told, a full log.
     ///
-    /// - Parameter localDNS: nil: a server that nobody runs.
-    package static func rest(localDNS: TestAddress? = nil, check: String = "off", log: String = "debug") -> String {
+    /// - Parameters:
+    ///   - localDNS: nil: a server that nobody runs.
+    ///   - control: path of the control socket.
+    package static func rest(
+        localDNS: TestAddress? = nil, check: String = "off", log: String = "debug", control: String = ""
+    ) -> String {
         """
         [localdns]
         servers = \(list(["\(localDNS ?? TestAddress("127.0.0.1", port: 9))"]))
@@ -72,7 +76,7 @@ package enum DaemonConfiguration {
         [cache.disk]
         path = ""
         [control]
-        socket = ""
+        socket = "\(control)"
         [log]
         level = "\(log)"
 

@@ -1,0 +1,75 @@
+import Admin
+import HTTPDNS
+import Testing
+
+/// What the server writes is what the commands read.
+struct ReportTests {
+    @Test func `a status report survives the way over the socket`() throws {
+        var status = StatusReport()
+        status.version = "1.2.3"
+        status.uptime = 61
+        status.isOn = false
+        status.listen = ["127.0.0.1:53", "[::1]:53"]
+        var provider = StatusReport.Provider()
+        provider.name = "a \"quoted\" \n name\u{7f}"
+        provider.isAuthenticated = false
+        provider.state = .refused
+        provider.retry = 30
+        var address = StatusReport.Address()
+        address.address = "192.0.2.1:443"
+        address.state = .setAside
+        address.lastError = "no answer in time"
+        address.lastErrorAge = 2
+        provider.addresses = [address]
+        status.providers = [provider]
+        status.localDNS = [.init(address: "192.0.2.53:53", state: .onTrial, retry: nil)]
+        status.forwards = [.init(suffixes: ["corp.example"], servers: status.localDNS)]
+        status.cache.entries = 7
+        #expect(try StatusReport(json: Array(status.json.utf8)) == status)
+        #expect(status.json.contains("\"forgeable\":[\"a \\\"quoted\\\" \\n name\\u007f\"]"))
+    }
+
+    @Test func `unknown members are passed over`() throws {
+        let text = #"{"removed":3,"since":{"a":[1,2]},"later":null}"#
+        #expect(try FlushReport(json: Array(text.utf8)) == FlushReport(removed: 3))
+    }
+
+    @Test func `a member of another kind is an error`() {
+        #expect(throws: JSONError.self) { try FlushReport(json: Array(#"{"removed":"three"}"#.utf8)) }
+    }
+
+    @Test func `for people columns are aligned, and nothing speaks to the terminal`() {
+        var status = StatusReport()
+        status.uptime = 93_784
+        var provider = StatusReport.Provider()
+        (provider.name, provider.type, provider.url) = ("vendor", "doh", "http://192.0.2.1")
+        provider.isAuthenticated = false
+        var address = StatusReport.Address()
+        (address.address, address.state, address.retry) = ("192.0.2.1:80", .setAside, 3)
+        address.lastError = "\u{1b}[2Jgone"
+        provider.addresses = [address]
+        status.providers = [provider]
+        let lines = status.text.split(separator: "\n")
+        #expect(lines.first?.contains("up 1 d 2 h") == true)
+        #expect(lines.contains("provider  vendor: doh at http://192.0.2.1, can be forged on the path"))
+        #expect(lines.contains { $0.contains("192.0.2.1:80 set aside for 3 s") && $0.hasSuffix("\u{fffd}[2Jgone") })
+        let report = BadAddressReport(addresses: [
+            .init(address: "192.0.2.1", weight: 100, fades: 90), .init(address: "2001:db8::1", weight: 50, fades: 60),
+        ])
+        #expect(
+            report.text == """
+                ADDRESS      WEIGHT  FADES IN
+                192.0.2.1    100%    1 min 30 s
+                2001:db8::1  50%     1 min 0 s
+                """)
+    }
+
+    @Test(arguments: [
+        (0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (64 << 20, "64.0 MiB"), (3 << 40, "3072.0 GiB"),
+    ])
+    func `sizes have a unit`(bytes: Int, text: String) {
+        var status = StatusReport()
+        status.cache.limit = bytes
+        #expect(status.text.contains("of \(text);"))
+    }
+}
