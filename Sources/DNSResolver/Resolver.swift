@@ -64,23 +64,39 @@ package final class Resolver {
         let key = flight.key
         let generation = cache.generation
         var failed: [RecordType: UpstreamFailure] = [:]
+        var denied: [RecordType: (answer: Answer, source: Source)] = [:]
         await strategy.run(key) { [self] type, result, source in
             switch result {
-            case .answer(let answer) where source == .localDNS && type.isAddress && policy.prefersProviders(key.route):
-                finish(flight, type, with: cache.keepUnverified(answer, for: key, type, generation))
+            case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
+                denied[type] = (answer, source)
             case .answer(let answer):
-                finish(flight, type, with: cache.keep(answer, for: key, type, source, generation))
+                finish(flight, type, with: keep(answer, for: key, type, source, generation))
             case .unknownEmpty(let ttl):
                 finish(flight, type, with: cache.keepEmpty(ttl: ttl, for: key, type, generation))
             case .failure(let failure):
                 failed[type] = failure
             }
         }
+        for (type, (answer, source)) in denied {
+            await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
+            var answer = answer
+            if cache.hasOtherFamily(key, type) { answer.responseCode = .noError }
+            finish(flight, type, with: keep(answer, for: key, type, source, generation))
+        }
         for (type, failure) in failed {
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
             let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type, generation)
             finish(flight, type, with: outcome ?? .failure(failure.extendedError), failure)
         }
+    }
+
+    private func keep(
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ generation: UInt32
+    ) -> Flight.Outcome {
+        if source == .localDNS, type.isAddress, policy.prefersProviders(key.route) {
+            return cache.keepUnverified(answer, for: key, type, generation)
+        }
+        return cache.keep(answer, for: key, type, source, generation)
     }
 
     private func finish(
@@ -97,6 +113,14 @@ package final class Resolver {
         }
         flight.finish(type, with: outcome)
     }
+}
+
+extension FlightKey {
+    /// Whether "no such name" may be turned into "no address of this family" when the name has addresses of the other.
+    ///
+    /// Broken load balancers say NXDOMAIN of the family they do not have, and musl then fails the whole look-up. Who
+    /// checks signatures must get what was signed.
+    fileprivate func mayFitFamilies(_ type: RecordType) -> Bool { type.isAddress && !dnssecOK && !checkingDisabled }
 }
 
 extension Response {
