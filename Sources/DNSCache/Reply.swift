@@ -38,7 +38,7 @@ package enum Reply {
     ///
     /// - Parameters:
     ///   - message: the client's message, from which `query` was read.
-    ///   - limit: the longest reply, in bytes; a longer one becomes header, question and OPT with TC set.
+    ///   - limit: the longest reply, in bytes; a longer one is cut and has TC set.
     ///   - output: gets the reply appended; its free capacity is a limit too.
     /// - Returns: false, with nothing written, when not even header, question and OPT fit.
     @discardableResult
@@ -85,10 +85,51 @@ package enum Reply {
         let fixedLength = echo.fixedLength
         guard fixedLength &+ body.count &+ options.count <= room else {
             guard fixedLength <= room else { return false }
-            writeTruncated(code, echo: echo, message: message, into: &output)
+            writeTruncated(
+                code, answers: Int(counts.answer), body: body, ttlOffsets: ttlOffsets, echo: echo, message: message,
+                aging: aging, room: room, into: &output)
             return true
         }
         writeHead(code, echo: echo, counts: counts, message: message, into: &output)
+        writeRecords(body, ttlOffsets: ttlOffsets, aging: aging, into: &output)
+        if echo.hasEDNS { writeOPT(code, echo: echo, options: options, into: &output) }
+        return true
+    }
+
+    /// A reply with TC: the client is to ask again over TCP.
+    ///
+    /// With EDNS it is header, question and OPT. A client without may know no TCP either (musl before 1.2.4) and takes
+    /// a reply without records for a name without addresses: it gets the whole records of the answer that fit.
+    @inline(never)
+    private static func writeTruncated(
+        _ code: UInt16, answers: Int, body: Span<UInt8>, ttlOffsets: Span<UInt16>, echo: Echo, message: Span<UInt8>,
+        aging: Aging, room: Int, into output: inout OutputSpan<UInt8>
+    ) {
+        var echo = echo
+        echo.head |= 0x0200 << 32
+        guard !echo.hasEDNS else {
+            writeHead(code, echo: echo, counts: PackedAnswer.SectionCounts(), message: message, into: &output)
+            return writeOPT(code, echo: echo, options: Span(), into: &output)
+        }
+        var (count, length) = (0, 0)
+        while count < answers {
+            // Behind the TTL: the length of the rdata, and the rdata.
+            let end = Int(ttlOffsets[count]) + 4
+            let next = end + 2 + (Int(body[end]) << 8 | Int(body[end + 1]))
+            guard echo.fixedLength + next <= room else { break }
+            (count, length) = (count + 1, next)
+        }
+        let counts = PackedAnswer.SectionCounts(answer: UInt16(truncatingIfNeeded: count))
+        writeHead(code, echo: echo, counts: counts, message: message, into: &output)
+        writeRecords(
+            body.extracting(0..<length), ttlOffsets: ttlOffsets.extracting(0..<count), aging: aging, into: &output)
+    }
+
+    /// Writes the sections behind the question, with the TTLs as they are now.
+    @inline(__always)
+    private static func writeRecords(
+        _ body: Span<UInt8>, ttlOffsets: Span<UInt16>, aging: Aging, into output: inout OutputSpan<UInt8>
+    ) {
         let start = output.count
         output.append(copying: body)
         switch aging {
@@ -99,19 +140,6 @@ package enum Reply {
         case .stale:
             for index in ttlOffsets.indices { output.update(at: start &+ Int(ttlOffsets[index])) { _ in staleTTL } }
         }
-        if echo.hasEDNS { writeOPT(code, echo: echo, options: options, into: &output) }
-        return true
-    }
-
-    /// Header, question and OPT with TC: the client is to ask again over TCP.
-    @inline(never)
-    private static func writeTruncated(
-        _ code: UInt16, echo: Echo, message: Span<UInt8>, into output: inout OutputSpan<UInt8>
-    ) {
-        var echo = echo
-        echo.head |= 0x0200 << 32
-        writeHead(code, echo: echo, counts: PackedAnswer.SectionCounts(), message: message, into: &output)
-        if echo.hasEDNS { writeOPT(code, echo: echo, options: Span(), into: &output) }
     }
 
     /// Writes the header, and the question if there was one that could be read.
