@@ -49,12 +49,17 @@ package enum DaemonConfiguration {
 
     /// The tables that keep a test to itself: given LocalDNS servers, nothing on disk, no control socket, a full log.
     ///
-    /// - Parameter localDNS: nil: a server that nobody runs.
-    package static func rest(localDNS: TestAddress? = nil, check: String = "off", log: String = "debug") -> String {
+    /// - Parameters:
+    ///   - localDNS: nil: a server that nobody runs.
+    ///   - resolvConf: the file from which the search list is taken; nil: the system's.
+    package static func rest(
+        localDNS: TestAddress? = nil, check: String = "off", log: String = "debug", resolvConf: String? = nil
+    ) -> String {
         """
         [localdns]
         servers = \(list(["\(localDNS ?? TestAddress("127.0.0.1", port: 9))"]))
         certificate_check = "\(check)"
+        \(resolvConf.map { "resolv_conf = \"\($0)\"" } ?? "")
         [cache.disk]
         path = ""
         [control]
