@@ -17,6 +17,7 @@ final class RunningServer {
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
+    private let manager = ServiceManager(path: processEnvironment()["NOTIFY_SOCKET"])
 
     nonisolated init(on sockets: ServerSockets, loop: EventLoop, logger: Logger) {
         self.sockets = sockets
@@ -47,6 +48,7 @@ final class RunningServer {
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
+        tell(.stopping)
         logger.notice("stopping: outstanding questions are answered first")
         await server.stop()
     }
@@ -56,6 +58,15 @@ final class RunningServer {
         let addresses = server.addresses.map(\.description).joined(separator: ", ")
         print("httpdnsd: serving DNS on \(addresses) (UDP and TCP)")
         fflush(nil)
+        tell(.ready)
+    }
+
+    private func tell(_ state: ServiceManager.State) {
+        do throws(SystemError) {
+            try manager?.tell(state)
+        } catch {
+            logger.warning("\(error)")
+        }
     }
 
     private func take(_ signal: Signal) {

@@ -205,6 +205,20 @@ extension Integration {
             #expect(try stage.daemon.finish().status == 0)
         }
 
+        @Test func `the service manager is told when it serves and when it stops`() throws {
+            let directory = try TemporaryDirectory()
+            let manager = try NotifySocket(directory.path + "/notify")
+            let vendor = try FakeHTTPDNS(Stage.zone)
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest(),
+                environment: ["NOTIFY_SOCKET": directory.path + "/notify"])
+            #expect(manager.receive() == "READY=1")
+            #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
+            daemon.signal(SIGTERM)
+            #expect(manager.receive() == "STOPPING=1")
+            #expect(try daemon.finish().status == 0)
+        }
+
         @Test func `a second SIGTERM ends it at once`() throws {
             let stage = try Stage()
             stage.vendor.misbehave(.hang)
