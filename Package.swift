@@ -65,6 +65,11 @@ let package = Package(
             ],
             swiftSettings: strict),
 
+        // Measuring; not part of the product.
+        .executableTarget(
+            name: "HitRate", dependencies: ["DNSCache", "DNSWire", "Scheduling"], path: "Benchmarks/HitRate",
+            swiftSettings: strict),
+
         // Tests.
         .target(
             name: "TestSupport",

@@ -23,7 +23,7 @@ struct clinux_batch {
     int slots;
     /// How many slots the last receive wrote, and so must be prepared again.
     int received;
-    int queued;
+    size_t out_size;
     struct clinux_slot *slot;
     struct mmsghdr *in;
     struct mmsghdr *out;
@@ -41,6 +41,7 @@ struct clinux_batch *clinux_batch_new(int slots, size_t in_size, size_t out_size
         return NULL;
     size_t count = (size_t)slots;
     batch->slots = batch->received = slots;
+    batch->out_size = out_size;
     batch->slot = calloc(count, sizeof *batch->slot);
     batch->in = calloc(count, sizeof *batch->in);
     batch->out = calloc(count, sizeof *batch->out);
@@ -90,7 +91,7 @@ int clinux_batch_receive(struct clinux_batch *batch, int descriptor, int wait) {
         batch->in[index].msg_hdr.msg_namelen = sizeof batch->slot[index].peer;
         batch->in[index].msg_hdr.msg_controllen = sizeof batch->control[index];
     }
-    batch->received = batch->queued = 0;
+    batch->received = 0;
     int count = recvmmsg(descriptor, batch->in, (unsigned)batch->slots, wait ? MSG_WAITFORONE : MSG_DONTWAIT, NULL);
     if (count < 0) {
         // A failed receive may have touched the first one.
@@ -101,6 +102,7 @@ int clinux_batch_receive(struct clinux_batch *batch, int descriptor, int wait) {
         const struct mmsghdr *message = &batch->in[index];
         struct clinux_slot *slot = &batch->slot[index];
         slot->in_length = message->msg_len;
+        slot->out_length = 0;
         slot->is_truncated = (message->msg_hdr.msg_flags & MSG_TRUNC) != 0;
         slot->peer_length = message->msg_hdr.msg_namelen;
     }
@@ -133,17 +135,22 @@ static struct cmsghdr *reply_control(struct msghdr *message) {
     return NULL;
 }
 
-void clinux_batch_queue(struct clinux_batch *batch, int slot, size_t length) {
-    if (slot < 0 || slot >= batch->received || batch->queued >= batch->received)
-        return;
-    struct msghdr *question = &batch->in[slot].msg_hdr;
-    int place = batch->queued++;
-    batch->out_vector[place] = (struct iovec){.iov_base = batch->slot[slot].out, .iov_len = length};
-    struct msghdr *reply = &batch->out[place].msg_hdr;
-    reply->msg_name = question->msg_name;
-    reply->msg_namelen = question->msg_namelen;
-    reply->msg_control = reply_control(question);
-    reply->msg_controllen = reply->msg_control ? question->msg_controllen : 0;
+/// Prepares one message for each slot with a reply, without gaps, and returns how many.
+static int queue_replies(struct clinux_batch *batch) {
+    int queued = 0;
+    for (int index = 0; index < batch->received; index++) {
+        struct clinux_slot *slot = &batch->slot[index];
+        if (slot->out_length == 0 || slot->out_length > batch->out_size)
+            continue;
+        struct msghdr *question = &batch->in[index].msg_hdr;
+        batch->out_vector[queued] = (struct iovec){.iov_base = slot->out, .iov_len = slot->out_length};
+        struct msghdr *reply = &batch->out[queued++].msg_hdr;
+        reply->msg_name = &slot->peer;
+        reply->msg_namelen = slot->peer_length;
+        reply->msg_control = reply_control(question);
+        reply->msg_controllen = reply->msg_control ? question->msg_controllen : 0;
+    }
+    return queued;
 }
 
 /// Whether the send buffer got room again before the patience of this batch was used up.
@@ -158,9 +165,10 @@ static int wait_for_room(int descriptor, int *patience) {
 }
 
 int clinux_batch_send(struct clinux_batch *batch, int descriptor) {
+    int queued = queue_replies(batch);
     int next = 0, sent = 0, patience = SEND_PATIENCE_MILLISECONDS;
-    while (next < batch->queued) {
-        int count = sendmmsg(descriptor, batch->out + next, (unsigned)(batch->queued - next), MSG_DONTWAIT);
+    while (next < queued) {
+        int count = sendmmsg(descriptor, batch->out + next, (unsigned)(queued - next), MSG_DONTWAIT);
         if (count > 0) {
             next += count;
             sent += count;
@@ -172,7 +180,6 @@ int clinux_batch_send(struct clinux_batch *batch, int descriptor) {
             next++;
         }
     }
-    batch->queued = 0;
     return sent;
 }
 

@@ -34,32 +34,30 @@ package final class MemoryCache: Sendable {
     /// No allocation, no waiting but for the shard's lock.
     ///
     /// - Parameters:
-    ///   - key: as filled by `Query.read`, from which `query` comes as well.
-    ///   - message: the client's message.
+    ///   - query: as read from `message`, without a fault.
     ///   - generation: the policy's; an entry of another one is no hit until the loop restamps it.
     ///   - limit: the longest reply in bytes; a longer one is truncated.
     ///   - output: gets the reply appended.
     /// - Returns: whether there was an answer, fresh and of this generation, and a reply was written.
     package func answer(
-        _ query: Query, key: inout QueryKey, message: Span<UInt8>, now: Instant, generation: UInt32,
-        limit: Int, into output: inout OutputSpan<UInt8>
+        _ query: Query, message: Span<UInt8>, now: Instant, generation: UInt32, limit: Int,
+        into output: inout OutputSpan<UInt8>
     ) -> Bool {
-        let key = key.storage.span.extracting(0..<key.count)
-        let hash = hash(key)
-        let now = Self.seconds(now)
         let echo = Reply.Echo(query)
+        let now = Self.seconds(now)
+        let name = message.extracting(Header.length..<(Header.length &+ query.nameLength))
+        let tail = KeyTail(query)
+        let hash = hash(name, tail)
         return shards[shard(hash)].withLock { shard in
             shard.answer(
-                echo, key: key, hash: UInt32(truncatingIfNeeded: hash), message: message, now: now,
+                echo, name: name, tail: tail, hash: UInt32(truncatingIfNeeded: hash), message: message, now: now,
                 generation: generation, limit: limit, into: &output)
         }
     }
 
     /// A copy of what is kept for `key`, fresh or not, of any generation.
     package func entry(for key: borrowing QueryKey) -> CacheEntry? {
-        let key = key.storage.span.extracting(0..<key.count)
-        let hash = hash(key)
-        return shards[shard(hash)].withLock { $0.entry(for: key, hash: UInt32(truncatingIfNeeded: hash)) }
+        withShard(of: key) { shard, name, tail, hash in shard.entry(for: name, tail, hash: hash) }
     }
 
     /// Stores an entry in place of an older one. A lifetime of 0 stores nothing and leaves the older one.
@@ -68,24 +66,26 @@ package final class MemoryCache: Sendable {
     @discardableResult
     package func store(_ entry: CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
-        let key = key.storage.span.extracting(0..<key.count)
-        let hash = hash(key)
-        return shards[shard(hash)].withLock { $0.insert(entry, for: key, hash: UInt32(truncatingIfNeeded: hash)) }
+        return withShard(of: key) { shard, name, tail, hash in shard.insert(entry, for: name, tail, hash: hash) }
     }
 
     /// Puts an entry under another generation of the policy: the route by which it came still holds.
     package func restamp(_ key: borrowing QueryKey, generation: UInt32) {
-        let key = key.storage.span.extracting(0..<key.count)
-        let hash = hash(key)
-        shards[shard(hash)].withLock {
-            $0.restamp(key, hash: UInt32(truncatingIfNeeded: hash), generation: generation)
-        }
+        withShard(of: key) { shard, name, tail, hash in shard.restamp(name, tail, hash: hash, generation: generation) }
     }
 
     package func remove(_ key: borrowing QueryKey) {
-        let key = key.storage.span.extracting(0..<key.count)
-        let hash = hash(key)
-        shards[shard(hash)].withLock { $0.remove(key, hash: UInt32(truncatingIfNeeded: hash)) }
+        withShard(of: key) { shard, name, tail, hash in shard.remove(name, tail, hash: hash) }
+    }
+
+    /// Runs `body` on the shard that is `key`'s, locked.
+    private func withShard<Result: Sendable>(
+        of key: borrowing QueryKey, _ body: (inout Shard, Span<UInt8>, KeyTail, UInt32) -> Result
+    ) -> Result {
+        let name = key.storage.span.extracting(0..<(key.count - KeyTail.count))
+        let tail = KeyTail(key)
+        let hash = hash(name, tail)
+        return shards[shard(hash)].withLock { body(&$0, name, tail, UInt32(truncatingIfNeeded: hash)) }
     }
 
     package func removeAll() {

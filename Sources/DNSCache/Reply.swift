@@ -30,10 +30,6 @@ package enum Reply {
     /// The TTL of a stale record, in seconds (RFC 8767 section 4 recommends 30).
     package static let staleTTL: UInt32 = 30
 
-    /// The longest reply to a UDP query, in bytes: what the client takes, but no more than 1,232.
-    @inlinable
-    package static func udpLimit(for query: Query) -> Int { min(query.udpPayloadSize, 1_232) }
-
     /// Writes a kept answer.
     ///
     /// - Parameters:
@@ -90,9 +86,9 @@ package enum Reply {
                 aging: aging, room: room, into: &output)
             return true
         }
-        writeHead(code, echo: echo, counts: counts, message: message, into: &output)
-        writeRecords(body, ttlOffsets: ttlOffsets, aging: aging, into: &output)
-        if echo.hasEDNS { writeOPT(code, echo: echo, options: options, into: &output) }
+        append(
+            code, echo: echo, counts: counts, message: message, body: body, ttlOffsets: ttlOffsets, aging: aging,
+            options: options, to: &output)
         return true
     }
 
@@ -107,64 +103,48 @@ package enum Reply {
     ) {
         var echo = echo
         echo.head |= 0x0200 << 32
-        guard !echo.hasEDNS else {
-            writeHead(code, echo: echo, counts: PackedAnswer.SectionCounts(), message: message, into: &output)
-            return writeOPT(code, echo: echo, options: Span(), into: &output)
-        }
         var (count, length) = (0, 0)
-        while count < answers {
+        while !echo.hasEDNS, count < answers {
             // Behind the TTL: the length of the rdata, and the rdata.
             let end = Int(ttlOffsets[count]) + 4
             let next = end + 2 + (Int(body[end]) << 8 | Int(body[end + 1]))
             guard echo.fixedLength + next <= room else { break }
             (count, length) = (count + 1, next)
         }
-        let counts = PackedAnswer.SectionCounts(answer: UInt16(truncatingIfNeeded: count))
-        writeHead(code, echo: echo, counts: counts, message: message, into: &output)
-        writeRecords(
-            body.extracting(0..<length), ttlOffsets: ttlOffsets.extracting(0..<count), aging: aging, into: &output)
+        append(
+            code, echo: echo, counts: PackedAnswer.SectionCounts(answer: UInt16(truncatingIfNeeded: count)),
+            message: message, body: body.extracting(0..<length), ttlOffsets: ttlOffsets.extracting(0..<count),
+            aging: aging, options: Span(), to: &output)
     }
 
-    /// Writes the sections behind the question, with the TTLs as they are now.
+    /// Appends the whole reply; there is room for it.
     @inline(__always)
-    private static func writeRecords(
-        _ body: Span<UInt8>, ttlOffsets: Span<UInt16>, aging: Aging, into output: inout OutputSpan<UInt8>
+    private static func append(
+        _ code: UInt16, echo: Echo, counts: PackedAnswer.SectionCounts, message: Span<UInt8>, body: Span<UInt8>,
+        ttlOffsets: Span<UInt16>, aging: Aging, options: Span<UInt8>, to output: inout OutputSpan<UInt8>
     ) {
-        let start = output.count
-        output.append(copying: body)
-        switch aging {
-        case .fresh(let age):
-            for index in ttlOffsets.indices {
-                output.update(at: start &+ Int(ttlOffsets[index])) { $0 > age ? $0 &- age : 0 }
-            }
-        case .stale:
-            for index in ttlOffsets.indices { output.update(at: start &+ Int(ttlOffsets[index])) { _ in staleTTL } }
-        }
-    }
-
-    /// Writes the header, and the question if there was one that could be read.
-    @inline(__always)
-    private static func writeHead(
-        _ code: UInt16, echo: Echo, counts: PackedAnswer.SectionCounts, message: Span<UInt8>,
-        into output: inout OutputSpan<UInt8>
-    ) {
-        output.append(bigEndian: echo.head | UInt64(code & 15) << 32 | UInt64(counts.answer))
         let additional = counts.additional &+ (echo.hasEDNS ? 1 : 0)
-        output.append(bigEndian: UInt32(counts.authority) << 16 | UInt32(additional))
-        output.append(copying: message.extracting(12..<(12 &+ echo.questionLength)))
+        var opt: UInt64 = 0
+        if echo.hasEDNS {
+            let fixed = UInt64(RecordType.opt.rawValue) << 40 | UInt64(EDNS.defaultPayloadSize) << 24
+            opt = fixed | UInt64(code >> 4) << 16 | (echo.dnssecOK ? 0x80 : 0)
+        }
+        output.append(
+            header: echo.head | UInt64(code & 15) << 32 | UInt64(counts.answer),
+            counts: UInt32(counts.authority) << 16 | UInt32(additional), message: message,
+            questionLength: echo.questionLength, body: body, ttlOffsets: ttlOffsets, aging: aging, opt: opt,
+            options: options)
     }
+}
 
-    /// Writes the OPT record, which is the last.
+extension Reply.Aging {
+    /// The TTL that goes out for one that was kept.
     @inline(__always)
-    private static func writeOPT(
-        _ code: UInt16, echo: Echo, options: Span<UInt8>, into output: inout OutputSpan<UInt8>
-    ) {
-        let fixed = UInt64(RecordType.opt.rawValue) << 40 | UInt64(EDNS.defaultPayloadSize) << 24
-        let flags = UInt64(code >> 4) << 16 | (echo.dnssecOK ? 0x80 : 0)
-        output.append(bigEndian: fixed | flags)
-        output.append(0)
-        output.append(bigEndian: UInt16(truncatingIfNeeded: options.count))
-        output.append(copying: options)
+    func ttl(_ kept: UInt32) -> UInt32 {
+        switch self {
+        case .fresh(let age): kept > age ? kept &- age : 0
+        case .stale: Reply.staleTTL
+        }
     }
 }
 

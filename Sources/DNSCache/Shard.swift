@@ -55,10 +55,10 @@ struct Shard: ~Copyable {
     /// Writes the reply to a query if its answer is here, fresh, and of the policy's `generation`.
     @inline(__always)
     mutating func answer(
-        _ echo: Reply.Echo, key: Span<UInt8>, hash: UInt32, message: Span<UInt8>, now: UInt32,
+        _ echo: Reply.Echo, name: Span<UInt8>, tail: KeyTail, hash: UInt32, message: Span<UInt8>, now: UInt32,
         generation: UInt32, limit: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
-        if let slot = store.find(key, hash: hash) {
+        if let slot = store.find(name, tail, hash: hash) {
             let block = store.block(inSlot: slot)
             let age = FreshnessPolicy.age(from: block.header.storedAt, to: now)
             if block.header.generation == generation, age < block.header.lifetime {
@@ -73,8 +73,8 @@ struct Shard: ~Copyable {
     }
 
     /// A copy of the entry for `key`, of whatever age and generation.
-    func entry(for key: Span<UInt8>, hash: UInt32) -> CacheEntry? {
-        guard let slot = store.find(key, hash: hash) else { return nil }
+    func entry(for name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> CacheEntry? {
+        guard let slot = store.find(name, tail, hash: hash) else { return nil }
         let block = store.block(inSlot: slot)
         block.update { $0.isVisited = true }
         return block.entry
@@ -83,14 +83,14 @@ struct Shard: ~Copyable {
     /// Stores an entry in place of an older one.
     ///
     /// - Returns: false when it is too large; the older one is gone then, too.
-    mutating func insert(_ entry: CacheEntry, for key: Span<UInt8>, hash: UInt32) -> Bool {
-        let size = Block.size(keyCount: key.count, answer: entry.answer)
+    mutating func insert(_ entry: CacheEntry, for name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
+        let size = Block.size(nameCount: name.count, answer: entry.answer)
         // The largest would empty the nursery.
         var queue = size > boundary / 4 ? Self.main : Self.nursery
-        if let slot = store.find(key, hash: hash) {
+        if let slot = store.find(name, tail, hash: hash) {
             let old = store.block(inSlot: slot)
             if old.size == size {
-                old.write(entry, key: key, hash: hash, size: size, isVisited: old.header.isVisited)
+                old.write(entry, name: name, tail: tail, hash: hash, size: size, isVisited: old.header.isVisited)
                 return true
             }
             queue = max(queue, self.queue(of: store.offset(inSlot: slot)))
@@ -100,7 +100,7 @@ struct Shard: ~Copyable {
         let now = entry.storedAt.seconds
         reserveSlot(now: now)
         let offset = allocate(size, in: queue, now: now)
-        store.block(at: offset).write(entry, key: key, hash: hash, size: size, isVisited: false)
+        store.block(at: offset).write(entry, name: name, tail: tail, hash: hash, size: size, isVisited: false)
         store.insert(offset)
         rings[queue].liveBytes += size
         count += 1
@@ -108,13 +108,13 @@ struct Shard: ~Copyable {
     }
 
     /// Puts the entry for `key` under another generation of the policy.
-    func restamp(_ key: Span<UInt8>, hash: UInt32, generation: UInt32) {
-        guard let slot = store.find(key, hash: hash) else { return }
+    func restamp(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32, generation: UInt32) {
+        guard let slot = store.find(name, tail, hash: hash) else { return }
         store.block(inSlot: slot).update { $0.generation = generation }
     }
 
-    mutating func remove(_ key: Span<UInt8>, hash: UInt32) {
-        if let slot = store.find(key, hash: hash) { remove(slot) }
+    mutating func remove(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) {
+        if let slot = store.find(name, tail, hash: hash) { remove(slot) }
     }
 
     mutating func removeAll() {

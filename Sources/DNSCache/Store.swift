@@ -26,15 +26,15 @@ struct Store: ~Copyable {
 
     var slotCount: Int { unsafe index.count }
 
-    /// The slot of the entry for `key`.
+    /// The slot of the entry for a key.
     @inline(__always)
-    func find(_ key: Span<UInt8>, hash: UInt32) -> Int? {
+    func find(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Int? {
         let tag = Slot.tag(ofHash: hash)
         var slot = home(hash)
         while true {
             let value = unsafe index[slot]
             if value == 0 { return nil }
-            if Slot.tag(value) == tag, block(at: Slot.offset(value)).matches(key) { return slot }
+            if Slot.tag(value) == tag, block(at: Slot.offset(value)).matches(name, tail) { return slot }
             slot = following(slot)
         }
     }
@@ -143,30 +143,43 @@ struct Block {
     /// Aligned for 16 bits.
     private var ttlOffsetsStart: Int { (bodyStart &+ bodyCount &+ 1) & ~1 }
 
-    /// Whether this is the entry for `key`.
+    /// Whether this is the entry for a key; `name` may be in any letter case.
     @inline(__always)
-    func matches(_ key: Span<UInt8>) -> Bool {
-        let count = key.count
-        guard keyCount == count else { return false }
-        if count < 8 { return matchesShort(key) }
-        let other = unsafe key.bytes
+    func matches(_ name: Span<UInt8>, _ tail: KeyTail) -> Bool {
+        let count = name.count
+        guard keyCount == count &+ KeyTail.count, self.tail(at: count) == tail.value else { return false }
+        if count < 8 { return matchesShort(name) }
+        let other = unsafe name.bytes
         var at = 0
         while at &+ 8 < count {
-            if unsafe word(at: at) != other.word(at: at) { return false }
+            guard unsafe matches(at: at, other.word(at: at)) else { return false }
             at &+= 8
         }
-        return unsafe word(at: count &- 8) == other.word(at: count &- 8)
+        return unsafe matches(at: count &- 8, other.word(at: count &- 8))
     }
 
-    /// The same for the root's key, the only one shorter than a word.
-    @inline(never)
-    private func matchesShort(_ key: Span<UInt8>) -> Bool {
-        key.indices.allSatisfy { unsafe key[$0] == address.load(fromByteOffset: Self.keyStart &+ $0, as: UInt8.self) }
-    }
-
+    /// Whether the key holds these eight bytes, in any letter case; mostly they are in lower case already.
     @inline(__always)
-    private func word(at offset: Int) -> UInt64 {
-        unsafe address.loadUnaligned(fromByteOffset: Self.keyStart &+ offset, as: UInt64.self)
+    private func matches(at offset: Int, _ word: UInt64) -> Bool {
+        let kept = unsafe address.loadUnaligned(fromByteOffset: Self.keyStart &+ offset, as: UInt64.self)
+        return kept == word || kept == word.asciiLowercased
+    }
+
+    /// The same for names shorter than a word.
+    @inline(never)
+    private func matchesShort(_ name: Span<UInt8>) -> Bool {
+        name.indices.allSatisfy {
+            unsafe asciiLowercased(name[$0]) == address.load(fromByteOffset: Self.keyStart &+ $0, as: UInt8.self)
+        }
+    }
+
+    /// What follows a name of `count` bytes in the key, as in `KeyTail.value`.
+    @inline(__always)
+    private func tail(at count: Int) -> UInt64 {
+        let start = Self.keyStart &+ count
+        let high = unsafe address.loadUnaligned(fromByteOffset: start, as: UInt32.self)
+        let low = unsafe address.load(fromByteOffset: start &+ 4, as: UInt8.self)
+        return UInt64(UInt32(bigEndian: high)) &<< 8 | UInt64(low)
     }
 
     /// Writes the reply that this entry makes, `age` seconds after it was stored.
@@ -184,22 +197,28 @@ struct Block {
     }
 
     /// Bytes of the block of an entry.
-    static func size(keyCount: Int, answer: PackedAnswer) -> Int {
-        let end = (keyStart + keyCount + answer.body.count + 1) & ~1 + answer.ttlOffsets.count * 2
+    static func size(nameCount: Int, answer: PackedAnswer) -> Int {
+        let end = (keyStart + nameCount + KeyTail.count + answer.body.count + 1) & ~1 + answer.ttlOffsets.count * 2
         return (end + granule - 1) & ~(granule - 1)
     }
 
-    /// Fills a block of `size` bytes, which is what `entry` and `key` need.
-    func write(_ entry: CacheEntry, key: Span<UInt8>, hash: UInt32, size: Int, isVisited: Bool) {
+    /// Fills a block of `size` bytes, which is what the entry and its key need; `name` is in lower case.
+    func write(
+        _ entry: CacheEntry, name: Span<UInt8>, tail: KeyTail, hash: UInt32, size: Int, isVisited: Bool
+    ) {
         let header = EntryHeader(
             hash: hash, granules: UInt16(truncatingIfNeeded: size / Self.granule), isLive: true, isVisited: isVisited,
             storedAt: entry.storedAt.seconds, lifetime: entry.lifetime, generation: entry.generation,
             route: entry.route, source: entry.source,
             responseCode: UInt8(truncatingIfNeeded: entry.answer.responseCode.rawValue),
-            isNegative: entry.isNegative, keyCount: UInt16(truncatingIfNeeded: key.count),
+            isNegative: entry.isNegative, keyCount: UInt16(truncatingIfNeeded: name.count &+ KeyTail.count),
             bodyCount: UInt16(truncatingIfNeeded: entry.answer.body.count), counts: entry.answer.counts)
         unsafe address.initializeMemory(as: EntryHeader.self, to: header)
-        unsafe key.withUnsafeBytes { unsafe copy($0, to: Self.keyStart) }
+        unsafe name.withUnsafeBytes { unsafe copy($0, to: Self.keyStart) }
+        let tail = UInt64(tail.value &<< 24).bigEndian
+        unsafe withUnsafeBytes(of: tail) { bytes in
+            unsafe copy(UnsafeRawBufferPointer(rebasing: bytes[..<KeyTail.count]), to: Self.keyStart &+ name.count)
+        }
         unsafe entry.answer.body.withUnsafeBytes { unsafe copy($0, to: bodyStart) }
         unsafe entry.answer.ttlOffsets.withUnsafeBytes { unsafe copy($0, to: ttlOffsetsStart) }
     }
@@ -258,6 +277,27 @@ struct Guarded: ~Copyable, @unchecked Sendable {
     }
 }
 
+/// What follows the name in a key: type, class, and the DO and CD bits.
+struct KeyTail {
+    /// Bytes of it in a key.
+    static var count: Int { 5 }
+
+    /// The five bytes as a number, the first one highest.
+    let value: UInt64
+
+    @inline(__always)
+    init(_ query: Query) {
+        let flags: UInt64 = (query.dnssecOK ? 1 : 0) | (query.checkingDisabled ? 2 : 0)
+        value = UInt64(query.type.rawValue) &<< 24 | UInt64(query.class.rawValue) &<< 8 | flags
+    }
+
+    init(_ key: borrowing QueryKey) {
+        var value = 0 as UInt64
+        for index in (key.count - Self.count)..<key.count { value = value << 8 | UInt64(key[index]) }
+        self.value = value
+    }
+}
+
 /// A hash with a secret: who does not know it cannot choose names that collide.
 struct KeyHash: Sendable {
     private let first: UInt64
@@ -268,34 +308,38 @@ struct KeyHash: Sendable {
     init() {
         var generator = SystemRandomNumberGenerator()
         first = generator.next()
-        second = generator.next()
-        third = generator.next()
+        second = generator.next() | 1
+        third = generator.next() | 1
     }
 
-    /// Takes 16 bytes at a time through a multiplication of 64 by 64 bits, folded.
+    /// The hash of a key; `name` may be in any letter case.
+    ///
+    /// Takes eight bytes at a time through a multiplication of 64 by 64 bits, folded.
     @inline(__always)
-    func callAsFunction(_ key: Span<UInt8>) -> UInt64 {
-        let count = key.count
-        if count < 16 { return short(key) }
-        let bytes = unsafe key.bytes
+    func callAsFunction(_ name: Span<UInt8>, _ tail: KeyTail) -> UInt64 {
+        let count = name.count
         var state = first ^ UInt64(truncatingIfNeeded: count)
-        var at = 0
-        while at &+ 16 < count {
-            state = unsafe Self.fold(bytes.word(at: at) ^ second, bytes.word(at: at &+ 8) ^ state)
-            at &+= 16
+        if count < 8 {
+            state ^= Self.short(name)
+        } else {
+            let bytes = unsafe name.bytes
+            var at = 0
+            while at &+ 8 < count {
+                state = unsafe Self.fold(state ^ bytes.word(at: at).asciiLowercased, second)
+                at &+= 8
+            }
+            // The last eight bytes, some of them for the second time.
+            state ^= unsafe bytes.word(at: count &- 8).asciiLowercased
         }
-        // The last 16 bytes, some of them for the second time.
-        state = unsafe Self.fold(bytes.word(at: count &- 16) ^ second, bytes.word(at: count &- 8) ^ state)
-        return Self.fold(state ^ second, third)
+        return Self.fold(Self.fold(state, second) ^ tail.value, third)
     }
 
-    /// The same for keys of less than 16 bytes.
+    /// A name of less than eight bytes as one word.
     @inline(never)
-    private func short(_ key: Span<UInt8>) -> UInt64 {
-        var words = (0 as UInt64, 0 as UInt64)
-        for index in key.indices { words = (words.0 << 8 | words.1 >> 56, words.1 << 8 | UInt64(key[index])) }
-        let state = Self.fold(words.0 ^ second, words.1 ^ first ^ UInt64(truncatingIfNeeded: key.count))
-        return Self.fold(state ^ second, third)
+    private static func short(_ name: Span<UInt8>) -> UInt64 {
+        var word = 0 as UInt64
+        for index in name.indices { word = word &<< 8 | UInt64(asciiLowercased(name[index])) }
+        return word
     }
 
     @inline(__always)
@@ -314,42 +358,90 @@ extension RawSpan {
     }
 }
 
-/// Bulk writes into a reply, each checked once for room.
+extension UInt64 {
+    /// Eight characters with the letters A to Z made small; bytes above 127 stay.
+    @inline(__always)
+    fileprivate var asciiLowercased: UInt64 {
+        let low = self & 0x7f7f_7f7f_7f7f_7f7f
+        // A byte's top bit is set in `upper` if its lower seven are a letter from A to Z.
+        let upper = (low &+ 0x3f3f_3f3f_3f3f_3f3f) ^ (low &+ 0x2525_2525_2525_2525)
+        return self | (upper & ~self & 0x8080_8080_8080_8080) &>> 2
+    }
+}
+
 extension OutputSpan where Element == UInt8 {
-    /// Appends all of `source`.
+    /// Appends a reply, checked once for room: header, question, records with their TTLs changed by `age`, OPT record.
+    ///
+    /// - Parameters:
+    ///   - header: its first eight bytes.
+    ///   - counts: its last four bytes.
+    ///   - message: the client's, from which the question is copied.
+    ///   - ttlOffsets: where TTLs lie in `body`.
+    ///   - opt: the first eight bytes of the fixed part of an OPT record, the root name first; 0 for none.
     @inline(__always)
-    mutating func append(copying source: Span<UInt8>) {
-        let count = source.count
-        precondition(count <= freeCapacity)
+    mutating func append(
+        header: UInt64, counts: UInt32, message: Span<UInt8>, questionLength: Int, body: Span<UInt8>,
+        ttlOffsets: Span<UInt16>, aging: Reply.Aging, opt: UInt64, options: Span<UInt8>
+    ) {
+        let head = Header.length &+ questionLength
+        let bodyCount = body.count
+        let optCount = opt == 0 ? 0 : EDNS.recordLength &+ options.count
+        precondition(head <= message.count && head &+ bodyCount &+ optCount <= freeCapacity)
         unsafe withUnsafeMutableBufferPointer { buffer, initialized in
-            unsafe source.withUnsafeBufferPointer { bytes in
-                guard let from = bytes.baseAddress, let to = buffer.baseAddress else { return }
-                unsafe (to + initialized).update(from: from, count: count)
+            guard let start = buffer.baseAddress else { return }
+            let reply = unsafe UnsafeMutableRawPointer(start + initialized)
+            // The client's header is copied with the question, and then overwritten: so there are always 16 bytes.
+            unsafe message.withUnsafeBytes { unsafe reply.copyBlocks($0, count: head) }
+            unsafe reply.storeBytes(of: header.bigEndian, as: UInt64.self)
+            unsafe reply.storeBytes(of: counts.bigEndian, toByteOffset: 8, as: UInt32.self)
+            let records = unsafe reply + head
+            unsafe body.withUnsafeBytes { bytes in
+                if bodyCount >= 16, bodyCount <= 64 { return unsafe records.copyBlocks(bytes, count: bodyCount) }
+                guard let source = bytes.baseAddress else { return }
+                unsafe records.copyMemory(from: source, byteCount: bodyCount)
             }
-            initialized &+= count
+            for index in ttlOffsets.indices {
+                let offset = Int(ttlOffsets[index])
+                precondition(offset &+ 4 <= bodyCount)
+                let kept = unsafe UInt32(bigEndian: records.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+                unsafe records.storeBytes(of: aging.ttl(kept).bigEndian, toByteOffset: offset, as: UInt32.self)
+            }
+            if opt != 0 {
+                let record = unsafe records + bodyCount
+                unsafe record.storeBytes(of: opt.bigEndian, as: UInt64.self)
+                unsafe record.storeBytes(of: 0, toByteOffset: 8, as: UInt8.self)
+                let length = UInt16(truncatingIfNeeded: options.count)
+                unsafe record.storeBytes(of: length.bigEndian, toByteOffset: 9, as: UInt16.self)
+                unsafe options.withUnsafeBytes { bytes in
+                    guard let source = bytes.baseAddress else { return }
+                    unsafe (record + EDNS.recordLength).copyMemory(from: source, byteCount: bytes.count)
+                }
+            }
+            initialized &+= head &+ bodyCount &+ optCount
         }
     }
+}
 
-    /// Appends an integer in network byte order.
+extension UnsafeMutableRawPointer {
+    /// Copies the first `count` bytes of `source`, 16 or more, from elsewhere in memory.
+    @unsafe
     @inline(__always)
-    mutating func append<Value: FixedWidthInteger & BitwiseCopyable>(bigEndian value: Value) {
-        let count = MemoryLayout<Value>.size
-        precondition(count <= freeCapacity)
-        unsafe withUnsafeMutableBufferPointer { buffer, initialized in
-            unsafe UnsafeMutableRawBufferPointer(buffer).storeBytes(
-                of: value.bigEndian, toByteOffset: initialized, as: Value.self)
-            initialized &+= count
+    fileprivate func copyBlocks(_ source: UnsafeRawBufferPointer, count: Int) {
+        guard let from = source.baseAddress else { return }
+        var at = 0
+        while at &+ 16 < count {
+            unsafe copyBlock(from, at: at)
+            at &+= 16
         }
+        // The last 16 bytes, some of them for the second time.
+        unsafe copyBlock(from, at: count &- 16)
     }
 
-    /// Overwrites the 32 bits at `offset`, in network byte order, with what `change` makes of them.
+    @unsafe
     @inline(__always)
-    mutating func update(at offset: Int, _ change: (UInt32) -> UInt32) {
-        precondition(offset >= 0 && offset &+ 4 <= count)
-        unsafe withUnsafeMutableBufferPointer { buffer, _ in
-            let bytes = UnsafeMutableRawBufferPointer(buffer)
-            let value = unsafe UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
-            unsafe bytes.storeBytes(of: change(value).bigEndian, toByteOffset: offset, as: UInt32.self)
-        }
+    private func copyBlock(_ from: UnsafeRawPointer, at offset: Int) {
+        unsafe storeBytes(
+            of: from.loadUnaligned(fromByteOffset: offset, as: SIMD2<UInt64>.self), toByteOffset: offset,
+            as: SIMD2<UInt64>.self)
     }
 }

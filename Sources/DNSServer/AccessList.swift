@@ -28,10 +28,19 @@ package struct AccessList: Sendable {
         allowsLoopback6 = self.ranges6.contains { $0.contains(1) }
     }
 
+    @inline(__always)
     package func allows(_ client: IPAddress) -> Bool {
         switch client {
-        case .v4(let value): (allowsLoopback4 && value >> 24 == 127) || Self.contains(ranges4, value)
-        case .v6(let value): (allowsLoopback6 && value == 1) || Self.contains(ranges6, value)
+        case .v4(let value) where allowsLoopback4 && value >> 24 == 127: true
+        case .v6(let value) where allowsLoopback6 && value == 1: true
+        default: isListed(client)
+        }
+    }
+
+    private func isListed(_ client: IPAddress) -> Bool {
+        switch client {
+        case .v4(let value): Self.contains(ranges4, value)
+        case .v6(let value): Self.contains(ranges6, value)
         }
     }
 

@@ -33,8 +33,7 @@ final class PendingQueries: Sendable {
     /// The same datagram again (client, port, ID, question, and the address asked) is the same waiter, and changes
     /// nothing. Beyond a limit the reply is SERVFAIL at once.
     func add(_ message: [UInt8], from client: SocketAddress, path: ReplyPath, arrived: Instant) {
-        var key = QueryKey()
-        guard let query = Query.read(message.span, key: &key), query.fault == .noError,
+        guard let query = Query.read(message.span), query.fault == .noError,
             let name = try? Name(wire: Array(message[Header.length..<(Header.length + query.nameLength)]))
         else { return }
         let pending = PendingQuery(message: message, query: query, client: client.ip, path: path)
@@ -47,7 +46,8 @@ final class PendingQueries: Sendable {
             return pending.reply(Response(.failure(.serverFailure), extendedError: QueryHandler.overloaded), limits)
         }
         let question = ClientQuestion(
-            question: Question(name: name, type: query.type, class: query.class), key: key,
+            question: Question(name: name, type: query.type, class: query.class),
+            key: QueryKey(query, in: message.span),
             dnssecOK: query.dnssecOK, checkingDisabled: query.checkingDisabled, client: pending.client,
             arrived: arrived)
         begin(pending, question)

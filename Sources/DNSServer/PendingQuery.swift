@@ -42,7 +42,7 @@ final class PendingQuery: Sendable {
     /// Composes the reply and sends it.
     func reply(_ response: Response, _ limits: ServerLimits) {
         switch path {
-        case .datagram(let path): path.send(compose(response, limit: Reply.udpLimit(for: query), keepalive: nil))
+        case .datagram(let path): path.send(compose(response, limit: query.udpLimit, keepalive: nil))
         case .connection(let connection):
             let keepalive = query.hasKeepalive ? limits.keepalive : nil
             connection.send(compose(response, limit: MessageBuilder.maximumLength, keepalive: keepalive))

@@ -27,8 +27,6 @@ struct QueryHandler: Sendable {
     private let access: AccessList
     /// Idle time-out offered to TCP clients that ask for it, in units of 100 ms (RFC 7828).
     private let keepalive: UInt16
-    /// Room for the key of the query at hand.
-    private var key = QueryKey()
 
     init(cache: MemoryCache, generation: PolicyGeneration, access: AccessList, keepalive: UInt16) {
         self.cache = cache
@@ -42,11 +40,12 @@ struct QueryHandler: Sendable {
     /// - Parameters:
     ///   - now: the present on the boot-time clock.
     ///   - reply: empty; gets the reply.
-    mutating func handle(
+    @inline(__always)
+    func handle(
         _ message: Span<UInt8>, from client: IPAddress, over transport: Transport, now: Instant,
         into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
-        guard let query = Query.read(message, key: &key) else { return .ignore }
+        guard let query = Query.read(message) else { return .ignore }
         // Raw values: comparing the wrapped ones across targets is a call through a witness table, on every hit.
         if query.fault.rawValue != 0 {
             return fail(query, message, query.fault, over: transport, into: &reply)
@@ -57,16 +56,19 @@ struct QueryHandler: Sendable {
         guard query.class.rawValue == RecordClass.internet.rawValue, !query.type.isMeta else { return .miss }
         if query.hasKeepalive, transport == .tcp { return answerWithOptions(query, message, now, into: &reply) }
         let isHit = cache.answer(
-            query, key: &key, message: message, now: now, generation: generation.current,
+            query, message: message, now: now, generation: generation.current,
             limit: limit(query, transport), into: &reply)
         return isHit ? .reply : .miss
     }
 
     /// Answers from a copy of what is cached: the cache itself writes no options.
+    @inline(never)
     private func answerWithOptions(
         _ query: Query, _ message: Span<UInt8>, _ now: Instant, into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
-        guard let entry = cache.entry(for: key), entry.generation == generation.current else { return .miss }
+        guard let entry = cache.entry(for: QueryKey(query, in: message)), entry.generation == generation.current else {
+            return .miss
+        }
         let age = entry.age(at: now)
         guard age < entry.lifetime else { return .miss }
         let isWritten = Reply.write(
@@ -76,14 +78,16 @@ struct QueryHandler: Sendable {
     }
 
     /// Turns a message away with a code, whatever it asks.
-    mutating func reject(
+    @inline(never)
+    func reject(
         _ message: Span<UInt8>, with code: ResponseCode, error: ExtendedError? = nil, over transport: Transport,
         into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
-        guard let query = Query.read(message, key: &key) else { return .ignore }
+        guard let query = Query.read(message) else { return .ignore }
         return fail(query, message, code, error: error, over: transport, into: &reply)
     }
 
+    @inline(never)
     private func fail(
         _ query: Query, _ message: Span<UInt8>, _ code: ResponseCode, error: ExtendedError? = nil,
         over transport: Transport, into reply: inout OutputSpan<UInt8>
@@ -103,7 +107,7 @@ struct QueryHandler: Sendable {
 
     private func limit(_ query: Query, _ transport: Transport) -> Int {
         switch transport {
-        case .udp: Reply.udpLimit(for: query)
+        case .udp: query.udpLimit
         case .tcp: MessageBuilder.maximumLength
         }
     }

@@ -11,7 +11,7 @@ final class TCPConnections: Sendable {
     let loop: EventLoop
     let limits: ServerLimits
     private let pending: PendingQueries
-    private var handler: QueryHandler
+    private let handler: QueryHandler
     private var open: [ObjectIdentifier: TCPConnection] = [:]
     /// How many each client address has; loopback ones are not here.
     private var countByClient: [IPAddress: Int] = [:]

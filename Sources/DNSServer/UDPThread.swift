@@ -42,7 +42,7 @@ final class UDPThread: Sendable {
         nonisolated(unsafe) let buffers = batch
         do {
             let started = try NamedThread(name) { [self] in
-                var service = UDPService(socket: socket, batch: buffers, handler: handler, misses: misses)
+                let service = UDPService(socket: socket, batch: buffers, handler: handler, misses: misses)
                 var batchesLeft = Self.lastBatches
                 while batchesLeft > 0 {
                     let isEmpty = service.serveBatch()
@@ -73,14 +73,14 @@ final class UDPThread: Sendable {
 private struct UDPService {
     let socket: UDPSocket
     let batch: OpaquePointer
-    var handler: QueryHandler
+    let handler: QueryHandler
     let misses: Mailbox<MissedQuery>
 
     /// Waits for datagrams, and answers or passes on each of them. Returns whether there was none.
-    mutating func serveBatch() -> Bool {
+    func serveBatch() -> Bool {
         let descriptor = socket.descriptor.number
         let count = clinux_batch_receive(batch, descriptor, 1)
-        guard count > 0, let slots = UnsafePointer(clinux_batch_slots(batch)) else {
+        guard count > 0, let slots = clinux_batch_slots(batch) else {
             recover(from: -count)
             return true
         }
@@ -91,8 +91,9 @@ private struct UDPService {
         return slots[0].peer_length == 0
     }
 
-    private mutating func serve(_ slot: UnsafePointer<clinux_slot>, at index: Int32, _ now: Instant) {
-        guard let client = SocketAddress(slot), let bytes = slot.pointee.in, let room = slot.pointee.out else { return }
+    @inline(__always)
+    private func serve(_ slot: UnsafeMutablePointer<clinux_slot>, at index: Int32, _ now: Instant) {
+        guard let client = IPAddress(slot), let bytes = slot.pointee.in, let room = slot.pointee.out else { return }
         let message = unsafe Span(_unsafeStart: UnsafePointer(bytes), count: Int(slot.pointee.in_length))
         var reply = OutputSpan(
             buffer: UnsafeMutableBufferPointer(start: room, count: EDNS.defaultPayloadSize), initializedCount: 0)
@@ -100,18 +101,21 @@ private struct UDPService {
         if slot.pointee.is_truncated != 0 {
             disposition = handler.reject(message, with: .formatError, over: .udp, into: &reply)
         } else {
-            disposition = handler.handle(message, from: client.ip, over: .udp, now: now, into: &reply)
+            disposition = handler.handle(message, from: client, over: .udp, now: now, into: &reply)
         }
-        if disposition == .miss, !post(message, from: client, at: index, now) {
+        if disposition == .miss, !post(message, from: UnsafePointer(slot), at: index, now) {
             disposition = handler.reject(
                 message, with: .serverFailure, error: QueryHandler.overloaded, over: .udp, into: &reply)
         }
-        let length = reply.finalize(for: UnsafeMutableBufferPointer(start: room, count: EDNS.defaultPayloadSize))
-        if disposition == .reply { clinux_batch_queue(batch, index, length) }
+        if disposition == .reply { slot.pointee.out_length = UInt32(truncatingIfNeeded: reply.count) }
     }
 
     /// Hands a miss to the loop. Returns whether there was room.
-    private func post(_ message: Span<UInt8>, from client: SocketAddress, at index: Int32, _ now: Instant) -> Bool {
+    @inline(never)
+    private func post(
+        _ message: Span<UInt8>, from slot: UnsafePointer<clinux_slot>, at index: Int32, _ now: Instant
+    ) -> Bool {
+        guard let client = SocketAddress(slot) else { return true }
         var origin = clinux_origin()
         clinux_batch_origin(batch, index, &origin)
         let copy = [UInt8](capacity: message.count) { output in
@@ -127,5 +131,21 @@ private struct UDPService {
         guard code != EINTR else { return }
         var entry = pollfd(fd: code == EAGAIN ? socket.descriptor.number : -1, events: Int16(POLLIN), revents: 0)
         _ = poll(&entry, 1, code == EAGAIN ? -1 : 1)
+    }
+}
+
+extension IPAddress {
+    /// The sender of the datagram in a slot of a batch; `nil` for a slot without one.
+    @inline(__always)
+    fileprivate init?(_ slot: UnsafeMutablePointer<clinux_slot>) {
+        switch Int32(slot.pointee.peer.sin6_family) {
+        case AF_INET where slot.pointee.peer_length >= MemoryLayout<sockaddr_in>.size:
+            self = .v4(clinux_slot_ipv4(slot))
+        case AF_INET6 where slot.pointee.peer_length >= MemoryLayout<sockaddr_in6>.size:
+            self = withUnsafeBytes(of: slot.pointee.peer.sin6_addr) {
+                .v6(UInt128(bigEndian: $0.loadUnaligned(as: UInt128.self)))
+            }
+        default: return nil
+        }
     }
 }

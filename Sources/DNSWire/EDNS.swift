@@ -1,4 +1,5 @@
 /// What an OPT record says (RFC 6891 section 6.1).
+@usableFromInline
 package struct EDNS: Hashable, Sendable {
     /// The largest UDP payload that the sender takes, in bytes; values under 512 mean 512.
     package var udpPayloadSize: UInt16
@@ -22,11 +23,14 @@ package struct EDNS: Hashable, Sendable {
     }
 
     /// The UDP payload that we offer and never exceed: no fragments on any common path (RFC 9715 section 3).
-    package static let defaultPayloadSize = 1_232
+    @inlinable
+    package static var defaultPayloadSize: Int { 1_232 }
     /// What a client without EDNS takes (RFC 1035 section 4.2.1).
-    package static let minimumPayloadSize = 512
+    @inlinable
+    package static var minimumPayloadSize: Int { 512 }
     /// Bytes of an OPT record without options.
-    package static let recordLength = 11
+    @inlinable
+    package static var recordLength: Int { 11 }
 }
 
 /// One option of an OPT record.

@@ -1,4 +1,5 @@
 /// An IPv4 or IPv6 address.
+@frozen
 package enum IPAddress: Hashable, Sendable {
     /// Four bytes, the first one highest.
     case v4(UInt32)

@@ -2,11 +2,14 @@
 ///
 /// At most 255 bytes, labels of at most 63 (RFC 1035 section 2.3.4). Equality and hashing ignore the case of ASCII
 /// letters and of nothing else (RFC 4343).
+@usableFromInline
 package struct Name: Sendable {
     /// The most bytes of a name in wire form, the root's zero byte included.
-    package static let maximumLength = 255
+    @inlinable
+    package static var maximumLength: Int { 255 }
     /// The most bytes of one label.
-    package static let maximumLabelLength = 63
+    @inlinable
+    package static var maximumLabelLength: Int { 63 }
     /// The most labels of a name, the root's not counted: one byte each.
     package static let maximumLabels = 127
 
@@ -103,12 +106,12 @@ package func asciiLowercased(_ byte: UInt8) -> UInt8 {
 }
 
 extension Name: Hashable {
-    package static func == (left: Name, right: Name) -> Bool {
+    @usableFromInline package static func == (left: Name, right: Name) -> Bool {
         left.wire.count == right.wire.count
             && zip(left.wire, right.wire).allSatisfy { asciiLowercased($0) == asciiLowercased($1) }
     }
 
-    package func hash(into hasher: inout Hasher) {
+    @usableFromInline package func hash(into hasher: inout Hasher) {
         for byte in wire { hasher.combine(asciiLowercased(byte)) }
     }
 }

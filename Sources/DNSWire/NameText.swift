@@ -1,7 +1,7 @@
 extension Name: CustomStringConvertible {
     /// Master-file text without the final dot (the root is `.`): dots and backslashes in labels are escaped with a
     /// backslash, bytes that do not print as `\DDD` (RFC 1035 section 5.1).
-    package var description: String {
+    @usableFromInline package var description: String {
         if isRoot { return "." }
         var text = ""
         for label in labels {

@@ -1,31 +1,52 @@
 /// A record's or question's type: 16 bits, known or not (RFC 1035 section 3.2.2, RFC 3597).
 @frozen
+@usableFromInline
 package struct RecordType: RawRepresentable, Hashable, Sendable {
-    package let rawValue: UInt16
+    @usableFromInline package let rawValue: UInt16
 
     @inlinable
     package init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    package static let a = RecordType(rawValue: 1)
-    package static let ns = RecordType(rawValue: 2)
-    package static let cname = RecordType(rawValue: 5)
-    package static let soa = RecordType(rawValue: 6)
-    package static let ptr = RecordType(rawValue: 12)
-    package static let hinfo = RecordType(rawValue: 13)
-    package static let mx = RecordType(rawValue: 15)
-    package static let txt = RecordType(rawValue: 16)
-    package static let aaaa = RecordType(rawValue: 28)
-    package static let srv = RecordType(rawValue: 33)
-    package static let dname = RecordType(rawValue: 39)
-    package static let opt = RecordType(rawValue: 41)
-    package static let rrsig = RecordType(rawValue: 46)
-    package static let nsec = RecordType(rawValue: 47)
-    package static let nsec3 = RecordType(rawValue: 50)
-    package static let svcb = RecordType(rawValue: 64)
-    package static let https = RecordType(rawValue: 65)
-    package static let ixfr = RecordType(rawValue: 251)
-    package static let axfr = RecordType(rawValue: 252)
-    package static let any = RecordType(rawValue: 255)
+    @inlinable
+    package static var a: RecordType { RecordType(rawValue: 1) }
+    @inlinable
+    package static var ns: RecordType { RecordType(rawValue: 2) }
+    @inlinable
+    package static var cname: RecordType { RecordType(rawValue: 5) }
+    @inlinable
+    package static var soa: RecordType { RecordType(rawValue: 6) }
+    @inlinable
+    package static var ptr: RecordType { RecordType(rawValue: 12) }
+    @inlinable
+    package static var hinfo: RecordType { RecordType(rawValue: 13) }
+    @inlinable
+    package static var mx: RecordType { RecordType(rawValue: 15) }
+    @inlinable
+    package static var txt: RecordType { RecordType(rawValue: 16) }
+    @inlinable
+    package static var aaaa: RecordType { RecordType(rawValue: 28) }
+    @inlinable
+    package static var srv: RecordType { RecordType(rawValue: 33) }
+    @inlinable
+    package static var dname: RecordType { RecordType(rawValue: 39) }
+    @inlinable
+    package static var opt: RecordType { RecordType(rawValue: 41) }
+    @inlinable
+    package static var rrsig: RecordType { RecordType(rawValue: 46) }
+    @inlinable
+    package static var nsec: RecordType { RecordType(rawValue: 47) }
+    @inlinable
+    package static var nsec3: RecordType { RecordType(rawValue: 50) }
+    @inlinable
+    package static var svcb: RecordType { RecordType(rawValue: 64) }
+    @inlinable
+    package static var https: RecordType { RecordType(rawValue: 65) }
+    @inlinable
+    package static var ixfr: RecordType { RecordType(rawValue: 251) }
+    @inlinable
+    package static var axfr: RecordType { RecordType(rawValue: 252) }
+    @inlinable
+    package static var any: RecordType { RecordType(rawValue: 255) }
 
     /// Whether this is A or AAAA, the two types that HTTPDNS services answer.
     @inlinable
@@ -47,7 +68,7 @@ extension RecordType: CustomStringConvertible {
     ]
 
     /// The mnemonic, or `TYPE` and the number (RFC 3597 section 5).
-    package var description: String {
+    @usableFromInline package var description: String {
         Self.mnemonics.first { $0.1 == rawValue }?.0 ?? "TYPE\(rawValue)"
     }
 

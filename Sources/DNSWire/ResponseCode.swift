@@ -1,25 +1,33 @@
 /// A response code: the header's four bits, or twelve with an OPT record (RFC 1035 section 4.1.1, RFC 6891 section
 /// 6.1.3).
 @frozen
+@usableFromInline
 package struct ResponseCode: RawRepresentable, Hashable, Sendable {
     /// 0 to 4095.
-    package let rawValue: UInt16
+    @usableFromInline package let rawValue: UInt16
 
     @inlinable
     package init(rawValue: UInt16) { self.rawValue = rawValue & 0xfff }
 
-    package static let noError = ResponseCode(rawValue: 0)
-    package static let formatError = ResponseCode(rawValue: 1)
-    package static let serverFailure = ResponseCode(rawValue: 2)
-    package static let nameError = ResponseCode(rawValue: 3)
-    package static let notImplemented = ResponseCode(rawValue: 4)
-    package static let refused = ResponseCode(rawValue: 5)
-    package static let badVersion = ResponseCode(rawValue: 16)
+    @inlinable
+    package static var noError: ResponseCode { ResponseCode(rawValue: 0) }
+    @inlinable
+    package static var formatError: ResponseCode { ResponseCode(rawValue: 1) }
+    @inlinable
+    package static var serverFailure: ResponseCode { ResponseCode(rawValue: 2) }
+    @inlinable
+    package static var nameError: ResponseCode { ResponseCode(rawValue: 3) }
+    @inlinable
+    package static var notImplemented: ResponseCode { ResponseCode(rawValue: 4) }
+    @inlinable
+    package static var refused: ResponseCode { ResponseCode(rawValue: 5) }
+    @inlinable
+    package static var badVersion: ResponseCode { ResponseCode(rawValue: 16) }
 }
 
 extension ResponseCode: CustomStringConvertible {
     /// The mnemonic as `dig` prints it, or `RCODE` and the number.
-    package var description: String {
+    @usableFromInline package var description: String {
         switch rawValue {
         case 0: "NOERROR"
         case 1: "FORMERR"

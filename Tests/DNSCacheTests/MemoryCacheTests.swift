@@ -104,7 +104,7 @@ struct MemoryCacheTests {
         cache.put(answer, for: query)
         #expect(try cache.message(to: query)?.answers.count == 40)
         let query = hasEDNS ? TestQuery("www.example.com", edns: EDNS(udpPayloadSize: 300)) : query
-        let limit = Reply.udpLimit(for: query.query)
+        let limit = query.query.udpLimit
         #expect(limit == 512)
         let reply = try MessageParser.parse(try #require(cache.reply(to: query, limit: limit)))
         #expect(reply.flags.contains(.truncated))
@@ -145,12 +145,11 @@ struct MemoryCacheTests {
     @Test func `a reply is appended to what the output holds`() throws {
         cache.put(checksummed("www.example.com"), for: query)
         let whole = try #require(cache.reply(to: query))
-        var key = query.key
         let bytes = output { span in
             span.append(0)
             span.append(49)
             _ = cache.answer(
-                query.query, key: &key, message: query.bytes.span, now: at(1_000), generation: 1, limit: 512,
+                query.query, message: query.bytes.span, now: at(1_000), generation: 1, limit: 512,
                 into: &span)
         }
         #expect(bytes == [0, 49] + whole)
@@ -257,5 +256,40 @@ struct MemoryCacheTests {
         cache.put(checksummed("www.example.com"), for: query, lifetime: 0x7fff_ffff)
         #expect(cache.reply(to: query, at: at(1_000 + 0x7fff_fffe)) != nil)
         #expect(cache.reply(to: query, at: at(1_000 + 0x7fff_ffff)) == nil)
+    }
+
+    /// A name of `length` bytes on the wire, with labels of 63 bytes as far as it goes.
+    private func wireName(ofLength length: Int) -> [UInt8] {
+        var wire: [UInt8] = []
+        while wire.count < length - 1 {
+            // No label may be left without a byte.
+            let room = length - 2 - wire.count
+            let label = room == 64 ? 62 : min(63, room)
+            wire.append(UInt8(label))
+            for _ in 0..<label { wire.append(UInt8(ascii: "a") + UInt8(wire.count % 26)) }
+        }
+        return wire + [0]
+    }
+
+    private func query(_ wire: [UInt8]) -> TestQuery {
+        TestQuery(bytes: [0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0] + wire + [0, 1, 0, 1])
+    }
+
+    @Test(arguments: [1, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 18, 23, 24, 25, 63, 64, 65, 66, 127, 128, 254, 255])
+    func `a name of any length is found in any letter case, and no other name instead`(length: Int) throws {
+        let wire = wireName(ofLength: length)
+        #expect(wire.count == length)
+        cache.put(Answer(), for: query(wire))
+        #expect(cache.reply(to: query(wire)) != nil)
+        #expect(cache.reply(to: query(wire.map { (0x61...0x7a).contains($0) ? $0 - 32 : $0 })) != nil)
+        for index in wire.indices where (0x61...0x7a).contains(wire[index]) {
+            var other = wire
+            other[index] -= 32
+            #expect(cache.reply(to: query(other)) != nil)
+            for byte in [other[index] ^ 1, wire[index] ^ 1, wire[index] | 0x80, other[index] ^ 0x40] {
+                other[index] = byte
+                #expect(cache.reply(to: query(other)) == nil)
+            }
+        }
     }
 }

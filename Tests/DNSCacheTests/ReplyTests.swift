@@ -135,7 +135,7 @@ struct ReplyTests {
         arguments: [(0, 512), (511, 512), (512, 512), (1_000, 1_000), (1_232, 1_232), (65_535, 1_232)]
             as [(UInt16, Int)])
     func `a UDP reply is as long as the client takes, from 512 to 1,232 bytes`(size: UInt16, limit: Int) {
-        #expect(Reply.udpLimit(for: TestQuery("example.com", edns: EDNS(udpPayloadSize: size)).query) == limit)
+        #expect(TestQuery("example.com", edns: EDNS(udpPayloadSize: size)).query.udpLimit == limit)
     }
 
     @Test func `a text longer than any reply is dropped`() throws {

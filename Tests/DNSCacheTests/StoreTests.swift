@@ -6,7 +6,9 @@ import Testing
 struct StoreTests {
     let hash = KeyHash()
 
-    private func key(_ text: String, _ type: RecordType = .a) -> [UInt8] { TestQuery(text, type).key.array }
+    private func hash(_ query: TestQuery, by hash: KeyHash) -> UInt64 {
+        hash(query.question.name.wire.span, KeyTail(query.query))
+    }
 
     @Test func `entries are spread evenly over the index`() throws {
         var store = Store(bytes: 1 << 20, slots: 1_024)
@@ -15,11 +17,14 @@ struct StoreTests {
             let query = TestQuery("host\(number).example.com")
             let answer = try #require(PackedAnswer(Answer(), for: query.question))
             let entry = CacheEntry(answer: answer, storedAt: at(0), lifetime: 1, generation: 0)
-            let hash = UInt32(truncatingIfNeeded: hash(query.key.array.span))
+            let hash = UInt32(truncatingIfNeeded: hash(query, by: hash))
+            let name = query.question.name.wire
+            let tail = KeyTail(query.query)
             let offset = number * 128
-            store.block(at: offset).write(entry, key: query.key.array.span, hash: hash, size: 128, isVisited: false)
+            store.block(at: offset).write(
+                entry, name: name.span, tail: tail, hash: hash, size: 128, isVisited: false)
             store.insert(offset)
-            let found = store.find(query.key.array.span, hash: hash)
+            let found = store.find(name.span, tail, hash: hash)
             let slot = try #require(found)
             let expected = store.slot(of: offset, hash: hash)
             #expect(slot == expected)
@@ -30,25 +35,52 @@ struct StoreTests {
     }
 
     @Test func `each process has a hash of its own`() {
-        #expect(hash(key("example.com").span) != KeyHash()(key("example.com").span))
-        #expect(hash(key("example.com").span) == hash(key("example.com").span))
+        let query = TestQuery("example.com")
+        #expect(hash(query, by: hash) != hash(query, by: KeyHash()))
+        #expect(hash(query, by: hash) == hash(query, by: hash))
     }
 
     @Test func `a change of any byte changes the hash`() {
-        for length in [6, 8, 15, 16, 17, 31, 32, 33, 260] {
-            var bytes = (0..<length).map { UInt8($0 & 0xff) }
-            let before = hash(bytes.span)
+        let tail = KeyTail(TestQuery("example.com").query)
+        for length in [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 255] {
+            var bytes = (0..<length).map { UInt8($0 & 0x3f) }
+            let before = hash(bytes.span, tail)
             for index in bytes.indices {
                 bytes[index] ^= 1
-                #expect(hash(bytes.span) != before)
+                #expect(hash(bytes.span, tail) != before)
                 bytes[index] ^= 1
             }
-            #expect(hash((bytes + [0]).span) != before)
+            #expect(hash((bytes + [0]).span, tail) != before)
+        }
+    }
+
+    @Test func `type, class, DO and CD each change the hash`() {
+        let edns = EDNS(dnssecOK: true)
+        let queries = [
+            TestQuery("example.com"), TestQuery("example.com", .aaaa), TestQuery("example.com", class: .chaos),
+            TestQuery("example.com", flags: .checkingDisabled), TestQuery("example.com", edns: edns),
+            TestQuery("example.com", flags: .checkingDisabled, edns: edns),
+        ]
+        #expect(Set(queries.map { hash($0, by: hash) }).count == queries.count)
+    }
+
+    @Test func `nothing but the letters A to Z is the same as something else to the hash`() {
+        let tail = KeyTail(TestQuery("example.com").query)
+        for length in [2, 8, 12] {
+            for byte in 0...255 as ClosedRange<UInt8> {
+                var bytes = [UInt8](repeating: 7, count: length)
+                bytes[length / 2] = byte
+                let before = hash(bytes.span, tail)
+                bytes[length / 2] = byte ^ 0x20
+                #expect((hash(bytes.span, tail) == before) == (asciiLowercased(byte) == asciiLowercased(byte ^ 0x20)))
+            }
         }
     }
 
     @Test func `hashes of names in a row do not meet in their low 32 bits more than chance allows`() {
-        let hashes = (0..<20_000).map { UInt32(truncatingIfNeeded: hash(key("host\($0).example.com").span)) }
+        let hashes = (0..<20_000).map {
+            UInt32(truncatingIfNeeded: hash(TestQuery("host\($0).example.com"), by: hash))
+        }
         // 0.05 are expected.
         #expect(Set(hashes).count > 19_995)
     }

@@ -10,8 +10,9 @@ func name(_ text: String) -> Name { (try? Name(text)) ?? .root }
 /// A query as a client sends it, with what the server reads from it.
 struct TestQuery {
     var bytes: [UInt8]
-    var key = QueryKey()
-    var query = Query()
+    let query: Query
+    /// Means nothing when the query has a fault.
+    let key: QueryKey
 
     init(
         _ text: String, _ type: RecordType = .a, class: RecordClass = .internet, id: UInt16 = 0x1234,
@@ -25,7 +26,8 @@ struct TestQuery {
 
     init(bytes: [UInt8]) {
         self.bytes = bytes
-        query = Query.read(bytes.span, key: &key) ?? Query()
+        query = Query.read(bytes.span) ?? Query()
+        key = query.questionLength > 0 ? QueryKey(query, in: bytes.span) : QueryKey()
     }
 
     var question: Question { Question(name: key.name, type: query.type, class: query.class) }
@@ -43,10 +45,9 @@ extension MemoryCache {
         capacity: Int = 65_535
     ) -> [UInt8]? {
         var isHit = false
-        var key = query.key
         let bytes = output(capacity) { span in
             isHit = answer(
-                query.query, key: &key, message: query.bytes.span, now: now, generation: generation,
+                query.query, message: query.bytes.span, now: now, generation: generation,
                 limit: limit, into: &span)
         }
         return isHit ? bytes : nil

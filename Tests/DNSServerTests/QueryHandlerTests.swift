@@ -18,7 +18,7 @@ import Testing
         _ message: [UInt8], from client: String = "127.0.0.1", over transport: Transport = .udp
     ) throws -> (disposition: QueryHandler.Disposition, bytes: [UInt8]) {
         let access = AccessList([try #require(AddressPrefix("127.0.0.0/8"))])
-        var handler = QueryHandler(cache: cache, generation: generation, access: access, keepalive: 100)
+        let handler = QueryHandler(cache: cache, generation: generation, access: access, keepalive: 100)
         let client = try #require(IPAddress(client))
         var disposition = QueryHandler.Disposition.ignore
         let bytes = [UInt8](capacity: transport == .udp ? 1_232 : 65_535) { output in

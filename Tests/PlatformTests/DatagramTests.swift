@@ -50,7 +50,7 @@ private final class Batch {
 
     func queue(_ slot: Int, _ text: String) {
         for (index, byte) in text.utf8.enumerated() { slots[slot].out[index] = byte }
-        clinux_batch_queue(batch, Int32(slot), text.utf8.count)
+        slots[slot].out_length = UInt32(text.utf8.count)
     }
 
     func send(_ socket: UDPSocket) -> Int32 { clinux_batch_send(batch, socket.descriptor.number) }

@@ -27,6 +27,8 @@ struct clinux_slot {
     /// Room for the reply, `out_size` bytes.
     uint8_t *out;
     uint32_t in_length;
+    /// How many bytes of `out` are the reply, at most `out_size`; 0 for none, as after each receive. The caller writes it.
+    uint32_t out_length;
     /// 1 when the kernel cut the datagram off at `in_size`.
     uint8_t is_truncated;
     uint32_t peer_length;
@@ -37,6 +39,11 @@ struct clinux_slot {
 /// The sender of a slot's datagram, `peer_length` bytes long.
 static inline const struct sockaddr *clinux_slot_peer(const struct clinux_slot *slot) {
     return (const struct sockaddr *)&slot->peer;
+}
+
+/// The sender's IPv4 address, if its family is that one, in the byte order of this machine.
+static inline uint32_t clinux_slot_ipv4(const struct clinux_slot *slot) {
+    return ntohl(((const struct sockaddr_in *)&slot->peer)->sin_addr.s_addr);
 }
 
 /// Buffers for many datagrams and their replies, allocated once; used by one thread.
@@ -50,17 +57,14 @@ void clinux_batch_free(struct clinux_batch *batch);
 /// The slots; the same array as long as the batch lives.
 struct clinux_slot *clinux_batch_slots(struct clinux_batch *batch);
 
-/// Fills slots from 0 on with one system call, and forgets replies not sent.
+/// Fills slots from 0 on with one system call.
 ///
 /// With `wait` it blocks until the first datagram when the descriptor is a blocking one; it never waits for a second.
 /// Returns how many arrived, or -errno: -EAGAIN when there are none, -EINTR. Once the socket is shut down, a
 /// waiting receive returns slots whose `peer_length` is 0.
 int clinux_batch_receive(struct clinux_batch *batch, int descriptor, int wait);
 
-/// Queues the first `length` bytes of the slot's `out` as the reply to its datagram. At most once per slot.
-void clinux_batch_queue(struct clinux_batch *batch, int slot, size_t length);
-
-/// Sends what is queued, without blocking but for at most 5 ms in all when the send buffer is full.
+/// Sends each slot's reply, if it has one, without blocking but for at most 5 ms in all when the send buffer is full.
 ///
 /// A datagram that cannot be sent is skipped, and never holds up the others. Returns how many were sent.
 int clinux_batch_send(struct clinux_batch *batch, int descriptor);

@@ -1,0 +1,50 @@
+/// Plays the same traces to the daemon's memory cache, to LRU and to SIEVE, each with room for as many entries, and prints
+/// a table of the hit rates.
+///
+/// The daemon's hash has a secret that is new in each run, so where the cache has several shards its figures may differ by
+/// some hundredths of a percentage point from run to run.
+@main
+struct HitRate {
+    static let names = 200_000
+    static let requests = 1_000_000
+    /// The first requests fill the caches and are not counted.
+    static let warmUp = requests / 5
+
+    static func main() throws {
+        print("| memory | entries | trace | httpdnsd | SIEVE | LRU | SIEVE's longest walk |")
+        print("|---|---|---|---|---|---|---|")
+        for memory in [256 << 10, 1 << 20, 4 << 20] {
+            let capacity = try DaemonCache.capacity(memory: memory)
+            for trace in traces(capacity: capacity) {
+                var ours = try DaemonCache(memory: memory)
+                var sieve = Sieve(capacity: capacity)
+                var lru = LRU(capacity: capacity)
+                let rates = [
+                    hitRate(of: &ours, on: trace), hitRate(of: &sieve, on: trace), hitRate(of: &lru, on: trace),
+                ]
+                let cells = ["\(memory >> 10) KiB", "\(capacity)", trace.title] + rates + ["\(sieve.longestWalk)"]
+                print("| \(cells.joined(separator: " | ")) |")
+            }
+        }
+    }
+
+    static func traces(capacity: Int) -> [Trace] {
+        [0.6, 0.8, 0.9, 1.0, 1.2].map { Trace.zipf($0, names: names, requests: requests) } + [
+            .scanned(0.9, names: names, requests: requests, period: 2 * capacity, scan: capacity),
+            .shifting(0.9, names: names, requests: requests, period: 50_000, shift: 2_000),
+            .loop(names: capacity * 6 / 5, requests: requests),
+        ]
+    }
+
+    /// The share of requests that found their name, in percent.
+    static func hitRate(of policy: inout some EvictionPolicy, on trace: Trace) -> String {
+        var hits = 0
+        for (number, name) in trace.names.enumerated() {
+            let isHit = policy.request(name)
+            if isHit, number >= warmUp { hits += 1 }
+        }
+        let hundredths = (hits * 10_000 + (trace.names.count - warmUp) / 2) / (trace.names.count - warmUp)
+        let fraction = hundredths % 100
+        return "\(hundredths / 100).\(fraction < 10 ? "0" : "")\(fraction) %"
+    }
+}

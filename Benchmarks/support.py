@@ -1,0 +1,271 @@
+"""What the benchmarks share: building the C tools, starting servers on loopback, asking them, reading what they used.
+
+Standard library only. Nothing but 127.0.0.1 is ever addressed.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+RELEASE = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", "httpdnsd"]
+
+# nginx and the peers live where a plain user does not look.
+os.environ["PATH"] += ":/usr/sbin:/sbin"
+
+TYPE_A = 1
+TYPE_AAAA = 28
+
+# The names that all benchmarks ask for; %d is a number.
+PATTERN = "host%d.bench.example"
+
+
+class Failure(Exception):
+    """A benchmark cannot be carried out; the text says why."""
+
+
+def release_executable() -> str:
+    """The release build's path; it must have been built."""
+    folder = subprocess.run([*RELEASE, "--show-bin-path"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    path = os.path.join(folder.strip(), "httpdnsd")
+    if not os.access(path, os.X_OK):
+        raise Failure(f"{path} is missing; build it: {' '.join(RELEASE)}")
+    return path
+
+
+def build_tool(name: str, *libraries: str) -> str:
+    """Compiles Tools/NAME.c unless that was done since it changed; returns the executable's path."""
+    folder = os.path.join(ROOT, ".build-benchmarks")
+    os.makedirs(folder, exist_ok=True)
+    source, path = os.path.join(HERE, "Tools", name + ".c"), os.path.join(folder, name)
+    if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(source):
+        command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", path, source]
+        subprocess.run([*command, *(f"-l{library}" for library in libraries)], check=True)
+    return path
+
+
+def free_port() -> int:
+    """A port that is free on 127.0.0.1 over UDP and TCP at the moment."""
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, socket.socket() as tcp:
+            udp.bind(("127.0.0.1", 0))
+            try:
+                tcp.bind(udp.getsockname())
+            except OSError:
+                continue
+            return udp.getsockname()[1]
+
+
+def question(name: str, record_type: int, edns: bool = True, identifier: int = 0) -> bytes:
+    """A query message for `name`."""
+    header = struct.pack(">HHHHHH", identifier, 0x0100, 1, 0, 0, int(edns))
+    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+    opt = bytes([0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0]) if edns else b""
+    return header + labels + b"\0" + struct.pack(">HH", record_type, 1) + opt
+
+
+def has_answer(reply: bytes) -> bool:
+    """Whether a reply says NOERROR and has at least one record in its answer section."""
+    return len(reply) >= 12 and reply[3] & 15 == 0 and reply[6:8] != b"\0\0"
+
+
+class Client:
+    """A UDP socket that asks one server."""
+
+    def __init__(self, port: int, timeout: float = 5):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.connect(("127.0.0.1", port))
+        self.socket.settimeout(timeout)
+
+    def ask(self, name: str, record_type: int) -> None:
+        """Asks once and waits; what comes must be an answer."""
+        self.socket.send(question(name, record_type))
+        reply = self.socket.recv(4096)
+        if not has_answer(reply):
+            raise Failure(f"no answer for {name}: {reply.hex()}")
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+class Process:
+    """A server that was started: its id, its port, and what it used so far."""
+
+    def __init__(self, popen: subprocess.Popen, name: str, port: int, log: str):
+        self.popen, self.name, self.port, self.log = popen, name, port, log
+        self.pid = popen.pid
+
+    def tail(self) -> str:
+        """The end of what it wrote."""
+        with open(self.log, errors="replace") as file:
+            return file.read()[-2000:]
+
+    def wait_until_ready(self, record_type: int = TYPE_A, timeout: float = 30) -> None:
+        """Returns once it answers a query."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            if self.popen.poll() is not None:
+                raise Failure(f"{self.name} ended at once:\n{self.tail()}")
+            client = Client(self.port, timeout=0.5)
+            try:
+                return client.ask(PATTERN % 0, record_type)
+            except (OSError, Failure):
+                time.sleep(0.05)
+            finally:
+                client.close()
+        raise Failure(f"{self.name} does not answer on port {self.port}:\n{self.tail()}")
+
+    def threads(self) -> dict[int, str]:
+        """The ids of its threads and their names."""
+        result = {}
+        for thread in os.listdir(f"/proc/{self.pid}/task"):
+            with open(f"/proc/{self.pid}/task/{thread}/comm") as file:
+                result[int(thread)] = file.read().strip()
+        return result
+
+    def udp_threads(self) -> list[int]:
+        """The ids of an httpdnsd's threads that answer UDP."""
+        return [thread for thread, name in self.threads().items() if name.startswith("udp-")]
+
+    def cpu_nanoseconds(self, threads: list[int] | None = None) -> int:
+        """CPU time, user and system, of these threads or of all that live."""
+        total = 0
+        for thread in self.threads() if threads is None else threads:
+            with open(f"/proc/{self.pid}/task/{thread}/schedstat") as file:
+                total += int(file.read().split()[0])
+        return total
+
+    def resident_bytes(self) -> int:
+        """Memory that it has, the pages of its files included."""
+        with open(f"/proc/{self.pid}/status") as file:
+            line = next(line for line in file if line.startswith("VmRSS:"))
+        return int(line.split()[1]) << 10
+
+    def stop(self) -> None:
+        """Ends it with SIGTERM, and with SIGKILL if that takes longer than 10 s."""
+        if self.popen.poll() is None:
+            self.popen.send_signal(signal.SIGTERM)
+            try:
+                self.popen.wait(10)
+            except subprocess.TimeoutExpired:
+                self.popen.kill()
+                self.popen.wait()
+
+
+class Stage:
+    """A temporary folder and the servers that live in it; all are ended with it."""
+
+    def __enter__(self) -> "Stage":
+        self.folder = tempfile.mkdtemp(prefix="httpdnsd-benchmark-")
+        # nginx's worker may be another user.
+        os.chmod(self.folder, 0o755)
+        self.processes: list[Process] = []
+        self.sockets: list[socket.socket] = []
+        return self
+
+    def __exit__(self, *_) -> None:
+        for process in reversed(self.processes):
+            process.stop()
+        for held in self.sockets:
+            held.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def write(self, name: str, text: str) -> str:
+        """Writes a file of that name into the folder and returns its path."""
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def start(self, name: str, command: list[str], port: int = 0, cpus: str | None = None) -> Process:
+        """Starts a command, on these CPUs only if given (as `taskset -c` has them)."""
+        log = os.path.join(self.folder, f"{name}-{len(self.processes)}.log")
+        pinned = ["taskset", "-c", cpus, *command] if cpus else command
+        with open(log, "w") as output:
+            popen = subprocess.Popen(
+                pinned, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
+        process = Process(popen, name, port, log)
+        self.processes.append(process)
+        return process
+
+    def stop(self, process: Process) -> None:
+        """Ends one of the servers."""
+        process.stop()
+        self.processes.remove(process)
+
+    def start_service(self, cpus: str | None = None, certificate: str | None = None) -> int:
+        """Starts nginx as an HTTPDNS service that answers every name; returns its port.
+
+        certificate: over TLS and HTTP/2, with CERTIFICATE.pem and CERTIFICATE.key of the folder.
+        """
+        port = free_port()
+        listen = f"127.0.0.1:{port}"
+        if certificate:
+            base = os.path.join(self.folder, certificate)
+            listen += f" ssl http2; ssl_certificate {base}.pem; ssl_certificate_key {base}.key"
+        with open(os.path.join(HERE, "httpdns.conf")) as file:
+            text = file.read().replace("@folder@", self.folder).replace("@listen@", listen)
+        log = os.path.join(self.folder, "nginx-error.log")
+        nginx = self.start("nginx", ["nginx", "-c", self.write("nginx.conf", text), "-e", log], port, cpus)
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and nginx.popen.poll() is None:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    return port
+            time.sleep(0.02)
+        raise Failure(f"nginx does not start:\n{nginx.tail()}")
+
+    def start_dead_service(self) -> int:
+        """Opens a TCP and a UDP socket on one port that take what comes and never answer; returns the port."""
+        port = free_port()
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", port))
+        listener.listen(4096)
+        receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        receiver.bind(("127.0.0.1", port))
+        self.sockets += [listener, receiver]
+        return port
+
+    def configuration(
+        self, service: int, *, url: str | None = None, authority: str = "", threads: int = 1, memory: str = "64MiB",
+        dead: int | None = None, more: str = "",
+    ) -> tuple[str, int]:  # fmt: skip
+        """Writes a configuration of httpdnsd; returns its path and the port it listens on.
+
+        service: the port of `start_service`; url: its base if it is not plain HTTP, with the authority's certificate.
+        dead: the port of `start_dead_service`, asked for names below dead.example. more: further tables.
+        """
+        port = free_port()
+        providers = [("bench", url or f"http://127.0.0.1:{service}", "bench.example")]
+        if dead:
+            providers.append(("dead", f"http://127.0.0.1:{dead}", "dead.example"))
+        text = f'[listen]\naddresses = ["127.0.0.1:{port}"]\nudp_threads = {threads}\n'
+        for name, base, suffix in providers:
+            text += f'[[provider]]\ntype = "aliyun"\nname = "{name}"\naccount = "139450"\nurl = "{base}"\n'
+            text += f'addresses = ["127.0.0.1"]\nca_file = "{authority}"\nnames = ["{suffix}"]\n'
+        text += f'[localdns]\nservers = ["127.0.0.1:{dead or 1}"]\n[cache]\nmemory = "{memory}"\nprefetch = false\n'
+        text += '[cache.disk]\npath = ""\n[control]\nsocket = ""\n' + more
+        return self.write(f"httpdnsd-{port}.toml", text), port
+
+
+def serve(executable: str, configuration: str) -> list[str]:
+    """The command that runs httpdnsd."""
+    return [executable, "serve", "--config", configuration]
+
+
+def run(main) -> None:
+    """Runs a benchmark's main function; a failure becomes one message and exit status 1."""
+    try:
+        sys.exit(main())
+    except Failure as failure:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {failure}")
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {error}\n{error.stderr or ''}")
