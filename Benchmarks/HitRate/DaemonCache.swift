@@ -33,15 +33,13 @@ struct DaemonCache: EvictionPolicy {
 
     mutating func request(_ name: Int) -> Bool {
         setName(name)
-        var key = QueryKey()
-        guard let query = Query.read(message.span, key: &key) else { return false }
+        guard let query = Query.read(message.span) else { return false }
         var isHit = false
         _ = [UInt8](capacity: 512) { reply in
             isHit = cache.answer(
-                query, key: &key, message: message.span, now: now, generation: Self.generation, limit: 512,
-                into: &reply)
+                query, message: message.span, now: now, generation: Self.generation, limit: 512, into: &reply)
         }
-        if !isHit { cache.store(entry, for: key) }
+        if !isHit { cache.store(entry, for: QueryKey(query, in: message.span)) }
         return isHit
     }
 
