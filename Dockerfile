@@ -6,9 +6,8 @@ COPY scripts/install-dependencies scripts/install-dependencies
 RUN scripts/install-dependencies build && apt-get install -qq -y --no-install-recommends libcap2-bin
 COPY Package.swift ./
 RUN swift package resolve
-COPY Sources Sources
-# The tests' targets are part of the package; of their files nothing is built.
-COPY Tests Tests
+# The tests belong to the package; of their files nothing is built.
+COPY . .
 RUN swift build -c release --static-swift-stdlib --product httpdnsd \
     && install --strip -D "$(swift build -c release --static-swift-stdlib --show-bin-path)/httpdnsd" \
         /image/usr/local/bin/httpdnsd \
