@@ -75,7 +75,7 @@ extension Configuration {
     /// Whoever pays for each question should say for which names.
     func checkBilling(_ reading: Reading) {
         guard route.protect.isEmpty, route.mode != .localDNSOnly else { return }
-        let entries = providers.filter { $0.type.isMetered && $0.names.isEmpty }
+        let entries = providers.filter { $0.isMetered && $0.names.isEmpty }
         guard !entries.isEmpty else { return }
         let names = entries.map { quoted($0.name) }.joined(separator: ", ")
         reading.warn(

@@ -1,6 +1,7 @@
 /// The part of the schema that is read and checked but does nothing yet.
 ///
-/// Whoever builds a part deletes its line here; the warning then goes away by itself.
+/// Whoever builds a part deletes its line here, and its mark in `Documentation/Options.md`; the warning then goes away by
+/// itself.
 enum NotBuilt {
     /// When a written key is worth the warning.
     enum Condition {
@@ -36,7 +37,7 @@ enum NotBuilt {
     ]
 
     /// Types of provider that are left out of the configuration when they are listed.
-    static let providerTypes: Set<ProviderType> = [.aliyunV2, .tencent, .tencentHTTPS, .dohJSON]
+    static let providerTypes: Set<ProviderType> = [.aliyunV2, .tencent, .tencentHTTPS]
 
     /// One thing of the file that has no effect yet.
     struct Use {

@@ -46,12 +46,34 @@ extension Configuration.ProviderEntry {
 
     private func checkAccount(at path: SettingPath, _ reading: Reading) {
         let place = path.appending(key: "account")
-        if type == .aliyun, account.isEmpty, reading.isSound(place), !reading.isMisspelt(place) {
+        switch type {
+        case .aliyun where account.isEmpty && reading.isSound(place) && !reading.isMisspelt(place):
             reading.fail(place, "is missing: a provider of type aliyun needs the account's number, such as \"139450\"")
+        case .doh:
+            for key in ["account", "secret", "secret_file"] where reading.written.contains(path.appending(key: key)) {
+                reading.warn(path.appending(key: key), "has no effect: a provider of type doh has no account")
+            }
+        case .dohJSON: checkAliDNSAccount(at: path, reading)
+        default: break
         }
-        guard type == .doh else { return }
-        for key in ["account", "secret", "secret_file"] where reading.written.contains(path.appending(key: key)) {
-            reading.warn(path.appending(key: key), "has no effect: a provider of type doh has no account")
+        if type != .dohJSON, !accessKeyID.isEmpty {
+            reading.warn(path.appending(key: "access_key_id"), "has no effect: only the type doh-json knows it")
+        }
+    }
+
+    /// Requests are signed with all three parts of an account at AliDNS, or not at all.
+    private func checkAliDNSAccount(at path: SettingPath, _ reading: Reading) {
+        let parts = [
+            ("account", account.isEmpty), ("access_key_id", accessKeyID.isEmpty), ("secret", secret == nil),
+        ]
+        let missing = parts.filter(\.1).map { path.appending(key: $0.0) }
+        let secretFilePath = path.appending(key: "secret_file")
+        guard (1..<parts.count).contains(missing.count), reading.isSound(secretFilePath),
+            !reading.isMisspelt(secretFilePath)
+        else { return }
+        for place in missing where reading.isSound(place) && !reading.isMisspelt(place) {
+            reading.fail(
+                place, "is missing: AliDNS's account is written with account, access_key_id and secret together")
         }
     }
 
@@ -60,20 +82,27 @@ extension Configuration.ProviderEntry {
         let place = path.appending(key: "url")
         if !reading.written.contains(place) {
             guard let builtIn = type.builtInURL else {
+                let example = "https://HOST\(type.usualPath ?? "")"
                 reading.fail(
-                    place,
-                    "is missing: a provider of type \(type.rawValue) needs one, such as \"https://HOST/dns-query\"")
+                    place, "is missing: a provider of type \(type.rawValue) needs one, such as \(quoted(example))")
                 return false
             }
             url = builtIn
         }
         guard reading.isSound(place) else { return false }
-        guard type == .doh else {
+        guard let usualPath = type.usualPath else {
             while url.path.hasSuffix("/") { url.path.removeLast() }
             return true
         }
         if url.path.isEmpty {
-            reading.fail(place, "has no path; most services are at https://HOST/dns-query")
+            reading.fail(place, "has no path; most services are at https://HOST\(usualPath)")
+        }
+        if type == .dohJSON, account.isEmpty, AliDNSService.isAt(url.host),
+            reading.isSound(path.appending(key: "account"))
+        {
+            reading.warn(
+                place,
+                "AliDNS may refuse who shows no account: write account, access_key_id and secret, or use type doh")
         }
         return true
     }

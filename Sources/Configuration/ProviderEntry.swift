@@ -9,13 +9,15 @@ extension Configuration {
         package var name = ""
         /// Never empty for the types that need one.
         package var account = ""
+        /// AliDNS's; empty: none. With `doh-json` there are account, this and secret, or none of them.
+        package var accessKeyID = ""
         /// From `secret` or the file of `secret_file`; nil: requests are not signed.
         package var secret: Secret?
         /// Absolute; empty: none.
         package var secretFile = ""
         package var encryptionKey: Secret?
         package var encryption = PayloadEncryption.gcm
-        /// The base of the service; of `doh` the whole path, of other types the part before the service's own paths.
+        /// The base of the service; of `doh` and `doh-json` the whole path, of other types the part before the service's own paths.
         package var url = AliyunService.url
         /// Connect here, in this order. Empty: the URL's name is looked up through LocalDNS (https only).
         package var addresses: [Endpoint] = []
@@ -37,12 +39,18 @@ extension Configuration {
         /// Whether its answers are proven to come from the service: https. Plain http can be forged on the path.
         package var isAuthenticated: Bool { url.scheme == .https }
 
+        /// Whether each question is billed: by the type, and by AliDNS to whoever has an account there.
+        var isMetered: Bool { type.isMetered || type == .dohJSON && !account.isEmpty }
+
         static let settings: [Setting<ProviderEntry>] = [
             Setting("type", \.type, .choice(), default: "required", "The kind of service."),
             Setting(
                 "name", \.name, .identifier("name", maximumLength: 32), default: "the type",
                 "What status, logs and query --via call it."),
             Setting("account", \.account, .identifier("account", maximumLength: 64), "The account at the vendor."),
+            Setting(
+                "access_key_id", \.accessKeyID, .identifier("access key", maximumLength: 64),
+                "The AccessKey ID that the secret belongs to, for AliDNS."),
             Setting("secret", \.secret, .secret, "The account's key, for signed requests; empty sends unsigned ones."),
             Setting("secret_file", \.secretFile, .path(), "A file that holds the secret, instead of secret."),
             Setting("encryption_key", \.encryptionKey, .secret, "The key for encrypted requests."),

@@ -7,9 +7,25 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
     case aliyunV2 = "aliyun-v2"
     case tencent
     case tencentHTTPS = "tencent-https"
+    /// DoH with replies in JSON: Google, Cloudflare, AliDNS, DNSPod.
     case dohJSON = "doh-json"
     /// RFC 8484.
     case doh
+
+    /// Whether a provider of this type is asked; else it is left out of the configuration.
+    package var isBuilt: Bool { !NotBuilt.providerTypes.contains(self) }
+
+    /// Whether the URL is the whole address that is asked; of other types the service's own paths follow it.
+    package var urlIsWhole: Bool { usualPath != nil }
+
+    /// Where most services of this type are, for those whose URL is whole.
+    var usualPath: String? {
+        switch self {
+        case .dohJSON: "/resolve"
+        case .doh: "/dns-query"
+        case .aliyun, .aliyunV2, .tencent, .tencentHTTPS: nil
+        }
+    }
 
     /// Whether each question to the service is billed.
     var isMetered: Bool {
@@ -49,6 +65,19 @@ enum AliyunService {
         switch host {
         case .address(let address): addresses.contains(address)
         case .name(let name): (try? Name("httpdns.aliyuncs.com")).map { name.isWithin($0) } ?? false
+        }
+    }
+}
+
+/// Alibaba Cloud's public resolver, as www.alibabacloud.com/help/en/dns/httpdns-doh-json-api has it.
+enum AliDNSService {
+    static let addresses = ["223.5.5.5", "223.6.6.6", "2400:3200::1", "2400:3200:baba::1"].compactMap { IPAddress($0) }
+
+    /// Whether `host` is this service: one of its addresses, or a name of the vendor's.
+    static func isAt(_ host: ServiceHost) -> Bool {
+        switch host {
+        case .address(let address): addresses.contains(address)
+        case .name(let name): (try? Name("alidns.com")).map { name.isWithin($0) } ?? false
         }
     }
 }

@@ -10,6 +10,9 @@ package struct SchemaKey: Hashable, Sendable {
     package var defaultText: String
     /// What it does, one sentence.
     package var summary: String
+
+    /// Whether it has an effect already; if not, a file that sets it is warned about.
+    package var isBuilt: Bool { NotBuilt.keys[path] == nil }
 }
 
 /// Every key of the configuration, made from the settings that the decoder itself reads with.

@@ -20,20 +20,5 @@ struct AliyunError {
         }
     }
 
-    /// The code as far as it is safe to show, and the status.
-    private var text: String {
-        let isPlain = code?.utf8.allSatisfy { Character(Unicode.Scalar($0)).isASCIIWord } ?? false
-        guard let code, isPlain, (1...Self.longestCode).contains(code.utf8.count) else {
-            return "HTTP \(response.status)"
-        }
-        return "\(code) (HTTP \(response.status))"
-    }
-
-    /// Bytes of a code that is shown; the longest known one has 25.
-    private static let longestCode = 31
-}
-
-extension Character {
-    /// Whether this is an ASCII letter, digit, hyphen, dot or underscore.
-    fileprivate var isASCIIWord: Bool { isASCII && (isLetter || isNumber || self == "-" || self == "." || self == "_") }
+    private var text: String { HTTPStatusFailure.text(of: response, code: code) }
 }

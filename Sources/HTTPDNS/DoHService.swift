@@ -63,21 +63,15 @@ package struct DoHService: Service {
     package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
         do {
             let wireQuestion = try Self.question(question)
-            let answer = try answer(of: response, to: wireQuestion)
-            let hasSOA = answer.authorities.contains { $0.type == .soa }
-            // Aliyun answers names that the account does not list with nothing at all.
-            if answer.responseCode == .noError, answer.isNegative(for: wireQuestion.type), !hasSOA {
-                return .results([wireQuestion.type: .unknownEmpty(ttl: nil)])
-            }
-            return .results([wireQuestion.type: .answer(answer.aged(by: response.age ?? 0))])
+            return DoHOutcome.outcome(of: try Self.message(in: response), to: wireQuestion, age: response.age)
         } catch {
             return .failure(error)
         }
     }
 
-    private func answer(of response: HTTPResponse, to question: Question) throws(ServiceFailure) -> Answer {
-        guard (200..<300).contains(response.status) else { throw Self.failure(of: response) }
-        guard Self.isDNSMessage(response.contentType) else { throw .unavailable("the reply is not \(Self.mediaType)") }
+    private static func message(in response: HTTPResponse) throws(ServiceFailure) -> Message {
+        guard (200..<300).contains(response.status) else { throw DoHOutcome.failure(of: response) }
+        guard isDNSMessage(response.contentType) else { throw .unavailable("the reply is not \(mediaType)") }
         let message: Message
         do {
             message = try MessageParser.parse(response.body)
@@ -85,20 +79,7 @@ package struct DoHService: Service {
             throw .unavailable("unreadable reply: \(error)")
         }
         guard message.id == 0 else { throw .unavailable("the reply has another ID") }
-        switch ReceivedReply(message, to: question) {
-        case .answer(let answer): return answer
-        case .failure(let code): throw .responseCode(code)
-        case .truncated: throw .unavailable("the reply is truncated")
-        case .mismatch: throw .unavailable("no reply to this question")
-        }
-    }
-
-    private static func failure(of response: HTTPResponse) -> ServiceFailure {
-        switch response.status {
-        // Bad request, content or URI too long: the same question would fare no better at another address.
-        case 400, 413, 414: .rejected("HTTP \(response.status)")
-        default: HTTPStatusFailure.failure(of: response)
-        }
+        return message
     }
 
     /// Whether a `Content-Type` header names DNS messages; its parameters do not count.
@@ -106,20 +87,4 @@ package struct DoHService: Service {
         let type = contentType?.split(separator: ";", omittingEmptySubsequences: false).first ?? ""
         return type.filter { $0 != " " && $0 != "\t" }.lowercased() == mediaType
     }
-}
-
-extension Answer {
-    /// The same answer after `age` seconds in an HTTP cache (RFC 8484 section 5.1): every TTL is lower by that, at
-    /// least 0.
-    func aged(by age: UInt32) -> Answer {
-        var answer = self
-        for index in answer.answers.indices { answer.answers[index].age(by: age) }
-        for index in answer.authorities.indices { answer.authorities[index].age(by: age) }
-        for index in answer.additionals.indices { answer.additionals[index].age(by: age) }
-        return answer
-    }
-}
-
-extension Record {
-    fileprivate mutating func age(by age: UInt32) { ttl -= min(ttl, age) }
 }

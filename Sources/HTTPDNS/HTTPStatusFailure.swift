@@ -1,5 +1,8 @@
 /// What an HTTP status other than 2xx asks to be done, where the service tells nothing more.
 enum HTTPStatusFailure {
+    /// Bytes of a code that is shown; the longest known one has 25.
+    private static let longestCode = 31
+
     static func failure(of response: HTTPResponse, text: String? = nil) -> ServiceFailure {
         let text = text ?? "HTTP \(response.status)"
         return switch response.status {
@@ -7,4 +10,16 @@ enum HTTPStatusFailure {
         default: .unavailable(text, retryAfter: response.retryAfter)
         }
     }
+
+    /// The status, and the service's own error code as far as it is safe to show.
+    static func text(of response: HTTPResponse, code: String?) -> String {
+        let isPlain = code?.utf8.allSatisfy { Character(Unicode.Scalar($0)).isASCIIWord } ?? false
+        guard let code, isPlain, (1...longestCode).contains(code.utf8.count) else { return "HTTP \(response.status)" }
+        return "\(code) (HTTP \(response.status))"
+    }
+}
+
+extension Character {
+    /// Whether this is an ASCII letter, digit, hyphen, dot or underscore.
+    fileprivate var isASCIIWord: Bool { isASCII && (isLetter || isNumber || self == "-" || self == "." || self == "_") }
 }

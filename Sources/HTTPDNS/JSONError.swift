@@ -8,6 +8,7 @@ package struct JSONError: Error, Hashable, Sendable {
         case badUTF8 = "a string that is not UTF-8"
         case wrongKind = "a value of another kind than expected"
         case trailingBytes = "bytes after the value"
+        case badValue = "a value that means nothing here"
     }
 
     package var reason: Reason

@@ -5,10 +5,14 @@ import HTTPDNS
 package struct OpenSSLCrypto: Crypto {
     package init() {}
 
-    package func md5(_ bytes: [UInt8]) -> [UInt8]? {
+    package func md5(_ bytes: [UInt8]) -> [UInt8]? { digest(of: bytes, EVP_md5()) }
+
+    package func sha256(_ bytes: [UInt8]) -> [UInt8]? { digest(of: bytes, EVP_sha256()) }
+
+    private func digest(of bytes: [UInt8], _ algorithm: OpaquePointer?) -> [UInt8]? {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var length: UInt32 = 0
-        guard EVP_Digest(bytes, bytes.count, &digest, &length, EVP_md5(), nil) == 1 else {
+        guard EVP_Digest(bytes, bytes.count, &digest, &length, algorithm, nil) == 1 else {
             // Else the next TLS call on this thread would find an error that is not its own.
             ERR_clear_error()
             return nil

@@ -30,12 +30,18 @@ extension HTTPDNSSettings {
                 crypto: OpenSSLCrypto())
         case .doh:
             service = DoHService(path: entry.url.path.isEmpty ? "/" : entry.url.path, padsQueries: isHTTPS)
-        case .aliyunV2, .tencent, .tencentHTTPS, .dohJSON:
+        case .dohJSON:
+            let account = entry.secret.map {
+                AliDNSAccount(
+                    id: entry.account, accessKeyID: entry.accessKeyID, secret: $0, crypto: OpenSSLCrypto())
+            }
+            service = DoHJSONService(path: entry.url.path, account: account)
+        case .aliyunV2, .tencent, .tencentHTTPS:
             return nil
         }
         self.init(
             name: entry.name, service: service, scheme: isHTTPS ? .https : .http, host: entry.url.host.description,
-            port: entry.url.port, basePath: entry.type == .doh ? "" : entry.url.path,
+            port: entry.url.port, basePath: entry.type.urlIsWhole ? "" : entry.url.path,
             addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
             tlsNames: entry.tlsNames.map(\.description),
             caFile: entry.caFile, names: entry.names, timeout: entry.timeout)

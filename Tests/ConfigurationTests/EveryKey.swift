@@ -10,6 +10,7 @@ let everyKey = #"""
     type = "aliyun"                              # aliyun aliyun-v2 tencent tencent-https doh-json doh (later: baidu volcengine ucloud)
     name = "aliyun"
     account = "139450"
+    access_key_id = ""                           # AliDNS
     secret = "${ALIYUN_HTTPDNS_SECRET}"          # or secret_file
     encryption_key = ""                          # aliyun-v2, tencent
     encryption = "gcm"                           # aliyun-v2: none cbc gcm; tencent: des aes

@@ -145,6 +145,82 @@ import Testing
             ])
     }
 
+    @Test func `doh-json by address connects to that address and needs no account`() throws {
+        let loaded = try accepted("[[provider]]\ntype = \"doh-json\"\nurl = \"https://8.8.8.8/resolve\"")
+        #expect(loaded.warnings.isEmpty)
+        let entry = try #require(loaded.configuration.providers.first)
+        #expect(entry.addresses.map(\.description) == ["8.8.8.8:443"])
+        #expect(entry.tlsNames.map(\.description) == ["8.8.8.8"])
+        #expect(entry.url.path == "/resolve")
+        #expect(entry.secret == nil)
+    }
+
+    @Test func `doh-json needs a URL with a path`() {
+        #expect(
+            errors("[[provider]]\ntype = \"doh-json\"") == [
+                "t.toml:1: provider[1].url: is missing: a provider of type doh-json needs one, such as \"https://HOST/resolve\""
+            ])
+        #expect(
+            errors("[[provider]]\ntype = \"doh-json\"\nurl = \"https://192.0.2.1\"")
+                == ["t.toml:3: provider[1].url: has no path; most services are at https://HOST/resolve"])
+    }
+
+    private static let aliDNS = "[[provider]]\ntype = \"doh-json\"\nurl = \"https://223.5.5.5/resolve\"\n"
+
+    @Test func `an account at AliDNS has three parts`() throws {
+        let loaded = try accepted(
+            Self.aliDNS + "names = [\"example.com\"]\naccount = \"1\"\naccess_key_id = \"a\"\nsecret = \"s\"")
+        #expect(loaded.warnings.isEmpty)
+        let entry = try #require(loaded.configuration.providers.first)
+        #expect([entry.account, entry.accessKeyID, entry.secret?.value] == ["1", "a", "s"])
+    }
+
+    @Test(arguments: [
+        ("account = \"1\"", ["access_key_id", "secret"]), ("access_key_id = \"a\"", ["account", "secret"]),
+        ("secret = \"s\"", ["account", "access_key_id"]), ("account = \"1\"\nsecret = \"s\"", ["access_key_id"]),
+        ("access_key_id = \"a\"\nsecret = \"s\"", ["account"]),
+        ("account = \"1\"\naccess_key_id = \"a\"\nsecret = \"${NONE:-}\"", ["secret"]),
+    ])
+    func `each part of AliDNS's account that is missing beside another is an error`(lines: String, missing: [String]) {
+        let text = "[[provider]]\ntype = \"doh-json\"\nurl = \"http://192.0.2.1/resolve\"\n" + lines
+        let all = errors(text)
+        #expect(all.count == missing.count)
+        for key in missing { #expect(all.contains { $0.contains("provider[1].\(key): is missing: AliDNS's account") }) }
+    }
+
+    @Test func `a part that is there but wrong is not reported as missing too`() {
+        let parts = "account = \"1\"\naccess_key_id = \"a\"\n"
+        #expect(errors(Self.aliDNS + parts + "secret = 1").count == 1)
+        #expect(errors(Self.aliDNS + parts + "secrt = \"s\"").count == 1)
+        #expect(errors(Self.aliDNS + parts + "secret_file = \"/nonexistent/x\"").count == 1)
+    }
+
+    @Test(arguments: [
+        "https://223.5.5.5/resolve", "http://223.6.6.6/resolve", "https://dns.alidns.com/resolve",
+        "https://[2400:3200::1]/resolve",
+    ])
+    func `AliDNS without an account is warned about`(url: String) throws {
+        let loaded = try accepted("[[provider]]\ntype = \"doh-json\"\nurl = \"\(url)\"")
+        #expect(
+            loaded.warnings.map(\.description) == [
+                "t.toml:3: provider[1].url: AliDNS may refuse who shows no account: write account, access_key_id and secret, or use type doh"
+            ])
+    }
+
+    @Test func `AliDNS with an account bills each question, and is warned about without names`() throws {
+        let loaded = try accepted(Self.aliDNS + "account = \"1\"\naccess_key_id = \"a\"\nsecret = \"s\"")
+        #expect(loaded.warnings.count == 1)
+        #expect(loaded.warnings.first?.description.contains("which bills each question") == true)
+    }
+
+    @Test func `an AccessKey ID is of no use to other types`() throws {
+        let loaded = try accepted(minimal + "access_key_id = \"a\"\n")
+        #expect(
+            loaded.warnings.map(\.description) == [
+                "t.toml:4: provider[1].access_key_id: has no effect: only the type doh-json knows it"
+            ])
+    }
+
     @Test func `providers may be written inline`() throws {
         let loaded = try accepted("provider = [{ type = \"doh\", url = \"https://192.0.2.1/q\" }]")
         #expect(loaded.configuration.providers.count == 1)

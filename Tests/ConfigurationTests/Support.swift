@@ -1,4 +1,5 @@
 import Configuration
+import Foundation
 import Testing
 
 /// A text that parses by itself: tests add what they are about.
@@ -38,4 +39,11 @@ func errors(
 func provider(_ lines: String, environment: [String: String] = [:]) throws -> Configuration.ProviderEntry {
     let loaded = try accepted("[[provider]]\n" + lines, environment: environment)
     return try #require(loaded.configuration.providers.first)
+}
+
+/// The lines of a page in `Documentation`.
+func documentationLines(_ page: String) throws -> [Substring] {
+    let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Documentation/\(page)")
+    return try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
 }

@@ -1,7 +1,7 @@
 import Testing
 import Upstreams
 
-/// MD5 against published digests: RFC 1321 appendix A.5, and those that the services' pages print.
+/// Digests against published ones: RFC 1321 appendix A.5, FIPS 180-4's examples, and those of the services' pages.
 struct OpenSSLCryptoTests {
     @Test(arguments: [
         ("", "d41d8cd98f00b204e9800998ecf8427e"), ("a", "0cc175b9c0f1b6a831c399e269772661"),
@@ -21,5 +21,21 @@ struct OpenSSLCryptoTests {
     ])
     func `MD5 digests are those published`(text: String, digest: String) {
         #expect(OpenSSLCrypto().md5(Array(text.utf8)) == hex(digest))
+    }
+
+    @Test(arguments: [
+        ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        (
+            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+        ),
+        (
+            "123456s3cr3ts3cr3t1700000000www.example.comak0001",
+            "dfaccfb6b2ad51f787820af91f780f3c67cf248b618d15f4e3625dee5659db7e"
+        ),
+    ])
+    func `SHA-256 digests are those published`(text: String, digest: String) {
+        #expect(OpenSSLCrypto().sha256(Array(text.utf8)) == hex(digest))
     }
 }

@@ -50,6 +50,55 @@ extension Integration {
             #expect(lines[2] == #"{"code":"SignatureExpired"}"#)
         }
 
+        @Test func `each JSON dialect is written its own way`() throws {
+            func body(_ dialect: FakeJSONDialect, _ name: String = "alias.example.com") throws -> String {
+                let vendor = try FakeHTTPDNS(
+                    FakeZone([
+                        "alias.example.com": .init(alias: "a.example", ttl: 30), "a.example": .init(a: ["192.0.2.1"]),
+                    ]),
+                    dialect: dialect)
+                return try curl("-H", "Accept: application/dns-json", "\(vendor.jsonURL)?name=\(name)&type=A").output
+            }
+            let head = #"{"Status":0,"TC":false,"RD":true,"RA":true,"AD":false,"CD":false,"Question":"#
+            let google =
+                #"[{"name":"alias.example.com.","type":1}],"Answer":[{"name":"alias.example.com.","type":5,"#
+                + #""TTL":30,"data":"a.example."},{"name":"a.example.","type":1,"TTL":60,"data":"192.0.2.1"}]"#
+            #expect(try body(.google) == head + google + #","Comment":"Response from 192.0.2.53."}"#)
+            #expect(try body(.dnspod) == head + google + #","edns_client_subnet":"203.0.113.0/24"}"#)
+            #expect(
+                try body(.cloudflare)
+                    == head
+                    + #"[{"name":"alias.example.com","type":1}],"Answer":[{"name":"alias.example.com","type":5,"#
+                    + #""TTL":30,"data":"a.example."},{"name":"a.example","type":1,"TTL":60,"data":"192.0.2.1"}],"#
+                    + #""Comment":["EDE(29): Synthesized","EDE(0): Other"]}"#)
+            #expect(
+                try body(.alidns(nil))
+                    == head + #"{"name":"alias.example.com","type":1},"Answer":[{"name":"alias.example.com.","TTL":30,"#
+                    + #""type":5,"data":"a.example."},{"name":"a.example.","TTL":60,"type":1,"data":"192.0.2.1"}]}"#)
+            #expect(
+                try body(.google, "none.example").hasSuffix(
+                    #""Authority":[{"name":"none.example.","type":6,"TTL":60,"data":"ns.none.example. "#
+                        + #"admin.none.example. 1 7200 3600 1209600 60"}],"Comment":"Response from 192.0.2.53."}"#))
+        }
+
+        @Test func `a key of AliDNS's account is checked with its timestamp and name`() throws {
+            let account = FakeAliDNSAccount(id: "1", accessKeyID: "ak", secret: "of theirs")
+            let vendor = try FakeHTTPDNS(zone, dialect: .alidns(account))
+            let script = """
+                sign() { printf '%s' "1of theirs$1$2ak" | openssl dgst -sha256 -r | cut -c1-64; }
+                ask() { curl -sS "\(vendor.jsonURL)?name=www.example.com&uid=1&ak=ak&ts=$1&key=$2"; echo; }
+                now=$(date +%s)
+                ask $now $(sign $now www.example.com)
+                ask $now $(sign $now four.example.com)
+                ask 1700000000 $(sign 1700000000 www.example.com)
+                """
+            let lines = try ChildProcess.succeed(["sh", "-c", script]).split(separator: "\n")
+            try #require(lines.count == 3)
+            #expect(lines[0].contains("192.0.2.1"))
+            #expect(lines[1] == #"{"code":"InvalidKey"}"#)
+            #expect(lines[2] == #"{"code":"InvalidTimestamp"}"#)
+        }
+
         @Test func `one connection carries several requests`() throws {
             let vendor = try FakeHTTPDNS(zone)
             let url = "\(vendor.url)/139450/d?host=www.example.com"

@@ -3,7 +3,10 @@ import TestSupport
 /// A daemon between one fake vendor and one fake LocalDNS: what most tests start from.
 struct Stage {
     /// How the daemon talks to the vendor.
-    enum Form { case aliyun, doh }
+    enum Form {
+        case aliyun, doh
+        case dohJSON(FakeJSONDialect)
+    }
 
     let vendor: FakeHTTPDNS
     let localDNS: FakeLocalDNS
@@ -32,14 +35,19 @@ struct Stage {
         on hosts: [String] = ["127.0.0.1"], listen: String = "", inside host: ClientHost? = nil,
         resolvConf: String? = nil
     ) throws {
+        let dialect = if case .dohJSON(let dialect) = form { dialect } else { FakeJSONDialect.google }
         let start = {
-            (try FakeHTTPDNS(zone, secret: secret.isEmpty ? nil : secret), try FakeLocalDNS(localZone))
+            (
+                try FakeHTTPDNS(zone, secret: secret.isEmpty ? nil : secret, dialect: dialect),
+                try FakeLocalDNS(localZone)
+            )
         }
         (vendor, localDNS) = try host.map { try $0.namespace.inside(start) } ?? start()
         let table =
             switch form {
             case .aliyun: DaemonConfiguration.aliyun(vendor.url, secret: secret, provider)
             case .doh: DaemonConfiguration.doh(vendor.url, provider)
+            case .dohJSON: DaemonConfiguration.dohJSON(vendor.jsonURL, provider)
             }
         daemon = try Daemon(
             table + route + DaemonConfiguration.rest(localDNS: localDNS.address, resolvConf: resolvConf) + extra,

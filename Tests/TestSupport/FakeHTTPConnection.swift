@@ -6,13 +6,14 @@ struct FakeHTTPConnection: Sendable {
     let number: Int
     let monitor: Monitor<FakeHTTPDNS.State>
     let secret: String?
+    let dialect: FakeJSONDialect
 
     /// Answers requests until the client or the server closes.
     func serve() {
         var reader = HTTPRequestReader()
         defer { socket.shutdown() }
         while let request = reader.next(socket, connection: number) {
-            let service = FakeHTTPService(request: request, secret: secret)
+            let service = FakeHTTPService(request: request, secret: secret, dialect: dialect)
             let call = service.call
             let (zone, headers, fault) = monitor.withLock { state in
                 state.requests.append(request)

@@ -1,12 +1,12 @@
 import Foundation
 import Glibc
 
-/// An HTTPDNS service on loopback: Aliyun's `/{account}/d` and `/{account}/sign_d`, and RFC 8484's `/dns-query`, over
-/// HTTP/1.1 with persistent connections. It counts what it is asked, and misbehaves on command.
+/// An HTTPDNS service on loopback: Aliyun's `/{account}/d` and `/{account}/sign_d`, RFC 8484's `/dns-query`, and one
+/// dialect of DoH in JSON, over HTTP/1.1 with persistent connections. It counts what it is asked, and misbehaves on command.
 package final class FakeHTTPDNS: Sendable {
     /// What a request was for.
     package struct Call: Sendable, Hashable {
-        package enum Kind: Sendable { case aliyun, aliyunSigned, doh }
+        package enum Kind: Sendable { case aliyun, aliyunSigned, doh, dohJSON }
         package var kind: Kind
         /// Lower-cased.
         package var name: String
@@ -36,6 +36,8 @@ package final class FakeHTTPDNS: Sendable {
     /// Where it listens.
     package let address: TestAddress
     let secret: String?
+    /// Which JSON form of DoH it speaks.
+    let dialect: FakeJSONDialect
     let monitor: Monitor<State>
     private let listener: TestSocket
 
@@ -43,11 +45,16 @@ package final class FakeHTTPDNS: Sendable {
     ///
     /// - Parameters:
     ///   - secret: what `sign_d` must be signed with; nil refuses every signed request.
+    ///   - dialect: which JSON form of DoH it speaks.
     ///   - port: 0 takes a free one.
-    package init(_ zone: FakeZone, secret: String? = nil, host: String = "127.0.0.1", port: UInt16 = 0) throws {
+    package init(
+        _ zone: FakeZone, secret: String? = nil, dialect: FakeJSONDialect = .google, host: String = "127.0.0.1",
+        port: UInt16 = 0
+    ) throws {
         listener = try TestSocket.listener(TestAddress(host, port: port))
         address = listener.localAddress
         self.secret = secret
+        self.dialect = dialect
         monitor = Monitor(State(zone: zone))
         let (listener, monitor) = (listener, monitor)
         Thread.detachNewThread {
@@ -57,7 +64,8 @@ package final class FakeHTTPDNS: Sendable {
                     state.open[state.connections] = socket
                     return state.connections
                 }
-                let connection = FakeHTTPConnection(socket: socket, number: number, monitor: monitor, secret: secret)
+                let connection = FakeHTTPConnection(
+                    socket: socket, number: number, monitor: monitor, secret: secret, dialect: dialect)
                 Thread.detachNewThread {
                     connection.serve()
                     monitor.withLock { $0.open[number] = nil }
@@ -70,6 +78,9 @@ package final class FakeHTTPDNS: Sendable {
 
     /// The base of its URLs: `http://127.0.0.1:port`.
     package var url: String { "http://\(address)" }
+
+    /// Where its JSON form of DoH is.
+    package var jsonURL: String { url + dialect.path }
 
     /// Stops listening and closes all connections.
     package func stop() {

@@ -4,6 +4,7 @@ import Foundation
 struct FakeHTTPService {
     let request: RecordedRequest
     let secret: String?
+    let dialect: FakeJSONDialect
 
     /// The path below the account: `d` or `sign_d`.
     private var aliyunPath: Substring? {
@@ -13,6 +14,8 @@ struct FakeHTTPService {
         }
         return parts[1]
     }
+
+    private var json: FakeDoHJSON? { FakeDoHJSON(request, dialect) }
 
     private var dnsQuery: TestMessage? {
         guard request.path == "/dns-query" else { return nil }
@@ -27,6 +30,9 @@ struct FakeHTTPService {
             return FakeHTTPDNS.Call(
                 path == "d" ? .aliyun : .aliyunSigned, host, request.parameters["query"] ?? "4")
         }
+        if let json {
+            return json.question.map { FakeHTTPDNS.Call(.dohJSON, $0.name, request.parameters["type"] ?? "") }
+        }
         guard let question = dnsQuery?.questions.first else { return nil }
         return FakeHTTPDNS.Call(.doh, question.name, String(question.type))
     }
@@ -34,6 +40,7 @@ struct FakeHTTPService {
     /// The proper reply; with `renamed`, the one to a question for that name.
     func reply(_ zone: FakeZone, renamed: String? = nil) -> HTTPReply {
         if let path = aliyunPath { return aliyun(zone, signed: path == "sign_d", renamed) }
+        if let json { return json.reply(zone, renamed: renamed) }
         guard request.path == "/dns-query" else {
             return HTTPReply(status: 404, contentType: "text/plain", body: Array("not here".utf8))
         }

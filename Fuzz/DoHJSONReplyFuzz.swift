@@ -1,0 +1,64 @@
+// sources: Sources/DNSWire Sources/HTTPDNS
+//
+// Any bytes as the body of a DoH reply in JSON: whatever is taken for an answer follows from the name that was asked.
+
+import DNSWire
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzDoHJSONReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let body = Array(UnsafeBufferPointer(start: data, count: count))
+    guard let host = try? Name("www.example.com") else { preconditionFailure("no name") }
+    let service = DoHJSONService()
+    for type in [RecordType.a, .aaaa] {
+        let question = ServiceQuestion(name: host, types: [type])
+        let outcome = service.outcome(of: HTTPResponse(status: 200, body: body), to: question)
+        let aged = service.outcome(of: HTTPResponse(status: 200, age: 100, body: body), to: question)
+        switch (outcome, aged) {
+        case (.results(let results), .results(let agedResults)):
+            precondition(results.count == 1 && agedResults.count == 1, "another type than the one asked")
+            guard case .answer(let answer) = results[type] else {
+                precondition(results == agedResults, "age changes what is empty")
+                continue
+            }
+            check(answer, host, type)
+            guard case .answer(let agedAnswer) = agedResults[type] else { preconditionFailure("age ends an answer") }
+            for (record, old) in zip(answer.answers, agedAnswer.answers) {
+                precondition(old.ttl == max(record.ttl, 100) - 100, "another TTL than the age leaves")
+            }
+        default:
+            precondition(outcome == aged, "age changes what fails")
+        }
+        for status in [302, 400, 403, 500] {
+            let response = HTTPResponse(status: status, body: body)
+            guard case .failure = service.outcome(of: response, to: question) else {
+                preconditionFailure("an answer from an error")
+            }
+        }
+    }
+    return 0
+}
+
+private func check(_ answer: Answer, _ host: Name, _ type: RecordType) {
+    precondition([.noError, .nameError].contains(answer.responseCode), "a failure as an answer")
+    var end = host
+    for record in answer.answers {
+        precondition(record.class == .internet && record.ttl <= UInt32(Int32.max), "not as in a DNS message")
+        if record.type == .dname {
+            precondition(end.isWithin(record.name) && end != record.name, "a DNAME record beside the chain")
+            continue
+        }
+        precondition(record.name == end, "a record beside the chain")
+        if let target = record.canonicalName {
+            end = target
+        } else {
+            precondition(record.type == type && record.address != nil, "another type than the one asked")
+        }
+    }
+    precondition(answer.additionals.isEmpty && answer.authorities.count <= 1, "records that nobody asked for")
+    for record in answer.authorities {
+        precondition(record.type == .soa && answer.isNegative(for: type), "authority of an answer")
+        precondition(end.isWithin(record.name) || host.isWithin(record.name), "the SOA record of another zone")
+        precondition(record.soaMinimum.map { record.ttl <= $0 } == true, "an SOA record past its MINIMUM")
+    }
+}

@@ -1,0 +1,163 @@
+import DNSWire
+
+/// The body of a DoH reply in JSON.
+///
+/// One reader for all dialects. What differs: `Question` is a list, at AliDNS an object; names end with a dot or do not;
+/// `Comment` is a text, at Cloudflare a list of them; AdGuard leaves `Status` out of answers. Members without a use here
+/// are skipped, whatever they hold.
+struct DoHJSONReply {
+    /// Types whose records are read in `Answer`: the addresses, and what leads to them.
+    private static let answerTypes: Set<RecordType> = [.a, .aaaa, .cname, .dname]
+
+    private var status: Int64?
+    private var isTruncated = false
+    private var questions: [Question] = []
+    private var answers: [Record] = []
+    private var authorities: [Record] = []
+    /// The error code, if the body is an error of AliDNS's.
+    private(set) var code: String?
+
+    init(_ body: [UInt8]) throws(JSONError) {
+        var reply = DoHJSONReply()
+        try JSONReader.read(body) { reader throws(JSONError) in
+            try reader.object { reader, key throws(JSONError) in try reply.read(&reader, key) }
+        }
+        self = reply
+    }
+
+    private init() {}
+
+    /// The same as a DNS message; nil when there is neither a status that means something nor an answer.
+    var message: Message? {
+        guard let status = status ?? (answers.isEmpty ? nil : 0), (0...0xfff).contains(status) else { return nil }
+        let code = UInt16(status)
+        var message = Message(
+            flags: [.response, HeaderFlags(rawValue: code & 15)], questions: questions, answers: answers,
+            authorities: authorities, edns: EDNS(extendedResponseCode: UInt8(code >> 4)))
+        if isTruncated { message.flags.insert(.truncated) }
+        return message
+    }
+
+    private mutating func read(_ reader: inout JSONReader, _ key: String) throws(JSONError) {
+        // A member that is null is as one that is missing.
+        guard try reader.kind() != .null else { return }
+        switch key {
+        case "Status":
+            // One that is no number must not pass for one that is missing.
+            guard let number = try Self.integer(&reader) else { throw reader.fault(.badValue) }
+            status = number
+        case "TC": isTruncated = try reader.boolean()
+        case "Question": questions = try Self.questions(&reader)
+        case "Answer":
+            answers = try Self.records(&reader) { Self.answerTypes.contains($0) }
+        case "Authority":
+            authorities = try Self.records(&reader) { $0 == .soa }
+        case "code": code = try reader.kind() == .string ? reader.string() : nil
+        default: break
+        }
+    }
+
+    private static func questions(_ reader: inout JSONReader) throws(JSONError) -> [Question] {
+        guard try reader.kind() == .array else { return [try question(&reader)] }
+        var questions: [Question] = []
+        try reader.array { reader throws(JSONError) in questions.append(try question(&reader)) }
+        return questions
+    }
+
+    private static func question(_ reader: inout JSONReader) throws(JSONError) -> Question {
+        let start = reader.offset
+        let entry = try Entry(&reader)
+        guard let name = entry.owner, let type = entry.type else {
+            throw JSONError(reason: .badValue, offset: start)
+        }
+        return Question(name: name, type: type)
+    }
+
+    /// Reads a section; records of types that are not `wanted` are left out unread.
+    ///
+    /// A wanted record that means nothing spoils the reply, as in wire form; but a bad SOA record is as none.
+    private static func records(
+        _ reader: inout JSONReader, wanted: (RecordType) -> Bool
+    ) throws(JSONError) -> [Record] {
+        var records: [Record] = []
+        try reader.array { reader throws(JSONError) in
+            let start = reader.offset
+            let entry = try Entry(&reader)
+            guard let type = entry.type else { throw JSONError(reason: .badValue, offset: start) }
+            guard wanted(type) else { return }
+            if let name = entry.owner, let rdata = entry.rdata {
+                records.append(Record(name: name, type: type, ttl: entry.ttl, rdata: rdata))
+            } else if type != .soa {
+                throw JSONError(reason: .badValue, offset: start)
+            }
+        }
+        return records
+    }
+
+    /// A number, or one in quotes; nil for anything else.
+    fileprivate static func integer(_ reader: inout JSONReader) throws(JSONError) -> Int64? {
+        switch try reader.kind() {
+        case .number: try reader.integer()
+        case .string: Int64(try reader.string())
+        default: nil
+        }
+    }
+}
+
+/// A question or a record as it is written.
+private struct Entry {
+    private var name: String?
+    private(set) var type: RecordType?
+    /// Seconds; 0 for what is not 31 bits, as in wire form (RFC 2181 section 8).
+    private(set) var ttl: UInt32 = 0
+    private var data: String?
+
+    init(_ reader: inout JSONReader) throws(JSONError) {
+        var entry = Entry()
+        try reader.object { reader, key throws(JSONError) in try entry.read(&reader, key) }
+        self = entry
+    }
+
+    private init() {}
+
+    private mutating func read(_ reader: inout JSONReader, _ key: String) throws(JSONError) {
+        switch (key, try reader.kind()) {
+        case ("name", .string): name = try reader.string()
+        case ("type", .number): type = UInt16(exactly: try reader.integer()).map(RecordType.init(rawValue:))
+        case ("type", .string): type = RecordType(try reader.string())
+        case ("TTL", _):
+            let seconds = try DoHJSONReply.integer(&reader) ?? 0
+            ttl = (0...Int64(Int32.max)).contains(seconds) ? UInt32(seconds) : 0
+        case ("data", .string): data = try reader.string()
+        default: break
+        }
+    }
+
+    /// With or without the final dot; `.` and the empty text are the root.
+    var owner: Name? { name.flatMap { try? Name($0) } }
+
+    /// The data in wire form; nil when the text is not of the type.
+    var rdata: [UInt8]? {
+        guard let data, let type else { return nil }
+        switch type {
+        case .a, .aaaa:
+            guard let address = IPAddress(data), address.recordType == type else { return nil }
+            return address.bytes
+        case .cname, .dname: return (try? Name(data))?.wire
+        case .soa: return Self.soa(data)
+        default: return nil
+        }
+    }
+
+    /// `mname rname serial refresh retry expire minimum` (RFC 1035 section 3.3.13).
+    private static func soa(_ text: String) -> [UInt8]? {
+        let fields = text.split { $0 == " " || $0 == "\t" }
+        guard fields.count == 7, let server = try? Name(fields[0]), let mailbox = try? Name(fields[1]) else {
+            return nil
+        }
+        let numbers = fields[2...].compactMap { UInt32($0) }
+        guard numbers.count == 5 else { return nil }
+        return server.wire + mailbox.wire
+            + numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> UInt32(24 - 8 * $0)) } }
+    }
+}

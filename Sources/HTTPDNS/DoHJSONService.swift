@@ -1,0 +1,83 @@
+package import DNSWire
+
+/// DNS over HTTPS with replies in JSON, as Google, Cloudflare, AliDNS and DNSPod speak it: A and AAAA, one a call.
+///
+/// All four take the one form of request that is sent; they differ in how they write replies, see `DoHJSONReply`.
+/// Sources: developers.google.com/speed/public-dns/docs/doh/json,
+/// developers.cloudflare.com/1.1.1.1/encryption/dns-over-https/make-api-requests/dns-json,
+/// www.alibabacloud.com/help/en/dns/httpdns-doh-json-api; DNSPod has no page of its own.
+package struct DoHJSONService: Service {
+    /// Cloudflare answers no other; the rest do not look at it.
+    private static let mediaType = "application/dns-json"
+
+    private let path: String
+    private let account: AliDNSAccount?
+
+    /// - Parameters:
+    ///   - path: begins with a slash.
+    ///   - account: signs every request; nil sends none of AliDNS's own parameters.
+    package init(path: String = "/resolve", account: AliDNSAccount? = nil) {
+        self.path = path
+        self.account = account
+    }
+
+    package var answersBothFamilies: Bool { false }
+
+    package func answers(_ type: RecordType) -> Bool { type.isAddress }
+
+    package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+        let type = try Self.question(question).type
+        let host = try HostText.of(question.name)
+        var target = "\(path)?name=\(TextEncoding.percent(host))&type=\(type)"
+        if question.checkingDisabled { target += "&cd=1" }
+        if let account { target += try account.parameters(for: host, at: time) }
+        return HTTPRequest(target: target, headers: [["Accept", Self.mediaType]])
+    }
+
+    /// The one question that is asked.
+    private static func question(_ question: ServiceQuestion) throws(ServiceFailure) -> Question {
+        guard let type = question.types.first, question.types.count == 1, type.isAddress else {
+            throw .rejected("A or AAAA can be asked for, one at a time")
+        }
+        return Question(name: question.name, type: type)
+    }
+
+    package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
+        do {
+            let wireQuestion = try Self.question(question)
+            return DoHOutcome.outcome(of: try message(in: response), to: wireQuestion, age: response.age)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func message(in response: HTTPResponse) throws(ServiceFailure) -> Message {
+        let isSuccess = (200..<300).contains(response.status)
+        let reply: DoHJSONReply
+        do {
+            reply = try DoHJSONReply(response.body)
+        } catch {
+            // The status alone tells: a proxy on the way, or the service in trouble.
+            guard isSuccess else { throw failure(of: response, code: nil) }
+            throw .unavailable("unreadable reply: \(error)")
+        }
+        guard isSuccess else { throw failure(of: response, code: reply.code) }
+        if let message = reply.message { return message }
+        guard reply.code == nil else { throw refusal(of: response, code: reply.code) }
+        throw .unavailable("the reply has no Status that means anything")
+    }
+
+    private func failure(of response: HTTPResponse, code: String?) -> ServiceFailure {
+        switch response.status {
+        case 401, 403: refusal(of: response, code: code)
+        default: DoHOutcome.failure(of: response, text: HTTPStatusFailure.text(of: response, code: code))
+        }
+    }
+
+    /// AliDNS does not say which of its codes mean the timestamp. So every refusal of a signed request may: the clock
+    /// is compared with the service's, and only when it was wrong is there a second attempt.
+    private func refusal(of response: HTTPResponse, code: String?) -> ServiceFailure {
+        let text = HTTPStatusFailure.text(of: response, code: code)
+        return account == nil ? .authentication(text) : .clockSkew(text, serverTime: response.date)
+    }
+}

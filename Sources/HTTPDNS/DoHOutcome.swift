@@ -1,0 +1,49 @@
+import DNSWire
+
+/// What the reply of a DoH server means, be it in wire form or in JSON.
+enum DoHOutcome {
+    /// What a message means that came with a 2xx status.
+    ///
+    /// - Parameter age: seconds that it has been in an HTTP cache.
+    static func outcome(of message: Message, to question: Question, age: UInt32?) -> ServiceOutcome {
+        switch ReceivedReply(message, to: question) {
+        case .answer(let answer):
+            let hasSOA = answer.authorities.contains { $0.type == .soa }
+            // Aliyun answers names that the account does not list with nothing at all.
+            if answer.responseCode == .noError, answer.isNegative(for: question.type), !hasSOA {
+                return .results([question.type: .unknownEmpty(ttl: nil)])
+            }
+            return .results([question.type: .answer(answer.aged(by: age ?? 0))])
+        case .failure(let code): return .failure(.responseCode(code))
+        case .truncated: return .failure(.unavailable("the reply is truncated"))
+        case .mismatch: return .failure(.unavailable("no reply to this question"))
+        }
+    }
+
+    /// What a status other than 2xx means.
+    ///
+    /// - Parameter text: what is said of it; nil: the status.
+    static func failure(of response: HTTPResponse, text: String? = nil) -> ServiceFailure {
+        switch response.status {
+        // Bad request, content or URI too long: the same question would fare no better at another address.
+        case 400, 413, 414: .rejected(text ?? "HTTP \(response.status)")
+        default: HTTPStatusFailure.failure(of: response, text: text)
+        }
+    }
+}
+
+extension Answer {
+    /// The same answer after `age` seconds in an HTTP cache (RFC 8484 section 5.1): every TTL is lower by that, at
+    /// least 0.
+    func aged(by age: UInt32) -> Answer {
+        var answer = self
+        for index in answer.answers.indices { answer.answers[index].age(by: age) }
+        for index in answer.authorities.indices { answer.authorities[index].age(by: age) }
+        for index in answer.additionals.indices { answer.additionals[index].age(by: age) }
+        return answer
+    }
+}
+
+extension Record {
+    fileprivate mutating func age(by age: UInt32) { ttl -= min(ttl, age) }
+}

@@ -1,0 +1,431 @@
+import DNSWire
+import HTTPDNS
+import Testing
+
+/// What the replies of DoH servers in JSON mean.
+struct DoHJSONOutcomeTests {
+    private static let host = name("www.example.com")
+    private static let question = #""Question":[{"name":"www.example.com.","type":1}]"#
+    private static let soa =
+        #"{"name":"example.com.","type":6,"TTL":900,"data":"ns.example.com. admin.example.com. 2024010101 7200 3600 1209600 300"}"#
+
+    private func outcome(
+        _ body: String, _ text: String = "www.example.com", type: RecordType = .a, status: Int = 200,
+        service: DoHJSONService = DoHJSONService(), age: UInt32? = nil, retryAfter: UInt32? = nil, date: Int64? = nil
+    ) -> ServiceOutcome {
+        service.outcome(
+            of: HTTPResponse(
+                status: status, contentType: "text/plain", age: age, retryAfter: retryAfter, date: date,
+                body: Array(body.utf8)),
+            to: ServiceQuestion(name: name(text), types: [type]))
+    }
+
+    /// The reply with these members beside `Status` 0 and the question.
+    private func outcome(members: String, age: UInt32? = nil) -> ServiceOutcome {
+        outcome("{\"Status\":0,\(Self.question),\(members)}", age: age)
+    }
+
+    /// One A record of the name asked.
+    private func record(
+        name: String = "www.example.com.", type: String = "1", ttl: String = "60", data: String = "192.0.2.1"
+    ) -> String {
+        #"{"name":"\#(name)","type":\#(type),"TTL":\#(ttl),"data":"\#(data)"}"#
+    }
+
+    private func answer(_ outcome: ServiceOutcome, _ type: RecordType = .a) -> Answer? {
+        guard case .results(let results) = outcome, case .answer(let answer) = results[type], results.count == 1 else {
+            return nil
+        }
+        return answer
+    }
+
+    private func isUnavailable(_ outcome: ServiceOutcome) -> Bool {
+        if case .failure(.unavailable) = outcome { true } else { false }
+    }
+
+    private func alias(_ owner: String, _ target: String, ttl: UInt32) -> Record {
+        Record(name: name(owner), type: .cname, ttl: ttl, rdata: name(target).wire)
+    }
+
+    private func a(_ owner: String, _ address: String, ttl: UInt32) -> Record {
+        Record(name: name(owner), address: IPAddress(address) ?? .v4(0), ttl: ttl)
+    }
+
+    // The dialects, each as its service writes it.
+
+    @Test func `Google's reply with a chain of aliases is read`() {
+        let body = """
+            {"Status":0,"TC":false,"RD":true,"RA":true,"AD":false,"CD":false,"Question":[{"name":"www.example.com.",\
+            "type":1}],"Answer":[{"name":"www.example.com.","type":5,"TTL":300,"data":"edge.example.net."},\
+            {"name":"edge.example.net.","type":1,"TTL":60,"data":"192.0.2.1"}],"Additional":[],\
+            "edns_client_subnet":"203.0.113.0/24","Comment":"Response from 192.0.2.53."}
+            """
+        #expect(
+            answer(outcome(body))
+                == Answer(answers: [
+                    alias("www.example.com", "edge.example.net", ttl: 300), a("edge.example.net", "192.0.2.1", ttl: 60),
+                ]))
+    }
+
+    @Test func `Google's NXDOMAIN is told, for the MINIMUM of its SOA record`() throws {
+        let body = """
+            {"Status":3,"TC":false,"RD":true,"RA":true,"AD":false,"CD":false,"Question":[{"name":"none.example.com.",\
+            "type":28}],"Authority":[\(Self.soa)]}
+            """
+        let answer = try #require(self.answer(outcome(body, "none.example.com", type: .aaaa), .aaaa))
+        #expect(answer.responseCode == .nameError)
+        #expect(answer.answers.isEmpty)
+        let soa = try #require(answer.authorities.first)
+        #expect(answer.authorities.count == 1)
+        #expect(soa.name == name("example.com"))
+        #expect(soa.ttl == 300)
+        #expect(
+            soa.rdata
+                == name("ns.example.com").wire + name("admin.example.com").wire
+                + hex("78a3f175 00001c20 00000e10 00127500 0000012c"))
+    }
+
+    @Test func `Cloudflare's reply without final dots and with a list of comments is read`() throws {
+        let body = """
+            {"Status":0,"TC":false,"RD":true,"RA":true,"AD":true,"CD":false,"Question":[{"name":"www.example.com",\
+            "type":28}],"Answer":[{"name":"www.example.com","type":28,"TTL":1726,"data":"2001:db8::1"}],\
+            "Comment":["EDE(22): No Reachable Authority","EDE(23): Network Error"]}
+            """
+        let address = try #require(IPAddress("2001:db8::1"))
+        #expect(
+            answer(outcome(body, type: .aaaa), .aaaa)
+                == Answer(name: Self.host, addresses: [address], ttl: 1_726))
+    }
+
+    @Test(arguments: ["www.example.com.", "www.example.com"])
+    func `AliDNS's question is an object, with a final dot or without`(questionName: String) {
+        let body = """
+            {"Status":0,"TC":false,"RD":true,"RA":true,"AD":false,"CD":false,"Question":{"name":"\(questionName)",\
+            "type":1},"Answer":[{"name":"www.example.com.","TTL":127,"type":1,"data":"192.0.2.1"}]}
+            """
+        #expect(answer(outcome(body))?.answers == [a("www.example.com", "192.0.2.1", ttl: 127)])
+    }
+
+    @Test func `DNSPod's reply is read`() {
+        let body = """
+            {"Status":0,"TC":false,"RD":true,"RA":true,"AD":false,"CD":false,"Question":[{"name":"www.example.com.",\
+            "type":1}],"Answer":[{"name":"www.example.com.","type":1,"TTL":110,"Expires":"Tue, 14 Nov 2023 22:15:10 \
+            UTC","data":"192.0.2.1"}],"edns_client_subnet":"203.0.113.0/24"}
+            """
+        #expect(answer(outcome(body))?.answers == [a("www.example.com", "192.0.2.1", ttl: 110)])
+    }
+
+    @Test func `an answer without Status is one, as AdGuard sends it`() {
+        #expect(answer(outcome("{\(Self.question),\"Answer\":[\(record())]}"))?.addresses.count == 1)
+    }
+
+    // The three kinds of empty.
+
+    @Test func `NODATA with an SOA record is told`() {
+        let answer = answer(outcome(members: "\"Authority\":[\(Self.soa)]"))
+        #expect(answer?.responseCode == .noError)
+        #expect(answer?.authorities.map(\.ttl) == [300])
+    }
+
+    @Test func `NODATA at the end of a chain keeps the chain`() {
+        let chain = record(type: "5", ttl: "300", data: "edge.example.com.")
+        let answer = answer(outcome(members: "\"Answer\":[\(chain)],\"Authority\":[\(Self.soa)]"))
+        #expect(answer?.answers == [alias("www.example.com", "edge.example.com", ttl: 300)])
+        #expect(answer?.isNegative(for: .a) == true)
+        #expect(answer?.authorities.count == 1)
+    }
+
+    @Test(arguments: [
+        "", #","Answer":[]"#, #","Answer":null,"Authority":null"#, #","Authority":[]"#,
+        #","Answer":[{"name":"www.example.com.","type":28,"TTL":60,"data":"2001:db8::1"}]"#,
+    ])
+    func `neither a record nor an SOA record is empty without a cause`(members: String) {
+        #expect(outcome("{\"Status\":0,\(Self.question)\(members)}") == .results([.a: .unknownEmpty(ttl: nil)]))
+    }
+
+    @Test(arguments: [
+        "ns.example.com. admin.example.com. 1 7200 3600 1209600", "ns.example.com. admin.example.com. 1 2 3 4 5 6",
+        "ns.example.com. admin.example.com. 1 7200 3600 1209600 4294967296", "a..b. admin.example.com. 1 2 3 4 5", "",
+        "ns.example.com. admin.example.com. 1 2 3 4 -5",
+    ])
+    func `an SOA record that means nothing tells nothing`(data: String) {
+        let soa = record(name: "example.com.", type: "6", data: data)
+        #expect(outcome(members: "\"Authority\":[\(soa)]") == .results([.a: .unknownEmpty(ttl: nil)]))
+    }
+
+    @Test func `the SOA record of another zone tells nothing`() {
+        let soa = Self.soa.replacing(#""name":"example.com.""#, with: #""name":"example.net.""#)
+        #expect(outcome(members: "\"Authority\":[\(soa)]") == .results([.a: .unknownEmpty(ttl: nil)]))
+    }
+
+    @Test func `NXDOMAIN is told with an SOA record or without`() {
+        #expect(answer(outcome("{\"Status\":3,\(Self.question)}")) == Answer(responseCode: .nameError))
+    }
+
+    @Test func `addresses beside NXDOMAIN are not taken`() {
+        let answer = answer(outcome("{\"Status\":3,\(Self.question),\"Answer\":[\(record())]}"))
+        #expect(answer == Answer(responseCode: .nameError))
+    }
+
+    @Test(arguments: [UInt16(1), 2, 4, 5, 9, 16, 23, 4_095])
+    func `any other status is a failure that names it, with a question or without`(code: UInt16) {
+        let failure = ServiceOutcome.failure(.responseCode(ResponseCode(rawValue: code)))
+        #expect(outcome("{\"Status\":\(code),\(Self.question),\"Answer\":[\(record())]}") == failure)
+        #expect(outcome("{\"Status\":\(code)}") == failure)
+    }
+
+    @Test(arguments: ["-1", "4096", "65536", "1e300", "-9999999999999999999", "\"SERVFAIL\"", "true", "[0]", "{}"])
+    func `a status that is none is no answer`(status: String) {
+        #expect(isUnavailable(outcome("{\"Status\":\(status),\(Self.question),\"Answer\":[\(record())]}")))
+    }
+
+    @Test func `a truncated reply is no answer`() {
+        #expect(isUnavailable(outcome(members: "\"TC\":true,\"Answer\":[\(record())]")))
+    }
+
+    // Never a wrong address.
+
+    @Test(arguments: [
+        #"[{"name":"www.example.org.","type":1}]"#, #"{"name":"www.example.org.","type":1}"#,
+        #"[{"name":"www.example.com.","type":28}]"#, #"[{"name":"www.example.com.evil.example.","type":1}]"#, "[]",
+        "null", #"[{"name":"www.example.com.","type":1},{"name":"www.example.com.","type":1}]"#,
+        #"[{"name":"www.example.com."}]"#, #"[{"type":1}]"#, "{}", "[[]]", "[null]", #""www.example.com.""#, "1",
+        #"[{"name":"www.example.com.","type":65537}]"#, #"[{"name":"www\\.example.com.","type":1}]"#,
+        #"[{"name":"","type":1}]"#, #"[{"name":["www.example.com."],"type":1}]"#,
+    ])
+    func `a reply to another question, to two or to none is no answer`(question: String) {
+        #expect(isUnavailable(outcome("{\"Status\":0,\"Question\":\(question),\"Answer\":[\(record())]}")))
+    }
+
+    @Test func `the first of two questions members is the one that counts`() {
+        let other = #""Question":[{"name":"www.example.org.","type":1}]"#
+        #expect(isUnavailable(outcome("{\"Status\":0,\(other),\(Self.question),\"Answer\":[\(record())]}")))
+    }
+
+    @Test(arguments: ["WWW.Example.COM.", #"\u0077ww.example\u002ecom"#, #"www.\\101xample.com."#])
+    func `the name asked may come in another letter case or escaped`(text: String) {
+        let body = "{\"Status\":0,\"Question\":[{\"name\":\"\(text)\",\"type\":1}],\"Answer\":[\(record(name: text))]}"
+        #expect(answer(outcome(body))?.addresses.count == 1)
+    }
+
+    @Test func `records that do not follow from the question are dropped`() {
+        let records = [
+            record(name: "bank.example.", data: "203.0.113.66"), record(),
+            record(name: "sub.www.example.com.", data: "203.0.113.67"),
+            record(name: "example.com.", type: "5", data: "bank.example."),
+        ]
+        #expect(
+            answer(outcome(members: "\"Answer\":[\(records.joined(separator: ","))]"))?.answers
+                == [a("www.example.com", "192.0.2.1", ttl: 60)])
+    }
+
+    @Test func `a chain that does not begin at the name asked brings no address`() {
+        let records = [
+            record(name: "other.example.com.", type: "5", data: "edge.example.net."),
+            record(name: "edge.example.net.", data: "203.0.113.66"),
+        ]
+        #expect(
+            outcome(members: "\"Answer\":[\(records.joined(separator: ","))]")
+                == .results([.a: .unknownEmpty(ttl: nil)]))
+    }
+
+    @Test func `a broken chain brings no address`() {
+        let records = [
+            record(type: "5", data: "edge.example.net."), record(name: "edge.example.org.", data: "203.0.113.66"),
+        ]
+        #expect(
+            outcome(members: "\"Answer\":[\(records.joined(separator: ","))]")
+                == .results([.a: .unknownEmpty(ttl: nil)]))
+    }
+
+    @Test func `the records may come in any order`() {
+        let records = [
+            record(name: "edge.example.net.", data: "192.0.2.1"), record(type: "5", data: "edge.example.net."),
+        ]
+        #expect(answer(outcome(members: "\"Answer\":[\(records.joined(separator: ","))]"))?.addresses.count == 1)
+    }
+
+    @Test(arguments: [
+        ["www.example.com."], ["b.example.", "www.example.com."], ["b.example.", "c.example.", "b.example."],
+    ])
+    func `aliases in a circle are a failure`(targets: [String]) {
+        let owners = ["www.example.com."] + targets
+        let records = zip(owners, targets).map { record(name: $0, type: "5", data: $1) }
+        #expect(
+            outcome(members: "\"Answer\":[\(records.joined(separator: ","))]")
+                == .failure(.responseCode(.serverFailure)))
+    }
+
+    @Test(arguments: [(16, true), (17, false)])
+    func `a chain is followed for 16 aliases`(count: Int, isFollowed: Bool) {
+        let owners = ["www.example.com."] + (1...count).map { "n\($0).example." }
+        let aliases = zip(owners, owners.dropFirst()).map { record(name: $0, type: "5", data: $1) }
+        let records = aliases + [record(name: "n\(count).example.")]
+        let outcome = outcome(members: "\"Answer\":[\(records.joined(separator: ","))]")
+        #expect((answer(outcome)?.addresses.count == 1) == isFollowed)
+    }
+
+    @Test(arguments: [
+        "192.0.2.256", "192.0.2", "2001:db8::1", "", "192.0.2.1 ", "0x7f.1", "192.0.2.1\\n", "edge.example.net.",
+        "1234567890", "192.0.2.01", "\\u0000",
+    ])
+    func `an address that is none spoils the reply`(data: String) {
+        let records = record() + "," + record(data: data)
+        #expect(isUnavailable(outcome(members: "\"Answer\":[\(records)]")))
+    }
+
+    @Test(arguments: [
+        "a..b", ".a", String(repeating: "a", count: 64), String(repeating: "abcdefg.", count: 32), #"a\\"#, #"a\\256"#,
+        #"a\\1"#,
+    ])
+    func `a target that is no name spoils the reply`(target: String) {
+        #expect(isUnavailable(outcome(members: "\"Answer\":[\(record(type: "5", data: target)),\(record())]")))
+        #expect(isUnavailable(outcome(members: "\"Answer\":[\(record(name: target))]")))
+    }
+
+    @Test(arguments: [
+        #"{"type":1,"TTL":60,"data":"192.0.2.1"}"#, #"{"name":"www.example.com.","TTL":60,"data":"192.0.2.1"}"#,
+        #"{"name":"www.example.com.","type":1,"TTL":60}"#, #"{"name":"www.example.com.","type":1,"TTL":60,"data":1}"#,
+        #"{"name":"www.example.com.","type":1,"TTL":60,"data":null}"#, "null", "[]", "1", #""192.0.2.1""#,
+        #"{"name":"www.example.com.","type":true,"TTL":60,"data":"192.0.2.1"}"#,
+        #"{"name":"www.example.com.","type":-1,"TTL":60,"data":"192.0.2.1"}"#,
+        #"{"name":"www.example.com.","type":65537,"TTL":60,"data":"192.0.2.1"}"#,
+        #"{"name":"www.example.com.","type":"NONE","TTL":60,"data":"192.0.2.1"}"#,
+    ])
+    func `a record with a part missing or of another kind spoils the reply`(text: String) {
+        #expect(isUnavailable(outcome(members: "\"Answer\":[\(text)]")))
+    }
+
+    @Test(arguments: ["1", "1.0", "1e0", "\"1\"", "\"A\"", "\"a\"", "\"TYPE1\""])
+    func `a type may be a number or a text`(type: String) {
+        let body =
+            "{\"Status\":\"0\",\"Question\":[{\"name\":\"www.example.com.\",\"type\":\(type)}],\"Answer\":[\(record(type: type))]}"
+        #expect(answer(outcome(body))?.addresses.count == 1)
+    }
+
+    @Test func `records of other types are skipped, whatever they hold`() {
+        let others = [46, 16, 65, 1_000].map { record(type: String($0), data: ##"\\# 3 zz \"A\" 8 3"##) }
+        #expect(
+            answer(outcome(members: "\"Answer\":[\((others + [record()]).joined(separator: ","))]"))?.answers
+                == [a("www.example.com", "192.0.2.1", ttl: 60)])
+    }
+
+    @Test(
+        arguments: [
+            ("0", 0), ("60.9", 60), ("\"60\"", 60), ("2147483647", 2_147_483_647), ("-1", 0), ("2147483648", 0),
+            ("4294967296", 0), ("99999999999999999999", 0), ("-99999999999999999999", 0), ("1e300", 0), ("null", 0),
+            ("\"soon\"", 0), ("true", 0), ("[60]", 0),
+        ] as [(String, UInt32)])
+    func `a TTL that is not 31 bits is 0`(text: String, ttl: UInt32) {
+        #expect(answer(outcome(members: "\"Answer\":[\(record(ttl: text))]"))?.answers.map(\.ttl) == [ttl])
+    }
+
+    @Test func `the lowest TTL of a set counts, and each address once`() {
+        let records = [record(ttl: "60"), record(ttl: "30", data: "192.0.2.2"), record(ttl: "90")]
+        #expect(
+            answer(outcome(members: "\"Answer\":[\(records.joined(separator: ","))]"))?.answers == [
+                a("www.example.com", "192.0.2.1", ttl: 30), a("www.example.com", "192.0.2.2", ttl: 30),
+            ])
+    }
+
+    @Test func `the age in an HTTP cache is taken off`() {
+        #expect(answer(outcome(members: "\"Answer\":[\(record(ttl: "600"))]", age: 250))?.answers.map(\.ttl) == [350])
+        #expect(answer(outcome(members: "\"Answer\":[\(record())]", age: .max))?.answers.map(\.ttl) == [0])
+    }
+
+    // What is no reply at all.
+
+    @Test(arguments: [
+        "", "null", "[]", #"["192.0.2.1","192.0.2.2"]"#, "{}", "{", "<html>sign in</html>", #"{"Status":0"#,
+        #"{"Answer":{}}"#, #"{"Status":0,"Answer":[}"#, #"{"Status":0}{}"#, "\u{FEFF}{}", #"{"Status":null}"#,
+        #"{"Status":0,"Question":[{"name":"www.example.com.","type":1}],"TC":"no"}"#,
+        #"{"Status":0,"Question":[{"name":"www.example.com.","type":1}],"Answer":"192.0.2.1"}"#,
+    ])
+    func `a body of another form is no answer`(body: String) {
+        #expect(isUnavailable(outcome(body)))
+    }
+
+    @Test func `what is nested too deep is no answer, wherever it stands`() {
+        let deep = String(repeating: "[", count: 30_000) + String(repeating: "]", count: 30_000)
+        #expect(isUnavailable(outcome(members: "\"Comment\":\(deep)")))
+        #expect(isUnavailable(outcome(members: "\"Answer\":\(deep)")))
+        #expect(isUnavailable(outcome("{\"Question\":\(deep)}")))
+    }
+
+    @Test func `a body full of records is read`() {
+        let records = (0..<950).map { record(data: "192.0.\(2 + $0 / 250).\($0 % 250)") }
+        let body = "\"Answer\":[\(records.joined(separator: ","))]"
+        #expect(body.utf8.count > 60_000)
+        #expect(answer(outcome(members: body))?.addresses.count == 950)
+    }
+
+    @Test func `a reply cut at any byte is no answer`() {
+        let body = Array("{\"Status\":0,\(Self.question),\"Answer\":[\(record())]}".utf8)
+        for length in 0..<body.count {
+            let cut = String(decoding: body[..<length], as: UTF8.self)
+            guard isUnavailable(outcome(cut)) else {
+                Issue.record("an answer from \(length) bytes")
+                return
+            }
+        }
+    }
+
+    @Test func `a reply with any one byte changed never brings another name's address`() {
+        let body = Array("{\"Status\":0,\(Self.question),\"Answer\":[\(record())]}".utf8)
+        for index in body.indices {
+            for bit in 0..<8 {
+                var changed = body
+                changed[index] ^= 1 << UInt8(bit)
+                let response = HTTPResponse(status: 200, body: changed)
+                let outcome = DoHJSONService().outcome(
+                    of: response, to: ServiceQuestion(name: Self.host, types: [.a]))
+                guard let answer = answer(outcome) else { continue }
+                #expect(answer.answers.allSatisfy { $0.name == Self.host && $0.type == .a })
+            }
+        }
+    }
+
+    // HTTP.
+
+    @Test(arguments: [
+        (302, "unavailable"), (400, "rejected"), (401, "authentication"), (403, "authentication"),
+        (404, "unavailable"), (413, "rejected"), (414, "rejected"), (415, "unavailable"), (429, "unavailable"),
+        (500, "unavailable"), (501, "unavailable"), (502, "unavailable"), (504, "unavailable"),
+    ])
+    func `another status than 2xx is no answer, whatever its body`(status: Int, expected: String) {
+        for body in ["{\"Status\":0,\(Self.question),\"Answer\":[\(record())]}", "<html>", #"{"error":"Invalid."}"#] {
+            let actual =
+                switch outcome(body, status: status) {
+                case .failure(.unavailable(let text, retryAfter: nil)):
+                    text == "HTTP \(status)" ? "unavailable" : text
+                case .failure(.rejected): "rejected"
+                case .failure(.authentication): "authentication"
+                default: "other"
+                }
+            #expect(actual == expected)
+        }
+    }
+
+    @Test func `the wait that a busy server asks for is handed on`() {
+        #expect(outcome("", status: 429, retryAfter: 30) == .failure(.unavailable("HTTP 429", retryAfter: 30)))
+    }
+
+    @Test(arguments: [200, 401, 403])
+    func `a refusal without an account names its code`(status: Int) {
+        #expect(
+            outcome(#"{"code":"InvalidAccount"}"#, status: status, date: 1_700_000_000)
+                == .failure(.authentication("InvalidAccount (HTTP \(status))")))
+    }
+
+    @Test(arguments: [200, 401, 403])
+    func `a refusal of a signed request may be for our clock`(status: Int) {
+        let outcome = outcome(
+            #"{"code":"Anything"}"#, status: status, service: DoHJSONRequestTests.signing, date: 1_700_000_000)
+        #expect(outcome == .failure(.clockSkew("Anything (HTTP \(status))", serverTime: 1_700_000_000)))
+    }
+
+    @Test(arguments: [#"\u001b[31mred"#, "two words", "", String(repeating: "a", count: 32)])
+    func `a code that is no plain word is not shown`(code: String) {
+        #expect(outcome("{\"code\":\"\(code)\"}", status: 403) == .failure(.authentication("HTTP 403")))
+    }
+}
