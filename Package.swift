@@ -28,6 +28,8 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
 
         // Pure cores.
         .target(name: "Scheduling", swiftSettings: pure),
@@ -55,10 +57,16 @@ let package = Package(
             name: "Configuration",
             dependencies: ["DNSWire", "HTTPDNS", "Platform", .product(name: "TOMLKit", package: "TOMLKit")],
             swiftSettings: strict),
+        .target(
+            name: "Admin",
+            dependencies: [
+                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "Upstreams", "CCurl", "CMicrohttpd",
+            ],
+            swiftSettings: strict),
         .executableTarget(
             name: "httpdnsd",
             dependencies: [
-                "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform",
+                "Admin", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform",
                 "Scheduling", "Upstreams",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -90,6 +98,7 @@ let package = Package(
                 ]
             ),
             ("Configuration", ["DNSWire", "HTTPDNS"]),
+            ("Admin", ["DNSResolver", "DNSWire", "HTTPDNS", "Platform", "Scheduling"]),
         ].map { (name: String, extra: [Target.Dependency]) in
             .testTarget(
                 name: name + "Tests",

@@ -6,6 +6,9 @@ package struct LoadedConfiguration: Equatable, Sendable {
 }
 
 extension Configuration {
+    /// The duration that a text such as `1.5s` or `30m` means; nil for any other text.
+    package static func duration(of text: String) -> Duration? { try? DurationText.read(text) }
+
     /// The most bytes of a configuration file: 1 MiB.
     package static let maximumFileSize = 1 << 20
 
@@ -27,6 +30,46 @@ extension Configuration {
         return try parse(bytes: bytes, file: path, environment: environment)
     }
 
+    /// Reads only some tables of a file, for commands that need no more: the rest may be wrong, or hold variables that are
+    /// not set here. A file that is not there is one without any table.
+    ///
+    /// - Parameter tables: such as `control`.
+    /// - Throws: all errors of these tables together, or that the file cannot be read.
+    package static func loadTables(
+        _ tables: Set<String>, path: String, environment: [String: String]
+    ) throws(ConfigurationError) -> Configuration {
+        let bytes: [UInt8]
+        do throws(FileProblem) {
+            bytes = try wholeFile(path, limit: maximumFileSize, ifMissing: [])
+        } catch {
+            throw ConfigurationError(diagnostics: [Diagnostic(file: path, message: error.text)])
+        }
+        let lines = KeyLines(bytes)
+        let document = try document(bytes, file: path, lines)
+        let reading = Reading(file: path, lines: lines, environment: environment)
+        var configuration = Configuration()
+        // Table by table: what holds for the file as a whole is not looked at.
+        for setting in settings where tables.contains(setting.key.path) {
+            guard let node = document[setting.key.path] else { continue }
+            _ = setting.read(node, SettingPath.root.appending(key: setting.key.path), reading, &configuration)
+        }
+        guard reading.errors.isEmpty else {
+            throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
+        }
+        return configuration
+    }
+
+    private static func document(
+        _ bytes: [UInt8], file: String, _ lines: KeyLines
+    ) throws(ConfigurationError) -> TOMLNode {
+        do throws(SyntaxProblem) {
+            return try TOMLNode.document(bytes, lines: lines)
+        } catch {
+            let diagnostic = Diagnostic(file: file, line: error.line, column: error.column, message: error.message)
+            throw ConfigurationError(diagnostics: [diagnostic])
+        }
+    }
+
     /// The same for a text; `file` only begins the messages.
     package static func parse(
         text: String, file: String = "httpdnsd.toml", environment: [String: String] = [:]
@@ -43,13 +86,7 @@ extension Configuration {
             throw ConfigurationError(diagnostics: [Diagnostic(file: file, message: message)])
         }
         let lines = KeyLines(bytes)
-        let document: TOMLNode
-        do throws(SyntaxProblem) {
-            document = try TOMLNode.document(bytes, lines: lines)
-        } catch {
-            let diagnostic = Diagnostic(file: file, line: error.line, column: error.column, message: error.message)
-            throw ConfigurationError(diagnostics: [diagnostic])
-        }
+        let document = try document(bytes, file: file, lines)
         let reading = Reading(file: file, lines: lines, environment: environment)
         guard let configuration = reading.table(document, .root, as: Configuration.self), reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))

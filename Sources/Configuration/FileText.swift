@@ -1,3 +1,4 @@
+import Glibc
 import Platform
 
 /// Why a file could not be read, as the end of a sentence: `cannot be read: No such file or directory`.
@@ -7,12 +8,17 @@ struct FileProblem: Error {
 
 /// The bytes of a whole file.
 ///
-/// - Parameter limit: bytes; a longer file is refused.
-func wholeFile(_ path: String, limit: Int) throws(FileProblem) -> [UInt8] {
+/// - Parameters:
+///   - limit: bytes; a longer file is refused.
+///   - replacement: what stands for a file that is not there; nil: that is an error.
+func wholeFile(
+    _ path: String, limit: Int, ifMissing replacement: [UInt8]? = nil
+) throws(FileProblem) -> [UInt8] {
     let content: [UInt8]
     do throws(SystemError) {
         content = try readFile(path, limit: limit + 1)
     } catch {
+        if error.code == ENOENT, let replacement { return replacement }
         throw FileProblem(text: "cannot be read: \(error.reason)")
     }
     guard content.count <= limit else { throw FileProblem(text: "is larger than \(SizeText.write(limit))") }

@@ -29,7 +29,6 @@ enum NotBuilt {
         "preset.hosts_file": .notDefault,
         "answers.prefer": .notDefault,
         "answers.https_records": .notDefault,
-        "control.socket": .notDefault,
         "control.http": .notDefault,
         "http.proxy": .notDefault,
         "log.format": .notDefault,

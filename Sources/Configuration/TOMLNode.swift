@@ -31,6 +31,12 @@ indirect enum TOMLNode: Equatable {
         }
     }
 
+    /// The value of a key of a table; nil when there is none.
+    subscript(key: String) -> TOMLNode? {
+        guard case .table(let pairs) = self else { return nil }
+        return pairs.first { $0.key == key }?.value
+    }
+
     /// Reads a whole text as a table.
     ///
     /// - Parameter lines: of the same text; what the scanner refused is not given to TOMLKit.

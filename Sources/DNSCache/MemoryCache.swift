@@ -100,6 +100,8 @@ package final class MemoryCache: Sendable {
         /// Calls of `answer` that wrote a reply, and that did not.
         package var hits = 0
         package var misses = 0
+        /// Bytes that it may take.
+        package var limit = 0
     }
 
     /// Sums over all shards, one after the other: exact only while nothing else happens.
@@ -111,10 +113,44 @@ package final class MemoryCache: Sendable {
                 sum.bytes += shard.bytes
                 sum.hits += shard.hits
                 sum.misses += shard.misses
+                sum.limit += shard.limit
             }
         }
         return sum
     }
+
+    /// Copies a part of what is kept, without touching it.
+    ///
+    /// Whoever walks on while the cache changes may meet an entry twice or not at all, but meets every one that stays
+    /// where it is.
+    /// - Parameters:
+    ///   - slots: how many places are looked at, at least 1; bounds how long a shard's lock is held.
+    ///   - isWanted: told the name, in lower case.
+    /// - Returns: the wanted ones, and where to go on; nil at the end.
+    package func walk(
+        from cursor: CacheCursor, slots: Int = 1_024, where isWanted: (Name) -> Bool
+    ) -> (answers: [CachedAnswer], next: CacheCursor?) {
+        guard (0...mask).contains(cursor.shard) else { return ([], nil) }
+        let (answers, next) = shards[cursor.shard].withLock {
+            $0.answers(fromSlot: cursor.slot, count: slots, where: isWanted)
+        }
+        if let next { return (answers, CacheCursor(shard: cursor.shard, slot: next)) }
+        return (answers, cursor.shard < mask ? CacheCursor(shard: cursor.shard + 1, slot: 0) : nil)
+    }
+
+    /// Gives one part of the cache another limit and policy; what it holds is kept as far as there is room.
+    ///
+    /// How many parts there are stays as it was made: a cache that was made small keeps few of them.
+    /// - Parameters:
+    ///   - index: below `partCount`.
+    ///   - memory: of the whole cache, in bytes.
+    package func rebuild(part index: Int, memory: Int, policy: FreshnessPolicy) {
+        guard (0...mask).contains(index) else { return }
+        shards[index].withLock { $0.rebuild(limit: memory / (mask + 1), policy: policy) }
+    }
+
+    /// How many parts it is cut into.
+    package var partCount: Int { mask + 1 }
 
     /// As `Instant.seconds`, which is a call from here.
     @inline(__always)

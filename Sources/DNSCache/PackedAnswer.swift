@@ -59,6 +59,35 @@ package struct PackedAnswer: Equatable, Sendable {
         ttlOffsets = builder.ttlOffsets.map { UInt16(truncatingIfNeeded: $0 - start) }
     }
 
+    /// The records again, of an answer that was packed for `question`; nil for another one.
+    package func unpacked(for question: Question) -> Answer? {
+        var builder = MessageBuilder(id: 0, flags: [])
+        builder.append(question)
+        var bytes = builder.bytes + body
+        for (place, count) in [(6, counts.answer), (8, counts.authority), (10, counts.additional)] {
+            bytes[place] = UInt8(truncatingIfNeeded: count >> 8)
+            bytes[place + 1] = UInt8(truncatingIfNeeded: count)
+        }
+        guard let message = try? MessageParser.parse(bytes) else { return nil }
+        return Answer(
+            responseCode: responseCode, answers: message.answers, authorities: message.authorities,
+            additionals: message.additionals)
+    }
+
+    /// Whether an A or AAAA record of the answer section has this address.
+    package func holds(_ address: IPAddress) -> Bool {
+        let type = address.recordType.rawValue
+        let data = address.bytes
+        return ttlOffsets.prefix(Int(counts.answer)).contains { offset in
+            // Type and class stand before a record's TTL, the length of its data and the data behind it.
+            let (start, end) = (Int(offset) - 4, Int(offset) + 6 + data.count)
+            guard start >= 0, end <= body.count else { return false }
+            return body[start] == UInt8(type >> 8) && body[start + 1] == UInt8(truncatingIfNeeded: type)
+                && Int(body[start + 8]) << 8 | Int(body[start + 9]) == data.count
+                && body[(start + 10)..<end].elementsEqual(data)
+        }
+    }
+
     /// Puts together what the cache kept; the parts come from an answer packed before.
     init(responseCode: ResponseCode, counts: SectionCounts, body: [UInt8], ttlOffsets: [UInt16]) {
         self.responseCode = responseCode

@@ -15,6 +15,8 @@ struct Shard: ~Copyable {
     /// Where the main ring's memory begins, and the nursery's ends.
     private let boundary: Int
     private let maximumSlots: Int
+    /// Bytes that it may take.
+    let limit: Int
     /// How long past expiry entries are worth their memory.
     private let policy: FreshnessPolicy
 
@@ -34,6 +36,7 @@ struct Shard: ~Copyable {
 
     /// Takes no more than `limit` bytes, its index included, once that is more than a few kilobytes.
     init(limit: Int, policy: FreshnessPolicy) {
+        self.limit = limit
         maximumSlots = max(Self.smallestIndex, limit / Self.indexShare / Slot.size)
         let bytes = max(8 * Self.smallestRing, min(Slot.maximumOffset, limit - maximumSlots * Slot.size))
         boundary = bytes / Self.nurseryShare & ~(Block.granule - 1)
@@ -78,6 +81,41 @@ struct Shard: ~Copyable {
         let block = store.block(inSlot: slot)
         block.update { $0.isVisited = true }
         return block.entry
+    }
+
+    /// Copies the answers that `count` slots of the index lead to and whose name is wanted.
+    ///
+    /// - Returns: them, and the slot to go on with; nil when there is none.
+    func answers(
+        fromSlot start: Int, count: Int, where isWanted: (Name) -> Bool
+    ) -> (found: [CachedAnswer], next: Int?) {
+        var found: [CachedAnswer] = []
+        guard start >= 0, start < store.slotCount else { return (found, nil) }
+        let end = min(store.slotCount, start + max(1, count))
+        for slot in start..<end where store.isUsed(slot) {
+            let block = store.block(inSlot: slot)
+            if let answer = CachedAnswer(key: block.key, entry: block.entry, where: isWanted) { found.append(answer) }
+        }
+        return (found, end < store.slotCount ? end : nil)
+    }
+
+    /// Becomes a shard of another limit and policy with the same entries, the oldest first to go.
+    mutating func rebuild(limit: Int, policy: FreshnessPolicy) {
+        var new = Shard(limit: limit, policy: policy)
+        for queue in [Self.main, Self.nursery] {
+            var next: Int? = rings[queue].isEmpty ? nil : rings[queue].tail
+            while let offset = next {
+                let block = store.block(at: offset)
+                next = rings[queue].next(after: offset, size: block.size)
+                guard block.header.isLive else { continue }
+                let key = block.key
+                let name = Array(key.dropLast(KeyTail.count))
+                _ = new.insert(block.entry, for: name.span, KeyTail(key), hash: block.header.hash)
+            }
+        }
+        new.hits = hits
+        new.misses = misses
+        self = new
     }
 
     /// Stores an entry in place of an older one.

@@ -39,6 +39,9 @@ struct Store: ~Copyable {
         }
     }
 
+    /// Whether `slot` leads to a block.
+    func isUsed(_ slot: Int) -> Bool { unsafe index[slot] != 0 }
+
     /// The block that `slot` leads to; it must not be empty.
     @inline(__always)
     func block(inSlot slot: Int) -> Block { block(at: offset(inSlot: slot)) }
@@ -228,6 +231,11 @@ struct Block {
         unsafe (address + start).copyMemory(from: source, byteCount: bytes.count)
     }
 
+    /// A copy of the key.
+    var key: [UInt8] {
+        unsafe [UInt8](UnsafeRawBufferPointer(start: address + Self.keyStart, count: keyCount))
+    }
+
     /// A copy of the entry.
     var entry: CacheEntry {
         let header = header
@@ -296,6 +304,9 @@ struct KeyTail {
         for index in (key.count - Self.count)..<key.count { value = value << 8 | UInt64(key[index]) }
         self.value = value
     }
+
+    /// Takes the end of a block's key.
+    init(_ key: [UInt8]) { value = key.suffix(Self.count).reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
 /// A hash with a secret: who does not know it cannot choose names that collide.

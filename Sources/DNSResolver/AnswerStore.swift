@@ -10,22 +10,42 @@ package final class AnswerStore {
     /// Seconds for which an unproven answer of LocalDNS for a protected name is kept at most.
     private static let unverifiedLifetime: UInt32 = 60
 
-    private let memory: MemoryCache
-    private let freshness: FreshnessPolicy
+    /// Places of the cache that one step of a walk looks at: under a millisecond.
+    nonisolated static let slotsPerStep = 1_024
+
+    let memory: MemoryCache
+    private var freshness: FreshnessPolicy
     private let policyGeneration: PolicyGeneration
-    private let clock: any LoopClock
+    let clock: any LoopClock
+    private let badAddresses: BadAddresses
+    /// The numbers of the sources of the policy in force.
+    private var sources: SourceTags
 
     package nonisolated init(
-        memory: MemoryCache, freshness: FreshnessPolicy, generation: PolicyGeneration, clock: any LoopClock
+        memory: MemoryCache, freshness: FreshnessPolicy, generation: PolicyGeneration, sources: SourceTags,
+        badAddresses: BadAddresses, clock: any LoopClock
     ) {
         self.memory = memory
         self.freshness = freshness
         self.policyGeneration = generation
+        self.sources = sources
+        self.badAddresses = badAddresses
         self.clock = clock
     }
 
-    /// The generation of the policy in force; a flight stores its answers under the one in which it began.
+    /// The generation of the policy in force; a flight that began under an older one stores nothing.
     package var generation: UInt32 { policyGeneration.current }
+
+    /// Goes over to the sources of another policy.
+    ///
+    /// - Parameter freshness: how long answers are kept from now on.
+    package func adopt(_ sources: SourceTags, _ freshness: FreshnessPolicy) {
+        self.sources = sources
+        self.freshness = freshness
+    }
+
+    /// Makes what was stored so far a miss for the UDP threads, so that it is decided anew here.
+    package func beginGeneration() { policyGeneration.advance() }
 
     /// An answer that is fresh, or stale and of use when nothing better comes.
     package struct Kept {
@@ -40,11 +60,11 @@ package final class AnswerStore {
 
     /// What is kept for `key`, if it was obtained by this route.
     package func kept(_ key: QueryKey, route: Route, at now: Instant) -> Kept? {
-        guard let entry = memory.entry(for: key), entry.route == route.tag else { return nil }
+        guard let entry = memory.entry(for: key), isUsable(entry, by: route) else { return nil }
         let state = entry.freshness(at: now, freshness)
-        let isTrusted = entry.source & Source.provider(index: 0).tag != 0
+        let isTrusted = SourceTags.isProvider(entry.source)
         // What we made up ourselves means nothing once its time is over.
-        if entry.source == Source.rule.tag, case .stale = state { return nil }
+        if entry.source == sources.tag(of: .rule), case .stale = state { return nil }
         switch state {
         case .fresh:
             // Decided anew under the present policy, with the same result: the UDP threads may serve it again.
@@ -61,66 +81,83 @@ package final class AnswerStore {
         }
     }
 
+    /// Whether an entry of this or an older policy may be used for a question that goes by `route` now.
+    ///
+    /// What LocalDNS told of a protected name was right only under the mode of its time, and so was a rule of ours.
+    private func isUsable(_ entry: CacheEntry, by route: Route) -> Bool {
+        guard entry.route == route.tag, let source = sources.source(of: entry.source) else { return false }
+        switch (source, route) {
+        case (.provider, _), (.localDNS, .bypass): return true
+        case (.forward, _): return sources.tag(of: source) == forwardTag(of: route)
+        case (.localDNS, _), (.rule, _): return entry.generation == generation
+        }
+    }
+
+    /// The number of the servers that a `forward` route leads to.
+    private func forwardTag(of route: Route) -> UInt16? {
+        if case .forward(let index) = route { sources.tag(of: .forward(index: index)) } else { nil }
+    }
+
     /// Keeps what a source told.
     package func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ generation: UInt32
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source
     ) -> Flight.Outcome {
-        keep(answer, for: key, type, source, generation, longest: .max)
+        keep(answer, for: key, type, source, longest: .max)
     }
 
     /// Keeps what LocalDNS told, unproven, of a protected name in reserve: for a minute at most, and not while a stale
     /// answer of a provider can be had, which goes before (design: step 9).
     package func keepUnverified(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ generation: UInt32
+        _ answer: Answer, for key: FlightKey, _ type: RecordType
     ) -> Flight.Outcome {
         if let kept = kept(queryKey(key, type), route: key.route, at: clock.now), kept.isTrusted {
             return .failure(
                 ExtendedError(.noReachableAuthority, "only LocalDNS answers, and an older answer is trusted more"))
         }
-        return keep(answer, for: key, type, .localDNS, generation, longest: Self.unverifiedLifetime)
+        return keep(answer, for: key, type, .localDNS, longest: Self.unverifiedLifetime)
     }
 
     /// Keeps NODATA for a name of which every source said "nothing" without a cause.
     ///
     /// Nothing is kept, and the outcome is a failure, while there is an older answer: only a told "no such name" or "no
     /// such record" ends its use.
-    package func keepEmpty(ttl: UInt32?, for key: FlightKey, _ type: RecordType, _ generation: UInt32) -> Flight.Outcome
-    {
+    package func keepEmpty(ttl: UInt32?, for key: FlightKey, _ type: RecordType) -> Flight.Outcome {
         guard kept(queryKey(key, type), route: key.route, at: clock.now) == nil else {
             return .failure(ExtendedError(.other, "the sources say nothing of this name any more"))
         }
         let ttl = min(ttl ?? freshness.negativeTTL, freshness.negativeTTL)
-        return keep(.negative(name: key.name, ttl: ttl), for: key, type, .rule, generation)
+        return keep(.negative(name: key.name, ttl: ttl), for: key, type, .rule)
     }
 
     /// Keeps NODATA for a short time for a family whose question failed, if the name has addresses of the other family.
     ///
     /// musl fails a whole look-up when one family is SERVFAIL. An older answer of the failed family goes before.
     /// - Returns: nil when the rule does not apply.
-    package func keepFailedFamily(_ key: FlightKey, _ type: RecordType, _ generation: UInt32) -> Flight.Outcome? {
+    package func keepFailedFamily(_ key: FlightKey, _ type: RecordType) -> Flight.Outcome? {
         guard type.isAddress, kept(queryKey(key, type), route: key.route, at: clock.now) == nil,
             hasOtherFamily(key, type)
         else { return nil }
-        return keep(.negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, generation)
+        return keep(.negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule)
     }
 
     /// Whether addresses of the family other than `type` are kept, by the same route and fresh.
     package func hasOtherFamily(_ key: FlightKey, _ type: RecordType) -> Bool {
-        guard let entry = memory.entry(for: queryKey(key, type.otherFamily)), entry.route == key.route.tag,
+        guard let entry = memory.entry(for: queryKey(key, type.otherFamily)), isUsable(entry, by: key.route),
             !entry.isNegative, case .fresh = entry.freshness(at: clock.now, freshness)
         else { return false }
         return true
     }
 
     private func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ generation: UInt32,
-        longest: UInt32
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, longest: UInt32
     ) -> Flight.Outcome {
         let question = Question(name: key.name, type: type)
-        let normalized = freshness.normalized(answer.limited(to: longest), for: question)
+        let normalized = freshness.normalized(badAddresses.sunk(answer).limited(to: longest), for: question)
         guard let packed = PackedAnswer(normalized, for: question) else {
             return .failure(ExtendedError(.other, "the answer is longer than a message can be"))
         }
+        // Those who asked before the policy was replaced are answered; nobody else.
+        guard key.generation == generation else { return .answer(packed) }
         let lifetime = freshness.lifetime(of: normalized, for: type)
         let cacheKey = queryKey(key, type)
         if lifetime == 0 {
@@ -130,7 +167,7 @@ package final class AnswerStore {
             memory.store(
                 CacheEntry(
                     answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
-                    route: key.route.tag, source: source.tag, isNegative: normalized.isNegative(for: type)),
+                    route: key.route.tag, source: sources.tag(of: source), isNegative: normalized.isNegative(for: type)),
                 for: cacheKey)
         }
         return .answer(packed)

@@ -12,6 +12,11 @@ package final class Coalescer {
 
     package nonisolated init(clock: any LoopClock) { self.clock = clock }
 
+    /// How many flights are under way, and how many clients wait for them.
+    package var load: (flights: Int, waiters: Int) {
+        (flights.count, flights.values.reduce(0) { $0 + $1.waiterCount })
+    }
+
     /// Waits for the flight that asks the other address family of the same name, if there is one, and it does not wait
     /// for this one.
     func otherFamily(of flight: Flight, _ type: RecordType, until deadline: Instant) async {

@@ -7,11 +7,23 @@ package import Scheduling
 package struct EndpointHealth: Sendable {
     private var failures = 0
     private var pausesTaken = 0
-    private var setAsideUntil: Instant?
+    /// Until when it is left alone, or was; nil when it has answered since.
+    package private(set) var setAsideUntil: Instant?
     private var lastSuccess: Instant?
     private var probing = false
+    /// For people; nothing is decided by them.
+    package var counters = Counters()
 
     package init() {}
+
+    /// What was asked of one address since it is known.
+    package struct Counters: Sendable {
+        package var requests = 0
+        /// Requests without an answer; those given up because another address was faster are not among them.
+        package var failures = 0
+        /// Why the last of these failed, and when.
+        package var lastFailure: (reason: String, at: Instant)?
+    }
 
     /// Whether an attempt may begin now.
     package func isUsable(at now: Instant) -> Bool {
@@ -23,10 +35,15 @@ package struct EndpointHealth: Sendable {
     package var hasFailed: Bool { setAsideUntil != nil }
 
     /// To be called as an attempt begins.
-    package mutating func began() { probing = setAsideUntil != nil }
+    package mutating func began() {
+        probing = setAsideUntil != nil
+        counters.requests += 1
+    }
 
     package mutating func succeeded(at now: Instant) {
+        let counters = counters
         self = EndpointHealth()
+        self.counters = counters
         lastSuccess = now
     }
 

@@ -11,16 +11,21 @@ package struct FlightKey: Hashable, Sendable {
     package var route: Route
     package var dnssecOK: Bool
     package var checkingDisabled: Bool
+    /// The policy's, so that nobody joins a flight of an older policy, or hears of its failure.
+    package var generation: UInt32
 
     /// Whether it asks for HTTPS or SVCB, whose address hints stand beside A and AAAA (RFC 9460).
     var isServiceBinding: Bool { types == [.https] || types == [.svcb] }
 
-    package init(name: Name, types: [RecordType], route: Route, dnssecOK: Bool, checkingDisabled: Bool) {
+    package init(
+        name: Name, types: [RecordType], route: Route, dnssecOK: Bool, checkingDisabled: Bool, generation: UInt32 = 0
+    ) {
         self.name = name
         self.types = types
         self.route = route
         self.dnssecOK = dnssecOK
         self.checkingDisabled = checkingDisabled
+        self.generation = generation
     }
 }
 
@@ -50,6 +55,9 @@ package final class Flight {
 
     /// Whether another client may wait.
     package var hasRoom: Bool { waiters.count < Self.waiterLimit }
+
+    /// How many clients wait.
+    var waiterCount: Int { waiters.count }
 
     /// Waits for the outcome of `type`.
     ///

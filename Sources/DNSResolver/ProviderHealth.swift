@@ -6,7 +6,8 @@ package struct ProviderHealth: Sendable {
     private static let firstPause: Duration = .seconds(30)
     private static let longestPause: Duration = .seconds(600)
 
-    private var setAsideUntil: Instant?
+    /// Until when it is left alone, or was; nil when it has answered since.
+    package private(set) var setAsideUntil: Instant?
     private var pause = ProviderHealth.firstPause
 
     package init() {}

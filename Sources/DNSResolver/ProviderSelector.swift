@@ -127,6 +127,10 @@ package final class ProviderSelector {
         let provider = providers[candidate.provider]
         let endpoint = candidate.endpoint
         let wasUsable = endpoint.health.isUsable(at: now)
+        if let failure = reply.failure {
+            endpoint.health.counters.failures += 1
+            endpoint.health.counters.lastFailure = (failure.description, now)
+        }
         switch reply.blame {
         case .none:
             if endpoint.health.hasFailed {

@@ -96,6 +96,16 @@ extension UpstreamReply {
     /// Whether the attempt was given up before anything came of it.
     var isCancelled: Bool { results.values.allSatisfy { $0 == .failure(.cancelled) } }
 
+    /// Why nothing at all was told; nil when something was, or the attempt was given up.
+    var failure: UpstreamFailure? {
+        var last: UpstreamFailure?
+        for result in results.values {
+            guard case .failure(let failure) = result else { return nil }
+            if failure != .cancelled { last = failure }
+        }
+        return last
+    }
+
     /// Whose fault it is that a reply is not an answer, the gravest last.
     enum Blame {
         case none

@@ -1,32 +1,63 @@
-import DNSCache
+package import DNSCache
 import DNSWire
 package import Scheduling
 
 /// One question from the miss in the cache to the answer: the whole way on one screen (design: steps 3 to 11).
 @Loop
 package final class Resolver {
-    private let localAnswers: LocalAnswers
-    private let policy: RoutePolicy
+    /// As configured, whether switched off or not.
+    private var configured: ResolverPolicy
+    /// In force.
+    private var policy: ResolverPolicy
+    /// Whether HTTPDNS is used at all.
+    package private(set) var isOn = true
     private let cache: AnswerStore
-    private let strategy: Strategy
     private let coalescer: Coalescer
     private let failures = FailureMemory()
     private let clock: any LoopClock
 
-    package nonisolated init(
-        localAnswers: LocalAnswers, policy: RoutePolicy, cache: AnswerStore, strategy: Strategy, clock: any LoopClock
-    ) {
-        self.localAnswers = localAnswers
+    /// How many stale answers were given since the start.
+    package private(set) var staleAnswers = 0
+
+    /// - Parameter cache: made with the sources of `policy`.
+    package nonisolated init(policy: ResolverPolicy, cache: AnswerStore, clock: any LoopClock) {
+        configured = policy
         self.policy = policy
         self.cache = cache
-        self.strategy = strategy
         self.clock = clock
         coalescer = Coalescer(clock: clock)
     }
 
+    /// How many flights are under way, and how many clients wait for them.
+    package var load: (flights: Int, waiters: Int) { coalescer.load }
+
+    /// Answers by another policy from now on; flights under way end by theirs, for those who wait for them already.
+    ///
+    /// - Parameters:
+    ///   - freshness: how long answers are kept from now on.
+    ///   - isNewGeneration: whether questions must be decided anew; not when routes, sources and clients are the same.
+    package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, isNewGeneration: Bool) {
+        configured = policy
+        cache.adopt(policy.sources, freshness)
+        putInForce(isNewGeneration: isNewGeneration)
+    }
+
+    /// Switches HTTPDNS on or off for all questions from now on. The answers of one state are not used in the other.
+    package func turn(on isOn: Bool) {
+        guard isOn != self.isOn else { return }
+        self.isOn = isOn
+        putInForce(isNewGeneration: true)
+    }
+
+    private func putInForce(isNewGeneration: Bool) {
+        policy = isOn ? configured : configured.switchedOff
+        // Last: whoever sees the new number gets the new policy.
+        if isNewGeneration { cache.beginGeneration() }
+    }
+
     /// The answer to one client's question, by `Budget.answer` after the query's arrival.
     package func respond(to client: ClientQuestion) async -> Response {
-        if let reply = localAnswers.reply(to: client.question, policy: policy) {
+        if let reply = policy.localAnswers.reply(to: client.question, policy: policy.routes) {
             return Response(reply, to: client.question)
         }
         let type = client.question.type
@@ -34,45 +65,54 @@ package final class Resolver {
         let kept = cache.kept(client.key, route: key.route, at: clock.now)
         if let kept, kept.isFresh { return kept.response }
         if let error = failures.remembered(key, type, at: clock.now) {
-            if kept == nil, case .answer(let answer)? = cache.keepFailedFamily(key, type, cache.generation) {
+            if kept == nil, case .answer(let answer)? = cache.keepFailedFamily(key, type) {
                 return Response(.answer(answer, age: 0))
             }
-            return kept?.response ?? .serverFailure(.cachedError, error.text)
+            return stale(kept, or: .cachedError, error.text)
         }
-        guard let flight = coalescer.join(key, work: fly) else {
-            return kept?.response ?? .serverFailure(.other, "too many questions are under way")
+        guard let flight = coalescer.join(key, work: { [policy] in await self.fly($0, by: policy) }) else {
+            return stale(kept, or: .other, "too many questions are under way")
         }
         switch await flight.outcome(of: type, until: client.arrived + (kept?.wait ?? Budget.answer)) {
         case .answer(let answer)?: return Response(.answer(answer, age: 0))
-        case .failure(let error)?: return kept?.response ?? .serverFailure(error.code, error.text)
-        case nil: return kept?.response ?? .serverFailure(.noReachableAuthority, "no answer in time")
+        case .failure(let error)?: return stale(kept, or: error.code, error.text)
+        case nil: return stale(kept, or: .noReachableAuthority, "no answer in time")
         }
+    }
+
+    /// The stale answer if there is one, else SERVFAIL.
+    private func stale(
+        _ kept: AnswerStore.Kept?, or code: ExtendedError.Code, _ text: String
+    ) -> Response {
+        guard let kept else { return Response(.failure(.serverFailure), extendedError: ExtendedError(code, text)) }
+        staleAnswers += 1
+        return kept.response
     }
 
     private func flightKey(for client: ClientQuestion) -> FlightKey {
         let name = client.question.name.lowercased
-        let route = policy.route(for: name)
-        let types = strategy.types(
+        let route = policy.routes.route(for: name)
+        let types = policy.strategy.types(
             for: client.question.type, name: name, route: route, signed: client.dnssecOK || client.checkingDisabled)
         return FlightKey(
             name: name, types: types, route: route, dnssecOK: client.dnssecOK,
-            checkingDisabled: client.checkingDisabled)
+            checkingDisabled: client.checkingDisabled, generation: cache.generation)
     }
 
     /// What one flight does: asks the sources, keeps what they tell, wakes the waiters.
-    private func fly(_ flight: Flight) async {
+    private func fly(_ flight: Flight, by policy: ResolverPolicy) async {
         let key = flight.key
-        let generation = cache.generation
         var failed: [RecordType: UpstreamFailure] = [:]
         var denied: [RecordType: (answer: Answer, source: Source)] = [:]
-        await strategy.run(key) { [self] type, result, source in
+        let prefersProviders = policy.routes.prefersProviders(key.route)
+        await policy.strategy.run(key) { [self] type, result, source in
             switch result {
             case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
                 denied[type] = (answer, source)
             case .answer(let answer):
-                finish(flight, type, with: keep(answer, for: key, type, source, generation))
+                finish(flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders))
             case .unknownEmpty(let ttl):
-                finish(flight, type, with: cache.keepEmpty(ttl: ttl, for: key, type, generation))
+                finish(flight, type, with: cache.keepEmpty(ttl: ttl, for: key, type))
             case .failure(let failure):
                 failed[type] = failure
             }
@@ -81,22 +121,22 @@ package final class Resolver {
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
             var answer = answer
             if cache.hasOtherFamily(key, type) { answer.responseCode = .noError }
-            finish(flight, type, with: keep(answer, for: key, type, source, generation))
+            finish(flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders))
         }
         for (type, failure) in failed {
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
-            let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type, generation)
+            let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type)
             finish(flight, type, with: outcome ?? .failure(failure.extendedError), failure)
         }
     }
 
     private func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ generation: UInt32
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, prefersProviders: Bool
     ) -> Flight.Outcome {
-        if source == .localDNS, type.isAddress, policy.prefersProviders(key.route) {
-            return cache.keepUnverified(answer, for: key, type, generation)
+        if source == .localDNS, type.isAddress, prefersProviders {
+            return cache.keepUnverified(answer, for: key, type)
         }
-        return cache.keep(answer, for: key, type, source, generation)
+        return cache.keep(answer, for: key, type, source)
     }
 
     private func finish(
@@ -124,10 +164,6 @@ extension FlightKey {
 }
 
 extension Response {
-    fileprivate static func serverFailure(_ code: ExtendedError.Code, _ text: String) -> Response {
-        Response(.failure(.serverFailure), extendedError: ExtendedError(code, text))
-    }
-
     fileprivate init(_ reply: LocalAnswers.Reply, to question: Question) {
         switch reply {
         case .refusal(let code, let error):

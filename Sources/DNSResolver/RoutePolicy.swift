@@ -34,7 +34,7 @@ package enum Route: Hashable, Sendable {
 
 /// The routing lists: suffixes matched on whole labels, the longest match wins; at equal length `forward`, then
 /// `bypass`, then `protect`.
-package struct RoutePolicy: Sendable {
+package struct RoutePolicy: Hashable, Sendable {
     package var mode: Mode
     private var rules: [Name: Route] = [:]
     /// Whether names that no list matches are protected: when `protect` is empty.

@@ -24,15 +24,30 @@ struct QueryHandler: Sendable {
 
     private let cache: MemoryCache
     private let generation: PolicyGeneration
+    private let shared: SharedAccessList
+    /// A copy of the shared one, and the generation with which it was made.
     private let access: AccessList
+    private let accessGeneration: UInt32
     /// Idle time-out offered to TCP clients that ask for it, in units of 100 ms (RFC 7828).
     private let keepalive: UInt16
 
-    init(cache: MemoryCache, generation: PolicyGeneration, access: AccessList, keepalive: UInt16) {
+    init(cache: MemoryCache, generation: PolicyGeneration, access: SharedAccessList, keepalive: UInt16) {
         self.cache = cache
         self.generation = generation
-        self.access = access
+        shared = access
+        // In this order: a list that is replaced meanwhile is copied once more.
+        accessGeneration = generation.current
+        self.access = access.current
         self.keepalive = keepalive
+    }
+
+    /// Whether the policy, and perhaps the access list, has been replaced since this was made.
+    @inline(__always)
+    var isOutdated: Bool { generation.current != accessGeneration }
+
+    /// The same with the access list that is in force now.
+    var updated: QueryHandler {
+        QueryHandler(cache: cache, generation: generation, access: shared, keepalive: keepalive)
     }
 
     /// Answers one message, or says who else must.

@@ -25,8 +25,8 @@ package final class Server: Sendable {
     ///   - sockets: from `ServerSockets.bind`; the server closes them.
     ///   - responder: asked for what the cache cannot answer.
     package init(
-        sockets: ServerSockets, loop: EventLoop, cache: MemoryCache, generation: PolicyGeneration, access: AccessList,
-        responder: any QueryResponder, limits: ServerLimits = ServerLimits(), logger: Logger
+        sockets: ServerSockets, loop: EventLoop, cache: MemoryCache, generation: PolicyGeneration,
+        access: SharedAccessList, responder: any QueryResponder, limits: ServerLimits = ServerLimits(), logger: Logger
     ) {
         self.loop = loop
         self.limits = limits
@@ -40,6 +40,9 @@ package final class Server: Sendable {
         threads = sockets.udp.flatMap { $0.map { UDPThread($0) } }
         addresses = sockets.addresses
     }
+
+    /// Queries that wait for the resolver, and open TCP connections.
+    package var load: (queries: Int, connections: Int) { (pending.count, connections.count) }
 
     /// Begins to answer.
     ///

@@ -11,7 +11,7 @@ final class TCPConnections: Sendable {
     let loop: EventLoop
     let limits: ServerLimits
     private let pending: PendingQueries
-    private let handler: QueryHandler
+    private var handler: QueryHandler
     private var open: [ObjectIdentifier: TCPConnection] = [:]
     /// How many each client address has; loopback ones are not here.
     private var countByClient: [IPAddress: Int] = [:]
@@ -78,6 +78,7 @@ final class TCPConnections: Sendable {
     /// - Returns: the reply; nil with `isPending` when it comes later, without when there is none.
     func handle(_ message: [UInt8], of connection: TCPConnection) -> (reply: [UInt8]?, isPending: Bool) {
         var disposition = QueryHandler.Disposition.ignore
+        if handler.isOutdated { handler = handler.updated }
         let reply = [UInt8](capacity: MessageBuilder.maximumLength) { output in
             disposition = handler.handle(
                 message.span, from: connection.peer.ip, over: .tcp, now: loop.now, into: &output)

@@ -42,10 +42,12 @@ final class UDPThread: Sendable {
         nonisolated(unsafe) let buffers = batch
         do {
             let started = try NamedThread(name) { [self] in
-                let service = UDPService(socket: socket, batch: buffers, handler: handler, misses: misses)
+                var service = UDPService(socket: socket, batch: buffers, handler: handler, misses: misses)
                 var batchesLeft = Self.lastBatches
                 while batchesLeft > 0 {
-                    let isEmpty = service.serveBatch()
+                    let count = service.receive()
+                    if service.handler.isOutdated { service = service.updated }
+                    let isEmpty = service.serve(count)
                     if isStopping.load(ordering: .relaxed) { batchesLeft = isEmpty ? 0 : batchesLeft - 1 }
                 }
                 clinux_batch_free(buffers)
@@ -76,17 +78,21 @@ private struct UDPService {
     let handler: QueryHandler
     let misses: Mailbox<MissedQuery>
 
-    /// Waits for datagrams, and answers or passes on each of them. Returns whether there was none.
-    func serveBatch() -> Bool {
-        let descriptor = socket.descriptor.number
-        let count = clinux_batch_receive(batch, descriptor, 1)
+    /// The same by the policy that is in force now.
+    var updated: UDPService { UDPService(socket: socket, batch: batch, handler: handler.updated, misses: misses) }
+
+    /// Waits for datagrams. Returns how many came, or a negated error number.
+    func receive() -> Int32 { clinux_batch_receive(batch, socket.descriptor.number, 1) }
+
+    /// Answers or passes on each of `count` datagrams. Returns whether there was none.
+    func serve(_ count: Int32) -> Bool {
         guard count > 0, let slots = clinux_batch_slots(batch) else {
             recover(from: -count)
             return true
         }
         let now = Instant.bootTime
         for index in 0..<count { serve(slots + Int(index), at: index, now) }
-        clinux_batch_send(batch, descriptor)
+        clinux_batch_send(batch, socket.descriptor.number)
         // The end of a shut down socket reads as datagrams without a sender.
         return slots[0].peer_length == 0
     }

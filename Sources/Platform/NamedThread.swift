@@ -24,6 +24,22 @@ package final class NamedThread: Sendable {
         handle = Mutex(thread)
     }
 
+    /// Runs `body`, which may block, on a thread made for it, and returns what it returns.
+    ///
+    /// - Throws: when no thread can be made.
+    package static func run<Value: Sendable>(
+        _ name: String, _ body: @escaping @Sendable () -> Value
+    ) async throws(SystemError) -> Value {
+        let result: Result<Value, SystemError> = await withCheckedContinuation { continuation in
+            do throws(SystemError) {
+                _ = try NamedThread(name) { continuation.resume(returning: .success(body())) }
+            } catch {
+                continuation.resume(returning: .failure(error))
+            }
+        }
+        return try result.get()
+    }
+
     deinit {
         if let thread = handle.withLock({ $0.take() }) { pthread_detach(thread) }
     }

@@ -21,7 +21,7 @@ package enum Privileges {
         guard isDropped else { throw SystemError(code: EPERM, operation: "give up root for user \(user)") }
     }
 
-    private static func account(named name: String) throws(SystemError) -> (user: uid_t, group: gid_t) {
+    static func account(named name: String) throws(SystemError) -> (user: uid_t, group: gid_t) {
         let operation = "look up user \(name)"
         var buffer = [CChar](repeating: 0, count: 16 << 10)
         var entry = passwd()

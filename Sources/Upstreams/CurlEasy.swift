@@ -1,41 +1,41 @@
-import CCurl
+package import CCurl
 
 /// The owner of one libcurl easy handle: settings, and the state of one transfer at a time.
 ///
 /// Must not be part of a multi handle any more when it goes.
-struct CurlEasy: ~Copyable {
+package struct CurlEasy: ~Copyable {
     /// For libcurl; valid as long as this owner lives.
-    let pointer: UnsafeMutableRawPointer
+    package let pointer: UnsafeMutableRawPointer
 
-    init() throws(CurlError) {
+    package init() throws(CurlError) {
         guard curlIsReady, let pointer = curl_easy_init() else { throw CurlError(CURLE_FAILED_INIT) }
         self.pointer = pointer
     }
 
     deinit { curl_easy_cleanup(pointer) }
 
-    func set(_ option: CURLoption, _ value: Int) throws(CurlError) {
+    package func set(_ option: CURLoption, _ value: Int) throws(CurlError) {
         try checked(ccurl_set_long(pointer, option, value))
     }
 
     /// Sets a text, which is copied; nil unsets libcurl's default.
-    func set(_ option: CURLoption, text: String?) throws(CurlError) {
+    package func set(_ option: CURLoption, text: String?) throws(CurlError) {
         guard let text else { return try checked(ccurl_set_text(pointer, option, nil)) }
         try checked(ccurl_set_text(pointer, option, text))
     }
 
     /// Sets a list, which must outlive the transfer; nil means none.
-    func set(_ option: CURLoption, list: UnsafeMutablePointer<curl_slist>?) throws(CurlError) {
+    package func set(_ option: CURLoption, list: UnsafeMutablePointer<curl_slist>?) throws(CurlError) {
         try checked(ccurl_set_list(pointer, option, list))
     }
 
     /// Sets what a callback is handed; `object` must outlive the handle.
-    func set(_ option: CURLoption, object: some AnyObject) throws(CurlError) {
+    package func set(_ option: CURLoption, object: some AnyObject) throws(CurlError) {
         try checked(ccurl_set_pointer(pointer, option, Unmanaged.passUnretained(object).toOpaque()))
     }
 
     /// A number about the last transfer; nil if there is none.
-    func long(_ info: CURLINFO) -> Int? {
+    package func long(_ info: CURLINFO) -> Int? {
         var value = 0
         return ccurl_get_long(pointer, info, &value) == CURLE_OK ? value : nil
     }
@@ -57,11 +57,11 @@ struct CurlEasy: ~Copyable {
 }
 
 /// The owner of one of libcurl's lists of texts.
-struct CurlList: ~Copyable {
-    let pointer: UnsafeMutablePointer<curl_slist>?
+package struct CurlList: ~Copyable {
+    package let pointer: UnsafeMutablePointer<curl_slist>?
 
     /// Copies `texts`; an empty collection makes no list.
-    init(_ texts: some Collection<String>) throws(CurlError) {
+    package init(_ texts: some Collection<String>) throws(CurlError) {
         var list: UnsafeMutablePointer<curl_slist>?
         for text in texts {
             guard let longer = curl_slist_append(list, text) else {

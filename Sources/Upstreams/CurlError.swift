@@ -1,19 +1,19 @@
-import CCurl
+package import CCurl
 import Glibc
 
 /// An option that libcurl would not take, or a handle that it could not make.
-struct CurlError: Error, Hashable, Sendable, CustomStringConvertible {
+package struct CurlError: Error, Hashable, Sendable, CustomStringConvertible {
     /// libcurl's own number.
-    let code: UInt32
+    package let code: UInt32
 
     init(_ code: CURLcode) { self.code = code.rawValue }
 
     /// libcurl's general text for the number; nothing of the request is in it.
-    var description: String { String(cString: curl_easy_strerror(CURLcode(rawValue: code))) }
+    package var description: String { String(cString: curl_easy_strerror(CURLcode(rawValue: code))) }
 }
 
 /// Throws unless `code` is success.
-func checked(_ code: CURLcode) throws(CurlError) {
+package func checked(_ code: CURLcode) throws(CurlError) {
     guard code == CURLE_OK else { throw CurlError(code) }
 }
 

@@ -58,9 +58,11 @@ package final class HTTPDNSUpstream: Provider {
     /// One for each address. Those of a looked-up host are refreshed behind the asker's back once they are due.
     package var endpoints: [any Endpoint] {
         lookup?.refreshIfDue()
-        let known = known
-        return known.isEmpty ? unknown.map { [$0] } ?? [] : known
+        return knownEndpoints
     }
+
+    /// The same without starting a look-up: for those who only look.
+    package var knownEndpoints: [any Endpoint] { known.isEmpty ? unknown.map { [$0] } ?? [] : known }
 
     /// Starts the look-up of the service's host, if it needs one; without this the first use does.
     package func start() { lookup?.refreshIfDue() }

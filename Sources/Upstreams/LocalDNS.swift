@@ -77,6 +77,9 @@ package final class LocalDNS: Upstream {
         replaceServers(findServers())
     }
 
+    /// Until when others are asked before `server`; nil while it is asked in its place.
+    package func asideUntil(_ server: LocalDNSServer) -> Instant? { health[server]?.aside(at: clock.now) }
+
     // MARK: For lookups
 
     /// The servers in the order in which a lookup that begins now asks them.

@@ -16,6 +16,9 @@ struct LocalDNSHealth: Sendable {
     /// Whether other servers come first at `now`.
     func isAside(at now: Instant) -> Bool { now < asideUntil }
 
+    /// Until when other servers come first; nil when they do not at `now`.
+    func aside(at now: Instant) -> Instant? { isAside(at: now) ? asideUntil : nil }
+
     /// Whether it failed when it was last asked.
     var isSuspect: Bool { failures > 0 }
 

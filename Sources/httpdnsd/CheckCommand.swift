@@ -13,19 +13,11 @@ struct CheckCommand: ParsableCommand {
         let loaded = try file.load()
         for warning in loaded.warnings { printError("warning: \(warning)") }
         let settings = loaded.configuration
-        let resolvers: [LocalDNSServer]
-        do throws(LocalDNSServersError) {
-            resolvers = try Composition.localDNSServers(settings)
-        } catch {
-            printError("\(file.path): localdns.servers: \(error)")
+        let problems = settings.problems(in: file.path)
+        for problem in problems { printError(problem) }
+        guard problems.isEmpty, let resolvers = try? Composition.localDNSServers(settings) else {
             throw ExitStatus.configuration.exitCode
         }
-        for (provider, file) in settings.unreadableAuthorities {
-            printError(
-                "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
-            )
-        }
-        if !settings.unreadableAuthorities.isEmpty { throw ExitStatus.configuration.exitCode }
         print("listen    \(Self.list(settings.listen.addresses))")
         for provider in settings.providers {
             let mark = provider.isAuthenticated ? "" : "  (not authenticated: can be forged on the path)"

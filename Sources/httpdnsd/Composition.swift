@@ -1,7 +1,5 @@
 import Configuration
-import DNSCache
 import DNSResolver
-import DNSServer
 import DNSWire
 import Glibc
 import HTTPDNS
@@ -10,21 +8,68 @@ import Platform
 import Scheduling
 import Upstreams
 
-/// The one place where the parts are put together, from the configuration.
+/// The one place where the sources are put together, from one configuration.
+///
+/// At a reload a new one takes over from the old what has not changed, with its connections and its health.
 @Loop
 struct Composition {
-    private let settings: Configuration
+    /// A provider, and the entry it was made from.
+    struct ConfiguredProvider {
+        let entry: Configuration.ProviderEntry
+        let upstream: HTTPDNSUpstream
+    }
+
+    let settings: Configuration
+    let localDNS: LocalDNS
+    let forwarders: [LocalDNS]
+    let providers: [ConfiguredProvider]
+    /// The numbers of these sources in the cache.
+    let sources: SourceTags
+    private let numbers: SourceTags.Numbers
+    private let limit: LocalDNSChannelLimit
     private let loop: EventLoop
-    private let localDNS: LocalDNS
-    private let forwarders: [LocalDNS]
-    private let providers: [HTTPDNSUpstream]
     private let report: @Loop (ResolverEvent) -> Void
 
-    init(_ settings: Configuration, loop: EventLoop, logger: Logger) {
+    /// - Parameter old: what is replaced.
+    init(_ settings: Configuration, replacing old: Composition? = nil, loop: EventLoop, logger: Logger) {
         self.settings = settings
         self.loop = loop
-        let limit = LocalDNSChannelLimit()
-        let localDNS = LocalDNS(servers: [], timeout: settings.localDNS.timeout, limit: limit, loop: loop)
+        report = { event in logger.warning("\(event)") }
+        let limit = old?.limit ?? LocalDNSChannelLimit()
+        self.limit = limit
+        let localDNS =
+            old.flatMap { $0.settings.localDNS == settings.localDNS ? $0.localDNS : nil }
+            ?? Self.localDNS(settings, limit: limit, loop: loop, logger: logger)
+        self.localDNS = localDNS
+        forwarders = settings.forwards.map { forward in
+            if let old, old.settings.localDNS.timeout == settings.localDNS.timeout,
+                let index = old.settings.forwards.firstIndex(where: { $0.servers == forward.servers })
+            {
+                return old.forwarders[index]
+            }
+            return LocalDNS(
+                name: "forward to \(forward.servers.map(\.description).joined(separator: ", "))",
+                servers: forward.servers.map { LocalDNSServer($0) }, timeout: settings.localDNS.timeout, limit: limit,
+                loop: loop)
+        }
+        providers = settings.providers.compactMap { entry in
+            // Its own look-ups go through LocalDNS: with another one it must be made anew.
+            if let kept = old?.providers.first(where: { $0.entry == entry }), old?.localDNS === localDNS { return kept }
+            return HTTPDNSSettings(entry).map {
+                ConfiguredProvider(
+                    entry: entry,
+                    upstream: HTTPDNSUpstream($0, loop: loop, bootstrap: localDNS, timeOfDay: { Int64(time(nil)) }))
+            }
+        }
+        (sources, numbers) = Self.number(settings, providers, replacing: old)
+    }
+
+    private static func localDNS(
+        _ settings: Configuration, limit: LocalDNSChannelLimit, loop: EventLoop, logger: Logger
+    ) -> LocalDNS {
+        var known: [LocalDNSServer] = []
+        if case .list(let endpoints) = settings.localDNS.servers { known = endpoints.map { LocalDNSServer($0) } }
+        let localDNS = LocalDNS(servers: known, timeout: settings.localDNS.timeout, limit: limit, loop: loop)
         localDNS.findServers = {
             do throws(LocalDNSServersError) {
                 return try Self.localDNSServers(settings)
@@ -34,20 +79,34 @@ struct Composition {
                 return []
             }
         }
-        self.localDNS = localDNS
-        forwarders = settings.forwards.map { forward in
-            LocalDNS(
-                name: "forward to \(forward.servers.map(\.description).joined(separator: ", "))",
-                servers: forward.servers.map { LocalDNSServer($0) }, timeout: settings.localDNS.timeout, limit: limit,
-                loop: loop)
-        }
-        providers = settings.providers.compactMap { entry in
-            HTTPDNSSettings(entry).map {
-                HTTPDNSUpstream($0, loop: loop, bootstrap: localDNS, timeOfDay: { Int64(time(nil)) })
-            }
-        }
-        report = { event in logger.warning("\(event)") }
+        return localDNS
     }
+
+    /// Sources that answer as they did keep their number; with it stays what the cache has of them.
+    private static func number(
+        _ settings: Configuration, _ providers: [ConfiguredProvider], replacing old: Composition?
+    ) -> (SourceTags, SourceTags.Numbers) {
+        // Numbers left for all sources of one policy, with much to spare; without it everything begins anew.
+        let old = old.flatMap { $0.numbers.left > 1 << 12 ? $0 : nil }
+        var numbers = old?.numbers ?? SourceTags.Numbers()
+        let localDNS = old.flatMap {
+            $0.settings.localDNS.servers == settings.localDNS.servers ? $0.sources.localDNS : nil
+        }
+        let tags = SourceTags(
+            localDNS: localDNS ?? numbers.next(),
+            forwards: settings.forwards.map { forward in
+                let index = old?.settings.forwards.firstIndex { $0.servers == forward.servers }
+                return index.flatMap { old?.sources.forwards[$0] } ?? numbers.next()
+            },
+            providers: providers.map { provider in
+                let index = old?.providers.firstIndex { $0.entry.answersLike(provider.entry) }
+                return index.flatMap { old?.sources.providers[$0] } ?? numbers.nextProvider()
+            })
+        return (tags, numbers)
+    }
+
+    /// Whether numbers of `old` may mean other sources here: nothing that was kept under them may be used.
+    func hasRenumbered(_ old: Composition) -> Bool { numbers.left > old.numbers.left }
 
     /// The resolvers of the network that are not us.
     nonisolated static func localDNSServers(_ settings: Configuration) throws(LocalDNSServersError) -> [LocalDNSServer]
@@ -68,53 +127,53 @@ struct Composition {
         ResolvConf(readListFile(settings.localDNS.resolvConf) ?? []).searchDomains.filter { $0.labels.count > 1 }
     }
 
+    /// What decides how questions are answered.
+    func policy() -> ResolverPolicy {
+        let routes = routes()
+        return ResolverPolicy(
+            localAnswers: LocalAnswers(), routes: routes, strategy: strategy(mode: routes.mode), sources: sources)
+    }
+
     /// The names of the lists.
-    func policy() -> RoutePolicy {
+    func routes() -> RoutePolicy {
         RoutePolicy(
             mode: Mode(settings.route.mode), protect: settings.route.protect, bypass: settings.route.bypass,
             forward: settings.forwards.map(\.suffixes),
             searchDomains: Self.searchDomains(settings),
-            providerNames: providers.flatMap(\.names))
+            providerNames: providers.flatMap(\.upstream.names))
     }
 
     /// Who is asked; `onlyProvider` leaves the other ones out.
     func strategy(mode: Mode, onlyProvider: String? = nil) -> Strategy {
-        let asked = providers.filter { onlyProvider == nil || $0.name == onlyProvider }
+        let asked = providers.map(\.upstream).filter { onlyProvider == nil || $0.name == onlyProvider }
         let selector = ProviderSelector(providers: asked, clock: loop, report: report)
         return Strategy(
             mode: mode, selector: selector, localDNS: localDNS, forwarders: forwarders, clock: loop)
     }
 
     /// The names of the providers, in the order in which they are asked.
-    var providerNames: [String] { providers.map(\.name) }
+    var providerNames: [String] { providers.map(\.upstream.name) }
 
     /// What a source is called in output.
     func name(of source: Source) -> String {
         switch source {
         case .localDNS: localDNS.name
         case .forward(let index): forwarders[index].name
-        case .provider(let index): providers[index].name
+        case .provider(let index): providers[index].upstream.name
         case .rule: "a rule"
         }
     }
+}
 
-    /// A server on sockets that are bound.
-    func server(on sockets: ServerSockets, logger: Logger) -> Server {
-        let cache = settings.cache
-        let freshness = FreshnessPolicy(
-            minTTL: cache.minTTL, maxTTL: cache.maxTTL, negativeTTL: cache.negativeTTL, staleMax: cache.stale.max,
-            staleWait: cache.stale.wait)
-        let memory = MemoryCache(memory: cache.memory, policy: freshness)
-        let generation = PolicyGeneration()
-        let policy = policy()
-        let resolver = Resolver(
-            localAnswers: LocalAnswers(), policy: policy,
-            cache: AnswerStore(memory: memory, freshness: freshness, generation: generation, clock: loop),
-            strategy: strategy(mode: policy.mode), clock: loop)
-        for provider in providers { provider.start() }
-        return Server(
-            sockets: sockets, loop: loop, cache: memory, generation: generation,
-            access: AccessList(settings.listen.allow), responder: resolver, logger: logger)
+extension Configuration.ProviderEntry {
+    /// Whether it is the same service under the same trust: only credentials and time-outs may differ.
+    fileprivate func answersLike(_ other: Configuration.ProviderEntry) -> Bool {
+        var other = other
+        other.secret = secret
+        other.secretFile = secretFile
+        other.encryptionKey = encryptionKey
+        other.timeout = timeout
+        return self == other
     }
 }
 
@@ -129,6 +188,3 @@ extension Mode {
             }
     }
 }
-
-/// The resolver is what the server asks; neither target knows the other.
-extension Resolver: QueryResponder {}

@@ -9,10 +9,17 @@ import Upstreams
 /// The life of the server: bind, give up root, serve, drain.
 final class Daemon {
     private let settings: Configuration
+    private let source: ConfigurationSource
+    private let threshold: LogThreshold
     private let logger: Logger
 
-    init(_ settings: Configuration, logger: Logger) {
+    /// - Parameters:
+    ///   - source: where `settings` came from.
+    ///   - threshold: of `logger`.
+    init(_ settings: Configuration, source: ConfigurationSource, threshold: LogThreshold, logger: Logger) {
         self.settings = settings
+        self.source = source
+        self.threshold = threshold
         self.logger = logger
     }
 
@@ -30,11 +37,28 @@ final class Daemon {
         }
         let loop = try EventLoop()
         // Nobody else keeps the sockets: the server gives the ports back as soon as it stops listening.
-        let server = RunningServer(on: try bind(), loop: loop, logger: logger)
+        let server = RunningServer(on: try bind(), source: source, threshold: threshold, loop: loop, logger: logger)
+        let control = makeControlSocket()
+        defer { control?.removeFile() }
         if !settings.listen.user.isEmpty { try Privileges.drop(to: settings.listen.user) }
-        Loop.spawn { [settings] in await server.run(settings) }
+        Loop.spawn { [settings] in await server.run(settings, control: control) }
         loop.run()
+        // A second signal ends the loop before anybody else does this.
+        Loop.assumeIsolated { server.stopControl() }
         if let failure = Loop.assumeIsolated({ server.failure }) { throw failure }
+    }
+
+    /// The control socket; nil when none is wanted, or none can be made: DNS is served all the same.
+    private func makeControlSocket() -> UnixListener? {
+        let path = settings.control.socket
+        guard !path.isEmpty else { return nil }
+        do throws(SystemError) {
+            return try UnixListener(path, owner: settings.listen.user)
+        } catch {
+            let remark = "serving without a control socket; control.socket in the configuration names another place"
+            logger.log(level: error.code == EADDRINUSE ? .error : .warning, "\(error); \(remark)")
+            return nil
+        }
     }
 
     private func bind() throws -> ServerSockets {

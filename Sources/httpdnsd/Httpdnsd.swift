@@ -11,7 +11,10 @@ struct Httpdnsd: ParsableCommand {
             Exit status: 0 done, 1 no (no answer, port taken), 2 wrong usage, 78 wrong configuration.
             """,
         version: "httpdnsd \(version)",
-        subcommands: [ServeCommand.self, CheckCommand.self, QueryCommand.self],
+        subcommands: [
+            ServeCommand.self, CheckCommand.self, QueryCommand.self, StatusCommand.self, CacheCommand.self,
+            SwitchCommand.self, BadIPCommand.self, ReloadCommand.self, HealthcheckCommand.self,
+        ],
         defaultSubcommand: ServeCommand.self)
 
     static let version = "0.1.0"

@@ -1,3 +1,4 @@
+import Admin
 import ArgumentParser
 import Configuration
 import DNSResolver
@@ -10,9 +11,13 @@ import Upstreams
 /// `httpdnsd query`: asks the sources once, as the server would with an empty cache, and says who answered.
 struct QueryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "query", abstract: "Looks a name up once, without the server, and says who answered.")
+        commandName: "query", abstract: "Looks a name up once, without the server, and says who answered.",
+        discussion: """
+            With --via cache nobody is asked: the answer is what the running server has in its cache, read over its control
+            socket.
+            """)
 
-    @OptionGroup var file: ConfigurationFile
+    @OptionGroup var control: ControlOptions
 
     @Argument(help: "The name.")
     var name: String
@@ -20,11 +25,8 @@ struct QueryCommand: ParsableCommand {
     @Argument(help: "The type, such as A, AAAA, MX or TYPE65.")
     var type = "A"
 
-    @Option(help: "Ask only this source: httpdns, localdns, or the name of a provider.")
+    @Option(help: "Ask only this source: httpdns, localdns, cache, or the name of a provider.")
     var via: String?
-
-    @Flag(help: "Print one JSON object.")
-    var json = false
 
     func validate() throws {
         do throws(NameError) {
@@ -38,7 +40,8 @@ struct QueryCommand: ParsableCommand {
     }
 
     func run() throws {
-        let settings = try file.load().configuration
+        if via == "cache" { return try askCache() }
+        let settings = try control.file.load().configuration
         guard let name = try? Name(name), let type = RecordType(type) else { throw ExitStatus.usage.exitCode }
         let loop = try EventLoop()
         let lookup = SingleLookup(Question(name: name, type: type), via: via, loop: loop)
@@ -49,7 +52,7 @@ struct QueryCommand: ParsableCommand {
         loop.run()
         switch Loop.assumeIsolated({ lookup.outcome }) {
         case .answered(let result)?:
-            print(json ? result.json : result.text)
+            print(control.json ? result.json : result.text)
             if !result.isAnswer { throw ExitStatus.no.exitCode }
         case .noSuchSource(let known)?:
             printError("--via \(via ?? ""): no such source; there are \(known.joined(separator: ", "))")
@@ -57,6 +60,26 @@ struct QueryCommand: ParsableCommand {
         case nil:
             throw ExitStatus.no.exitCode
         }
+    }
+}
+
+extension QueryCommand {
+    /// Prints what the running server has cached for the name and type.
+    private func askCache() throws {
+        let reply = try control.perform { client throws(ControlError) in
+            try client.get("/v1/cache/entry", [("name", name)], as: CacheReport.self)
+        }
+        let type = RecordType(self.type)?.description
+        var report = reply.report
+        report.entries.removeAll { $0.type != type || $0.isSigned }
+        if control.json {
+            print(report.json)
+        } else if report.entries.isEmpty {
+            printError("\(name) \(self.type) is not cached")
+        } else {
+            print(report.showText)
+        }
+        guard report.entries.contains(where: { !$0.isNegative }) else { throw ExitStatus.no.exitCode }
     }
 }
 
@@ -82,7 +105,7 @@ private final class SingleLookup {
     func run(_ settings: Configuration) async {
         let logger = Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }
         let composition = Composition(settings, loop: loop, logger: logger)
-        let policy = composition.policy()
+        let policy = composition.routes()
         if via == nil, let reply = LocalAnswers().reply(to: question, policy: policy) {
             outcome = .answered(QueryResult(question: question, reply))
             return
@@ -96,7 +119,7 @@ private final class SingleLookup {
         case let name? where composition.providerNames.contains(name):
             (mode, route, provider) = (.httpdnsOnly, .protect(explicit: true), name)
         default:
-            outcome = .noSuchSource(known: ["httpdns", "localdns"] + composition.providerNames)
+            outcome = .noSuchSource(known: ["httpdns", "localdns", "cache"] + composition.providerNames)
             return
         }
         let strategy = composition.strategy(mode: mode, onlyProvider: provider)

@@ -1,5 +1,6 @@
 import DNSResolver
 import DNSWire
+import HTTPDNS
 import Scheduling
 
 /// What `query` found, and how it is printed.
@@ -51,42 +52,30 @@ struct QueryResult: Sendable {
     /// Lines for people: the status, then a line for each record.
     var text: String {
         let head = "\(question): \(status), from \(source) in \(milliseconds) ms"
-        return ([head] + records.map { "\($0.name) \($0.ttl) \($0.type) \(Self.data(of: $0))" })
+        return ([head] + records.map { "\($0.name) \($0.ttl) \($0.type) \($0.dataText)" })
             .joined(separator: "\n")
     }
 
     /// One JSON object.
     var json: String {
-        let answers = records.map {
-            "{\"name\":\(Self.quoted($0.name.description)),\"type\":\(Self.quoted($0.type.description)),"
-                + "\"ttl\":\($0.ttl),\"data\":\(Self.quoted(Self.data(of: $0)))}"
+        JSONWriter.object { writer in
+            writer.member("name", question.name.description)
+            writer.member("type", question.type.description)
+            writer.member("status", status)
+            writer.member("source", source)
+            writer.member("milliseconds", milliseconds)
+            writer.member(
+                "answers",
+                array: { writer in
+                    for record in records {
+                        writer.object { writer in
+                            writer.member("name", record.name.description)
+                            writer.member("type", record.type.description)
+                            writer.member("ttl", record.ttl)
+                            writer.member("data", record.dataText)
+                        }
+                    }
+                })
         }
-        return "{\"name\":\(Self.quoted(question.name.description)),\"type\":\(Self.quoted(question.type.description)),"
-            + "\"status\":\(Self.quoted(status)),\"source\":\(Self.quoted(source)),\"milliseconds\":\(milliseconds),"
-            + "\"answers\":[\(answers.joined(separator: ","))]}"
-    }
-
-    /// An address or a name as text; everything else in the form for unknown types (RFC 3597 section 5).
-    private static func data(of record: Record) -> String {
-        if let address = record.address { return address.description }
-        if [.cname, .ns, .ptr].contains(record.type), let name = try? Name(wire: record.rdata) {
-            return name.description
-        }
-        let digits = record.rdata.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        return "\\# \(record.rdata.count) \(digits)"
-    }
-
-    /// A JSON string; names and texts here are ASCII or UTF-8.
-    private static func quoted(_ text: String) -> String {
-        let escaped = text.unicodeScalars.map { scalar in
-            switch scalar {
-            case "\"", "\\": "\\\(scalar)"
-            case _ where scalar.value < 0x20:
-                "\\u" + String(repeating: "0", count: 4 - String(scalar.value, radix: 16).count)
-                    + String(scalar.value, radix: 16)
-            default: String(scalar)
-            }
-        }
-        return "\"\(escaped.joined())\""
     }
 }

@@ -1,3 +1,4 @@
+import Admin
 import Configuration
 import DNSServer
 import Glibc
@@ -13,22 +14,32 @@ final class RunningServer {
     /// Bound and not served yet; handed on to the server.
     private var sockets: ServerSockets?
     private let loop: EventLoop
+    private let source: ConfigurationSource
+    private let threshold: LogThreshold
     private let logger: Logger
+    private var service: DNSService?
+    private var control: ControlServer?
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
     private let manager = ServiceManager(path: processEnvironment()["NOTIFY_SOCKET"])
 
-    nonisolated init(on sockets: ServerSockets, loop: EventLoop, logger: Logger) {
+    nonisolated init(
+        on sockets: ServerSockets, source: ConfigurationSource, threshold: LogThreshold, loop: EventLoop, logger: Logger
+    ) {
         self.sockets = sockets
+        self.source = source
+        self.threshold = threshold
         self.loop = loop
         self.logger = logger
     }
 
     /// Serves until a signal comes, then drains; stops the loop in every case.
-    func run(_ settings: Configuration) async {
+    ///
+    /// - Parameter listener: where commands come in, if anywhere.
+    func run(_ settings: Configuration, control listener: UnixListener?) async {
         defer { loop.stop() }
-        let server: Server
+        let service: DNSService
         do {
             signals = try SignalWatch(on: loop) { [unowned self] in take($0) }
             for (provider, file) in settings.unreadableAuthorities {
@@ -36,21 +47,33 @@ final class RunningServer {
                     "\(provider): cannot read \(file), so no certificate can be checked: install ca-certificates or set ca_file"
                 )
             }
-            let composition = Composition(settings, loop: loop, logger: logger)
             guard let bound = sockets.take() else { return }
-            server = composition.server(on: bound, logger: logger)
-            try server.start()
+            service = DNSService(
+                settings, from: source, on: bound, threshold: threshold, loop: loop, logger: logger)
+            self.service = service
+            try service.server.start()
+            if let descriptor = listener?.takeDescriptor() {
+                control = try ControlServer(on: descriptor, target: service, loop: loop)
+            }
         } catch {
             failure = error
             return
         }
-        announce(server)
+        announce(service.server)
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
         tell(.stopping)
         logger.notice("stopping: outstanding questions are answered first")
-        await server.stop()
+        stopControl()
+        listener?.removeFile()
+        await service.server.stop()
+    }
+
+    /// Takes no more commands. Harmless the second time.
+    func stopControl() {
+        control?.stop()
+        control = nil
     }
 
     /// The line by which people and scripts see that it serves.
@@ -77,7 +100,11 @@ final class RunningServer {
             isStopping = true
             stopRequest.take()?.resume()
         case .hangUp:
-            logger.notice("SIGHUP: reload is not built yet; restart to read the configuration again")
+            Loop.spawn { [self] in
+                tell(.reloading)
+                _ = await service?.reload()
+                if !isStopping { tell(.ready) }
+            }
         }
     }
 }

@@ -21,10 +21,12 @@ struct ServeCommand: ParsableCommand {
     }
 
     func run() throws {
-        let loaded = try file.load()
-        var settings = loaded.configuration
-        if !listen.isEmpty { settings.listen.addresses = listen.compactMap { Endpoint($0) } }
-        let logger = Self.logger(settings.log)
+        let source = ConfigurationSource(
+            path: file.path, environment: processEnvironment(), listen: listen.compactMap { Endpoint($0) })
+        let loaded = try file.load(from: source)
+        let settings = loaded.configuration
+        let threshold = LogThreshold(settings.log.level)
+        let logger = Logger(label: "httpdnsd") { ThresholdLogHandler(label: $0, threshold: threshold) }
         for warning in loaded.warnings { logger.warning("\(warning)") }
         for server in settings.ownServers {
             printError(
@@ -32,16 +34,10 @@ struct ServeCommand: ParsableCommand {
             throw ExitStatus.configuration.exitCode
         }
         do {
-            try Daemon(settings, logger: logger).run()
+            try Daemon(settings, source: source, threshold: threshold, logger: logger).run()
         } catch {
             logger.critical("\(error)")
             throw ExitStatus.no.exitCode
         }
-    }
-
-    private static func logger(_ settings: Configuration.LogSettings) -> Logger {
-        var logger = Logger(label: "httpdnsd") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = Logger.Level(rawValue: settings.level.rawValue) ?? .info
-        return logger
     }
 }

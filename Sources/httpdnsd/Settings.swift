@@ -56,6 +56,23 @@ extension Configuration {
         return servers.filter { server in listen.addresses.contains { $0.receives(server) } }
     }
 
+    /// What is wrong with a configuration that was read, in the view of this machine: one line each.
+    func problems(in file: String) -> [String] {
+        var problems: [String] = []
+        do throws(LocalDNSServersError) {
+            _ = try Composition.localDNSServers(self)
+        } catch {
+            problems.append("\(file): localdns.servers: \(error)")
+        }
+        problems += unreadableAuthorities.map { provider, file in
+            "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
+        }
+        problems += ownServers.map { server in
+            "\(server) is this server itself: asked there, a question would come back; remove it from the servers"
+        }
+        return problems
+    }
+
     /// Providers over https whose authorities cannot be read, each with the file: every request to them would fail.
     var unreadableAuthorities: [(provider: String, file: String)] {
         providers.filter { $0.url.scheme == .https }

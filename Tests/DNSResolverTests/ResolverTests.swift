@@ -16,6 +16,9 @@ struct ResolverTests {
         let localDNS: FakeUpstream
         let generation = PolicyGeneration()
         let memory = MemoryCache(memory: 1 << 20)
+        let badAddresses: BadAddresses
+        let policy: ResolverPolicy
+        let store: AnswerStore
         let resolver: Resolver
 
         init(policy: RoutePolicy = RoutePolicy(), freshness: FreshnessPolicy = FreshnessPolicy()) {
@@ -23,12 +26,17 @@ struct ResolverTests {
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
             let selector = ProviderSelector(
                 providers: [FakeProvider("vendor", addresses: [vendor])], clock: clock, report: { _ in })
-            resolver = Resolver(
-                localAnswers: LocalAnswers(), policy: policy,
-                cache: AnswerStore(memory: memory, freshness: freshness, generation: generation, clock: clock),
+            badAddresses = BadAddresses(clock: clock)
+            let sources = SourceTags(forwards: 0, providers: 1)
+            self.policy = ResolverPolicy(
+                localAnswers: LocalAnswers(), routes: policy,
                 strategy: Strategy(
                     mode: policy.mode, selector: selector, localDNS: localDNS, forwarders: [], clock: clock),
-                clock: clock)
+                sources: sources)
+            store = AnswerStore(
+                memory: memory, freshness: freshness, generation: generation, sources: sources,
+                badAddresses: badAddresses, clock: clock)
+            resolver = Resolver(policy: self.policy, cache: store, clock: clock)
         }
 
         /// Asks, moving time on until there is an answer; the time that took is added to `waited`.
@@ -439,14 +447,17 @@ struct SeparateFamiliesTests {
 
     @Loop
     private func resolver(_ dns: FakeUpstream, _ clock: ManualClock) -> Resolver {
-        Resolver(
-            localAnswers: LocalAnswers(), policy: RoutePolicy(mode: .localdnsOnly),
+        let sources = SourceTags(forwards: 0, providers: 0)
+        return Resolver(
+            policy: ResolverPolicy(
+                localAnswers: LocalAnswers(), routes: RoutePolicy(mode: .localdnsOnly),
+                strategy: Strategy(
+                    mode: .localdnsOnly, selector: ProviderSelector(providers: [], clock: clock, report: { _ in }),
+                    localDNS: dns, forwarders: [], clock: clock),
+                sources: sources),
             cache: AnswerStore(
                 memory: MemoryCache(memory: 1 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
-                clock: clock),
-            strategy: Strategy(
-                mode: .localdnsOnly, selector: ProviderSelector(providers: [], clock: clock, report: { _ in }),
-                localDNS: dns, forwarders: [], clock: clock),
+                sources: sources, badAddresses: BadAddresses(clock: clock), clock: clock),
             clock: clock)
     }
 

@@ -18,13 +18,35 @@ import Testing
         _ message: [UInt8], from client: String = "127.0.0.1", over transport: Transport = .udp
     ) throws -> (disposition: QueryHandler.Disposition, bytes: [UInt8]) {
         let access = AccessList([try #require(AddressPrefix("127.0.0.0/8"))])
-        let handler = QueryHandler(cache: cache, generation: generation, access: access, keepalive: 100)
+        let handler = QueryHandler(
+            cache: cache, generation: generation, access: SharedAccessList(access), keepalive: 100)
         let client = try #require(IPAddress(client))
         var disposition = QueryHandler.Disposition.ignore
         let bytes = [UInt8](capacity: transport == .udp ? 1_232 : 65_535) { output in
             disposition = handler.handle(message.span, from: client, over: transport, now: .bootTime, into: &output)
         }
         return (disposition, bytes)
+    }
+
+    @Test func `a new access list counts from the next generation on`() throws {
+        let shared = SharedAccessList(AccessList([try #require(AddressPrefix("127.0.0.0/8"))]))
+        var handler = QueryHandler(cache: cache, generation: generation, access: shared, keepalive: 100)
+        func isRefused(_ client: String) throws -> Bool {
+            let client = try #require(IPAddress(client))
+            let bytes = [UInt8](capacity: 1_232) { output in
+                _ = handler.handle(Self.sample.span, from: client, over: .udp, now: .bootTime, into: &output)
+            }
+            return !bytes.isEmpty && bytes[3] & 15 == ResponseCode.refused.rawValue
+        }
+        #expect(try isRefused("192.0.2.1"))
+        #expect(try !isRefused("127.0.0.1"))
+        shared.replace(with: AccessList([try #require(AddressPrefix("192.0.2.0/24"))]))
+        #expect(!handler.isOutdated)
+        generation.advance()
+        #expect(handler.isOutdated)
+        handler = handler.updated
+        #expect(try !isRefused("192.0.2.1"))
+        #expect(try isRefused("127.0.0.1"))
     }
 
     private func reply(

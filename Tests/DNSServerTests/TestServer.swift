@@ -58,7 +58,8 @@ struct TestServer: Sendable {
         let generation = PolicyGeneration()
         let server = Server(
             sockets: sockets, loop: loop, cache: cache, generation: generation,
-            access: AccessList(allow.compactMap { AddressPrefix($0) }), responder: responder, limits: limits,
+            access: SharedAccessList(AccessList(allow.compactMap { AddressPrefix($0) })), responder: responder,
+            limits: limits,
             logger: logger)
         try server.start()
         return TestServer(

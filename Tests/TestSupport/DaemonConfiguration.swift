@@ -61,13 +61,15 @@ package enum DaemonConfiguration {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The tables that keep a test to itself: given LocalDNS servers, nothing on disk, no control socket, a full log.
+    /// The tables that keep a test to itself: given LocalDNS servers, nothing on disk, no control socket unless told, a full log.
     ///
     /// - Parameters:
     ///   - localDNS: nil: a server that nobody runs.
+    ///   - control: path of the control socket.
     ///   - resolvConf: the file from which the search list is taken; nil: the system's.
     package static func rest(
-        localDNS: TestAddress? = nil, check: String = "off", log: String = "debug", resolvConf: String? = nil
+        localDNS: TestAddress? = nil, check: String = "off", log: String = "debug", control: String = "",
+        resolvConf: String? = nil
     ) -> String {
         """
         [localdns]
@@ -77,7 +79,7 @@ package enum DaemonConfiguration {
         [cache.disk]
         path = ""
         [control]
-        socket = ""
+        socket = "\(control)"
         [log]
         level = "\(log)"
 

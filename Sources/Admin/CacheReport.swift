@@ -1,0 +1,117 @@
+package import HTTPDNS
+
+/// Answers that the cache holds.
+package struct CacheReport: JSONRecord {
+    package var entries: [Entry] = []
+    /// Where to go on; nil at the end.
+    package var next: String?
+
+    package init() {}
+
+    package init(entries: [Entry], next: String?) {
+        self.entries = entries
+        self.next = next
+    }
+
+    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+        switch key {
+        case "entries": entries = try reader.records()
+        case "next": next = try reader.optionalString()
+        default: break
+        }
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.member("entries", records: entries)
+        writer.member("next", next)
+    }
+
+    /// One answer.
+    package struct Entry: JSONRecord {
+        package var name = ""
+        package var type = ""
+        /// The RCODE's name, or `NODATA`.
+        package var status = ""
+        /// Whether it was asked for with DNSSEC's DO or CD bit.
+        package var isSigned = false
+        package var addresses: [String] = []
+        /// Seconds that are left, 0 once it is stale; and seconds since it was stored.
+        package var ttl = 0
+        package var age = 0
+        /// Whether it is past its TTL.
+        package var isStale = false
+        /// Who told it.
+        package var source = ""
+        /// All its records; only where they were asked for.
+        package var records: [CachedRecord] = []
+
+        package init() {}
+
+        /// Whether there is no such name, or no record of the type.
+        package var isNegative: Bool { status != "NOERROR" }
+
+        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+            switch key {
+            case "name": name = try reader.string()
+            case "type": type = try reader.string()
+            case "status": status = try reader.string()
+            case "signed": isSigned = try reader.boolean()
+            case "addresses": addresses = try reader.strings()
+            case "ttl": ttl = try reader.int()
+            case "age": age = try reader.int()
+            case "stale": isStale = try reader.boolean()
+            case "source": source = try reader.string()
+            case "records": records = try reader.records()
+            default: break
+            }
+        }
+
+        package func write(to writer: inout JSONWriter) {
+            writer.member("name", name)
+            writer.member("type", type)
+            writer.member("status", status)
+            writer.member("signed", isSigned)
+            writer.member("addresses", strings: addresses)
+            writer.member("ttl", ttl)
+            writer.member("age", age)
+            writer.member("stale", isStale)
+            writer.member("source", source)
+            writer.member("records", records: records)
+        }
+    }
+}
+
+/// A record as text.
+package struct CachedRecord: JSONRecord {
+    package var name = ""
+    package var type = ""
+    /// Seconds that are left.
+    package var ttl = 0
+    package var data = ""
+
+    package init() {}
+
+    package init(name: String, type: String, ttl: Int, data: String) {
+        self.name = name
+        self.type = type
+        self.ttl = ttl
+        self.data = data
+    }
+
+    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+        switch key {
+        case "name": name = try reader.string()
+        case "type": type = try reader.string()
+        case "ttl": ttl = try reader.int()
+        case "data": data = try reader.string()
+        default: break
+        }
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.member("name", name)
+        writer.member("type", type)
+        writer.member("ttl", ttl)
+        writer.member("data", data)
+    }
+}

@@ -1,0 +1,133 @@
+import CCurl
+import Glibc
+package import HTTPDNS
+import Upstreams
+
+/// The commands' side of the control API: one request after the other over the server's Unix socket. Blocks.
+package struct ControlClient {
+    /// The longest that a request may take, in seconds: a reload reads files, a flush walks over the whole cache.
+    private static let timeout = 60
+
+    private let socket: String
+
+    /// - Parameter socket: path of the server's socket.
+    package init(socket: String) { self.socket = socket }
+
+    /// A response whose report was read.
+    package struct Reply<Report: JSONRecord> {
+        package let report: Report
+        /// As the server wrote it.
+        package let text: String
+        /// 200, or the one of `accepted` that came.
+        package let status: Int
+    }
+
+    /// Asks.
+    package func get<Report: JSONRecord>(
+        _ path: String, _ parameters: [(String, String)] = [], as: Report.Type
+    ) throws(ControlError) -> Reply<Report> {
+        let query = parameters.map { "\($0)=\(Self.encoded($1))" }.joined(separator: "&")
+        return try perform(query.isEmpty ? path : "\(path)?\(query)", body: nil, accepted: [200])
+    }
+
+    /// Tells.
+    ///
+    /// - Parameter accepted: statuses whose body is a report.
+    package func post<Report: JSONRecord>(
+        _ path: String, accepted: Set<Int> = [200], as: Report.Type,
+        _ members: (inout JSONWriter) -> Void = { _ in }
+    ) throws(ControlError) -> Reply<Report> {
+        try perform(path, body: JSONWriter.object(members), accepted: accepted)
+    }
+
+    private func perform<Report: JSONRecord>(
+        _ target: String, body: String?, accepted: Set<Int>
+    ) throws(ControlError) -> Reply<Report> {
+        let (status, bytes) = try exchange(target, body: body)
+        guard accepted.contains(status) else {
+            let fault = try? FaultReport(json: bytes)
+            throw ControlError(
+                status: status, text: fault?.error ?? "\(socket): answered \(status), not as a control socket does")
+        }
+        do throws(JSONError) {
+            let report = try Report(json: bytes)
+            return Reply(report: report, text: String(decoding: bytes, as: UTF8.self), status: status)
+        } catch {
+            throw ControlError(status: status, text: "\(socket): not a report: \(error)")
+        }
+    }
+
+    private func exchange(_ target: String, body: String?) throws(ControlError) -> (status: Int, body: [UInt8]) {
+        let received = ReceivedBody()
+        do throws(CurlError) {
+            let easy = try CurlEasy()
+            let headers = try CurlList(["Content-Type: application/json", "Expect:"])
+            try easy.set(CURLOPT_UNIX_SOCKET_PATH, text: socket)
+            try easy.set(CURLOPT_URL, text: "http://localhost\(target)")
+            try easy.set(CURLOPT_PROXY, text: "")
+            try easy.set(CURLOPT_NOPROXY, text: "*")
+            try easy.set(CURLOPT_PROTOCOLS_STR, text: "http")
+            try easy.set(CURLOPT_NOSIGNAL, 1)
+            try easy.set(CURLOPT_TIMEOUT, Self.timeout)
+            try easy.set(CURLOPT_HTTPHEADER, list: headers.pointer)
+            try easy.set(CURLOPT_WRITEDATA, object: received)
+            try checked(ccurl_set_on_body(easy.pointer, receiveControlBody))
+            if let body { try checked(ccurl_set_post(easy.pointer, body, curl_off_t(body.utf8.count))) }
+            try checked(curl_easy_perform(easy.pointer))
+            return (easy.long(CURLINFO_RESPONSE_CODE) ?? 0, received.bytes)
+        } catch {
+            throw ControlError(status: nil, text: failure(error))
+        }
+    }
+
+    /// What libcurl's error means to whoever typed the command.
+    private func failure(_ error: CurlError) -> String {
+        guard error.code == CURLE_COULDNT_CONNECT.rawValue else { return "\(socket): \(error)" }
+        if access(socket, F_OK) != 0, errno == ENOENT {
+            return "\(socket): there is no control socket: httpdnsd does not run, or serves without one"
+        }
+        if access(socket, R_OK | W_OK) != 0, errno == EACCES {
+            return "\(socket): no leave to use the control socket: it belongs to the user of httpdnsd, and root"
+        }
+        return "\(socket): nobody listens there: httpdnsd does not run"
+    }
+
+    /// What may not stand in a query as it is, in per cent signs (RFC 3986 section 2.1).
+    private static func encoded(_ text: String) -> String {
+        text.utf8.map { byte in
+            let scalar = Unicode.Scalar(byte)
+            if byte < 0x80, scalar.properties.isAlphabetic || scalar.properties.numericType != nil {
+                return "\(scalar)"
+            }
+            if "-._~".utf8.contains(byte) { return "\(scalar)" }
+            return (byte < 16 ? "%0" : "%") + String(byte, radix: 16)
+        }.joined()
+    }
+}
+
+/// Why a request was not done.
+package struct ControlError: Error {
+    /// The server's status; nil when it could not be asked.
+    package let status: Int?
+    /// One line for people.
+    package let text: String
+}
+
+/// Where a body arrives.
+private final class ReceivedBody {
+    /// More than any report has.
+    static let limit = 64 << 20
+
+    var bytes: [UInt8] = []
+}
+
+/// A part of a body has come. Any other value than the whole size ends the transfer.
+private func receiveControlBody(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
+) -> Int {
+    guard let data, let bytes else { return 0 }
+    let received = Unmanaged<ReceivedBody>.fromOpaque(data).takeUnretainedValue()
+    guard received.bytes.count + size * count <= ReceivedBody.limit else { return 0 }
+    received.bytes += UnsafeRawBufferPointer(start: bytes, count: size * count)
+    return size * count
+}

@@ -1,0 +1,73 @@
+package import HTTPDNS
+
+/// A report of the control API as the server writes it and the commands read it. Unknown members are passed over, so
+/// that a command may be older than its server.
+package protocol JSONRecord: Equatable, Sendable {
+    /// All members empty.
+    init()
+    /// Reads the value of one member, or leaves it to be skipped.
+    mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError)
+    /// Writes all members.
+    func write(to writer: inout JSONWriter)
+}
+
+extension JSONRecord {
+    /// The report as one JSON object.
+    package var json: String { JSONWriter.object { write(to: &$0) } }
+
+    /// Reads the only value of `bytes`.
+    package init(json bytes: [UInt8]) throws(JSONError) {
+        self = try JSONReader.read(bytes) { reader throws(JSONError) in try Self(from: &reader) }
+    }
+
+    init(from reader: inout JSONReader) throws(JSONError) {
+        self.init()
+        var record = self
+        try reader.object { reader, key throws(JSONError) in try record.read(key, from: &reader) }
+        self = record
+    }
+}
+
+extension JSONReader {
+    /// An array of objects.
+    mutating func records<Record: JSONRecord>() throws(JSONError) -> [Record] {
+        var records: [Record] = []
+        try array { reader throws(JSONError) in records.append(try Record(from: &reader)) }
+        return records
+    }
+
+    mutating func strings() throws(JSONError) -> [String] {
+        var strings: [String] = []
+        try array { reader throws(JSONError) in strings.append(try reader.string()) }
+        return strings
+    }
+
+    mutating func int() throws(JSONError) -> Int { Int(try integer()) }
+
+    mutating func optionalInt() throws(JSONError) -> Int? {
+        guard try kind() != .null else {
+            try null()
+            return nil
+        }
+        return try int()
+    }
+
+    mutating func optionalString() throws(JSONError) -> String? {
+        guard try kind() != .null else {
+            try null()
+            return nil
+        }
+        return try string()
+    }
+}
+
+extension JSONWriter {
+    /// A member that is an array of objects.
+    mutating func member(_ key: String, records: [some JSONRecord]) {
+        member(
+            key,
+            array: { writer in
+                for record in records { writer.object { record.write(to: &$0) } }
+            })
+    }
+}

@@ -1,0 +1,138 @@
+// Reports for people.
+
+extension StatusReport {
+    /// Several lines, aligned.
+    package var text: String {
+        var rows = [
+            ["httpdnsd", "\(version), up \(Self.duration(uptime)), process \(pid)"],
+            [
+                "config",
+                "\(configuration), reloaded \(reloads) time\(reloads == 1 ? "" : "s"), generation \(generation)",
+            ],
+            ["listen", listen.joined(separator: ", ")],
+            ["switch", isOn ? "on, mode \(mode)" : "OFF: names go to LocalDNS, until it is switched on or restarted"],
+        ]
+        rows += providers.flatMap(\.rows)
+        rows += localDNS.enumerated().map { [$0 == 0 ? "localdns" : "", $1.text] }
+        if localDNS.isEmpty { rows.append(["localdns", "no server known yet"]) }
+        for forward in forwards {
+            let servers = forward.servers.map(\.text).joined(separator: ", ")
+            rows.append(["forward", "\(forward.suffixes.joined(separator: ", ")) to \(servers)"])
+        }
+        rows += [
+            [
+                "cache",
+                "\(cache.entries) answers, \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(cache.hits) hits, \(cache.misses) misses, \(cache.stale) served stale",
+            ],
+            [
+                "now",
+                "\(flights) flights, \(waiters) waiters, \(queries) queries, \(connections) TCP connections",
+            ],
+        ]
+        if badAddresses > 0 { rows.append(["badip", "\(badAddresses) reported"]) }
+        return Self.lines(rows)
+    }
+
+    /// The columns of a table, two spaces apart; the last one is not filled up.
+    static func lines(_ rows: [[String]]) -> String {
+        var widths: [Int] = []
+        for row in rows {
+            for (column, cell) in row.dropLast().enumerated() {
+                if column == widths.count { widths.append(0) }
+                widths[column] = max(widths[column], cell.count)
+            }
+        }
+        return rows.map { row in
+            row.enumerated().map { column, cell in
+                column == row.count - 1
+                    ? cell : cell + String(repeating: " ", count: widths[column] + 2 - cell.count)
+            }.joined()
+        }.joined(separator: "\n")
+    }
+
+    /// `3 d 4 h`, `5 min 6 s`.
+    static func duration(_ seconds: Int) -> String {
+        let units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)]
+        guard let first = units.firstIndex(where: { seconds >= $0.1 }) else { return "0 s" }
+        var text = "\(seconds / units[first].1) \(units[first].0)"
+        if first + 1 < units.count {
+            text += " \(seconds % units[first].1 / units[first + 1].1) \(units[first + 1].0)"
+        }
+        return text
+    }
+
+    /// `64.0 MiB`, `512 B`.
+    static func size(_ bytes: Int) -> String {
+        var (value, unit) = (Double(bytes), "B")
+        for larger in ["KiB", "MiB", "GiB"] where value >= 1_024 { (value, unit) = (value / 1_024, larger) }
+        if unit == "B" { return "\(bytes) B" }
+        let tenths = Int((value * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10) \(unit)"
+    }
+}
+
+extension StatusReport.Provider {
+    /// A line for the provider, and one for each address.
+    fileprivate var rows: [[String]] {
+        var text = "\(name): \(type) at \(url)"
+        if !isAuthenticated { text += ", can be forged on the path" }
+        if state == .refused { text += "; access refused, asked again in \(retry ?? 0) s" }
+        return [["provider", text]] + addresses.map { ["", "  " + $0.text] }
+    }
+}
+
+extension StatusReport.Address {
+    fileprivate var text: String {
+        var text = "\(address) \(StatusReport.stateText(state, retry)); \(requests) requests, \(failures) failures"
+        if let lastError { text += ", the last \(StatusReport.duration(lastErrorAge ?? 0)) ago: \(lastError)" }
+        return text
+    }
+}
+
+extension StatusReport.Server {
+    fileprivate var text: String { "\(address) \(StatusReport.stateText(state, retry))" }
+}
+
+extension StatusReport {
+    fileprivate static func stateText(_ state: State, _ retry: Int?) -> String {
+        retry.map { "\(state.rawValue) for \($0) s" } ?? state.rawValue
+    }
+}
+
+extension CacheReport {
+    /// A line for each answer.
+    package var listText: String {
+        guard !entries.isEmpty else { return "" }
+        let head = ["NAME", "TYPE", "LEFT", "AGE", "SOURCE", "ADDRESSES"]
+        return StatusReport.lines(
+            [head]
+                + entries.map { entry in
+                    [
+                        entry.name, entry.type + (entry.isSigned ? "+" : ""), entry.isStale ? "stale" : "\(entry.ttl)",
+                        "\(entry.age)", entry.source,
+                        entry.addresses.isEmpty ? entry.status : entry.addresses.joined(separator: " "),
+                    ]
+                })
+    }
+
+    /// A head line for each answer, and its records.
+    package var showText: String {
+        entries.map { entry in
+            let left = entry.isStale ? "stale" : "\(entry.ttl) s left"
+            let head =
+                "\(entry.name) \(entry.type)\(entry.isSigned ? " (DNSSEC)" : ""): \(entry.status), from \(entry.source) \(entry.age) s ago, \(left)"
+            return ([head] + entry.records.map { "\($0.name) \($0.ttl) \($0.type) \($0.data)" })
+                .joined(separator: "\n")
+        }.joined(separator: "\n")
+    }
+}
+
+extension BadAddressReport {
+    /// A line for each address.
+    package var text: String {
+        guard !addresses.isEmpty else { return "" }
+        return StatusReport.lines(
+            [["ADDRESS", "WEIGHT", "FADES IN"]]
+                + addresses.map { [$0.address, "\($0.weight)%", StatusReport.duration($0.fades)] })
+    }
+}

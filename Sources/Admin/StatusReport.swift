@@ -1,0 +1,271 @@
+package import HTTPDNS
+
+/// What `status` tells of a running server.
+package struct StatusReport: JSONRecord {
+    package var version = ""
+    package var pid = 0
+    /// Seconds since the start.
+    package var uptime = 0
+    /// Path of the configuration file.
+    package var configuration = ""
+    /// How often it was read again and taken.
+    package var reloads = 0
+    /// Of the policy; raised whenever questions are to be decided anew.
+    package var generation = 0
+    /// Whether HTTPDNS is used.
+    package var isOn = true
+    package var mode = ""
+    package var listen: [String] = []
+    /// In the order in which they are asked.
+    package var providers: [Provider] = []
+    package var localDNS: [Server] = []
+    package var forwards: [Forward] = []
+    package var cache = Cache()
+    /// Questions under way upstream, and clients that wait for them.
+    package var flights = 0
+    package var waiters = 0
+    /// Queries that wait for an answer, and open TCP connections.
+    package var queries = 0
+    package var connections = 0
+    /// How many addresses are reported as bad.
+    package var badAddresses = 0
+
+    package init() {}
+
+    /// Providers whose answers can be forged on the path.
+    package var forgeable: [String] { providers.filter { !$0.isAuthenticated }.map(\.name) }
+
+    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+        switch key {
+        case "version": version = try reader.string()
+        case "pid": pid = try reader.int()
+        case "uptime_seconds": uptime = try reader.int()
+        case "config": configuration = try reader.string()
+        case "reloads": reloads = try reader.int()
+        case "generation": generation = try reader.int()
+        case "switch": isOn = try reader.string() == "on"
+        case "mode": mode = try reader.string()
+        case "listen": listen = try reader.strings()
+        case "providers": providers = try reader.records()
+        case "localdns": localDNS = try reader.records()
+        case "forwards": forwards = try reader.records()
+        case "cache": cache = try Cache(from: &reader)
+        case "flights": flights = try reader.int()
+        case "waiters": waiters = try reader.int()
+        case "queries": queries = try reader.int()
+        case "connections": connections = try reader.int()
+        case "bad_addresses": badAddresses = try reader.int()
+        default: break
+        }
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.member("version", version)
+        writer.member("pid", pid)
+        writer.member("uptime_seconds", uptime)
+        writer.member("config", configuration)
+        writer.member("reloads", reloads)
+        writer.member("generation", generation)
+        writer.member("switch", isOn ? "on" : "off")
+        writer.member("mode", mode)
+        writer.member("listen", strings: listen)
+        writer.member("providers", records: providers)
+        writer.member("localdns", records: localDNS)
+        writer.member("forwards", records: forwards)
+        writer.member("cache", object: { cache.write(to: &$0) })
+        writer.member("flights", flights)
+        writer.member("waiters", waiters)
+        writer.member("queries", queries)
+        writer.member("connections", connections)
+        writer.member("bad_addresses", badAddresses)
+        writer.member("forgeable", strings: forgeable)
+    }
+}
+
+extension StatusReport {
+    /// Whether something that can be asked is asked.
+    package enum State: String, Sendable {
+        case used
+        /// Left alone after failures.
+        case setAside = "set aside"
+        /// The next question tries it again.
+        case onTrial = "on trial"
+        /// It refuses the account, signature or token.
+        case refused
+    }
+
+    /// A provider.
+    package struct Provider: JSONRecord {
+        package var name = ""
+        /// As `type` in the configuration.
+        package var type = ""
+        package var url = ""
+        /// Whether its answers cannot be forged on the path.
+        package var isAuthenticated = true
+        package var state = State.used
+        /// Seconds until it is asked again; nil while it is used.
+        package var retry: Int?
+        package var addresses: [Address] = []
+
+        package init() {}
+
+        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+            switch key {
+            case "name": name = try reader.string()
+            case "type": type = try reader.string()
+            case "url": url = try reader.string()
+            case "authenticated": isAuthenticated = try reader.boolean()
+            case "state": state = State(rawValue: try reader.string()) ?? .used
+            case "retry_seconds": retry = try reader.optionalInt()
+            case "addresses": addresses = try reader.records()
+            default: break
+            }
+        }
+
+        package func write(to writer: inout JSONWriter) {
+            writer.member("name", name)
+            writer.member("type", type)
+            writer.member("url", url)
+            writer.member("authenticated", isAuthenticated)
+            writer.member("state", state.rawValue)
+            writer.member("retry_seconds", retry)
+            writer.member("requests", addresses.reduce(0) { $0 + $1.requests })
+            writer.member("failures", addresses.reduce(0) { $0 + $1.failures })
+            writer.member("addresses", records: addresses)
+        }
+    }
+
+    /// One address of a provider's service.
+    package struct Address: JSONRecord {
+        /// With the port.
+        package var address = ""
+        package var state = State.used
+        /// Seconds until it is asked again; nil while it is used.
+        package var retry: Int?
+        /// Asked since it is known, and how many of these got no answer.
+        package var requests = 0
+        package var failures = 0
+        /// Why the last one failed, and how many seconds ago.
+        package var lastError: String?
+        package var lastErrorAge: Int?
+
+        package init() {}
+
+        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+            switch key {
+            case "address": address = try reader.string()
+            case "state": state = State(rawValue: try reader.string()) ?? .used
+            case "retry_seconds": retry = try reader.optionalInt()
+            case "requests": requests = try reader.int()
+            case "failures": failures = try reader.int()
+            case "last_error": lastError = try reader.optionalString()
+            case "last_error_seconds": lastErrorAge = try reader.optionalInt()
+            default: break
+            }
+        }
+
+        package func write(to writer: inout JSONWriter) {
+            writer.member("address", address)
+            writer.member("state", state.rawValue)
+            writer.member("retry_seconds", retry)
+            writer.member("requests", requests)
+            writer.member("failures", failures)
+            writer.member("last_error", lastError)
+            writer.member("last_error_seconds", lastErrorAge)
+        }
+    }
+
+    /// A DNS server that is asked: of LocalDNS, or of a `forward` entry.
+    package struct Server: JSONRecord {
+        /// With the port.
+        package var address = ""
+        package var state = State.used
+        /// Seconds until it is asked first again; nil while it is.
+        package var retry: Int?
+
+        package init() {}
+
+        package init(address: String, state: State, retry: Int?) {
+            self.address = address
+            self.state = state
+            self.retry = retry
+        }
+
+        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+            switch key {
+            case "address": address = try reader.string()
+            case "state": state = State(rawValue: try reader.string()) ?? .used
+            case "retry_seconds": retry = try reader.optionalInt()
+            default: break
+            }
+        }
+
+        package func write(to writer: inout JSONWriter) {
+            writer.member("address", address)
+            writer.member("state", state.rawValue)
+            writer.member("retry_seconds", retry)
+        }
+    }
+
+    /// A `[[forward]]` entry.
+    package struct Forward: JSONRecord {
+        package var suffixes: [String] = []
+        package var servers: [Server] = []
+
+        package init() {}
+
+        package init(suffixes: [String], servers: [Server]) {
+            self.suffixes = suffixes
+            self.servers = servers
+        }
+
+        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+            switch key {
+            case "suffixes": suffixes = try reader.strings()
+            case "servers": servers = try reader.records()
+            default: break
+            }
+        }
+
+        package func write(to writer: inout JSONWriter) {
+            writer.member("suffixes", strings: suffixes)
+            writer.member("servers", records: servers)
+        }
+    }
+
+    /// The memory cache.
+    package struct Cache: JSONRecord {
+        package var entries = 0
+        /// In use, and the most there may be.
+        package var bytes = 0
+        package var limit = 0
+        /// Queries answered from it at once, and those that were not.
+        package var hits = 0
+        package var misses = 0
+        /// Of the latter, those that got a stale answer in the end.
+        package var stale = 0
+
+        package init() {}
+
+        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+            switch key {
+            case "entries": entries = try reader.int()
+            case "bytes": bytes = try reader.int()
+            case "limit": limit = try reader.int()
+            case "hits": hits = try reader.int()
+            case "misses": misses = try reader.int()
+            case "stale": stale = try reader.int()
+            default: break
+            }
+        }
+
+        package func write(to writer: inout JSONWriter) {
+            writer.member("entries", entries)
+            writer.member("bytes", bytes)
+            writer.member("limit", limit)
+            writer.member("hits", hits)
+            writer.member("misses", misses)
+            writer.member("stale", stale)
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package import DNSCache
+package import DNSWire
+import Scheduling
+
+// Walks over the whole cache, in steps between which the loop does its other work.
+
+extension AnswerStore {
+    /// What is forgotten on a user's word.
+    package enum Removal: Sendable, Hashable {
+        case all
+        /// This name alone.
+        case name(Name)
+        /// The name and all below it.
+        case suffix(Name)
+    }
+
+    /// Forgets answers of every type. Returns how many.
+    package func remove(_ removal: Removal) async -> Int {
+        switch removal {
+        case .all:
+            let count = memory.statistics.entries
+            memory.removeAll()
+            return count
+        case .name(let name): return await removeAll { $0 == name }
+        case .suffix(let suffix): return await removeAll { $0.isWithin(suffix) }
+        }
+    }
+
+    private func removeAll(where isWanted: @Sendable (Name) -> Bool) async -> Int {
+        var count = 0
+        await forEach(where: isWanted) { answer in
+            memory.remove(answer.key())
+            count += 1
+        }
+        return count
+    }
+
+    /// Forgets the answers that hold an address, and those of the other family of their names. Returns how many.
+    package func remove(holding address: IPAddress) async -> Int {
+        var count = 0
+        await forEach(where: { _ in true }) { answer in
+            guard answer.type.isAddress, answer.entry.answer.holds(address) else { return }
+            memory.remove(answer.key())
+            count += 1
+            let sibling = answer.key(type: answer.type.otherFamily)
+            guard memory.entry(for: sibling) != nil else { return }
+            memory.remove(sibling)
+            count += 1
+        }
+        return count
+    }
+
+    /// Some of the answers, and where to go on.
+    ///
+    /// - Parameters:
+    ///   - limit: ends after the step in which so many were found.
+    ///   - isWanted: told the name, in lower case.
+    package func answers(
+        from start: CacheCursor, limit: Int, where isWanted: @Sendable (Name) -> Bool
+    ) async -> (answers: [CachedAnswer], next: CacheCursor?) {
+        var found: [CachedAnswer] = []
+        var cursor: CacheCursor? = start
+        while let place = cursor, found.count < limit {
+            // No more places than answers are still wanted: a page is never longer than asked for.
+            let step = memory.walk(from: place, slots: min(Self.slotsPerStep, limit - found.count), where: isWanted)
+            found += step.answers
+            cursor = step.next
+            if step.answers.isEmpty { await nextTurn() }
+        }
+        return (found, cursor)
+    }
+
+    private func forEach(where isWanted: @Sendable (Name) -> Bool, _ body: (CachedAnswer) -> Void) async {
+        var cursor: CacheCursor? = .start
+        while let place = cursor {
+            let step = memory.walk(from: place, slots: Self.slotsPerStep, where: isWanted)
+            for answer in step.answers { body(answer) }
+            cursor = step.next
+            await nextTurn()
+        }
+    }
+
+    /// Gives the cache another size and other rules, part by part.
+    package func rebuild(memory bytes: Int, freshness: FreshnessPolicy) async {
+        for part in 0..<memory.partCount {
+            memory.rebuild(part: part, memory: bytes, policy: freshness)
+            await nextTurn()
+        }
+    }
+
+    /// Lets the loop look after its sockets and timers.
+    private func nextTurn() async { await clock.sleep(until: clock.now) }
+}

@@ -1,0 +1,115 @@
+package import DNSWire
+package import Scheduling
+
+/// Addresses that users have reported as bad: they go to the end of every answer that holds them, until the report has
+/// faded.
+///
+/// A report weighs 1 and loses half of that with every third of its lifetime; reports of one address add up. Below 1/8
+/// it is forgotten: one report after its lifetime, two after a third more. No answer loses an address by it.
+@Loop
+package final class BadAddresses {
+    /// The most addresses at once; beyond it the one with the least weight is forgotten.
+    package nonisolated static let capacity = 1_024
+    /// For how long one report counts unless it says otherwise.
+    package nonisolated static let defaultLifetime: Duration = .seconds(30 * 60)
+    /// The shortest and the longest lifetime of a report.
+    package nonisolated static let lifetimes: ClosedRange<Duration> = .seconds(1) ... .seconds(30 * 86_400)
+    /// How many times its weight halves in a report's lifetime.
+    private nonisolated static let halvings = 3
+
+    /// What is known of one address.
+    private struct Report {
+        var weight: Double
+        /// When it had that weight.
+        var since: Instant
+        var halfLife: Duration
+
+        func weight(at now: Instant) -> Double {
+            let lives = Double((now - since).nanoseconds) / Double(halfLife.nanoseconds)
+            guard lives > 0 else { return weight }
+            guard lives < 64 else { return 0 }
+            // Exact at each halving, and a straight line between two of them.
+            let whole = lives.rounded(.down)
+            return weight / Double(UInt64(1) << UInt64(whole)) * (1 - (lives - whole) / 2)
+        }
+    }
+
+    /// A reported address as it is listed.
+    package struct Listed: Hashable, Sendable {
+        package let address: IPAddress
+        /// At least 1/8; 1 is one report just made.
+        package let weight: Double
+        /// When the report will have faded, if no other one is made.
+        package let until: Instant
+    }
+
+    private static var least: Double { 1 / Double(1 << halvings) }
+
+    private let clock: any LoopClock
+    private var reports: [IPAddress: Report] = [:]
+
+    package nonisolated init(clock: any LoopClock) { self.clock = clock }
+
+    /// Takes a report.
+    ///
+    /// - Parameter lifetime: how long a first report counts, within `lifetimes`; of a further one it also sets how fast
+    ///   the earlier ones fade from now on.
+    package func report(_ address: IPAddress, lifetime: Duration = BadAddresses.defaultLifetime) {
+        removeFaded()
+        let now = clock.now
+        let bounded = min(max(lifetime, Self.lifetimes.lowerBound), Self.lifetimes.upperBound)
+        let weight = reports[address]?.weight(at: now) ?? 0
+        reports[address] = Report(weight: weight + 1, since: now, halfLife: bounded / Self.halvings)
+        guard reports.count > Self.capacity else { return }
+        let lightest = reports.filter { $0.key != address }.min { $0.value.weight(at: now) < $1.value.weight(at: now) }
+        if let lightest { reports[lightest.key] = nil }
+    }
+
+    /// Forgets an address. Returns whether it was reported.
+    package func remove(_ address: IPAddress) -> Bool {
+        removeFaded()
+        return reports.removeValue(forKey: address) != nil
+    }
+
+    /// All addresses that still count, the worst first.
+    package var list: [Listed] {
+        removeFaded()
+        let now = clock.now
+        return reports.map { address, report in
+            let weight = report.weight(at: now)
+            var until = report
+            var end = now
+            // Whole half-lives up to the last one, which is a straight line.
+            until.since = now
+            until.weight = weight
+            while until.weight >= Self.least * 2 {
+                until.weight /= 2
+                end = end + report.halfLife
+            }
+            let rest = (1 - Self.least / until.weight) * 2
+            end = end + .nanoseconds(Int64(Double(report.halfLife.nanoseconds) * rest))
+            return Listed(address: address, weight: weight, until: end)
+        }.sorted { ($0.weight, $1.address.description) > ($1.weight, $0.address.description) }
+    }
+
+    /// The answer with reported addresses last, the worst at the very end; otherwise in its order.
+    func sunk(_ answer: Answer) -> Answer {
+        guard !reports.isEmpty else { return answer }
+        removeFaded()
+        let now = clock.now
+        let places = answer.answers.indices.filter { index in answer.answers[index].address != nil }
+        let weighed = places.map { index in
+            (index, answer.answers[index].address.flatMap { reports[$0]?.weight(at: now) } ?? 0)
+        }
+        guard weighed.contains(where: { $0.1 > 0 }) else { return answer }
+        var sunk = answer
+        let order = weighed.sorted { ($0.1, $0.0) < ($1.1, $1.0) }
+        for (place, (index, _)) in zip(places, order) { sunk.answers[place] = answer.answers[index] }
+        return sunk
+    }
+
+    private func removeFaded() {
+        let now = clock.now
+        reports = reports.filter { $0.value.weight(at: now) >= Self.least }
+    }
+}

@@ -1,0 +1,72 @@
+/// The numbers under which the cache keeps the sources of one policy.
+///
+/// A source that a reload leaves as it was keeps its number, a changed one gets a new one, and the number of one that
+/// is gone means nothing any more: what it told is not used again.
+package struct SourceTags: Hashable, Sendable {
+    /// The bit that all providers' numbers have: what they told is trusted more.
+    private static let providerBit: UInt16 = 0x8000
+    /// The number of `Source.rule`, in every policy.
+    private static let rule: UInt16 = 0
+
+    package let localDNS: UInt16
+    /// One for each `[[forward]]` entry, in order.
+    package let forwards: [UInt16]
+    /// One for each provider, in order.
+    package let providers: [UInt16]
+
+    /// Takes numbers that `Numbers` gave.
+    package init(localDNS: UInt16, forwards: [UInt16], providers: [UInt16]) {
+        self.localDNS = localDNS
+        self.forwards = forwards
+        self.providers = providers
+    }
+
+    /// New numbers for all sources of a policy that replaces none.
+    package init(forwards: Int, providers: Int) {
+        var numbers = Numbers()
+        localDNS = numbers.next()
+        self.forwards = (0..<forwards).map { _ in numbers.next() }
+        self.providers = (0..<providers).map { _ in numbers.nextProvider() }
+    }
+
+    /// The number of a source; that of LocalDNS for an index that the policy does not have.
+    package func tag(of source: Source) -> UInt16 {
+        switch source {
+        case .rule: Self.rule
+        case .localDNS: localDNS
+        case .forward(let index): forwards.indices.contains(index) ? forwards[index] : localDNS
+        case .provider(let index): providers.indices.contains(index) ? providers[index] : localDNS
+        }
+    }
+
+    /// The source that has this number; nil when it is no longer there.
+    package func source(of tag: UInt16) -> Source? {
+        if tag == Self.rule { return .rule }
+        if tag == localDNS { return .localDNS }
+        if Self.isProvider(tag) { return providers.firstIndex(of: tag).map { .provider(index: $0) } }
+        return forwards.firstIndex(of: tag).map { .forward(index: $0) }
+    }
+
+    /// Whether the number is a provider's, of this policy or an earlier one.
+    static func isProvider(_ tag: UInt16) -> Bool { tag & providerBit != 0 }
+
+    /// Gives numbers, none twice.
+    package struct Numbers: Sendable {
+        /// The highest number there is.
+        private static let last = providerBit - 1
+        private var given = SourceTags.rule
+
+        package init() {}
+
+        /// How many can still be given, 32,767 at first; the last one is given again and again.
+        package var left: Int { Int(Self.last - given) }
+
+        /// For LocalDNS or a `[[forward]]` entry.
+        package mutating func next() -> UInt16 {
+            given = min(given + 1, Self.last)
+            return given
+        }
+
+        package mutating func nextProvider() -> UInt16 { next() | SourceTags.providerBit }
+    }
+}

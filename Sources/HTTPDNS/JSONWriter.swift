@@ -1,0 +1,95 @@
+/// Writes JSON text value by value (RFC 8259): the counterpart of `JSONReader`.
+///
+/// Makes no blanks. What is written is as well-formed as its calls: members in objects, elements in arrays.
+package struct JSONWriter {
+    /// What is written so far.
+    package private(set) var text = ""
+    /// Whether a comma must come before the next value.
+    private var needsComma = false
+
+    private init() {}
+
+    /// The text of one object.
+    package static func object(_ members: (inout JSONWriter) -> Void) -> String {
+        var writer = JSONWriter()
+        writer.object(members)
+        return writer.text
+    }
+
+    /// An object as an element of an array.
+    package mutating func object(_ members: (inout JSONWriter) -> Void) { enclose("{", "}", members) }
+
+    /// A string as an element of an array.
+    package mutating func string(_ value: String) {
+        separate()
+        text += Self.quoted(value)
+    }
+
+    // MARK: Members of an object
+
+    package mutating func member(_ key: String, _ value: String?) {
+        member(key, literal: value.map(Self.quoted) ?? "null")
+    }
+
+    package mutating func member(_ key: String, _ value: (some BinaryInteger)?) {
+        member(key, literal: value.map { String($0) } ?? "null")
+    }
+
+    package mutating func member(_ key: String, _ value: Bool) { member(key, literal: value ? "true" : "false") }
+
+    package mutating func member(_ key: String, object members: (inout JSONWriter) -> Void) {
+        begin(key)
+        enclose("{", "}", members)
+    }
+
+    package mutating func member(_ key: String, array elements: (inout JSONWriter) -> Void) {
+        begin(key)
+        enclose("[", "]", elements)
+    }
+
+    package mutating func member(_ key: String, strings: [String]) {
+        member(key, array: { writer in for string in strings { writer.string(string) } })
+    }
+
+    private mutating func member(_ key: String, literal: String) {
+        begin(key)
+        text += literal
+        needsComma = true
+    }
+
+    private mutating func begin(_ key: String) {
+        separate()
+        text += Self.quoted(key) + ":"
+        needsComma = false
+    }
+
+    private mutating func enclose(_ open: String, _ close: String, _ body: (inout JSONWriter) -> Void) {
+        separate()
+        text += open
+        needsComma = false
+        body(&self)
+        text += close
+        needsComma = true
+    }
+
+    private mutating func separate() {
+        if needsComma { text += "," }
+        needsComma = true
+    }
+
+    /// A string with what must be escaped (RFC 8259 section 7), and the delete character, which terminals obey.
+    private static func quoted(_ value: String) -> String {
+        var quoted = "\""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case "\n": quoted += "\\n"
+            case _ where scalar.value < 0x20 || scalar.value == 0x7f:
+                let digits = String(scalar.value, radix: 16)
+                quoted += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+}

@@ -1,0 +1,115 @@
+import Glibc
+import Synchronization
+
+/// A Unix socket that takes connections from its owner and root, and the file by which it is found.
+package final class UnixListener: Sendable {
+    /// Connections that wait to be accepted.
+    private static let backlog: Int32 = 16
+
+    /// Where the file is.
+    package let path: String
+    private let descriptor: Mutex<Descriptor?>
+
+    /// Makes the socket, with nobody else ever able to connect: its file is born with mode 0600.
+    ///
+    /// A file that a dead process left behind is replaced. The directory is made if only it is missing.
+    /// - Parameters:
+    ///   - path: at most 107 bytes.
+    ///   - owner: the user who will own the file, and the directory if it is made here; empty: the present one. Taking
+    ///     another one needs root.
+    /// - Throws: `EADDRINUSE` when a living process listens there, `EEXIST` when the file is no socket, or what the
+    ///   system reports.
+    package init(_ path: String, owner: String = "") throws(SystemError) {
+        let account: (user: uid_t, group: gid_t)? = owner.isEmpty ? nil : try Privileges.account(named: owner)
+        guard var address = sockaddr_un(path: path) else {
+            throw SystemError(code: ENAMETOOLONG, operation: "make control socket \(path)")
+        }
+        try Self.makeDirectory(of: path, account)
+        try Self.removeStale(path)
+        let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        guard number >= 0 else { throw .last("make control socket") }
+        let descriptor = Descriptor(owning: number)
+        // Linux gives the file the mode of the socket, so there is no moment at which others could connect.
+        guard fchmod(number, 0o600) == 0 else { throw .last("close control socket to others") }
+        guard address.with({ bind(number, $0, $1) }) == 0 else { throw .last("make control socket \(path)") }
+        if let account, lchown(path, account.user, account.group) != 0 {
+            let error = SystemError.last("give control socket \(path) to user \(owner)")
+            unlink(path)
+            throw error
+        }
+        guard listen(number, Self.backlog) == 0 else {
+            let error = SystemError.last("listen on control socket \(path)")
+            unlink(path)
+            throw error
+        }
+        self.path = path
+        self.descriptor = Mutex(descriptor)
+    }
+
+    /// Hands the listening socket over, non-blocking and closed on exec; nil the second time.
+    package func takeDescriptor() -> Descriptor? { descriptor.withLock { $0.take() } }
+
+    /// Removes the file once nobody listens any more: whoever took the descriptor has closed it. The socket that another
+    /// process has made there meanwhile is left alone. Harmless the second time.
+    package func removeFile() {
+        descriptor.withLock { $0 = nil }
+        try? Self.removeStale(path)
+    }
+
+    private static func makeDirectory(of path: String, _ account: (user: uid_t, group: gid_t)?) throws(SystemError) {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash != path.startIndex else { return }
+        let directory = String(path[..<slash])
+        guard access(directory, F_OK) != 0, errno == ENOENT else { return }
+        guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
+            throw .last("make directory \(directory)")
+        }
+        // Else the file could not be removed once root is given up.
+        if let account, lchown(directory, account.user, account.group) != 0 {
+            throw .last("give directory \(directory) away")
+        }
+    }
+
+    /// Removes the socket of a process that is no more.
+    private static func removeStale(_ path: String) throws(SystemError) {
+        var status = stat()
+        guard lstat(path, &status) == 0, var address = sockaddr_un(path: path) else { return }
+        let operation = "make control socket \(path)"
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw SystemError(code: EEXIST, operation: operation, advice: "this file is no socket; it is left alone")
+        }
+        let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        guard number >= 0 else { throw .last(operation) }
+        let probe = Descriptor(owning: number)
+        let result = address.with { connect(probe.number, $0, $1) }
+        let code = result == 0 ? EADDRINUSE : errno
+        switch code {
+        case ECONNREFUSED: break
+        case ENOENT: return
+        case EADDRINUSE, EAGAIN:
+            throw SystemError(
+                code: EADDRINUSE, operation: operation, advice: "another httpdnsd that is running listens there")
+        default: throw SystemError(code: code, operation: operation)
+        }
+        guard unlink(path) == 0 || errno == ENOENT else { throw .last("replace stale control socket \(path)") }
+    }
+}
+
+extension sockaddr_un {
+    /// Nil for a path that is empty or too long.
+    fileprivate init?(path: String) {
+        self.init()
+        let bytes = Array(path.utf8)
+        guard !bytes.isEmpty, !bytes.contains(0), bytes.count < MemoryLayout.size(ofValue: sun_path) else { return nil }
+        sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &sun_path) { $0.copyBytes(from: bytes) }
+    }
+
+    /// Lends it in C's form.
+    fileprivate mutating func with(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        withUnsafePointer(to: &self) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import Admin
+import ArgumentParser
+import Configuration
+import DNSResolver
+import DNSWire
+import HTTPDNS
+
+/// `httpdnsd badip`: addresses that users have found bad.
+struct BadIPCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "badip",
+        abstract: "Reports addresses that do not work, so that answers put them last.",
+        discussion: """
+            A reported address goes to the end of every answer that holds others too; no answer loses it. Cached answers that
+            hold it are forgotten. A report fades: it halves with every third of its duration, and reports add up.
+            """,
+        subcommands: [Add.self, Remove.self, List.self], defaultSubcommand: List.self)
+}
+
+extension BadIPCommand {
+    /// `httpdnsd badip add ADDRESS [--for DURATION]`
+    struct Add: ParsableCommand {
+        static let configuration = CommandConfiguration(commandName: "add", abstract: "Reports an address as bad.")
+
+        @OptionGroup var control: ControlOptions
+
+        @Argument(help: "The IPv4 or IPv6 address.")
+        var address: String
+
+        @Option(name: .customLong("for"), help: "How long one report counts, such as 90s, 30m or 12h.")
+        var duration = "30m"
+
+        private var seconds: Int64? {
+            guard let lifetime = Configuration.duration(of: duration), BadAddresses.lifetimes.contains(lifetime) else {
+                return nil
+            }
+            return lifetime.components.seconds
+        }
+
+        func validate() throws {
+            try checkAddress(address)
+            guard seconds != nil else {
+                throw ValidationError("--for \(duration): not a duration from 1s to 30d, such as 90s, 30m or 12h")
+            }
+        }
+
+        func run() throws {
+            let reply = try control.perform { client throws(ControlError) in
+                try client.post("/v1/badips/add", as: BadAddressReport.self) { writer in
+                    writer.member("address", address)
+                    writer.member("seconds", seconds)
+                }
+            }
+            control.show(reply) { report in
+                "\(address) goes to the end of answers; \(report.removed) cached answer\(report.removed == 1 ? "" : "s") forgotten"
+            }
+        }
+    }
+
+    /// `httpdnsd badip remove ADDRESS`
+    struct Remove: ParsableCommand {
+        static let configuration = CommandConfiguration(commandName: "remove", abstract: "Takes the reports back.")
+
+        @OptionGroup var control: ControlOptions
+
+        @Argument(help: "The IPv4 or IPv6 address.")
+        var address: String
+
+        func validate() throws { try checkAddress(address) }
+
+        func run() throws {
+            let reply = try control.perform { client throws(ControlError) in
+                try client.post("/v1/badips/remove", as: BadAddressReport.self) { $0.member("address", address) }
+            }
+            control.show(reply) { _ in "\(address) is as good as any other" }
+        }
+    }
+
+    /// `httpdnsd badip list`
+    struct List: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "Lists the reported addresses, the worst first.")
+
+        @OptionGroup var control: ControlOptions
+
+        func run() throws {
+            let reply = try control.perform { client throws(ControlError) in
+                try client.get("/v1/badips", as: BadAddressReport.self)
+            }
+            control.show(reply) { $0.text }
+        }
+    }
+}
+
+/// Refuses text that is no IP address.
+private func checkAddress(_ text: String) throws {
+    if IPAddress(text) == nil { throw ValidationError("\(text): not an IP address") }
+}

@@ -1,0 +1,38 @@
+import Configuration
+
+/// Where a running server has its configuration from, for the time when it reads it again.
+struct ConfigurationSource: Sendable {
+    let path: String
+    /// The variables at the start: once root is given up, the process cannot read its own any more.
+    let environment: [String: String]
+    /// What the command line has in place of `listen.addresses`; empty: nothing.
+    let listen: [Endpoint]
+
+    /// Reads and checks the file as at the start.
+    func load() throws(ConfigurationError) -> LoadedConfiguration {
+        var loaded = try Configuration.load(path: path, environment: environment)
+        if !listen.isEmpty { loaded.configuration.listen.addresses = listen }
+        return loaded
+    }
+
+    /// Reads the file and checks it as `httpdnsd check` does.
+    ///
+    /// - Throws: the lines that `check` would print.
+    func check() throws(ConfigurationRefusal) -> LoadedConfiguration {
+        let loaded: LoadedConfiguration
+        do throws(ConfigurationError) {
+            loaded = try load()
+        } catch {
+            throw ConfigurationRefusal(lines: error.diagnostics.map(\.description))
+        }
+        let problems = loaded.configuration.problems(in: path)
+        guard problems.isEmpty else { throw ConfigurationRefusal(lines: problems) }
+        return loaded
+    }
+}
+
+/// Why a configuration is not taken.
+struct ConfigurationRefusal: Error {
+    /// At least one.
+    let lines: [String]
+}

@@ -1,0 +1,53 @@
+import Admin
+import ArgumentParser
+import Configuration
+
+/// How commands find the running server, and in which form they answer.
+struct ControlOptions: ParsableArguments {
+    @OptionGroup var file: ConfigurationFile
+
+    @Option(help: "The control socket of the server, instead of the one that the configuration names.")
+    var socket: String?
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    /// The server's control API; leaves with status 78 when the configuration does not tell where it is.
+    func client() throws -> ControlClient { ControlClient(socket: try socketPath()) }
+
+    private func socketPath() throws -> String {
+        if let socket { return socket }
+        let settings: Configuration
+        do throws(ConfigurationError) {
+            settings = try Configuration.loadTables(["control"], path: file.path, environment: processEnvironment())
+        } catch {
+            for diagnostic in error.diagnostics { printError("\(diagnostic)") }
+            throw ExitStatus.configuration.exitCode
+        }
+        guard !settings.control.socket.isEmpty else {
+            printError("\(file.path): control.socket is empty: the server is configured to have no control socket")
+            throw ExitStatus.configuration.exitCode
+        }
+        return settings.control.socket
+    }
+
+    /// Asks or tells the server; prints why not, and leaves with status 1, or 2 when the server finds the request wrong.
+    func perform<Report: JSONRecord>(
+        _ request: (ControlClient) throws(ControlError) -> ControlClient.Reply<Report>
+    ) throws -> ControlClient.Reply<Report> {
+        let client = try client()
+        do throws(ControlError) {
+            return try request(client)
+        } catch {
+            printError(error.text)
+            throw error.status == 400 ? ExitStatus.usage.exitCode : ExitStatus.no.exitCode
+        }
+    }
+
+    /// Prints a reply in the form that was asked for.
+    func show<Report: JSONRecord>(_ reply: ControlClient.Reply<Report>, _ text: (Report) -> String) {
+        if json { return print(reply.text, terminator: "") }
+        let text = text(reply.report)
+        if !text.isEmpty { print(text) }
+    }
+}

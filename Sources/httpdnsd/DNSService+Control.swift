@@ -1,0 +1,90 @@
+import Admin
+import DNSCache
+import DNSResolver
+import DNSWire
+import Logging
+import Platform
+import Scheduling
+
+/// What the control API asks and tells.
+extension DNSService: ControlTarget {
+    // MARK: The cache
+
+    func cached(below suffix: Name?, limit: Int, cursor: String?) async -> CacheReport? {
+        guard let start = cursor.map({ CacheCursor($0) }) ?? .start else { return nil }
+        let (answers, next) = await store.answers(from: start, limit: limit) { name in
+            suffix.map { name.isWithin($0) } ?? true
+        }
+        return CacheReport(entries: answers.map { entry(of: $0, withRecords: false) }, next: next?.description)
+    }
+
+    func cached(_ name: Name) async -> CacheReport {
+        let (answers, _) = await store.answers(from: .start, limit: .max) { $0 == name }
+        return CacheReport(entries: answers.map { entry(of: $0, withRecords: true) }, next: nil)
+    }
+
+    func flush(_ what: AnswerStore.Removal) async -> FlushReport { FlushReport(removed: await store.remove(what)) }
+
+    private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {
+        var report = CacheReport.Entry()
+        report.name = cached.name.description
+        report.type = cached.type.description
+        report.isSigned = cached.dnssecOK || cached.checkingDisabled
+        let age = cached.entry.age(at: loop.now)
+        report.age = Int(age)
+        report.isStale = age >= cached.entry.lifetime
+        report.ttl = Int(cached.entry.lifetime) - min(Int(age), Int(cached.entry.lifetime))
+        report.source = composition.sources.source(of: cached.entry.source).map(composition.name) ?? "a former source"
+        let code = cached.entry.answer.responseCode
+        report.status = cached.entry.isNegative && code == .noError ? "NODATA" : "\(code)"
+        let question = Question(name: cached.name, type: cached.type)
+        guard let answer = cached.entry.answer.unpacked(for: question) else { return report }
+        report.addresses = answer.addresses.map(\.description)
+        guard withRecords else { return report }
+        report.records = (answer.answers + answer.authorities + answer.additionals).map { record in
+            CachedRecord(
+                name: record.name.description, type: record.type.description,
+                ttl: Int(record.ttl) - min(Int(age), Int(record.ttl)), data: record.dataText)
+        }
+        return report
+    }
+
+    // MARK: The switch
+
+    func turn(on isOn: Bool) -> SwitchReport {
+        if isOn != resolver.isOn {
+            resolver.turn(on: isOn)
+            logger.notice(
+                isOn
+                    ? "HTTPDNS is switched on again"
+                    : "HTTPDNS is switched off: its names go to LocalDNS, until it is switched on or this server restarts"
+            )
+        }
+        return SwitchReport(isOn: resolver.isOn, generation: Int(generation.current))
+    }
+
+    // MARK: Bad addresses
+
+    var badAddresses: BadAddressReport { report(removed: 0) }
+
+    func reportBad(_ address: IPAddress, lifetime: Duration) async -> BadAddressReport {
+        reported.report(address, lifetime: lifetime)
+        // Only now: what is stored meanwhile has the address at its end already.
+        let removed = await store.remove(holding: address)
+        return report(removed: removed)
+    }
+
+    func forgetBad(_ address: IPAddress) -> BadAddressReport? {
+        reported.remove(address) ? report(removed: 0) : nil
+    }
+
+    private func report(removed: Int) -> BadAddressReport {
+        let now = loop.now
+        return BadAddressReport(
+            addresses: reported.list.map { listed in
+                .init(
+                    address: listed.address.description, weight: Int((listed.weight * 100).rounded()),
+                    fades: (listed.until - now).wholeSeconds)
+            }, removed: removed)
+    }
+}

@@ -1,0 +1,89 @@
+import Admin
+import Configuration
+import DNSCache
+import DNSResolver
+import DNSServer
+import DNSWire
+import Glibc
+import Platform
+import Scheduling
+import Upstreams
+
+extension DNSService {
+    var status: StatusReport {
+        var status = StatusReport()
+        status.version = Httpdnsd.version
+        status.pid = Int(getpid())
+        status.uptime = Int((loop.now - startedAt).components.seconds)
+        status.configuration = source.path
+        status.reloads = reloads
+        status.generation = Int(generation.current)
+        status.isOn = resolver.isOn
+        status.mode = composition.settings.route.mode.rawValue
+        status.listen = server.addresses.map(\.description)
+        status.providers = composition.providers.map(provider)
+        status.localDNS = servers(of: composition.localDNS)
+        status.forwards = zip(composition.settings.forwards, composition.forwarders).map { entry, forwarder in
+            .init(suffixes: entry.suffixes.map(\.description), servers: servers(of: forwarder))
+        }
+        status.cache = cache
+        (status.flights, status.waiters) = resolver.load
+        (status.queries, status.connections) = server.load
+        status.badAddresses = reported.list.count
+        return status
+    }
+
+    private var cache: StatusReport.Cache {
+        let statistics = memory.statistics
+        var cache = StatusReport.Cache()
+        cache.entries = statistics.entries
+        cache.bytes = statistics.bytes
+        cache.limit = statistics.limit
+        cache.hits = statistics.hits
+        cache.misses = statistics.misses
+        cache.stale = resolver.staleAnswers
+        return cache
+    }
+
+    private func provider(_ configured: Composition.ConfiguredProvider) -> StatusReport.Provider {
+        var provider = StatusReport.Provider()
+        provider.name = configured.entry.name
+        provider.type = configured.entry.type.rawValue
+        provider.url = "\(configured.entry.url)"
+        provider.isAuthenticated = configured.entry.isAuthenticated
+        if let until = configured.upstream.health.setAsideUntil, until > loop.now {
+            (provider.state, provider.retry) = (.refused, (until - loop.now).wholeSeconds)
+        }
+        provider.addresses = configured.upstream.knownEndpoints.map(address)
+        return provider
+    }
+
+    private func address(_ endpoint: any DNSResolver.Endpoint) -> StatusReport.Address {
+        var address = StatusReport.Address()
+        address.address = endpoint.name
+        (address.state, address.retry) = state(setAsideUntil: endpoint.health.setAsideUntil)
+        let counters = endpoint.health.counters
+        address.requests = counters.requests
+        address.failures = counters.failures
+        address.lastError = counters.lastFailure?.reason
+        address.lastErrorAge = counters.lastFailure.map { Int((loop.now - $0.at).components.seconds) }
+        return address
+    }
+
+    private func servers(of localDNS: LocalDNS) -> [StatusReport.Server] {
+        localDNS.servers.map { server in
+            let (state, retry) = state(setAsideUntil: localDNS.asideUntil(server))
+            return .init(address: server.description, state: state, retry: retry)
+        }
+    }
+
+    private func state(setAsideUntil until: Instant?) -> (StatusReport.State, Int?) {
+        guard let until else { return (.used, nil) }
+        return until > loop.now ? (.setAside, (until - loop.now).wholeSeconds) : (.onTrial, nil)
+    }
+}
+
+extension Duration {
+    /// In seconds, a part of one counting as one.
+    var wholeSeconds: Int { Int(components.seconds) + (components.attoseconds > 0 ? 1 : 0) }
+}

@@ -1,0 +1,64 @@
+import ArgumentParser
+import Configuration
+import DNSWire
+import Glibc
+import Platform
+
+/// `httpdnsd healthcheck`: whether the server answers at all.
+struct HealthcheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "healthcheck",
+        abstract: "Asks the server on its own port whether it is alive; needs no control socket.",
+        discussion: """
+            Asks for the server's version over UDP, on the first listen address of the configuration: whether providers or
+            LocalDNS can be reached does not matter. Exit status 0 as soon as it answers, else 1, in less than two seconds.
+            """)
+
+    @OptionGroup var file: ConfigurationFile
+
+    @Option(help: "The server's address and port, instead of the first that it listens on by its configuration.")
+    var server: String?
+
+    func validate() throws {
+        if let server, Endpoint(server) == nil {
+            throw ValidationError("--server \(server): not an address with a port, such as 127.0.0.1:53 or [::1]:53")
+        }
+    }
+
+    func run() throws {
+        let endpoint = try endpoint()
+        guard endpoint.port != 0, let address = SocketAddress(endpoint.reachable) else {
+            printError("\(endpoint): cannot be asked; name the server with --server")
+            throw ExitStatus.no.exitCode
+        }
+        do throws(SystemError) {
+            if try LivenessProbe(address).succeeds() { return }
+            printError("\(address): no answer")
+        } catch {
+            printError("\(error)")
+        }
+        throw ExitStatus.no.exitCode
+    }
+
+    private func endpoint() throws -> Endpoint {
+        if let server, let endpoint = Endpoint(server) { return endpoint }
+        do throws(ConfigurationError) {
+            let settings = try Configuration.loadTables(["listen"], path: file.path, environment: processEnvironment())
+            return settings.listen.addresses[0]
+        } catch {
+            for diagnostic in error.diagnostics { printError("\(diagnostic)") }
+            throw ExitStatus.configuration.exitCode
+        }
+    }
+}
+
+extension Endpoint {
+    /// Where a server that is bound here can be asked: loopback for a wildcard.
+    fileprivate var reachable: Endpoint {
+        switch address {
+        case .v4(0): Endpoint(.v4(0x7f00_0001), port: port)
+        case .v6(0): Endpoint(.v6(1), port: port)
+        default: self
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import Admin
+import ArgumentParser
+
+/// `httpdnsd reload`: the configuration is read again.
+struct ReloadCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reload",
+        abstract: "Makes the running server read its configuration again.",
+        discussion: """
+            A file with a mistake is refused whole, with the messages of `check` and exit status 78. What only a start can
+            change (listen addresses, UDP threads, the user, the control socket) stays, and is named. SIGHUP does the same.
+            """)
+
+    @OptionGroup var control: ControlOptions
+
+    func run() throws {
+        let reply = try control.perform { client throws(ControlError) in
+            try client.post("/v1/reload", accepted: [200, 422], as: ReloadReport.self)
+        }
+        let report = reply.report
+        if !control.json {
+            for line in report.errors { printError(line) }
+            for line in report.warnings { printError("warning: \(line)") }
+            for key in report.restartNeeded {
+                printError("warning: \(key) has changed: it takes effect at the next start")
+            }
+        }
+        control.show(reply) { $0.errors.isEmpty ? "the configuration is taken" : "" }
+        if !report.errors.isEmpty { throw ExitStatus.configuration.exitCode }
+    }
+}

@@ -1,0 +1,34 @@
+import Admin
+import ArgumentParser
+import HTTPDNS
+
+/// `httpdnsd switch on|off`: HTTPDNS in use or not, without a restart.
+struct SwitchCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "switch",
+        abstract: "Switches HTTPDNS off or on again in the running server.",
+        discussion: """
+            While it is off every name that HTTPDNS would answer goes to LocalDNS; forward entries stay as they are. The
+            running server remembers it, also over a reload; after a restart HTTPDNS is on.
+            """)
+
+    enum State: String, ExpressibleByArgument, CaseIterable {
+        case on, off
+    }
+
+    @OptionGroup var control: ControlOptions
+
+    @Argument(help: "on or off.")
+    var state: State
+
+    func run() throws {
+        let reply = try control.perform { client throws(ControlError) in
+            try client.post("/v1/switch", as: SwitchReport.self) { $0.member("switch", state.rawValue) }
+        }
+        control.show(reply) { report in
+            report.isOn
+                ? "HTTPDNS is on"
+                : "HTTPDNS is off, until it is switched on or the server restarts: names go to LocalDNS"
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import DNSResolver
+import DNSWire
+import HTTPDNS
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Admin
+
+/// What the control API understands, and what it refuses.
+@Suite(.onLoop)
+struct ControlAPITests {
+    @Loop
+    private func ask(_ method: String, _ path: String, _ parameters: [String: String] = [:], body: String = "")
+        async -> (status: Int, body: String, target: FakeTarget)
+    {
+        let target = FakeTarget()
+        let response = await ControlAPI(target: target).respond(
+            to: ControlRequest(method: method, path: path, parameters: parameters, body: Array(body.utf8)))
+        return (response.status, response.body, target)
+    }
+
+    @Test @Loop func `status is one object`() async {
+        let reply = await ask("GET", "/v1/status")
+        #expect(reply.status == 200)
+        #expect(reply.body.hasPrefix("{\"version\":\"fake\",") && reply.body.hasSuffix("}\n"))
+    }
+
+    @Test @Loop func `a request reaches what it names`() async {
+        #expect(
+            await ask("GET", "/v1/cache", ["suffix": "Example.COM", "limit": "7", "cursor": "1.2"]).target.calls
+                == ["list example.com 7 1.2"])
+        #expect(await ask("GET", "/v1/cache").target.calls == ["list - 100 -"])
+        #expect(await ask("GET", "/v1/cache/entry", ["name": "a.example"]).target.calls == ["show a.example"])
+        #expect(
+            await ask("POST", "/v1/cache/flush", body: #"{"suffix":"example.com"}"#).target.calls
+                == ["flush suffix example.com"])
+        #expect(await ask("POST", "/v1/cache/flush", body: #"{"all":true}"#).target.calls == ["flush all"])
+        #expect(await ask("POST", "/v1/switch", body: #"{"switch":"off"}"#).target.calls == ["turn false"])
+        #expect(
+            await ask("POST", "/v1/badips/add", body: #"{"address":"192.0.2.1","seconds":60}"#).target.calls
+                == ["add 192.0.2.1 60"])
+        #expect(
+            await ask("POST", "/v1/badips/add", body: #"{"address":"2001:db8::1"}"#).target.calls
+                == ["add 2001:db8::1 1800"])
+        #expect(await ask("POST", "/v1/reload").target.calls == ["reload"])
+    }
+
+    @Test @Loop func `a reload that is refused is 422`() async {
+        let target = FakeTarget()
+        target.reloadErrors = ["line 1 is wrong"]
+        let response = await ControlAPI(target: target).respond(to: ControlRequest(method: "POST", path: "/v1/reload"))
+        #expect(response.status == 422 && response.body.contains("line 1 is wrong"))
+    }
+
+    @Test(
+        arguments: [
+            ("GET", "/v1/cache", ["limit": "0"], ""), ("GET", "/v1/cache", ["limit": "1001"], ""),
+            ("GET", "/v1/cache", ["limit": "-1"], ""), ("GET", "/v1/cache", ["cursor": "bad"], ""),
+            ("GET", "/v1/cache", ["sufix": "x"], ""), ("GET", "/v1/cache", ["suffix": "a..b"], ""),
+            ("GET", "/v1/cache/entry", [:], ""), ("GET", "/v1/status", ["x": ""], ""),
+            ("POST", "/v1/cache/flush", [:], ""), ("POST", "/v1/cache/flush", [:], "{}"),
+            ("POST", "/v1/cache/flush", [:], #"{"all":false}"#),
+            ("POST", "/v1/cache/flush", [:], #"{"all":true,"name":"a.example"}"#),
+            ("POST", "/v1/cache/flush", [:], #"{"sufix":"a.example"}"#),
+            ("POST", "/v1/cache/flush", [:], #"{"name":7}"#), ("POST", "/v1/cache/flush", [:], #"["all"]"#),
+            ("POST", "/v1/cache/flush", [:], "{\"name\":\"\u{0}\"}"),
+            ("POST", "/v1/switch", [:], #"{"switch":"maybe"}"#),
+            ("POST", "/v1/switch", ["switch": "off"], ""), ("POST", "/v1/switch", [:], "{"),
+            ("POST", "/v1/badips/add", [:], #"{"address":"example.com"}"#),
+            ("POST", "/v1/badips/add", [:], #"{"address":"192.0.2.1","seconds":0}"#),
+            ("POST", "/v1/badips/add", [:], #"{"address":"192.0.2.1","seconds":99999999999999999999}"#),
+            ("POST", "/v1/reload", [:], #"{"file":"/etc/shadow"}"#),
+        ] as [(String, String, [String: String], String)])
+    @Loop
+    func `what is not understood is 400, says why, and changes nothing`(
+        method: String, path: String, parameters: [String: String], body: String
+    ) async {
+        let reply = await ask(method, path, parameters, body: body)
+        #expect(reply.status == 400)
+        #expect((try? FaultReport(json: Array(reply.body.utf8)).error.isEmpty) == false)
+        #expect(reply.target.calls.allSatisfy { $0.hasPrefix("list") })
+    }
+
+    @Test @Loop func `another path is 404, another method 405`() async {
+        #expect(await ask("GET", "/").status == 404)
+        #expect(await ask("GET", "/v1/statuses").status == 404)
+        #expect(await ask("DELETE", "/v1/cache").status == 405)
+        #expect(await ask("GET", "/v1/reload").status == 405)
+        #expect(await ask("POST", "/v1/badips/remove", body: #"{"address":"192.0.2.9"}"#).status == 404)
+    }
+
+    /// Notes what it is told.
+    @Loop
+    private final class FakeTarget: ControlTarget {
+        var calls: [String] = []
+        var reloadErrors: [String] = []
+
+        nonisolated init() {}
+
+        var status: StatusReport {
+            var status = StatusReport()
+            status.version = "fake"
+            return status
+        }
+
+        func cached(below suffix: Name?, limit: Int, cursor: String?) async -> CacheReport? {
+            calls.append("list \(suffix?.description ?? "-") \(limit) \(cursor ?? "-")")
+            return cursor == "bad" ? nil : CacheReport()
+        }
+
+        func cached(_ name: Name) async -> CacheReport {
+            calls.append("show \(name)")
+            return CacheReport()
+        }
+
+        func flush(_ what: AnswerStore.Removal) async -> FlushReport {
+            switch what {
+            case .all: calls.append("flush all")
+            case .name(let name): calls.append("flush name \(name)")
+            case .suffix(let name): calls.append("flush suffix \(name)")
+            }
+            return FlushReport()
+        }
+
+        func turn(on isOn: Bool) -> SwitchReport {
+            calls.append("turn \(isOn)")
+            return SwitchReport()
+        }
+
+        var badAddresses: BadAddressReport { BadAddressReport() }
+
+        func reportBad(_ address: IPAddress, lifetime: Duration) async -> BadAddressReport {
+            calls.append("add \(address) \(lifetime.components.seconds)")
+            return BadAddressReport()
+        }
+
+        func forgetBad(_ address: IPAddress) -> BadAddressReport? { nil }
+
+        func reload() async -> ReloadReport {
+            calls.append("reload")
+            var report = ReloadReport()
+            report.errors = reloadErrors
+            return report
+        }
+    }
+}

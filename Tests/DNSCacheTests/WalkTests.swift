@@ -1,0 +1,94 @@
+import DNSWire
+import Scheduling
+import Testing
+
+@testable import DNSCache
+
+/// Looking at what is kept without asking for it, and giving the cache another size.
+struct WalkTests {
+    private func filled(_ count: Int, memory: Int = 4 << 20) -> MemoryCache {
+        let cache = MemoryCache(memory: memory)
+        for number in 0..<count {
+            let question = Question(name: name("host\(number).example.com"), type: .a)
+            let answer = Answer(name: question.name, addresses: [.v4(UInt32(number))], ttl: 60)
+            guard let packed = PackedAnswer(answer, for: question) else { continue }
+            cache.store(
+                CacheEntry(answer: packed, storedAt: at(1_000), lifetime: 60, generation: 1),
+                for: QueryKey(question, dnssecOK: false, checkingDisabled: false))
+        }
+        return cache
+    }
+
+    private func all(_ cache: MemoryCache, slots: Int, where isWanted: (Name) -> Bool = { _ in true }) -> [CachedAnswer]
+    {
+        var answers: [CachedAnswer] = []
+        var cursor: CacheCursor? = .start
+        while let place = cursor {
+            let step = cache.walk(from: place, slots: slots, where: isWanted)
+            #expect(step.answers.count <= slots)
+            answers += step.answers
+            cursor = step.next
+        }
+        return answers
+    }
+
+    @Test(arguments: [1, 7, 1_024]) func `a walk in steps of any length meets every entry once`(slots: Int) {
+        let cache = filled(500)
+        let names = all(cache, slots: slots).map(\.name)
+        #expect(names.count == 500 && Set(names).count == 500)
+    }
+
+    @Test func `only wanted names are met`() {
+        let met = all(filled(500), slots: 64) { $0 == name("host7.example.com") }
+        #expect(met.map(\.name) == [name("host7.example.com")])
+        #expect(met.first?.type == .a)
+        #expect(met.first?.entry.answer.holds(.v4(7)) == true)
+    }
+
+    @Test func `an empty cache is walked to its end, and a cursor that means nothing ends at once`() {
+        let cache = filled(0)
+        #expect(all(cache, slots: 16).isEmpty)
+        for text in ["65535.0", "0.4294967295"] {
+            let cursor = CacheCursor(text)
+            #expect(cursor.map { cache.walk(from: $0, where: { _ in true }).answers.isEmpty } == true)
+        }
+        for text in ["", "1", "1.2.3", "-1.0", "a.b", "99999.0"] { #expect(CacheCursor(text) == nil) }
+        #expect(CacheCursor("\(CacheCursor(shard: 3, slot: 70_000))") == CacheCursor(shard: 3, slot: 70_000))
+    }
+
+    @Test func `a cache that becomes larger or smaller keeps what fits`() {
+        let cache = filled(500)
+        for memory in [16 << 20, 1 << 20] {
+            for part in 0..<cache.partCount { cache.rebuild(part: part, memory: memory, policy: FreshnessPolicy()) }
+            #expect(cache.statistics.limit == memory)
+            #expect(cache.statistics.entries == 500)
+            #expect(all(cache, slots: 1_024).allSatisfy { $0.entry.answer.counts.answer == 1 })
+        }
+        for part in 0..<cache.partCount { cache.rebuild(part: part, memory: 32 << 10, policy: FreshnessPolicy()) }
+        #expect((1..<500).contains(cache.statistics.entries))
+        #expect(cache.statistics.bytes <= 40 << 10)
+    }
+
+    @Test func `hits and misses are counted on over another size`() {
+        let cache = filled(1)
+        #expect(cache.reply(to: TestQuery("host0.example.com")) != nil)
+        #expect(cache.reply(to: TestQuery("other.example.com")) == nil)
+        for part in 0..<cache.partCount { cache.rebuild(part: part, memory: 8 << 20, policy: FreshnessPolicy()) }
+        #expect(cache.statistics.hits == 1 && cache.statistics.misses == 1)
+        #expect(cache.reply(to: TestQuery("host0.example.com")) != nil)
+    }
+
+    @Test func `a packed answer gives its records again, compressed names included`() {
+        let question = Question(name: name("www.example.com"), type: .aaaa)
+        var answer = Answer(name: name("target.example.com"), addresses: [.v6(1), .v6(2)], ttl: 60)
+        answer.answers.insert(
+            Record(name: question.name, type: .cname, ttl: 30, rdata: name("target.example.com").wire), at: 0)
+        answer.authorities = [.negativeSOA(for: name("example.com"), ttl: 5)]
+        let packed = PackedAnswer(answer, for: question)
+        #expect(packed?.unpacked(for: question) == answer)
+        #expect(packed?.holds(.v6(2)) == true)
+        #expect(packed?.holds(.v6(3)) == false)
+        // The same bytes in a record of another type are no address.
+        #expect(packed?.holds(.v4(1)) == false)
+    }
+}

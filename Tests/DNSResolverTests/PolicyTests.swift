@@ -1,0 +1,146 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// The switch, and policies that replace one another while questions are under way.
+@Suite(.onLoop)
+struct PolicyTests {
+    private typealias Machine = ResolverTests.Machine
+
+    /// The machine's policy with another vendor; `tags` of the sources.
+    @Loop
+    private func policy(_ machine: Machine, vendor: FakeUpstream, _ sources: SourceTags) -> ResolverPolicy {
+        let selector = ProviderSelector(
+            providers: [FakeProvider("other", addresses: [vendor])], clock: machine.clock, report: { _ in })
+        return ResolverPolicy(
+            localAnswers: LocalAnswers(), routes: machine.policy.routes,
+            strategy: Strategy(
+                mode: .httpdnsFirst, selector: selector, localDNS: machine.localDNS, forwarders: [],
+                clock: machine.clock), sources: sources)
+    }
+
+    @Test @Loop func `switched off, a name goes to LocalDNS at once, also one that is cached`() async {
+        let machine = Machine()
+        #expect(await machine.ask().has("192.0.2.1"))
+        let before = machine.generation.current
+        machine.resolver.turn(on: false)
+        #expect(machine.generation.current != before)
+        #expect(await machine.ask().has("203.0.113.9"))
+        #expect(machine.vendor.asked.count == 1)
+    }
+
+    @Test @Loop func `switched on again, nothing of LocalDNS is left for protected names`() async {
+        let machine = Machine()
+        machine.resolver.turn(on: false)
+        #expect(await machine.ask().has("203.0.113.9"))
+        machine.resolver.turn(on: true)
+        #expect(await machine.ask().has("192.0.2.1"))
+    }
+
+    @Test @Loop func `switching to what is already so changes nothing`() async {
+        let machine = Machine()
+        let before = machine.generation.current
+        machine.resolver.turn(on: true)
+        #expect(machine.generation.current == before)
+    }
+
+    @Test @Loop func `whoever waits for a flight when the switch goes off is answered, later ones by LocalDNS`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(200))
+        let waiting = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, waiting)
+        await machine.clock.advance(by: .milliseconds(50))
+        machine.resolver.turn(on: false)
+        #expect(await machine.ask().has("203.0.113.9"))
+        await machine.clock.advance(by: .milliseconds(200))
+        #expect(waiting.has("192.0.2.1"))
+        // What that flight brought is not for anybody after it.
+        #expect(await machine.ask().has("203.0.113.9"))
+    }
+
+    @Test @Loop func `a new policy's questions join no flight of the old one, which stores nothing`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(300))
+        let waiting = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, waiting)
+        await machine.clock.advance(by: .milliseconds(50))
+        let other = FakeUpstream("other", .addresses("192.0.2.99"), clock: machine.clock)
+        machine.resolver.replace(
+            with: policy(machine, vendor: other, .init(localDNS: 11, forwards: [], providers: [0x8002])),
+            freshness: FreshnessPolicy(), isNewGeneration: true)
+        #expect(await machine.ask().has("192.0.2.99"))
+        await machine.clock.advance(by: .milliseconds(300))
+        #expect(waiting.has("192.0.2.1"))
+        #expect(await machine.ask().has("192.0.2.99"))
+    }
+
+    @Test @Loop func `answers of a provider that stays are kept over a reload`() async {
+        let machine = Machine()
+        #expect(await machine.ask().has("192.0.2.1"))
+        machine.resolver.replace(with: machine.policy, freshness: FreshnessPolicy(), isNewGeneration: true)
+        #expect(await machine.ask().has("192.0.2.1"))
+        #expect(machine.vendor.asked.count == 1)
+    }
+
+    @Test @Loop func `answers of a provider that is gone are not used, not even stale`() async {
+        let machine = Machine()
+        #expect(await machine.ask().has("192.0.2.1"))
+        let silent = FakeUpstream("other", .failure(.network("refused")), clock: machine.clock)
+        machine.localDNS.behaviour = .failure(.network("unreachable"))
+        machine.resolver.replace(
+            with: policy(machine, vendor: silent, .init(localDNS: 1, forwards: [], providers: [0x8003])),
+            freshness: FreshnessPolicy(), isNewGeneration: true)
+        #expect(await machine.ask().failure == .serverFailure)
+    }
+
+    @Test @Loop func `a reported address is forgotten with its pair, and comes last from then on`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .addresses("192.0.2.1", "192.0.2.2", "2001:db8::1")
+        #expect(await machine.ask().has("192.0.2.1"))
+        _ = await machine.ask("www.example.com", .aaaa)
+        #expect(machine.vendor.asked.count == 1)
+        let address = IPAddress("192.0.2.1") ?? .v4(0)
+        machine.badAddresses.report(address)
+        let removing = Task { @Loop in await machine.store.remove(holding: address) }
+        await machine.clock.advance(by: .seconds(1))
+        #expect(await removing.value == 2)
+        let reply = await machine.ask()
+        let question = Question(name: (try? Name("www.example.com")) ?? .root, type: .a)
+        let addresses = reply.packed?.unpacked(for: question)?.addresses.map(\.description)
+        #expect(addresses == ["192.0.2.2", "192.0.2.1"])
+        #expect(machine.vendor.asked.count == 2)
+    }
+
+    @Test @Loop func `flush forgets a name, a suffix, or everything`() async {
+        let machine = Machine()
+        func fill() async {
+            for name in ["a.example.com", "b.example.com", "notexample.com"] { _ = await machine.ask(name) }
+        }
+        func removed(_ removal: AnswerStore.Removal) async -> Int {
+            let removing = Task { @Loop in await machine.store.remove(removal) }
+            await machine.clock.advance(by: .seconds(1))
+            return await removing.value
+        }
+        guard let one = try? Name("a.example.com"), let suffix = try? Name("example.com") else { return }
+        await fill()
+        #expect(await removed(.name(one)) == 2)
+        await fill()
+        #expect(await removed(.suffix(suffix)) == 4)
+        #expect(await removed(.all) == 2)
+    }
+
+    @Test func `numbers of sources are their own, and providers' can be told from others`() {
+        let tags = SourceTags(forwards: 2, providers: 2)
+        let sources: [Source] = [
+            .rule, .localDNS, .forward(index: 0), .forward(index: 1), .provider(index: 0), .provider(index: 1),
+        ]
+        #expect(Set(sources.map(tags.tag)).count == sources.count)
+        for source in sources { #expect(tags.source(of: tags.tag(of: source)) == source) }
+        #expect(sources.filter { SourceTags.isProvider(tags.tag(of: $0)) }.count == 2)
+        #expect(tags.source(of: 0x8fff) == nil && tags.source(of: 0x0fff) == nil)
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import Glibc
+import TestSupport
+
+/// A daemon with a control socket, between a fake vendor and a fake LocalDNS.
+struct ControlStage {
+    let vendor: FakeHTTPDNS
+    let localDNS: FakeLocalDNS
+    let directory: TemporaryDirectory
+    let daemon: Daemon
+
+    /// Path of the control socket.
+    var socket: String { Self.socket(directory) }
+
+    private static func socket(_ directory: TemporaryDirectory) -> String { directory.path + "/run/control.sock" }
+
+    /// Starts all three.
+    ///
+    /// - Parameters:
+    ///   - extra: more tables.
+    ///   - socket: a place for the control socket other than its own.
+    init(
+        _ zone: FakeZone = Stage.zone, localDNS localZone: FakeZone = FakeZone(), extra: String = "",
+        listen: String = "", socket: String? = nil
+    ) throws {
+        let (vendor, localDNS, directory) = (
+            try FakeHTTPDNS(zone), try FakeLocalDNS(localZone), try TemporaryDirectory()
+        )
+        (self.vendor, self.localDNS, self.directory) = (vendor, localDNS, directory)
+        daemon = try Daemon(
+            Self.text(vendor: vendor, localDNS, socket ?? Self.socket(directory)) + extra, listen: listen)
+    }
+
+    private static func text(vendor: FakeHTTPDNS, _ localDNS: FakeLocalDNS, _ socket: String) -> String {
+        DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest(localDNS: localDNS.address, control: socket)
+    }
+
+    /// Puts another configuration in place of the daemon's, in one step.
+    ///
+    /// - Parameters:
+    ///   - vendor: another one than at the start.
+    ///   - listen: more lines of the `[listen]` table.
+    func rewrite(vendor: FakeHTTPDNS? = nil, extra: String = "", listen: String = "") throws {
+        try rewrite(
+            Daemon.listenTable(daemon.addresses, listen)
+                + Self.text(vendor: vendor ?? self.vendor, localDNS, socket) + extra)
+    }
+
+    /// Puts this text in place of the daemon's configuration, in one step.
+    func rewrite(_ text: String) throws {
+        try text.write(toFile: daemon.configurationFile, atomically: true, encoding: .utf8)
+    }
+
+    /// Runs a command of the executable with the daemon's configuration.
+    func run(_ arguments: String...) throws -> ChildProcess.Outcome {
+        try Daemon.run(arguments + ["--config", daemon.configurationFile])
+    }
+
+    /// The JSON object that a command prints; empty if it fails.
+    func json(_ arguments: String...) throws -> [String: Any] {
+        let outcome = try Daemon.run(arguments + ["--config", daemon.configurationFile, "--json"])
+        return try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any] ?? [:]
+    }
+
+    /// Asks the daemon over UDP.
+    func ask(_ name: String, _ type: UInt16 = RecordType.a) throws -> TestMessage {
+        try daemon.client().ask(name, type)
+    }
+
+    /// Runs a command while clients ask the daemon as fast as they are answered; every query must be.
+    ///
+    /// - Returns: how the command ended, how many queries were answered, and the addresses that came.
+    func askWhile(
+        _ arguments: [String], names: [String], least: Int = 200
+    ) throws -> (outcome: ChildProcess.Outcome, count: Int, addresses: Set<String>) {
+        let clients = try (0..<4).map { _ in try daemon.client() }
+        let command = try ChildProcess([Daemon.executable] + arguments + ["--config", daemon.configurationFile])
+        var (count, addresses) = (0, Set<String>())
+        while command.isRunning || count < least {
+            for client in clients {
+                for name in names { try client.send(.query(name)) }
+            }
+            for client in clients {
+                for _ in names {
+                    let reply = try client.receive().message
+                    guard reply.rcode == ResponseCode.noError else { throw TestFailure("no answer: \(reply)") }
+                    addresses.formUnion(reply.addresses)
+                    count += 1
+                }
+            }
+        }
+        return (try command.finish(within: .seconds(10)), count, addresses)
+    }
+
+    /// Sends raw bytes to the control socket, and returns what comes back until it is closed or quiet for a second.
+    func raw(_ bytes: [UInt8]) throws -> [UInt8] {
+        let number = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        guard number >= 0 else { throw TestFailure("no socket") }
+        defer { close(number) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(socket.utf8)) }
+        let connected = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard connected == 0 else { throw TestFailure("cannot connect to \(socket)") }
+        var limit = timeval(tv_sec: 1, tv_usec: 0)
+        setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes { send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            guard count > 0 else { break }
+            sent += count
+        }
+        shutdown(number, Int32(SHUT_WR))
+        var received: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            let count = recv(number, &buffer, buffer.count, 0)
+            guard count > 0 else { return received }
+            received += buffer[..<count]
+        }
+    }
+}

@@ -1,0 +1,315 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension Integration {
+    /// The control socket and every command over it.
+    @Suite(.serialized)
+    struct ControlTests {
+        private static let local = FakeZone("www.example.com", a: ["198.51.100.1"])
+
+        private func mode(_ path: String) -> mode_t? {
+            var status = stat()
+            return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
+        }
+
+        // MARK: The socket
+
+        @Test func `the socket is its owner's alone, and is removed at the end`() throws {
+            let stage = try ControlStage()
+            #expect(mode(stage.socket) == 0o600)
+            #expect(try stage.daemon.stop() == 0)
+            #expect(mode(stage.socket) == nil)
+        }
+
+        @Test func `the socket of a killed daemon is replaced`() throws {
+            let directory = try TemporaryDirectory()
+            let path = directory.path + "/control.sock"
+            let first = try ControlStage(socket: path)
+            first.daemon.signal(SIGKILL)
+            _ = try first.daemon.finish()
+            #expect(mode(path) == 0o600)
+            let second = try ControlStage(socket: path)
+            #expect(try Daemon.run(["status", "--socket", path]).output.contains("process \(second.daemon.pid)"))
+        }
+
+        @Test func `a second daemon leaves the socket of a living one alone, says so, and serves DNS`() throws {
+            let directory = try TemporaryDirectory()
+            let path = directory.path + "/control.sock"
+            let first = try ControlStage(socket: path)
+            let second = try ControlStage(socket: path)
+            #expect(second.daemon.errors.contains("another httpdnsd that is running listens there"))
+            #expect(try second.ask("www.example.com").addresses.count == 2)
+            #expect(try second.daemon.stop() == 0)
+            #expect(try Daemon.run(["status", "--socket", path]).output.contains("process \(first.daemon.pid)"))
+        }
+
+        @Test func `without leave for the socket there is one warning, and DNS is served`() throws {
+            let stage = try ControlStage(socket: "/nowhere/at/all/control.sock")
+            let lines = stage.daemon.errors.split(separator: "\n").filter { $0.contains("control socket") }
+            #expect(lines.count == 1 && lines.allSatisfy { $0.contains("warning") })
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+        }
+
+        @Test(.requires(.otherUser)) func `after giving up root the socket belongs to the user, who removes it`() throws
+        {
+            let stage = try ControlStage(listen: "user = \"nobody\"")
+            var status = stat()
+            #expect(lstat(stage.socket, &status) == 0 && status.st_uid != 0 && status.st_mode & 0o7777 == 0o600)
+            #expect(try stage.run("status").status == 0)
+            #expect(try stage.run("reload").status == 0)
+            #expect(try stage.daemon.stop() == 0)
+            #expect(mode(stage.socket) == nil)
+        }
+
+        @Test func `curl speaks to it without the commands`() throws {
+            let stage = try ControlStage()
+            let curl = ["curl", "--silent", "--unix-socket", stage.socket]
+            let status = try ChildProcess.succeed(curl + ["http://localhost/v1/status"])
+            #expect(status.hasPrefix("{\"version\":"))
+            let off = try ChildProcess.succeed(
+                curl + ["--data", #"{"switch":"off"}"#, "http://localhost/v1/switch"])
+            #expect(off.contains(#""switch":"off""#))
+            let wrong = try ChildProcess.succeed(curl + ["--data", "nonsense", "http://localhost/v1/switch"])
+            #expect(wrong.contains("\"error\""))
+            #expect(try ChildProcess.succeed(curl + ["http://localhost/v2"]).contains("there is no /v2"))
+        }
+
+        @Test func `hostile bytes on the socket harm nobody`() throws {
+            let stage = try ControlStage()
+            let post = "POST /v1/switch HTTP/1.1\r\nHost: x\r\n"
+            let inputs: [String] = [
+                "\u{0}\u{0}\u{0}\u{0}\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+                "GET /" + String(repeating: "a", count: 100_000) + " HTTP/1.1\r\nHost: x\r\n\r\n",
+                "GET /v1/status HTTP/1.1\r\nHost: x\r\n" + String(repeating: "X: y\r\n", count: 20_000) + "\r\n",
+                post + "Content-Length: -1\r\n\r\n", post + "Content-Length: 99999999999999999999\r\n\r\n",
+                post + "Content-Length: 9\r\n\r\n{\"switch\"",
+                post + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+                post + "Content-Length: 9000\r\n\r\n" + String(repeating: "{", count: 9_000),
+                post + "Content-Length: 3000\r\n\r\n" + String(repeating: "[", count: 3_000),
+                "GET /v1/cache?suffix=%00%ff%zz&limit=1 HTTP/1.1\r\nHost: x\r\n\r\n",
+                "GET /v1/cache/entry?name=" + String(repeating: "a.", count: 500) + " HTTP/1.1\r\nHost: x\r\n\r\n",
+            ]
+            for input in inputs {
+                let reply = String(decoding: try stage.raw(Array(input.utf8)), as: UTF8.self)
+                #expect(!reply.contains(" 200 "), "\(input.prefix(60)): \(reply)")
+            }
+            for _ in 0..<64 { #expect(try stage.raw((0..<200).map { _ in .random(in: .min ... .max) }).count < 4_096) }
+            #expect(try stage.json("status")["switch"] as? String == "on")
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+        }
+
+        @Test func `clients that say nothing keep nobody out for long, and no query waits`() throws {
+            let stage = try ControlStage()
+            let silent = try (0..<40).map { _ in try Silent(stage.socket) }
+            let started = ContinuousClock.now
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+            #expect(ContinuousClock.now - started < .seconds(1))
+            withExtendedLifetime(silent) {}
+            for client in silent { client.close() }
+            #expect(try stage.run("status").status == 0)
+        }
+
+        // MARK: Commands
+
+        @Test func `status tells providers, LocalDNS, cache and what can be forged`() throws {
+            let stage = try ControlStage(localDNS: Self.local)
+            _ = try stage.ask("www.example.com")
+            _ = try stage.ask("www.example.com")
+            let status = try stage.json("status")
+            #expect(status["pid"] as? Int == Int(stage.daemon.pid))
+            #expect(status["config"] as? String == stage.daemon.configurationFile)
+            #expect(status["switch"] as? String == "on")
+            #expect(status["forgeable"] as? [String] == ["vendor"])
+            let provider = (status["providers"] as? [[String: Any]])?.first
+            #expect(provider?["requests"] as? Int == 1 && provider?["failures"] as? Int == 0)
+            #expect((status["cache"] as? [String: Any])?["entries"] as? Int == 2)
+            #expect((status["cache"] as? [String: Any])?["hits"] as? Int == 1)
+            let text = try stage.run("status")
+            #expect(text.status == 0)
+            for part in ["vendor: aliyun at", "can be forged on the path", "\(stage.localDNS.address)", "2 answers"] {
+                #expect(text.output.contains(part))
+            }
+        }
+
+        @Test func `status tells which address is set aside, and why`() throws {
+            let stage = try ControlStage(localDNS: Self.local)
+            stage.vendor.stop()
+            _ = try stage.ask("www.example.com")
+            let provider = (try stage.json("status")["providers"] as? [[String: Any]])?.first
+            let address = (provider?["addresses"] as? [[String: Any]])?.first
+            #expect(["set aside", "on trial"].contains(address?["state"] as? String))
+            #expect(address?["failures"] as? Int == 1)
+            #expect((address?["last_error"] as? String)?.isEmpty == false)
+        }
+
+        @Test func `commands without a server say what is wrong, with status 1`() throws {
+            let stage = try ControlStage()
+            #expect(try stage.daemon.stop() == 0)
+            for command in [["status"], ["reload"], ["switch", "off"], ["cache", "list"], ["badip", "list"]] {
+                let outcome = try Daemon.run(command + ["--config", stage.daemon.configurationFile])
+                #expect(outcome.status == 1)
+                #expect(outcome.errors.contains("httpdnsd does not run"))
+            }
+        }
+
+        @Test(arguments: [
+            ["switch"], ["switch", "maybe"], ["badip", "add", "example.com"],
+            ["badip", "add", "192.0.2.1", "--for", "soon"], ["cache", "flush"], ["cache", "flush", "a", "--all"],
+            ["cache", "show", "a..b"], ["cache", "list", "--limit", "-1"], ["healthcheck", "--server", "nowhere"],
+        ])
+        func `wrong usage has status 2`(arguments: [String]) throws {
+            #expect(try Daemon.run(arguments).status == 2)
+        }
+
+        @Test func `commands find the socket though the rest of the file cannot be read here`() throws {
+            let stage = try ControlStage()
+            let text =
+                "[[provider]]\ntype = \"aliyun\"\nsecret = \"${NOT_SET_HERE}\"\n[control]\nsocket = \"\(stage.socket)\"\n"
+            let file = try stage.directory.write(text, to: "other.toml")
+            #expect(try Daemon.run(["status", "--config", file]).status == 0)
+            let none = try stage.directory.write("[control]\nsocket = \"\"\n", to: "none.toml")
+            #expect(try Daemon.run(["status", "--config", none]).status == 78)
+        }
+
+        @Test func `cache list, show and query --via cache tell what is kept; flush forgets it`() throws {
+            let stage = try ControlStage()
+            for name in ["www.example.com", "four.example.com"] { _ = try stage.ask(name) }
+            let list = try stage.run("cache", "list")
+            #expect(list.output.contains("192.0.2.1 192.0.2.2") && list.output.contains("vendor"))
+            let entries = try stage.json("cache", "list", "www.example.com")["entries"] as? [[String: Any]]
+            #expect(entries?.count == 2)
+            let first = entries?.first { $0["type"] as? String == "A" }
+            #expect(first?["source"] as? String == "vendor" && first?["stale"] as? Bool == false)
+            #expect((first?["ttl"] as? Int).map { (1...60).contains($0) } == true)
+            #expect(try stage.run("cache", "show", "WWW.example.com").output.contains("2001:db8::1"))
+            #expect(try stage.run("cache", "show", "none.example.com").status == 1)
+            let cached = try stage.run("query", "www.example.com", "--via", "cache")
+            #expect(cached.status == 0 && cached.output.contains("192.0.2.2"))
+            #expect(try stage.run("query", "four.example.com", "AAAA", "--via", "cache").status == 1)
+            #expect(try stage.run("cache", "flush", "www.example.com").output.hasPrefix("2 answers"))
+            #expect(try stage.run("query", "www.example.com", "--via", "cache").status == 1)
+            #expect(try stage.run("cache", "flush", "--suffix", "example.com").output.hasPrefix("2 answers"))
+            _ = try stage.ask("www.example.com")
+            #expect(try stage.json("cache", "flush", "--all")["removed"] as? Int == 2)
+            #expect(stage.vendor.callCount("www.example.com") == 2)
+        }
+
+        @Test func `a long list comes in pages`() throws {
+            let names = (1...150).map { "h\($0).example.com" }
+            let zone = FakeZone(
+                Dictionary(uniqueKeysWithValues: names.map { ($0, .init(a: ["192.0.2.1"], ttl: 60)) }))
+            let stage = try ControlStage(zone)
+            for name in names { _ = try stage.ask(name) }
+            let some = try stage.run("cache", "list", "--limit", "10")
+            #expect(some.output.split(separator: "\n").count == 11)
+            #expect(some.errors.contains("there are more"))
+            let all = try stage.json("cache", "list", "--limit", "0")["entries"] as? [[String: Any]]
+            #expect(Set(all?.compactMap { $0["name"] as? String } ?? []) == Set(names.map { "\($0)" }))
+        }
+
+        @Test func `the switch turns HTTPDNS off and on at once, and no query is lost`() throws {
+            let stage = try ControlStage(localDNS: Self.local)
+            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+            let names = ["www.example.com"]
+            let started = ContinuousClock.now
+            let off = try stage.askWhile(["switch", "off"], names: names)
+            #expect(off.outcome.status == 0)
+            #expect(ContinuousClock.now - started < .seconds(5))
+            #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
+            #expect(try stage.run("status").output.contains("OFF"))
+            let on = try stage.askWhile(["switch", "on"], names: names)
+            #expect(on.outcome.status == 0)
+            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+            #expect(off.addresses.union(on.addresses) == ["192.0.2.1", "192.0.2.2", "198.51.100.1"])
+        }
+
+        @Test func `the switch holds over a reload and not over a restart`() throws {
+            let stage = try ControlStage(localDNS: Self.local)
+            #expect(try stage.run("switch", "off").output.contains("until it is switched on or the server restarts"))
+            #expect(try stage.run("reload").status == 0)
+            #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
+        }
+
+        @Test func `a reported address sinks, its answers are asked for again, and it can be taken back`() throws {
+            let stage = try ControlStage()
+            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+            let report = try stage.run("badip", "add", "192.0.2.1", "--for", "1h")
+            #expect(report.output.contains("2 cached answers forgotten"))
+            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.2", "192.0.2.1"])
+            #expect(stage.vendor.callCount("www.example.com") == 2)
+            #expect(try stage.run("badip", "list").output.contains("192.0.2.1"))
+            #expect(try stage.ask("four.example.com").addresses == ["192.0.2.4"])
+            #expect(try stage.run("badip", "add", "192.0.2.4").status == 0)
+            #expect(try stage.ask("four.example.com").addresses == ["192.0.2.4"])
+            #expect(try stage.run("badip", "remove", "192.0.2.1").status == 0)
+            #expect(try stage.run("badip", "remove", "192.0.2.1").status == 1)
+            let list = try stage.json("badip", "list")["addresses"] as? [[String: Any]]
+            #expect(list?.compactMap { $0["address"] as? String } == ["192.0.2.4"])
+        }
+
+        @Test func `healthcheck needs a living server and no control socket`() throws {
+            let stage = try Stage()
+            let arguments = ["healthcheck", "--config", stage.daemon.configurationFile]
+            stage.vendor.stop()
+            let started = ContinuousClock.now
+            #expect(try Daemon.run(arguments).status == 0)
+            #expect(ContinuousClock.now - started < .seconds(1))
+            stage.daemon.signal(SIGSTOP)
+            let stopped = ContinuousClock.now
+            #expect(try Daemon.run(arguments).status == 1)
+            #expect(ContinuousClock.now - stopped < .seconds(2))
+            stage.daemon.signal(SIGCONT)
+            #expect(try stage.daemon.stop() == 0)
+            #expect(try Daemon.run(arguments).status == 1)
+        }
+
+        @Test(arguments: ["bash", "zsh", "fish"]) func `completions for shells are made`(shell: String) throws {
+            let outcome = try Daemon.run(["--generate-completion-script", shell])
+            #expect(outcome.status == 0)
+            for word in ["badip", "switch", "flush", "healthcheck"] { #expect(outcome.output.contains(word)) }
+        }
+
+        @Test func `the manual page renders without a warning, and names every command`() throws {
+            let page = #filePath.replacing(
+                "Tests/IntegrationTests/ControlTests.swift", with: "Documentation/httpdnsd.8")
+            let outcome = try ChildProcess.run(
+                ["man", "--warnings", "-l", page],
+                environment: ["MANWIDTH": "100", "MANPAGER": "cat", "LC_ALL": "C.UTF-8"])
+            #expect(outcome.status == 0)
+            #expect(outcome.errors.isEmpty, "\(outcome.errors)")
+            for word in [
+                "serve", "check", "query", "status", "cache list", "cache show", "cache flush", "switch on",
+                "badip add",
+                "reload", "healthcheck", "SIGHUP", "/run/httpdnsd/control.sock", "/etc/httpdnsd/httpdnsd.toml",
+            ] {
+                #expect(outcome.output.contains(word), "\(word)")
+            }
+        }
+    }
+
+    /// A client of the control socket that says nothing.
+    private final class Silent {
+        private var number: Int32
+
+        init(_ path: String) throws {
+            number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+            _ = withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    connect(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+        }
+
+        func close() {
+            if number >= 0 { Glibc.close(number) }
+            number = -1
+        }
+
+        deinit { close() }
+    }
+}

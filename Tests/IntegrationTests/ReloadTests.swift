@@ -1,0 +1,173 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension Integration {
+    /// Another configuration without a restart.
+    @Suite(.serialized)
+    struct ReloadTests {
+        private static let other = FakeZone([
+            "www.example.com": .init(a: ["192.0.2.9"], ttl: 60), "four.example.com": .init(a: ["192.0.2.8"], ttl: 60),
+        ])
+
+        @Test func `another provider answers from the reload on, also what was cached`() throws {
+            let stage = try ControlStage()
+            let other = try FakeHTTPDNS(Self.other)
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+            try stage.rewrite(vendor: other)
+            #expect(try stage.run("reload").status == 0)
+            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.9"])
+            #expect(stage.vendor.callCount() == 1)
+        }
+
+        @Test func `what does not change keeps its cache and its connections`() throws {
+            let stage = try ControlStage(localDNS: FakeZone("x.corp.example", a: ["198.51.100.7"]))
+            _ = try stage.ask("www.example.com")
+            try stage.rewrite(extra: DaemonConfiguration.route(bypass: ["corp.example"]))
+            #expect(try stage.run("reload").status == 0)
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+            #expect(try stage.ask("x.corp.example").addresses == ["198.51.100.7"])
+            _ = try stage.ask("four.example.com")
+            #expect(stage.vendor.callCount("www.example.com") == 1)
+            #expect(stage.vendor.connections == 1)
+        }
+
+        @Test func `SIGHUP reloads as the command does`() throws {
+            let stage = try ControlStage()
+            let other = try FakeHTTPDNS(Self.other)
+            try stage.rewrite(vendor: other)
+            stage.daemon.signal(SIGHUP)
+            #expect(stage.daemon.waitForLog { $0.contains("is taken") })
+            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.9"])
+        }
+
+        @Test func `the access list changes with a reload`() throws {
+            let stage = try ControlStage()
+            let client = try stage.daemon.client(from: "127.0.0.2")
+            let tcp = try stage.daemon.tcpClient()
+            #expect(try client.ask("www.example.com").addresses.count == 2)
+            #expect(try tcp.ask(.query("www.example.com")).addresses.count == 2)
+            try stage.rewrite(listen: "allow = [\"127.0.0.3/32\"]")
+            #expect(try stage.run("reload").status == 0)
+            #expect(try client.ask("www.example.com").rcode == ResponseCode.refused)
+            #expect(try tcp.ask(.query("www.example.com")).rcode == ResponseCode.refused)
+            #expect(try stage.daemon.client(from: "127.0.0.3").ask("www.example.com").addresses.count == 2)
+        }
+
+        @Test func `the cache takes another size with a reload, and keeps what it holds`() throws {
+            let stage = try ControlStage()
+            _ = try stage.ask("www.example.com")
+            try stage.rewrite(extra: "[cache]\nmemory = \"8MiB\"\n")
+            #expect(try stage.run("reload").status == 0)
+            let cache = try stage.json("status")["cache"] as? [String: Any]
+            #expect(cache?["limit"] as? Int == 8 << 20 && cache?["entries"] as? Int == 2)
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+            #expect(stage.vendor.callCount() == 1)
+        }
+
+        @Test func `a bad file is refused whole, as check refuses it, and the old one stays in force`() throws {
+            let stage = try ControlStage()
+            try stage.rewrite(
+                Daemon.listenTable(stage.daemon.addresses) + DaemonConfiguration.aliyun("ftp://192.0.2.1")
+                    + DaemonConfiguration.rest(control: stage.socket) + "[cache]\nmemroy = \"1MiB\"\n")
+            let (check, reload) = (try stage.run("check"), try stage.run("reload"))
+            #expect(reload.status == 78)
+            #expect(reload.errors == check.errors && reload.errors.contains("cache.memroy"))
+            #expect(
+                try stage.json("reload")["errors"] as? [String] == reload.errors.split(separator: "\n").map(String.init)
+            )
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+            #expect(try stage.json("status")["reloads"] as? Int == 0)
+            try stage.rewrite(Daemon.listenTable(stage.daemon.addresses) + "surprise")
+            stage.daemon.signal(SIGHUP)
+            #expect(stage.daemon.waitForLog { $0.contains("the old configuration stays in force") })
+            #expect(stage.daemon.isRunning)
+        }
+
+        @Test func `what only a start can change is named and stays`() throws {
+            let stage = try ControlStage()
+            let port = try FreePort.next()
+            try stage.rewrite(
+                Daemon.listenTable([TestAddress("127.0.0.1", port: port)], "udp_threads = 3")
+                    + DaemonConfiguration.aliyun(stage.vendor.url) + DaemonConfiguration.rest(control: stage.socket))
+            let reload = try stage.run("reload")
+            #expect(reload.status == 0)
+            #expect(reload.errors.contains("listen.addresses") && reload.errors.contains("listen.udp_threads"))
+            #expect(reload.errors.contains("next start"))
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+        }
+
+        @Test func `a flight under way at a reload ends by the old policy, and its client is answered`() throws {
+            let stage = try ControlStage()
+            let other = try FakeHTTPDNS(Self.other)
+            stage.vendor.misbehave(.hang)
+            let client = try stage.daemon.client()
+            try client.send(.query("www.example.com"))
+            #expect(stage.vendor.waitForCalls(1))
+            try stage.rewrite(vendor: other)
+            #expect(try stage.run("reload").status == 0)
+            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.9"])
+            stage.vendor.misbehave(nil)
+            #expect(try client.receive().message.rcode == ResponseCode.noError)
+            #expect(try stage.ask("www.example.com").addresses == ["192.0.2.9"])
+        }
+
+        @Test func `a reload under load loses no query`() throws {
+            let stage = try ControlStage()
+            let other = try FakeHTTPDNS(Self.other)
+            for round in 0..<6 {
+                try stage.rewrite(vendor: round % 2 == 0 ? other : nil)
+                let run = try stage.askWhile(["reload"], names: ["www.example.com", "four.example.com"])
+                #expect(run.outcome.status == 0)
+                #expect(run.count >= 200)
+            }
+        }
+
+        @Test func `a thousand reloads leave no descriptor, connection or thread behind, and little memory`() throws {
+            let stage = try ControlStage()
+            let other = try FakeHTTPDNS(Self.other)
+            func reload(_ times: Int) throws {
+                let line = "url = \"http://localhost/v1/reload\"\n"
+                let file = try stage.directory.write(
+                    "silent\nunix-socket = \"\(stage.socket)\"\nrequest = \"POST\"\n"
+                        + String(repeating: line, count: times),
+                    to: "reloads.curl")
+                let curl = try ChildProcess(["curl", "--config", file])
+                let client = try stage.daemon.client()
+                var isOther = false
+                while curl.isRunning {
+                    // Each reload finds one of the two; both are asked, so that there are connections to end.
+                    isOther.toggle()
+                    try stage.rewrite(vendor: isOther ? other : nil)
+                    for name in ["www.example.com", "four.example.com"] { _ = try client.ask(name) }
+                }
+                #expect(try curl.finish(within: .seconds(5)).status == 0)
+            }
+            try reload(50)
+            let before = Usage(stage.daemon.pid)
+            try reload(1_000)
+            let after = Usage(stage.daemon.pid)
+            #expect(try stage.json("status")["reloads"] as? Int == 1_050)
+            #expect(after.descriptors <= before.descriptors + 4)
+            #expect(after.threads <= before.threads)
+            #expect(after.memory < before.memory + 32 << 20, "\(before) \(after)")
+        }
+
+        /// What a process uses.
+        private struct Usage {
+            let descriptors: Int
+            let threads: Int
+            /// Resident bytes.
+            let memory: Int
+
+            init(_ pid: Int32) {
+                let files = FileManager.default
+                descriptors = (try? files.contentsOfDirectory(atPath: "/proc/\(pid)/fd"))?.count ?? .max
+                threads = (try? files.contentsOfDirectory(atPath: "/proc/\(pid)/task"))?.count ?? .max
+                let words = (try? String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8))?.split(separator: " ")
+                memory = (words.flatMap { $0.count > 1 ? Int($0[1]) : nil } ?? .max / 8_192) * 4_096
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Glibc
+import Platform
+import TestSupport
+import Testing
+
+/// The socket for commands, and its file.
+struct UnixListenerTests {
+    private func mode(_ path: String) -> mode_t? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
+    }
+
+    @Test func `its file is for its owner alone, whatever the mask is`() throws {
+        let directory = try TemporaryDirectory()
+        let listener = try UnixListener(directory.path + "/a.sock")
+        #expect(mode(listener.path) == 0o600)
+        listener.removeFile()
+        #expect(mode(listener.path) == nil)
+    }
+
+    @Test func `a directory that is missing is made`() throws {
+        let directory = try TemporaryDirectory()
+        let listener = try UnixListener(directory.path + "/run/a.sock")
+        #expect(mode(listener.path) == 0o600)
+        #expect(mode(directory.path + "/run") == 0o755)
+    }
+
+    @Test func `two directories that are missing are an error`() throws {
+        let directory = try TemporaryDirectory()
+        #expect(throws: SystemError.self) { try UnixListener(directory.path + "/no/run/a.sock") }
+    }
+
+    @Test func `the file of a process that is gone is replaced`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/a.sock"
+        var dead: UnixListener? = try UnixListener(path)
+        _ = dead
+        dead = nil
+        try #require(mode(path) != nil)
+        let listener = try UnixListener(path)
+        #expect(mode(listener.path) == 0o600)
+    }
+
+    @Test func `a living listener is left alone, and the error says so`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/a.sock"
+        let living = try UnixListener(path)
+        #expect { try UnixListener(path) } throws: { error in
+            (error as? SystemError)?.code == EADDRINUSE && "\(error)".contains("another httpdnsd")
+        }
+        #expect(mode(path) != nil)
+        withExtendedLifetime(living) {}
+    }
+
+    @Test func `a file that is no socket is left alone`() throws {
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("precious", to: "a.sock")
+        #expect { try UnixListener(path) } throws: { ($0 as? SystemError)?.code == EEXIST }
+        #expect(directory.read("a.sock") == "precious")
+    }
+
+    @Test func `the file of a later listener is not removed`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/a.sock"
+        let first = try UnixListener(path)
+        _ = first.takeDescriptor()
+        let second = try UnixListener(path)
+        first.removeFile()
+        #expect(mode(path) != nil)
+        second.removeFile()
+        #expect(mode(path) == nil)
+    }
+
+    @Test func `a path that is too long is an error`() {
+        #expect(throws: SystemError.self) {
+            try UnixListener("/tmp/" + String(repeating: "x", count: 120))
+        }
+    }
+}
