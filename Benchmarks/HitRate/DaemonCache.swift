@@ -43,6 +43,9 @@ struct DaemonCache: EvictionPolicy {
         return isHit
     }
 
+    /// The most entries that the eviction looked at to make room for one.
+    var longestWalk: Int { cache.statistics.longestWalk }
+
     private mutating func setName(_ name: Int) {
         var rest = name
         for place in (Self.digitsStart..<Self.digitsStart + Self.digits).reversed() {

@@ -11,8 +11,8 @@ struct HitRate {
     static let warmUp = requests / 5
 
     static func main() throws {
-        print("| memory | entries | trace | httpdnsd | SIEVE | LRU | SIEVE's longest walk |")
-        print("|---|---|---|---|---|---|---|")
+        print("| memory | entries | trace | httpdnsd | SIEVE | LRU | httpdnsd's longest walk | SIEVE's |")
+        print("|---|---|---|---|---|---|---|---|")
         for memory in [256 << 10, 1 << 20, 4 << 20] {
             let capacity = try DaemonCache.capacity(memory: memory)
             for trace in traces(capacity: capacity) {
@@ -22,7 +22,8 @@ struct HitRate {
                 let rates = [
                     hitRate(of: &ours, on: trace), hitRate(of: &sieve, on: trace), hitRate(of: &lru, on: trace),
                 ]
-                let cells = ["\(memory >> 10) KiB", "\(capacity)", trace.title] + rates + ["\(sieve.longestWalk)"]
+                let walks = ["\(ours.longestWalk)", "\(sieve.longestWalk)"]
+                let cells = ["\(memory >> 10) KiB", "\(capacity)", trace.title] + rates + walks
                 print("| \(cells.joined(separator: " | ")) |")
             }
         }

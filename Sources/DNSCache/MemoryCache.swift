@@ -102,6 +102,8 @@ package final class MemoryCache: Sendable {
         package var misses = 0
         /// Bytes that it may take.
         package var limit = 0
+        /// The most entries that were looked at to make room for one.
+        package var longestWalk = 0
     }
 
     /// Sums over all shards, one after the other: exact only while nothing else happens.
@@ -114,6 +116,7 @@ package final class MemoryCache: Sendable {
                 sum.hits += shard.hits
                 sum.misses += shard.misses
                 sum.limit += shard.limit
+                sum.longestWalk = max(sum.longestWalk, shard.longestWalk)
             }
         }
         return sum

@@ -7,8 +7,8 @@ import Scheduling
 /// meanwhile move on to the main ring, and the others go, unless the main ring has room to spare. At the end of the main
 /// ring an entry that was asked for goes round once more. So a scan over many names drives out only itself.
 ///
-/// In misses this equals SIEVE (within half a percentage point on Zipf-distributed names), without its links: entries
-/// have no allocation of their own, there are no holes, and every byte is counted.
+/// In misses this equals SIEVE (within a percentage point on Zipf-distributed names, `Benchmarks/HitRate`), without its
+/// links: entries have no allocation of their own, there are no holes, and every byte is counted.
 struct Shard: ~Copyable {
     private var store: Store
     private var rings: InlineArray<2, Ring>
@@ -23,6 +23,9 @@ struct Shard: ~Copyable {
     private(set) var count = 0
     private(set) var hits = 0
     private(set) var misses = 0
+    /// Entries looked at so far to make room for the one at hand, and the most there were for one.
+    private var steps = 0
+    private(set) var longestWalk = 0
 
     private static let nursery = 0
     private static let main = 1
@@ -31,7 +34,7 @@ struct Shard: ~Copyable {
     private static let nurseryShare = 8
     private static let smallestIndex = 16
     private static let smallestRing = 1_024
-    /// How many visited entries are spared in a row at most.
+    /// How many entries may be moved to make room for one; after so many, each that is looked at goes.
     private static let longestReprieve = 64
 
     /// Takes no more than `limit` bytes, its index included, once that is more than a few kilobytes.
@@ -136,8 +139,10 @@ struct Shard: ~Copyable {
         }
         guard size <= maximumBlock else { return false }
         let now = entry.storedAt.seconds
+        steps = 0
         reserveSlot(now: now)
         let offset = allocate(size, in: queue, now: now)
+        longestWalk = max(longestWalk, steps)
         store.block(at: offset).write(entry, name: name, tail: tail, hash: hash, size: size, isVisited: false)
         store.insert(offset)
         rings[queue].liveBytes += size
@@ -174,12 +179,11 @@ struct Shard: ~Copyable {
 
     /// Finds room for a block of `size` bytes in a ring, letting old entries go when it cannot grow.
     private mutating func allocate(_ size: Int, in queue: Int, now: UInt32) -> Int {
-        var reprieves = 0
         while true {
             if let offset = rings[queue].push(size) { return offset }
             if rings[queue].isWrapped {
                 let isFull = hasNoRoom(queue, for: size)
-                reclaimOldest(of: queue, isFull: isFull, now: now, reprieves: &reprieves)
+                reclaimOldest(of: queue, isFull: isFull, now: now)
             } else if shouldGrow(queue, for: size, now: now) {
                 rings[queue].grow(by: size)
             } else {
@@ -207,7 +211,12 @@ struct Shard: ~Copyable {
     }
 
     /// Takes the oldest block from the tail of a ring: moves its entry on, or lets it go.
-    private mutating func reclaimOldest(of queue: Int, isFull: Bool, now: UInt32, reprieves: inout Int) {
+    ///
+    /// A store waits for this under the shard's lock, so the moves are counted, also where nothing must go and the entries
+    /// only close ranks over holes that may all lie at the other end.
+    private mutating func reclaimOldest(of queue: Int, isFull: Bool, now: UInt32) {
+        steps += 1
+        let isSpared = steps <= Self.longestReprieve
         let offset = rings[queue].tail
         let block = store.block(at: offset)
         let header = block.header
@@ -220,16 +229,15 @@ struct Shard: ~Copyable {
         if isFull, queue == Self.nursery {
             rings[queue].pop(size)
             target = rings[Self.main].push(size)
-            if target == nil, header.isVisited || !hasNoRoom(Self.main, for: size) {
+            if target == nil, isSpared, header.isVisited || !hasNoRoom(Self.main, for: size) {
                 target = allocate(size, in: Self.main, now: now)
             }
         } else {
             rings[queue].pop(size)
-            if !isFull || header.isVisited && reprieves < Self.longestReprieve {
+            if isSpared, !isFull || header.isVisited {
                 // It fits, for its own bytes have just become free.
                 target = rings[queue].push(size)
             }
-            reprieves += isFull ? 1 : 0
         }
         let slot = store.slot(of: offset, hash: header.hash)
         guard let target else { return remove(slot) }
@@ -258,13 +266,12 @@ struct Shard: ~Copyable {
     ///
     /// The latter is for entries so short that the index is full before the rings.
     private mutating func reserveSlot(now: UInt32) {
-        var reprieves = 0
         while (count + 1) * 10 > store.slotCount * 7 {
             if store.slotCount < maximumSlots {
                 store.resizeIndex(to: min(maximumSlots, store.slotCount + store.slotCount / 2))
             } else {
                 let queue = rings[Self.main].isEmpty ? Self.nursery : Self.main
-                reclaimOldest(of: queue, isFull: true, now: now, reprieves: &reprieves)
+                reclaimOldest(of: queue, isFull: true, now: now)
             }
         }
     }
