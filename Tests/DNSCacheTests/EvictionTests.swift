@@ -101,6 +101,25 @@ struct EvictionTests {
         #expect(cache.statistics.bytes < 64 << 10)
     }
 
+    @Test func `one store moves few entries, also when all holes lie at the other end`() {
+        let cache = MemoryCache(memory: memory)
+        let queries = (0..<3_000).map { TestQuery("host\($0).example.com") }
+        for query in queries {
+            cache.put(checksummed("host.example.com"), for: query)
+            _ = cache.reply(to: query)
+        }
+        // The newest of the main ring go; what is oldest, and reclaimed first, is all there.
+        let kept = queries.filter { cache.reply(to: $0) != nil }
+        for query in kept.dropFirst(kept.count / 2) { cache.remove(query.key) }
+        for number in 0..<500 {
+            cache.put(checksummed("new.example.com"), for: TestQuery("new\(number).example.com"))
+            #expect(cache.reply(to: TestQuery("new\(number).example.com")) != nil)
+        }
+        // 64 that are moved, and as many again as it takes to free the bytes of one.
+        #expect(cache.statistics.longestWalk > 0)
+        #expect(cache.statistics.longestWalk < 80)
+    }
+
     /// Plays random calls against a dictionary: what the cache gives must be the last that was stored.
     @Test(arguments: 0..<8) func `whatever is stored, replaced, removed and evicted, a hit is the latest answer`(
         seed: Int
@@ -143,24 +162,5 @@ struct Random {
         state ^= state >> 7
         state ^= state << 17
         return state >> 11
-    }
-
-    @Test func `one store moves few entries, also when all holes lie at the other end`() {
-        let cache = MemoryCache(memory: memory)
-        let queries = (0..<3_000).map { TestQuery("host\($0).example.com") }
-        for query in queries {
-            cache.put(checksummed("host.example.com"), for: query)
-            _ = cache.reply(to: query)
-        }
-        // The newest of the main ring go; what is oldest, and reclaimed first, is all there.
-        let kept = queries.filter { cache.reply(to: $0) != nil }
-        for query in kept.dropFirst(kept.count / 2) { cache.remove(query.key) }
-        for number in 0..<500 {
-            cache.put(checksummed("new.example.com"), for: TestQuery("new\(number).example.com"))
-            #expect(cache.reply(to: TestQuery("new\(number).example.com")) != nil)
-        }
-        // 64 that are moved, and as many again as it takes to free the bytes of one.
-        #expect(cache.statistics.longestWalk > 0)
-        #expect(cache.statistics.longestWalk < 80)
     }
 }
