@@ -20,7 +20,9 @@ RUN apt-get -qq update \
     && apt-get -qq install -y --no-install-recommends ca-certificates libc-ares2 libcurl4 libmicrohttpd12 \
     && rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/log/* \
     && useradd --system --uid 10053 --user-group --no-create-home --shell /usr/sbin/nologin httpdnsd \
-    && install -d -o httpdnsd -g httpdnsd /run/httpdnsd /var/lib/httpdnsd
+    && install -d -o httpdnsd -g httpdnsd /var/lib/httpdnsd \
+    # A tmpfs mounted here takes this mode over, whoever owns it.
+    && install -d -m 1777 /run/httpdnsd
 COPY --from=build /image /
 USER 10053:10053
 EXPOSE 53/udp 53/tcp
