@@ -3,8 +3,13 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 const char *clinux_error_text(int code) { return strerrordesc_np(code); }
 
@@ -23,4 +28,24 @@ int clinux_affinity_count(void) {
             return count;
     }
     return -EINVAL;
+}
+
+int clinux_notify(const char *path, const char *message) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strlen(path);
+    if (length >= sizeof address.sun_path)
+        return -ENAMETOOLONG;
+    memcpy(address.sun_path, path, length);
+    // An abstract name begins with a zero byte, and ends where the length says.
+    bool is_abstract = path[0] == '@';
+    if (is_abstract)
+        address.sun_path[0] = '\0';
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (is_abstract ? 0 : 1));
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0)
+        return -errno;
+    ssize_t sent = sendto(descriptor, message, strlen(message), MSG_NOSIGNAL, (struct sockaddr *)&address, size);
+    int failed = sent < 0 ? errno : 0;
+    close(descriptor);
+    return -failed;
 }

@@ -5,6 +5,16 @@ struct WrittenText {
     /// For messages: the text as the file has it, so that nothing from the environment is ever shown.
     let written: String
 
+    init(value: String, written: String) {
+        self.value = value
+        self.written = written
+    }
+
+    /// Whether the text is one variable and nothing else.
+    static func isVariable(_ written: String) -> Bool {
+        written.hasPrefix("${") && written.firstIndex(of: "}") == written.indices.last
+    }
+
     /// Replaces `${VARIABLE}` and `${VARIABLE:-default}` (the default also when the variable is empty); `$${` stands
     /// for `${`, and a `$` before anything else for itself.
     init(_ written: String, environment: [String: String]) throws(ValueProblem) {

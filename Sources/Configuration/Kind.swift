@@ -48,7 +48,8 @@ extension Kind {
                     reading.fail(path, "must be a list in brackets, not \(node.kindName)")
                     return nil
                 }
-                let values = nodes.enumerated().map { element.read($1, path.appending(entry: $0 + 1), reading) }
+                let values = reading.entries(nodes).enumerated()
+                    .map { element.read($1, path.appending(entry: $0 + 1), reading) }
                 return values.contains(nil) ? nil : values.compactMap { $0 }
             },
             write: { "[" + $0.map(element.write).joined(separator: ", ") + "]" })
@@ -153,7 +154,8 @@ extension Kind where Value: SettingsTable {
 }
 
 extension Kind {
-    /// An array of tables, in the order of the file. An entry that is no table is reported and left out.
+    /// An array of tables, in the order of the file. An entry that is no table is reported and left out; one in which
+    /// every value is an empty variable is left out, and must not stand before others.
     static func tables<Table: SettingsTable>() -> Kind where Value == [Table] {
         Kind(
             type: "tables",
@@ -162,8 +164,15 @@ extension Kind {
                     reading.fail(path, "must be written [[\(path)]] with two brackets, once for each entry")
                     return nil
                 }
-                return nodes.enumerated().compactMap {
-                    reading.table($1, path.appending(entry: $0 + 1), as: Table.self)
+                return nodes.enumerated().compactMap { index, node in
+                    let place = path.appending(entry: index + 1)
+                    let table = reading.table(node, place, as: Table.self)
+                    // Paths count the entries of the file.
+                    if table != nil, let earlier = reading.leftOutEntries.first(where: { $0.parent == path }) {
+                        reading.fail(
+                            earlier, "has only empty variables, while \(place) after it is in use: fill it first")
+                    }
+                    return table
                 }
             }, write: { _ in "" }, children: Schema.keys(of: Table.self), isArrayOfTables: true)
     }

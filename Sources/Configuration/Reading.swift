@@ -12,6 +12,8 @@ final class Reading {
     private var misspelt: Set<SettingPath> = []
     /// Keys whose value was refused.
     private var refused: Set<SettingPath> = []
+    /// Entries of arrays of tables in which every value was left out: they count as not written.
+    private(set) var leftOutEntries: [SettingPath] = []
     /// What the file sets that is not built yet.
     var notBuilt: [NotBuilt.Use] = []
 
@@ -46,19 +48,56 @@ final class Reading {
             return nil
         }
         var table = Table()
+        var (leftOut, used) = (0, 0)
         for pair in pairs {
             let place = path.appending(key: pair.key)
             guard let setting = Table.settings.first(where: { $0.key.path == pair.key }) else {
                 failUnknown(place, pair.key, known: Table.settings.map(\.key.path))
                 continue
             }
+            guard !isLeftOut(pair.value) else {
+                leftOut += 1
+                continue
+            }
+            used += 1
             written.insert(place)
             if let isDefault = setting.read(pair.value, place, self, &table) {
                 NotBuilt.note(place, pair.value, isDefault: isDefault, in: self)
             }
         }
+        if case .entry? = path.parts.last, leftOut > 0, used == 0 {
+            leftOutEntries.append(path)
+            return nil
+        }
         table.finish(at: path, self)
         return table
+    }
+
+    /// Whether a value is a variable alone that is empty, or a list of nothing but such: then its key counts as not
+    /// written.
+    private func isLeftOut(_ node: TOMLNode) -> Bool {
+        switch node {
+        case .string(let text): WrittenText.isVariable(text) && loneVariable(text)?.isEmpty == true
+        case .array(let nodes): !nodes.isEmpty && nodes.allSatisfy(isLeftOut)
+        default: false
+        }
+    }
+
+    /// The entries of a list, with those of its variables: one that stands alone has any number of values, separated by
+    /// commas.
+    func entries(_ nodes: [TOMLNode]) -> [TOMLNode] {
+        nodes.flatMap { node in
+            guard case .string(let text) = node, WrittenText.isVariable(text), let value = loneVariable(text) else {
+                return [node]
+            }
+            return value.split(separator: ",").map { $0.trimming(" ") }.filter { !$0.isEmpty }
+                .map { .value($0, of: text) }
+        }
+    }
+
+    /// The value of a variable; nil for one that cannot be read, which is reported where it is used.
+    private func loneVariable(_ text: String) -> String? {
+        try? WrittenText(text, environment: environment).value
     }
 
     private func failUnknown(_ path: SettingPath, _ key: String, known: [String]) {
@@ -72,6 +111,7 @@ final class Reading {
 
     /// The text of a string node with its variables put in; reports anything else.
     func text(_ node: TOMLNode, _ path: SettingPath, expected: String) -> WrittenText? {
+        if case .value(let value, let written) = node { return WrittenText(value: value, written: written) }
         guard case .string(let written) = node else {
             fail(path, "must be \(expected), not \(node.kindName)")
             return nil
@@ -82,5 +122,15 @@ final class Reading {
             fail(path, error.text)
             return nil
         }
+    }
+}
+
+extension Substring {
+    /// Without this character at both ends.
+    fileprivate func trimming(_ character: Character) -> String {
+        var rest = self
+        while rest.first == character { rest.removeFirst() }
+        while rest.last == character { rest.removeLast() }
+        return String(rest)
     }
 }

@@ -3,6 +3,8 @@ import TOMLKit
 /// A value of a TOML text, copied out of TOMLKit. The only file that knows TOMLKit.
 indirect enum TOMLNode: Equatable {
     case string(String)
+    /// One of the values that a variable, standing alone in a list, has.
+    case value(String, of: String)
     case integer(Int)
     case float(Double)
     case boolean(Bool)
@@ -19,7 +21,7 @@ indirect enum TOMLNode: Equatable {
     /// What to call it in "must be ..., not ...".
     var kindName: String {
         switch self {
-        case .string: "a string"
+        case .string, .value: "a string"
         case .integer: "an integer"
         case .float: "a number with decimals"
         case .boolean: "true or false"

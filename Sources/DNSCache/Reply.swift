@@ -34,7 +34,7 @@ package enum Reply {
     ///
     /// - Parameters:
     ///   - message: the client's message, from which `query` was read.
-    ///   - limit: the longest reply, in bytes; a longer one becomes header, question and OPT with TC set.
+    ///   - limit: the longest reply, in bytes; a longer one is cut and has TC set.
     ///   - output: gets the reply appended; its free capacity is a limit too.
     /// - Returns: false, with nothing written, when not even header, question and OPT fit.
     @discardableResult
@@ -81,7 +81,9 @@ package enum Reply {
         let fixedLength = echo.fixedLength
         guard fixedLength &+ body.count &+ options.count <= room else {
             guard fixedLength <= room else { return false }
-            writeTruncated(code, echo: echo, message: message, into: &output)
+            writeTruncated(
+                code, answers: Int(counts.answer), body: body, ttlOffsets: ttlOffsets, echo: echo, message: message,
+                aging: aging, room: room, into: &output)
             return true
         }
         append(
@@ -90,16 +92,29 @@ package enum Reply {
         return true
     }
 
-    /// Header, question and OPT with TC: the client is to ask again over TCP.
+    /// A reply with TC: the client is to ask again over TCP.
+    ///
+    /// With EDNS it is header, question and OPT. A client without may know no TCP either (musl before 1.2.4) and takes
+    /// a reply without records for a name without addresses: it gets the whole records of the answer that fit.
     @inline(never)
     private static func writeTruncated(
-        _ code: UInt16, echo: Echo, message: Span<UInt8>, into output: inout OutputSpan<UInt8>
+        _ code: UInt16, answers: Int, body: Span<UInt8>, ttlOffsets: Span<UInt16>, echo: Echo, message: Span<UInt8>,
+        aging: Aging, room: Int, into output: inout OutputSpan<UInt8>
     ) {
         var echo = echo
         echo.head |= 0x0200 << 32
+        var (count, length) = (0, 0)
+        while !echo.hasEDNS, count < answers {
+            // Behind the TTL: the length of the rdata, and the rdata.
+            let end = Int(ttlOffsets[count]) + 4
+            let next = end + 2 + (Int(body[end]) << 8 | Int(body[end + 1]))
+            guard echo.fixedLength + next <= room else { break }
+            (count, length) = (count + 1, next)
+        }
         append(
-            code, echo: echo, counts: PackedAnswer.SectionCounts(), message: message, body: Span(), ttlOffsets: Span(),
-            aging: .fresh(age: 0), options: Span(), to: &output)
+            code, echo: echo, counts: PackedAnswer.SectionCounts(answer: UInt16(truncatingIfNeeded: count)),
+            message: message, body: body.extracting(0..<length), ttlOffsets: ttlOffsets.extracting(0..<count),
+            aging: aging, options: Span(), to: &output)
     }
 
     /// Appends the whole reply; there is room for it.

@@ -134,12 +134,18 @@ package final class AnswerStore {
     /// musl fails a whole look-up when one family is SERVFAIL. An older answer of the failed family goes before.
     /// - Returns: nil when the rule does not apply.
     package func keepFailedFamily(_ key: FlightKey, _ type: RecordType) -> Flight.Outcome? {
-        guard type.isAddress, kept(queryKey(key, type), route: key.route, at: clock.now) == nil else { return nil }
-        let sibling = queryKey(key, type.otherFamily)
-        guard let entry = memory.entry(for: sibling), isUsable(entry, by: key.route), !entry.isNegative,
-            case .fresh = entry.freshness(at: clock.now, freshness)
+        guard type.isAddress, kept(queryKey(key, type), route: key.route, at: clock.now) == nil,
+            hasOtherFamily(key, type)
         else { return nil }
         return keep(.negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule)
+    }
+
+    /// Whether addresses of the family other than `type` are kept, by the same route and fresh.
+    package func hasOtherFamily(_ key: FlightKey, _ type: RecordType) -> Bool {
+        guard let entry = memory.entry(for: queryKey(key, type.otherFamily)), isUsable(entry, by: key.route),
+            !entry.isNegative, case .fresh = entry.freshness(at: clock.now, freshness)
+        else { return false }
+        return true
     }
 
     private func keep(

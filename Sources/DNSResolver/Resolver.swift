@@ -103,24 +103,40 @@ package final class Resolver {
     private func fly(_ flight: Flight, by policy: ResolverPolicy) async {
         let key = flight.key
         var failed: [RecordType: UpstreamFailure] = [:]
+        var denied: [RecordType: (answer: Answer, source: Source)] = [:]
+        let prefersProviders = policy.routes.prefersProviders(key.route)
         await policy.strategy.run(key) { [self] type, result, source in
             switch result {
-            case .answer(let answer)
-            where source == .localDNS && type.isAddress && policy.routes.prefersProviders(key.route):
-                finish(flight, type, with: cache.keepUnverified(answer, for: key, type))
+            case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
+                denied[type] = (answer, source)
             case .answer(let answer):
-                finish(flight, type, with: cache.keep(answer, for: key, type, source))
+                finish(flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders))
             case .unknownEmpty(let ttl):
                 finish(flight, type, with: cache.keepEmpty(ttl: ttl, for: key, type))
             case .failure(let failure):
                 failed[type] = failure
             }
         }
+        for (type, (answer, source)) in denied {
+            await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
+            var answer = answer
+            if cache.hasOtherFamily(key, type) { answer.responseCode = .noError }
+            finish(flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders))
+        }
         for (type, failure) in failed {
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
             let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type)
             finish(flight, type, with: outcome ?? .failure(failure.extendedError), failure)
         }
+    }
+
+    private func keep(
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, prefersProviders: Bool
+    ) -> Flight.Outcome {
+        if source == .localDNS, type.isAddress, prefersProviders {
+            return cache.keepUnverified(answer, for: key, type)
+        }
+        return cache.keep(answer, for: key, type, source)
     }
 
     private func finish(
@@ -137,6 +153,14 @@ package final class Resolver {
         }
         flight.finish(type, with: outcome)
     }
+}
+
+extension FlightKey {
+    /// Whether "no such name" may be turned into "no address of this family" when the name has addresses of the other.
+    ///
+    /// Broken load balancers say NXDOMAIN of the family they do not have, and musl then fails the whole look-up. Who
+    /// checks signatures must get what was signed.
+    fileprivate func mayFitFamilies(_ type: RecordType) -> Bool { type.isAddress && !dnssecOK && !checkingDisabled }
 }
 
 extension Response {

@@ -22,6 +22,7 @@ final class RunningServer {
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
+    private let manager = ServiceManager(path: processEnvironment()["NOTIFY_SOCKET"])
 
     nonisolated init(
         on sockets: ServerSockets, source: ConfigurationSource, threshold: LogThreshold, loop: EventLoop, logger: Logger
@@ -60,6 +61,7 @@ final class RunningServer {
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
+        tell(.stopping)
         logger.notice("stopping: outstanding questions are answered first")
         stopControl()
         listener?.removeFile()
@@ -88,6 +90,15 @@ final class RunningServer {
         let addresses = server.addresses.map(\.description).joined(separator: ", ")
         print("httpdnsd: serving DNS on \(addresses) (UDP and TCP)")
         fflush(nil)
+        tell(.ready)
+    }
+
+    private func tell(_ state: ServiceManager.State) {
+        do throws(SystemError) {
+            try manager?.tell(state)
+        } catch {
+            logger.warning("\(error)")
+        }
     }
 
     private func take(_ signal: Signal) {
@@ -98,7 +109,11 @@ final class RunningServer {
             isStopping = true
             stopRequest.take()?.resume()
         case .hangUp:
-            Loop.spawn { [self] in _ = await service?.reload() }
+            Loop.spawn { [self] in
+                tell(.reloading)
+                _ = await service?.reload()
+                if !isStopping { tell(.ready) }
+            }
         }
     }
 }

@@ -32,6 +32,54 @@ import Testing
         #expect(try accepted(minimal + "[http]\nproxy = \"${X:-}\"").configuration.http.proxy == nil)
     }
 
+    @Test func `a value that is an empty variable alone counts as not written`() throws {
+        let text = """
+            type = "${TYPE}"
+            account = "139450"
+            url = "${URL:-}"
+            tls_names = ["${NAMES:-}"]
+            """
+        let entry = try provider(text, environment: ["TYPE": "aliyun"])
+        #expect(entry.url.description == "https://203.107.1.1")
+        #expect(entry.tlsNames.count == 2)
+        let doh = try accepted(
+            "[[provider]]\n" + text.replacing("\"139450\"", with: "\"${ACCOUNT:-}\""),
+            environment: ["TYPE": "doh", "URL": "https://192.0.2.1/dns-query"])
+        #expect(doh.warnings.isEmpty)
+    }
+
+    @Test func `a variable alone in a list has values separated by commas`() throws {
+        let lists = "[listen]\nallow = [\"${ALLOW}\", \"10.0.0.0/8\"]\n[route]\nbypass = [\"a.lan\", \"${BYPASS:-}\"]"
+        let loaded = try accepted(minimal + lists, environment: ["ALLOW": "127.0.0.0/8, ::1/128,"]).configuration
+        #expect(loaded.listen.allow.map(\.description) == ["127.0.0.0/8", "::1/128", "10.0.0.0/8"])
+        #expect(loaded.route.bypass.map(\.description) == ["a.lan"])
+    }
+
+    @Test func `of a bad value in a variable's list its number is shown, not its text`() {
+        let all = errors(minimal + "[listen]\nallow = [\"${X}\"]", environment: ["X": "127.0.0.0/8,hunter2"])
+        #expect(all.count == 1)
+        #expect(all.first?.contains("listen.allow[2]: \"${X}\"") == true)
+        #expect(all.first?.contains("hunter2") == false)
+    }
+
+    @Test func `an entry of tables with only empty variables is left out`() throws {
+        let second = "[[provider]]\ntype = \"${TYPE_2:-}\"\nurl = \"${URL_2:-}\"\nnames = [\"${NAMES_2:-}\"]\n"
+        #expect(try accepted(minimal + second).configuration.providers.count == 1)
+        let environment = ["TYPE_2": "doh", "URL_2": "https://192.0.2.2/dns-query"]
+        #expect(try accepted(minimal + second, environment: environment).configuration.providers.count == 2)
+        #expect(
+            errors(minimal + second, environment: ["URL_2": "https://192.0.2.2/dns-query"])
+                == [
+                    "t.toml:5: provider[2].type: is missing; write one of aliyun, aliyun-v2, tencent, tencent-https, doh-json, doh"
+                ])
+        #expect(
+            errors(second).first?.contains("needs at least one [[provider]], and there is none (what the file") == true)
+        #expect(
+            errors(second + minimal).first?.contains("provider[1]: has only empty variables, while provider[2]") == true
+        )
+        #expect(errors(second.replacing("names", with: "nmes")).contains { $0.contains("nmes") })
+    }
+
     @Test func `a missing variable without default names key and line`() {
         #expect(
             failure("${NAME}")

@@ -98,18 +98,33 @@ struct MemoryCacheTests {
         #expect(reply.answers.count == 1)
     }
 
-    @Test func `an answer longer than the limit goes out as header, question and OPT with TC`() throws {
+    @Test(arguments: [false, true])
+    func `an answer longer than the limit has TC, and without EDNS the records that fit`(hasEDNS: Bool) throws {
         let answer = Answer(name: name("www.example.com"), addresses: (0..<40).map { .v4($0) }, ttl: 300)
         cache.put(answer, for: query)
         #expect(try cache.message(to: query)?.answers.count == 40)
-        for query in [query, TestQuery("www.example.com", edns: EDNS(udpPayloadSize: 300))] {
-            let limit = query.query.udpLimit
-            #expect(limit == 512)
-            let reply = try MessageParser.parse(try #require(cache.reply(to: query, limit: limit)))
-            #expect(reply.flags.contains(.truncated))
-            #expect(reply.questions == [query.question])
-            #expect(reply.answers.isEmpty)
-            #expect((reply.edns != nil) == query.query.hasEDNS)
+        let query = hasEDNS ? TestQuery("www.example.com", edns: EDNS(udpPayloadSize: 300)) : query
+        let limit = query.query.udpLimit
+        #expect(limit == 512)
+        let reply = try MessageParser.parse(try #require(cache.reply(to: query, limit: limit)))
+        #expect(reply.flags.contains(.truncated))
+        #expect(reply.questions == [query.question])
+        // 33 bytes of header and question, 16 of each record.
+        #expect(reply.answers == (hasEDNS ? [] : Array(answer.answers.prefix(29))))
+        #expect((reply.edns != nil) == hasEDNS)
+    }
+
+    @Test func `records of a cut answer are whole, of the answer section alone, and as old as they are`() throws {
+        var answer = Answer(name: name("www.example.com"), addresses: (0..<3).map { .v4($0) }, ttl: 300)
+        answer.authorities = [.negativeSOA(for: name("example.com"), ttl: 300)]
+        cache.put(answer, for: query)
+        let whole = try #require(cache.reply(to: query))
+        for (limit, count) in [(33, 0), (48, 0), (49, 1), (64, 1), (65, 2), (81, 3), (whole.count - 1, 3)] {
+            let bytes = try #require(cache.reply(to: query, at: at(1_010), limit: limit))
+            let reply = try MessageParser.parse(bytes)
+            #expect(bytes.count == 33 + 16 * count)
+            #expect(reply.answers.map(\.ttl) == Array(repeating: 290, count: count))
+            #expect(reply.authorities.isEmpty)
         }
     }
 
@@ -118,8 +133,8 @@ struct MemoryCacheTests {
         let whole = try #require(cache.reply(to: query))
         #expect(cache.reply(to: query, limit: whole.count) == whole)
         #expect(cache.reply(to: query, capacity: whole.count) == whole)
-        #expect(cache.reply(to: query, limit: whole.count - 1)?.count == 33)
-        #expect(cache.reply(to: query, capacity: whole.count - 1)?.count == 33)
+        #expect(cache.reply(to: query, limit: whole.count - 1)?.count == whole.count - 16)
+        #expect(cache.reply(to: query, capacity: whole.count - 1)?.count == whole.count - 16)
     }
 
     @Test func `output without room for the question gets nothing`() {

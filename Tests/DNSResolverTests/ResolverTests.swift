@@ -398,19 +398,7 @@ struct SeparateFamiliesTests {
     func `a family that fails before the other one succeeds is NODATA all the same`() async {
         let clock = ManualClock()
         let dns = FakeUpstream("localdns", .silence, clock: clock)
-        let memory = MemoryCache(memory: 1 << 20)
-        let sources = SourceTags(forwards: 0, providers: 0)
-        let resolver = Resolver(
-            policy: ResolverPolicy(
-                localAnswers: LocalAnswers(), routes: RoutePolicy(mode: .localdnsOnly),
-                strategy: Strategy(
-                    mode: .localdnsOnly, selector: ProviderSelector(providers: [], clock: clock, report: { _ in }),
-                    localDNS: dns, forwarders: [], clock: clock),
-                sources: sources),
-            cache: AnswerStore(
-                memory: memory, freshness: FreshnessPolicy(), generation: PolicyGeneration(), sources: sources,
-                badAddresses: BadAddresses(clock: clock), clock: clock),
-            clock: clock)
+        let resolver = resolver(dns, clock)
         let machine = (a: ResolverTests.Reply(clock: clock), aaaa: ResolverTests.Reply(clock: clock))
         dns.behaviour = .reply(
             after: .milliseconds(100), [.a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))])
@@ -423,12 +411,65 @@ struct SeparateFamiliesTests {
         #expect(machine.aaaa.packed?.counts == .init(authority: 1))
     }
 
+    @Test(arguments: [false, true]) @Loop
+    func `a family that does not exist is NODATA when the other one has addresses, unless signatures are asked for`(
+        signed: Bool
+    ) async {
+        let clock = ManualClock()
+        let dns = FakeUpstream("localdns", .silence, clock: clock)
+        let resolver = resolver(dns, clock)
+        let replies = (a: ResolverTests.Reply(clock: clock), aaaa: ResolverTests.Reply(clock: clock))
+        dns.behaviour = .reply(
+            after: .milliseconds(100), [.a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))])
+        ask(resolver, .a, replies.a, clock, signed: signed)
+        await clock.advance(by: .milliseconds(10))
+        dns.behaviour = .reply(after: .zero, [.aaaa: .answer(.negative(.nameError, name: .root, ttl: 60))])
+        ask(resolver, .aaaa, replies.aaaa, clock, signed: signed)
+        await clock.advance(by: .milliseconds(100))
+        #expect(replies.a.has("192.0.2.1"))
+        #expect(replies.aaaa.packed?.counts == .init(authority: 1))
+        #expect(replies.aaaa.packed?.responseCode == (signed ? .nameError : .noError))
+    }
+
+    @Test @Loop
+    func `a name of which neither family exists does not exist`() async {
+        let clock = ManualClock()
+        let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 60))
+        let dns = FakeUpstream("localdns", .reply(after: .zero, [.a: denial, .aaaa: denial]), clock: clock)
+        let resolver = resolver(dns, clock)
+        let replies = (a: ResolverTests.Reply(clock: clock), aaaa: ResolverTests.Reply(clock: clock))
+        ask(resolver, .a, replies.a, clock)
+        ask(resolver, .aaaa, replies.aaaa, clock)
+        await clock.advance(by: .zero)
+        #expect(replies.a.packed?.responseCode == .nameError)
+        #expect(replies.aaaa.packed?.responseCode == .nameError)
+    }
+
     @Loop
-    private func ask(_ resolver: Resolver, _ type: RecordType, _ reply: ResolverTests.Reply, _ clock: ManualClock) {
+    private func resolver(_ dns: FakeUpstream, _ clock: ManualClock) -> Resolver {
+        let sources = SourceTags(forwards: 0, providers: 0)
+        return Resolver(
+            policy: ResolverPolicy(
+                localAnswers: LocalAnswers(), routes: RoutePolicy(mode: .localdnsOnly),
+                strategy: Strategy(
+                    mode: .localdnsOnly, selector: ProviderSelector(providers: [], clock: clock, report: { _ in }),
+                    localDNS: dns, forwarders: [], clock: clock),
+                sources: sources),
+            cache: AnswerStore(
+                memory: MemoryCache(memory: 1 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
+                sources: sources, badAddresses: BadAddresses(clock: clock), clock: clock),
+            clock: clock)
+    }
+
+    @Loop
+    private func ask(
+        _ resolver: Resolver, _ type: RecordType, _ reply: ResolverTests.Reply, _ clock: ManualClock,
+        signed: Bool = false
+    ) {
         let question = Question(name: (try? Name("www.example.com")) ?? .root, type: type)
         let client = ClientQuestion(
-            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
-            client: .v4(0x7f00_0001), arrived: clock.now)
+            question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: false),
+            dnssecOK: signed, client: .v4(0x7f00_0001), arrived: clock.now)
         Loop.spawn { reply.response = await resolver.respond(to: client) }
     }
 }

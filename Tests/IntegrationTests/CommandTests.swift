@@ -205,6 +205,22 @@ extension Integration {
             #expect(try stage.daemon.finish().status == 0)
         }
 
+        @Test func `the service manager is told when it serves, reloads and stops`() throws {
+            let directory = try TemporaryDirectory()
+            let manager = try NotifySocket(directory.path + "/notify")
+            let vendor = try FakeHTTPDNS(Stage.zone)
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest(),
+                environment: ["NOTIFY_SOCKET": directory.path + "/notify"])
+            #expect(manager.receive() == "READY=1")
+            daemon.signal(SIGHUP)
+            #expect(manager.receive().hasPrefix("RELOADING=1\n"))
+            #expect(manager.receive() == "READY=1")
+            daemon.signal(SIGTERM)
+            #expect(manager.receive() == "STOPPING=1")
+            #expect(try daemon.finish().status == 0)
+        }
+
         @Test func `a second SIGTERM ends it at once`() throws {
             let stage = try Stage()
             stage.vendor.misbehave(.hang)

@@ -26,15 +26,23 @@ struct Stage {
     ///   - provider: more lines of the provider's table.
     ///   - route: the `[route]` table.
     ///   - extra: more tables.
+    ///   - host: where all three run, the daemon on port 53; nil: on the tests' own loopback interface.
+    ///   - resolvConf: the file from which the daemon takes the search list; nil: the system's.
     ///   - listen: more lines of the `[listen]` table.
     init(
         _ form: Form = .aliyun, _ zone: FakeZone = Stage.zone, localDNS localZone: FakeZone = FakeZone(),
         secret: String = "", provider: String = "", route: String = "", extra: String = "",
-        on hosts: [String] = ["127.0.0.1"], listen: String = ""
+        on hosts: [String] = ["127.0.0.1"], listen: String = "", inside host: ClientHost? = nil,
+        resolvConf: String? = nil
     ) throws {
         let dialect = if case .dohJSON(let dialect) = form { dialect } else { FakeJSONDialect.google }
-        vendor = try FakeHTTPDNS(zone, secret: secret.isEmpty ? nil : secret, dialect: dialect)
-        localDNS = try FakeLocalDNS(localZone)
+        let start = {
+            (
+                try FakeHTTPDNS(zone, secret: secret.isEmpty ? nil : secret, dialect: dialect),
+                try FakeLocalDNS(localZone)
+            )
+        }
+        (vendor, localDNS) = try host.map { try $0.namespace.inside(start) } ?? start()
         let table =
             switch form {
             case .aliyun: DaemonConfiguration.aliyun(vendor.url, secret: secret, provider)
@@ -42,7 +50,9 @@ struct Stage {
             case .dohJSON: DaemonConfiguration.dohJSON(vendor.jsonURL, provider)
             }
         daemon = try Daemon(
-            table + route + DaemonConfiguration.rest(localDNS: localDNS.address) + extra, on: hosts, listen: listen)
+            table + route + DaemonConfiguration.rest(localDNS: localDNS.address, resolvConf: resolvConf) + extra,
+            on: hosts,
+            port: host.map { _ in 53 }, listen: listen, namespace: host?.namespace)
     }
 
     /// Asks the daemon over UDP, with an OPT record.

@@ -66,13 +66,16 @@ package enum DaemonConfiguration {
     /// - Parameters:
     ///   - localDNS: nil: a server that nobody runs.
     ///   - control: path of the control socket.
+    ///   - resolvConf: the file from which the search list is taken; nil: the system's.
     package static func rest(
-        localDNS: TestAddress? = nil, check: String = "off", log: String = "debug", control: String = ""
+        localDNS: TestAddress? = nil, check: String = "off", log: String = "debug", control: String = "",
+        resolvConf: String? = nil
     ) -> String {
         """
         [localdns]
         servers = \(list(["\(localDNS ?? TestAddress("127.0.0.1", port: 9))"]))
         certificate_check = "\(check)"
+        \(resolvConf.map { "resolv_conf = \"\($0)\"" } ?? "")
         [cache.disk]
         path = ""
         [control]

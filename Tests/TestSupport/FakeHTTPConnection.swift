@@ -18,7 +18,7 @@ struct FakeHTTPConnection: Sendable {
             let (zone, headers, fault) = monitor.withLock { state in
                 state.requests.append(request)
                 if let call { state.calls.append(call) }
-                return (state.zone, state.headers, state.takeFault(call?.name ?? ""))
+                return (state.zone, state.headers, state.takeFault(call))
             }
             guard let fault else {
                 var reply = service.reply(zone)
@@ -46,7 +46,7 @@ struct FakeHTTPConnection: Sendable {
         case .delay(let duration):
             guard socket.wait(for: hangUp, duration) == 0 else { return false }
         case .hang:
-            guard waitForRelease(service.call?.name ?? "") else { return false }
+            guard waitForRelease(service.call) else { return false }
         case .closeBeforeReply:
             return false
         case .closeMidBody:
@@ -74,6 +74,8 @@ struct FakeHTTPConnection: Sendable {
             reply.body = body
         case .wrongName:
             reply = service.reply(zone, renamed: "other.example.net")
+        case .rcode(let code):
+            reply = service.failure(code)
         case .wrongID:
             if reply.body.count > 2 { reply.body[1] ^= 0x5a }
         }
@@ -82,11 +84,11 @@ struct FakeHTTPConnection: Sendable {
 
     private var hangUp: Int32 { 0x2000 /* POLLRDHUP */ | POLLHUP | POLLERR }
 
-    /// Waits until no fault hangs `name` any more, the client closes, or the server stops.
-    private func waitForRelease(_ name: String) -> Bool {
+    /// Waits until no fault hangs this call any more, the client closes, or the server stops.
+    private func waitForRelease(_ call: FakeHTTPDNS.Call?) -> Bool {
         while true {
             let released = monitor.wait(.milliseconds(20)) { state in
-                state.stopped || state.faultKey(name).flatMap { state.faults[$0] } != .hang
+                state.stopped || state.faultKey(call).flatMap { state.faults[$0] } != .hang
             }
             if released { return !monitor.read { $0.stopped } }
             if socket.wait(for: hangUp, .zero) != 0 { return false }

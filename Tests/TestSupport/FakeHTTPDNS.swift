@@ -106,9 +106,11 @@ package final class FakeHTTPDNS: Sendable {
 
     /// Sets how requests for `name` (nil: for all names without a fault of their own) go wrong; nil ends it.
     ///
-    /// - Parameter times: how many requests are hit; nil: all.
-    package func misbehave(_ fault: HTTPFault?, for name: String? = nil, times: Int? = nil) {
-        let key = name?.lowercased() ?? "*"
+    /// - Parameters:
+    ///   - types: only requests for these types, as `Call.types` has them; nil: for all without a fault of their own.
+    ///   - times: how many requests are hit; nil: all.
+    package func misbehave(_ fault: HTTPFault?, for name: String? = nil, types: String? = nil, times: Int? = nil) {
+        let key = State.key(name, types)
         monitor.withLock { state in
             state.faults[key] = fault
             state.remaining[key] = times
@@ -160,16 +162,20 @@ extension FakeHTTPDNS.State {
         return calls.count { $0.name == name }
     }
 
-    /// The key of the fault that hits a request for `name`.
-    func faultKey(_ name: String) -> String? {
-        let name = name.lowercased()
-        if faults[name] != nil { return name }
-        return faults["*"] != nil ? "*" : nil
+    static func key(_ name: String?, _ types: String?) -> String {
+        (name?.lowercased() ?? "*") + (types.map { " " + $0 } ?? "")
     }
 
-    /// The fault that hits this request for `name`; counts it.
-    mutating func takeFault(_ name: String) -> HTTPFault? {
-        guard let key = faultKey(name), let fault = faults[key] else { return nil }
+    /// The key of the fault that hits a request; nil is one that is no call.
+    func faultKey(_ call: FakeHTTPDNS.Call?) -> String? {
+        let (name, types) = (call?.name ?? "", call?.types ?? "")
+        return [Self.key(name, types), Self.key(name, nil), Self.key(nil, types), Self.key(nil, nil)]
+            .first { faults[$0] != nil }
+    }
+
+    /// The fault that hits this request; counts it.
+    mutating func takeFault(_ call: FakeHTTPDNS.Call?) -> HTTPFault? {
+        guard let key = faultKey(call), let fault = faults[key] else { return nil }
         if let left = remaining[key] {
             remaining[key] = left > 1 ? left - 1 : nil
             if left <= 1 { faults[key] = nil }

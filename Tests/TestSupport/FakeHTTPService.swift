@@ -58,6 +58,14 @@ struct FakeHTTPService {
         return HTTPReply(contentType: "application/dns-message", body: reply.encoded)
     }
 
+    /// The reply of a DNS server that fails this question.
+    func failure(_ code: Int) -> HTTPReply {
+        guard let query = dnsQuery else { return HTTPReply(status: 404, contentType: "text/plain", body: []) }
+        var reply = TestMessage(id: query.id, flags: 0x8180 | UInt16(code & 15))
+        reply.questions = query.questions
+        return HTTPReply(contentType: "application/dns-message", body: reply.encoded)
+    }
+
     private func aliyun(_ zone: FakeZone, signed: Bool, _ renamed: String?) -> HTTPReply {
         guard request.method == "GET" else { return Self.error(405, "MethodNotAllowed") }
         guard let host = request.parameters["host"] else { return Self.error(400, "MissingArgument") }

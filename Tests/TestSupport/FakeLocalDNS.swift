@@ -54,8 +54,13 @@ package final class FakeLocalDNS: Sendable {
         var connections = 0
         var stopped = false
 
-        func behaviour(_ name: String) -> Behaviour {
-            behaviours[name.lowercased()] ?? behaviours["*"] ?? .honest
+        static func key(_ name: String?, _ type: UInt16?) -> String {
+            (name?.lowercased() ?? "*") + (type.map { " \($0)" } ?? "")
+        }
+
+        func behaviour(_ question: TestMessage.Question) -> Behaviour {
+            behaviours[Self.key(question.name, question.type)] ?? behaviours[Self.key(question.name, nil)]
+                ?? behaviours[Self.key(nil, question.type)] ?? behaviours[Self.key(nil, nil)] ?? .honest
         }
     }
 
@@ -97,12 +102,14 @@ package final class FakeLocalDNS: Sendable {
     }
 
     /// Sets how `name` (nil: every name without a behaviour of its own) is answered. Releases what was held.
-    package func behave(_ behaviour: Behaviour, for name: String? = nil) {
+    ///
+    /// - Parameter type: only questions for this type; nil: for all without a behaviour of their own.
+    package func behave(_ behaviour: Behaviour, for name: String? = nil, type: UInt16? = nil) {
         let (zone, released) = monitor.withLock { state in
-            state.behaviours[name?.lowercased() ?? "*"] = behaviour
+            state.behaviours[State.key(name, type)] = behaviour
             let held = state.held
-            state.held = held.filter { state.behaviour($0.query.questions[0].name) == .hold }
-            return (state.zone, held.filter { state.behaviour($0.query.questions[0].name) != .hold })
+            state.held = held.filter { state.behaviour($0.query.questions[0]) == .hold }
+            return (state.zone, held.filter { state.behaviour($0.query.questions[0]) != .hold })
         }
         for held in released { held.send(zone.reply(to: held.query)) }
     }
@@ -176,7 +183,7 @@ package final class FakeLocalDNS: Sendable {
                 Question(
                     name: question.name, type: question.type, id: query.id, from: from, overTCP: overTCP,
                     edns: query.edns, flags: query.flags))
-            let behaviour = state.behaviour(question.name)
+            let behaviour = state.behaviour(question)
             if behaviour == .hold { state.held.append(Held(query: query, send: send)) }
             return (state.zone, behaviour)
         }

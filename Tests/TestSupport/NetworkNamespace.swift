@@ -22,6 +22,26 @@ package final class NetworkNamespace: Sendable {
     @discardableResult
     package func run(_ command: [String]) throws -> String { try ChildProcess.succeed(prefix + command) }
 
+    /// Runs `body` on this thread as a process inside would: sockets that it makes, and threads that it starts, are there.
+    package func inside<Result>(_ body: () throws -> Result) throws -> Result {
+        let (own, other) = (open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), open(path, O_RDONLY | O_CLOEXEC))
+        defer { for descriptor in [own, other] where descriptor >= 0 { close(descriptor) } }
+        guard own >= 0, other >= 0, Self.enter(other) else { throw TestFailure("cannot enter \(path)") }
+        // A thread that stayed inside would take later tests with it.
+        defer { precondition(Self.enter(own), "cannot leave \(path)") }
+        return try body()
+    }
+
+    private var path: String { "/run/netns/" + name }
+
+    /// The Glibc module leaves `setns` out.
+    private static func enter(_ descriptor: Int32) -> Bool {
+        typealias Setns = @convention(c) (Int32, Int32) -> Int32
+        guard let symbol = dlsym(nil, "setns") else { return false }
+        let network: Int32 = 0x4000_0000  // CLONE_NEWNET
+        return unsafeBitCast(symbol, to: Setns.self)(descriptor, network) == 0
+    }
+
     /// Joins two namespaces by a pair of interfaces with these addresses, such as `10.9.0.1/24`.
     package static func link(
         _ first: NetworkNamespace, _ firstAddress: String, _ second: NetworkNamespace, _ secondAddress: String

@@ -22,9 +22,8 @@ package final class Nginx: Sendable {
     package static let addresses = ["192.0.2.1", "2001:db8::1"]
 
     package let address: TestAddress
-    private let directory: TemporaryDirectory
     private let leaf: TestCertificates.Leaf
-    private let process: ChildProcess
+    private let process: NginxProcess
 
     /// Starts it.
     ///
@@ -40,13 +39,7 @@ package final class Nginx: Sendable {
         let address = try address ?? TestAddress("127.0.0.1", port: FreePort.next())
         self.address = address
         self.leaf = leaf
-        directory = try TemporaryDirectory()
-        let file = try directory.write(
-            Self.configuration(address, leaf, directory.path, backend?.url, http2), to: "nginx.conf")
-        // Before it reads its configuration it would write to a log of the system.
-        process = try ChildProcess(
-            (namespace?.prefix ?? []) + ["nginx", "-c", file, "-e", directory.path + "/error.log"])
-        try waitUntilReady(namespace)
+        process = try NginxProcess(Self.configuration(address, leaf, backend?.url, http2), namespace: namespace)
     }
 
     /// The base of its URLs.
@@ -54,7 +47,7 @@ package final class Nginx: Sendable {
 
     /// The requests answered so far.
     package var requests: [Request] {
-        directory.read("access.log").split(separator: "\n").compactMap { line in
+        process.log.compactMap { line in
             let fields = line.split(separator: " ", omittingEmptySubsequences: false)
             guard fields.count == 6, let connection = Int(fields[0]), let port = Int(fields[1]),
                 let status = Int(fields[4])
@@ -78,55 +71,27 @@ package final class Nginx: Sendable {
         return true
     }
 
-    private func waitUntilReady(_ namespace: NetworkNamespace?) throws {
-        let deadline = ContinuousClock.now + .seconds(10)
-        while process.isRunning, ContinuousClock.now < deadline {
-            // The file comes once the sockets listen.
-            if !directory.read("nginx.pid").isEmpty { return }
-            Thread.sleep(forTimeInterval: 0.005)
-        }
-        throw TestFailure("nginx did not start: \(process.errors) \(directory.read("error.log"))")
-    }
-
     private static func configuration(
-        _ address: TestAddress, _ leaf: TestCertificates.Leaf, _ directory: String, _ backend: String?, _ http2: Bool
+        _ address: TestAddress, _ leaf: TestCertificates.Leaf, _ backend: String?, _ http2: Bool
     ) -> String {
         let proxy = backend.map { "proxy_pass \($0); break;" } ?? "return 404;"
         let reply =
             "{\"host\":\"$arg_host\",\"ips\":[\"\(addresses[0])\"],\"ipsv6\":[\"\(addresses[1])\"],"
             + "\"ttl\":600,\"origin_ttl\":600,\"client_ip\":\"203.0.113.7\"}"
         return """
-            daemon off;
-            master_process off;
-            pid \(directory)/nginx.pid;
-            error_log \(directory)/error.log error;
-            worker_rlimit_nofile 8192;
-            events { worker_connections 4096; }
-            http {
-              log_format line '$connection $remote_port $server_protocol $ssl_server_name $status $request_uri';
-              access_log \(directory)/access.log line;
-              client_body_temp_path \(directory)/body;
-              proxy_temp_path \(directory)/proxy;
-              fastcgi_temp_path \(directory)/fastcgi;
-              uwsgi_temp_path \(directory)/uwsgi;
-              scgi_temp_path \(directory)/scgi;
-              proxy_http_version 1.1;
-              keepalive_requests 100000;
-              keepalive_timeout 600s;
-              http2_max_concurrent_streams 512;
-              server {
-                listen \(address) ssl\(http2 ? " http2" : "");
-                ssl_certificate \(leaf.certificate);
-                ssl_certificate_key \(leaf.key);
-                location ~ ^/[0-9]+/(sign_)?d$ {
-                  default_type application/json;
-                  if ($arg_host ~* "^slow") { \(proxy) }
-                  return 200 '\(reply)';
-                }
-                location / {
-                  if ($request_method) { \(proxy) }
-                  return 404;
-                }
+            http2_max_concurrent_streams 512;
+            server {
+              listen \(address) ssl\(http2 ? " http2" : "");
+              ssl_certificate \(leaf.certificate);
+              ssl_certificate_key \(leaf.key);
+              location ~ ^/[0-9]+/(sign_)?d$ {
+                default_type application/json;
+                if ($arg_host ~* "^slow") { \(proxy) }
+                return 200 '\(reply)';
+              }
+              location / {
+                if ($request_method) { \(proxy) }
+                return 404;
               }
             }
             """

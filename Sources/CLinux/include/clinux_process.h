@@ -10,3 +10,7 @@ void clinux_thread_set_name(const char *name);
 
 /// How many CPUs the calling thread may run on, or -errno.
 int clinux_affinity_count(void);
+
+/// Sends one datagram to the Unix socket at `path`, or with an `@` in front to the abstract socket of that name, without
+/// ever waiting. 0 or -errno.
+int clinux_notify(const char *path, const char *message);

@@ -1,0 +1,31 @@
+# httpdnsd as a container: docs in Documentation/Recipes.md, settings in conf/container.toml.
+
+FROM swift:6.3-bookworm AS build
+WORKDIR /source
+COPY scripts/install-dependencies scripts/install-dependencies
+RUN scripts/install-dependencies build && apt-get install -qq -y --no-install-recommends libcap2-bin
+COPY Package.swift ./
+RUN swift package resolve
+# The tests belong to the package; of their files nothing is built.
+COPY . .
+RUN swift build -c release --static-swift-stdlib --product httpdnsd \
+    && install --strip -D "$(swift build -c release --static-swift-stdlib --show-bin-path)/httpdnsd" \
+        /image/usr/local/bin/httpdnsd \
+    # Port 53 is all that a user other than root may not bind: the right to it goes with the file.
+    && setcap cap_net_bind_service=+ep /image/usr/local/bin/httpdnsd
+COPY conf/container.toml /image/etc/httpdnsd/httpdnsd.toml
+
+FROM debian:bookworm-slim
+RUN apt-get -qq update \
+    && apt-get -qq install -y --no-install-recommends ca-certificates libc-ares2 libcurl4 libmicrohttpd12 \
+    && rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/log/* \
+    && useradd --system --uid 10053 --user-group --no-create-home --shell /usr/sbin/nologin httpdnsd \
+    && install -d -o httpdnsd -g httpdnsd /var/lib/httpdnsd \
+    # A tmpfs mounted here takes this mode over, whoever owns it.
+    && install -d -m 1777 /run/httpdnsd
+COPY --from=build /image /
+USER 10053:10053
+EXPOSE 53/udp 53/tcp
+HEALTHCHECK --interval=30s --timeout=3s --start-period=2s CMD ["httpdnsd", "healthcheck"]
+ENTRYPOINT ["httpdnsd"]
+CMD ["serve"]

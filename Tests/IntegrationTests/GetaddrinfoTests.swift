@@ -1,0 +1,172 @@
+import TestSupport
+import Testing
+
+extension Integration {
+    /// `getaddrinfo` of both C libraries, with a `resolv.conf` that names the daemon: how nearly every program asks.
+    @Suite(.serialized, .requires(.networkNamespaces))
+    struct GetaddrinfoTests {
+        /// How the question for one family of addresses goes wrong while the other one's goes well.
+        enum Fault: CaseIterable {
+            /// NOERROR without records.
+            case empty
+            case serverFailure
+            case refused
+            /// NXDOMAIN, although the name has addresses of the other family: what broken load balancers say.
+            case noSuchName
+            case silence
+
+            var rcode: Int? {
+                switch self {
+                case .serverFailure: ResponseCode.servFail
+                case .refused: ResponseCode.refused
+                case .noSuchName: ResponseCode.nxDomain
+                case .empty, .silence: nil
+                }
+            }
+        }
+
+        private static let four = "192.0.2.1"
+        private static let six = "2001:db8::1"
+
+        private func lookUp(
+            _ library: CLibrary, _ name: String, on host: ClientHost, options: [String] = [],
+            resolvConf: String = ClientHost.resolvConf
+        ) throws -> ChildProcess.Outcome {
+            try host.run([library.lookup()] + options + [name], resolvConf: resolvConf)
+        }
+
+        @Test(arguments: CLibrary.allCases)
+        func `both families come together, from one call to the vendor`(library: CLibrary) throws {
+            let host = try ClientHost()
+            let stage = try Stage(inside: host)
+            let outcome = try lookUp(library, "www.example.com", on: host)
+            #expect(Set(outcome.lines) == [Self.four, "192.0.2.2", Self.six])
+            #expect(stage.vendor.callCount() == 1)
+            #expect(stage.localDNS.questionCount() == 0)
+        }
+
+        @Test(arguments: CLibrary.allCases)
+        func `one family alone can be asked for`(library: CLibrary) throws {
+            let host = try ClientHost()
+            let stage = try Stage(inside: host)
+            #expect(try lookUp(library, "four.example.com", on: host, options: ["-4"]).lines == ["192.0.2.4"])
+            #expect(try lookUp(library, "www.example.com", on: host, options: ["-6"]).lines == [Self.six])
+            #expect(try lookUp(library, "four.example.com", on: host, options: ["-6"]).status == 1)
+            withExtendedLifetime(stage) {}
+        }
+
+        @Test(arguments: Fault.allCases, [true, false])
+        func `a look-up succeeds when one family fails`(fault: Fault, protected: Bool) throws {
+            let host = try ClientHost()
+            let cases = CLibrary.allCases.flatMap { library in
+                [(RecordType.a, Self.six), (RecordType.aaaa, Self.four)].map { failing, address in
+                    (library, failing, address, name: "\(library)-\(failing).example.com")
+                }
+            }
+            var zone = FakeZone()
+            for (_, _, address, name) in cases {
+                zone.entries[name] = .init(
+                    a: [address].filter { !$0.contains(":") }, aaaa: [address].filter { $0.contains(":") })
+            }
+            let stage = try Stage(
+                .doh, zone, localDNS: zone,
+                route: protected ? "" : DaemonConfiguration.route(bypass: ["example.com"]), inside: host)
+            for (_, failing, _, name) in cases {
+                if let rcode = fault.rcode {
+                    stage.vendor.misbehave(.rcode(rcode), for: name, types: "\(failing)")
+                    stage.localDNS.behave(.rcode(rcode), for: name, type: failing)
+                } else if fault == .silence {
+                    stage.vendor.misbehave(.hang, for: name, types: "\(failing)")
+                    stage.localDNS.behave(.silent, for: name, type: failing)
+                }
+            }
+            let began = ContinuousClock.now
+            let programs = try cases.map { library, _, address, name in
+                (library, address, name, try host.start([library.lookup(), name]))
+            }
+            for (_, address, name, program) in programs {
+                let outcome = try program.finish(within: .seconds(20))
+                #expect(outcome.lines == [address], "\(name)")
+            }
+            // No client had to ask again: that is after 2.5 (musl) or 5 seconds (glibc).
+            #expect(ContinuousClock.now - began < .seconds(3.5))
+        }
+
+        @Test(arguments: CLibrary.allCases)
+        func `a name that does not exist is told as such`(library: CLibrary) throws {
+            let host = try ClientHost()
+            let stage = try Stage(.doh, inside: host)
+            let outcome = try lookUp(library, "none.example.com", on: host)
+            #expect(outcome.lines == ["EAI_NONAME"])
+            #expect(stage.localDNS.questionCount() == 0)
+        }
+
+        @Test(arguments: CLibrary.allCases)
+        func `when nobody answers, the program is told to try again`(library: CLibrary) throws {
+            let host = try ClientHost()
+            let stage = try Stage(inside: host)
+            stage.vendor.misbehave(.status(500))
+            stage.localDNS.behave(.rcode(ResponseCode.servFail))
+            #expect(try lookUp(library, "www.example.com", on: host).lines == ["EAI_AGAIN"])
+        }
+
+        @Test(arguments: [
+            "", "options edns0\n", "options use-vc\n", "options single-request\n",
+            "options single-request-reopen\n", "options edns0 trust-ad rotate timeout:1 attempts:1\n",
+        ])
+        func `glibc gets every address under its options`(options: String) throws {
+            let host = try ClientHost()
+            let stage = try Stage(inside: host)
+            let outcome = try lookUp(
+                .glibc, "www.example.com", on: host, resolvConf: ClientHost.resolvConf + options)
+            #expect(Set(outcome.lines) == [Self.four, "192.0.2.2", Self.six])
+            #expect(stage.vendor.callCount() == 1)
+        }
+
+        @Test(arguments: ["", "options edns0\n", "options use-vc\n"])
+        func `glibc gets 200 addresses of each family over TCP`(options: String) throws {
+            let host = try ClientHost()
+            let numbers = 1...200
+            let stage = try Stage(
+                .aliyun,
+                FakeZone(
+                    "large.example.com", a: numbers.map { "192.0.2.\($0)" }, aaaa: numbers.map { "2001:db8::\($0)" }),
+                inside: host)
+            let outcome = try lookUp(
+                .glibc, "large.example.com", on: host, resolvConf: ClientHost.resolvConf + options)
+            #expect(Set(outcome.lines).count == 400)
+            #expect(stage.vendor.callCount() == 1)
+        }
+
+        @Test func `musl, which may know no TCP, gets as many of 200 addresses as a datagram takes`() throws {
+            let host = try ClientHost()
+            let stage = try Stage(.aliyun, .large("large.example.com", count: 200), inside: host)
+            let outcome = try lookUp(.musl, "large.example.com", on: host)
+            #expect(outcome.lines.count >= 28, "\(outcome.output)")
+            withExtendedLifetime(stage) {}
+        }
+
+        @Test(arguments: CLibrary.allCases)
+        func `the domains of a search list are tried at LocalDNS and its name at the vendor`(library: CLibrary) throws {
+            let host = try ClientHost()
+            let directory = try TemporaryDirectory()
+            let text = ClientHost.resolvConf + "search one.corp.example corp.example\noptions ndots:5\n"
+            let list = try directory.write(text, to: "resolv.conf")
+            let stage = try Stage(
+                localDNS: FakeZone("printer.corp.example", a: ["10.1.2.3"]), inside: host, resolvConf: list)
+            #expect(Set(try lookUp(library, "www.example.com", on: host, resolvConf: text).lines).count == 3)
+            #expect(Set(stage.vendor.calls.map(\.name)) == ["www.example.com"])
+            #expect(try lookUp(library, "printer", on: host, resolvConf: text).lines == ["10.1.2.3"])
+            #expect(Set(stage.vendor.calls.map(\.name)) == ["www.example.com"])
+        }
+
+        @Test(arguments: CLibrary.allCases)
+        func `IPv6 reaches the daemon as well`(library: CLibrary) throws {
+            let host = try ClientHost()
+            let stage = try Stage(on: ["::1"], inside: host)
+            let outcome = try lookUp(library, "www.example.com", on: host, resolvConf: "nameserver ::1\n")
+            #expect(Set(outcome.lines) == [Self.four, "192.0.2.2", Self.six])
+            withExtendedLifetime(stage) {}
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import Glibc
+import Platform
+import TestSupport
+import Testing
+
+@Suite struct ServiceManagerTests {
+    @Test(arguments: [false, true])
+    func `a manager is told at a path or an abstract name`(isAbstract: Bool) throws {
+        let directory = try TemporaryDirectory()
+        let path = (isAbstract ? "@" : "") + directory.path + "/notify"
+        let socket = try NotifySocket(path)
+        let manager = try #require(ServiceManager(path: path))
+        try manager.tell(.ready)
+        #expect(socket.receive() == "READY=1")
+        try manager.tell(.reloading)
+        let reloading = socket.receive().split(separator: "\n")
+        #expect(reloading.first == "RELOADING=1")
+        #expect(reloading.last?.hasPrefix("MONOTONIC_USEC=") == true)
+        try manager.tell(.stopping)
+        #expect(socket.receive() == "STOPPING=1")
+    }
+
+    @Test(arguments: [nil, "", "/", "@", "relative", "vsock:2:1234"])
+    func `without the address of a manager there is nobody to tell`(path: String?) {
+        #expect(ServiceManager(path: path) == nil)
+    }
+
+    @Test(arguments: [(107, ECONNREFUSED), (108, ENAMETOOLONG)])
+    func `an address has 107 bytes at most`(length: Int, code: Int32) throws {
+        let manager = try #require(ServiceManager(path: "@" + String(repeating: "x", count: length - 1)))
+        let error = #expect(throws: SystemError.self) { try manager.tell(.ready) }
+        #expect(error?.code == code)
+    }
+
+    @Test func `a manager that is gone is an error`() throws {
+        let directory = try TemporaryDirectory()
+        let manager = try #require(ServiceManager(path: directory.path + "/none"))
+        let error = #expect(throws: SystemError.self) { try manager.tell(.ready) }
+        #expect(error?.code == ENOENT)
+    }
+}

@@ -1,0 +1,59 @@
+import Synchronization
+
+/// A machine for client programs: a network of its own with both address families, and a `resolv.conf` that each
+/// program is given for itself.
+///
+/// The daemon serves inside on port 53, as on a real machine: the C libraries know no other.
+package final class ClientHost: Sendable {
+    package let namespace: NetworkNamespace
+    private let neighbour: NetworkNamespace
+    private let directory: TemporaryDirectory
+    private let programs = Atomic(0)
+
+    /// The `resolv.conf` of a machine that asks a daemon on its own loopback interface.
+    package static let resolvConf = "nameserver 127.0.0.1\n"
+
+    /// Makes it.
+    ///
+    /// - Parameter addresses: more of its own, so that servers inside can listen where names lead to.
+    package init(addresses: [String] = []) throws {
+        namespace = try NetworkNamespace()
+        neighbour = try NetworkNamespace()
+        directory = try TemporaryDirectory()
+        // An address other than loopback of each family: `AI_ADDRCONFIG` asks for no family that the machine lacks.
+        try NetworkNamespace.link(namespace, "10.9.0.1/24", neighbour, "10.9.0.2/24")
+        try namespace.run(["ip", "address", "add", "fd09::1/64", "dev", "veth0", "nodad"])
+        for address in addresses {
+            let length = address.contains(":") ? 128 : 32
+            try namespace.run(["ip", "address", "add", "\(address)/\(length)", "dev", "lo"])
+        }
+    }
+
+    /// Starts a program with a `resolv.conf` that only it sees; names come from DNS alone.
+    package func start(
+        _ command: [String], resolvConf: String = ClientHost.resolvConf, environment: [String: String] = [:]
+    ) throws -> ChildProcess {
+        let number = programs.add(1, ordering: .relaxed).newValue
+        let list = try directory.write(resolvConf, to: "resolv.conf-\(number)")
+        let order = try directory.write("hosts: dns\n", to: "nsswitch.conf-\(number)")
+        let script = """
+            mount --bind "$1" /etc/resolv.conf && mount --bind "$2" /etc/nsswitch.conf && shift 2 && exec "$@"
+            """
+        return try ChildProcess(
+            namespace.prefix + ["unshare", "--mount", "sh", "-c", script, "sh", list, order] + command,
+            environment: environment)
+    }
+
+    /// Runs a program to its end with a `resolv.conf` that only it sees; names come from DNS alone.
+    package func run(
+        _ command: [String], resolvConf: String = ClientHost.resolvConf, environment: [String: String] = [:],
+        within limit: Duration = .seconds(20)
+    ) throws -> ChildProcess.Outcome {
+        try start(command, resolvConf: resolvConf, environment: environment).finish(within: limit)
+    }
+}
+
+extension ChildProcess.Outcome {
+    /// What it printed, line by line.
+    package var lines: [String] { output.split(separator: "\n").map(String.init) }
+}

@@ -1,0 +1,70 @@
+/// A DNS server of others that forwards every question to the daemon, on port 5353 of a client host's loopback.
+package final class ForwardingServer: Sendable {
+    /// Where it listens.
+    package let address = TestAddress("127.0.0.1", port: 5_353)
+    private let directory: TemporaryDirectory
+    private let process: ChildProcess
+
+    /// Unbound.
+    ///
+    /// - Parameters:
+    ///   - trustAnchor: a DS or DNSKEY record in zone-file form: makes it validate what lies below its owner.
+    ///   - options: more lines of its `server:` clause.
+    package static func unbound(
+        on host: ClientHost, trustAnchor: String? = nil, options: String = ""
+    ) throws -> ForwardingServer {
+        try ForwardingServer(ready: "start of service") { directory in
+            let text = """
+                server:
+                    interface: 127.0.0.1@5353
+                    do-not-query-localhost: no
+                    module-config: "\(trustAnchor == nil ? "" : "validator ")iterator"
+                    \(trustAnchor.map { "trust-anchor: \"\($0)\"" } ?? "")
+                    \(options)
+                \(Unbound.common)
+                forward-zone:
+                    name: "."
+                    forward-addr: 127.0.0.1@53
+                """
+            return try host.namespace.prefix + Unbound.command(directory.write(text, to: "unbound.conf"))
+        }
+    }
+
+    /// dnsmasq.
+    package static func dnsmasq(on host: ClientHost) throws -> ForwardingServer {
+        try ForwardingServer(ready: "started, version") { _ in
+            host.namespace.prefix + [
+                "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",
+                "--listen-address=127.0.0.1", "--port=5353", "--bind-interfaces", "--server=127.0.0.1#53",
+                "--user=root", "--pid-file=", "--log-facility=-",
+            ]
+        }
+    }
+
+    private init(ready: String, _ command: (TemporaryDirectory) throws -> [String]) throws {
+        directory = try TemporaryDirectory()
+        process = try ChildProcess(command(directory))
+        guard process.waitForOutput(.seconds(10), { $1.contains(ready) }) else {
+            throw TestFailure("the forwarding server did not start: \(process.errors)")
+        }
+    }
+}
+
+/// What all Unbounds of the tests have in common.
+enum Unbound {
+    /// Clauses that keep it to its own directory.
+    static let common = """
+            username: ""
+            chroot: ""
+            pidfile: ""
+            use-syslog: no
+            logfile: ""
+            verbosity: 1
+            num-threads: 1
+            do-daemonize: no
+        remote-control:
+            control-enable: no
+        """
+
+    static func command(_ file: String) -> [String] { ["unbound", "-d", "-c", file] }
+}
