@@ -29,9 +29,7 @@ package struct Query: Sendable {
 
     /// Where QNAME lies in the message.
     @inlinable
-    package var nameRange: Range<Int> {
-        unsafe Range(uncheckedBounds: (Header.length, Header.length &+ nameLength))
-    }
+    package var nameRange: Range<Int> { Header.length..<(Header.length &+ nameLength) }
 
     @inlinable
     package var checkingDisabled: Bool { flags.contains(.checkingDisabled) }
