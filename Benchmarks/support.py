@@ -263,6 +263,8 @@ def serve(executable: str, configuration: str) -> list[str]:
 
 def run(main) -> None:
     """Runs a benchmark's main function; a failure becomes one message and exit status 1."""
+    # Ended from outside it ends its servers, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main())
     except Failure as failure:
