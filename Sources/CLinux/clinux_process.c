@@ -15,6 +15,8 @@ const char *clinux_error_text(int code) { return strerrordesc_np(code); }
 
 void clinux_thread_set_name(const char *name) { prctl(PR_SET_NAME, name); }
 
+const char *clinux_environment(int index) { return environ[index]; }
+
 int clinux_affinity_count(void) {
     // Grown until the kernel's own mask fits: machines with more than 1,024 CPUs exist.
     for (int possible = 1024; possible <= 1 << 20; possible *= 2) {

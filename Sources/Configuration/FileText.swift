@@ -24,16 +24,3 @@ func wholeFile(
     guard content.count <= limit else { throw FileProblem(text: "is larger than \(SizeText.write(limit))") }
     return content
 }
-
-/// The variables with which the process was started. Empty when `/proc` cannot be read.
-package func processEnvironment() -> [String: String] {
-    // The kernel limits all arguments and variables together to a quarter of the stack limit: 8 MiB is ample.
-    guard let bytes = try? wholeFile("/proc/self/environ", limit: 8 << 20) else { return [:] }
-    var variables: [String: String] = [:]
-    for entry in bytes.split(separator: 0) {
-        guard let mark = entry.firstIndex(of: UInt8(ascii: "=")) else { continue }
-        let name = String(decoding: entry[..<mark], as: UTF8.self)
-        variables[name] = String(decoding: entry[(mark + 1)...], as: UTF8.self)
-    }
-    return variables
-}

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Configuration
 import Glibc
+import Platform
 
 /// The `--config` option of every command.
 struct ConfigurationFile: ParsableArguments {

@@ -1,6 +1,7 @@
 import Admin
 import ArgumentParser
 import Configuration
+import Platform
 
 /// How commands find the running server, and in which form they answer.
 struct ControlOptions: ParsableArguments {

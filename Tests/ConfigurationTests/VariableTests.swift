@@ -113,8 +113,4 @@ import Testing
             try provider(SecretTests.aliyun + "secret = \"${X}\"", environment: ["X": "${Y}"]).secret?.value
                 == "${Y}")
     }
-
-    @Test func `the environment of the process is read`() {
-        #expect(processEnvironment()["PATH"]?.isEmpty == false)
-    }
 }

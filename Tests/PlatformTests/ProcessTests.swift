@@ -40,6 +40,13 @@ import Testing
         }
     }
 
+    @Test func `the environment can be read, also by who was root before`() async {
+        await #expect(processExitsWith: .success) {
+            if getuid() == 0 { try Privileges.drop(to: "nobody") }
+            guard processEnvironment()["PATH"]?.isEmpty == false else { exit(1) }
+        }
+    }
+
     @Test func `dropping to a user that does not exist says so`() {
         let error = #expect(throws: SystemError.self) { try Privileges.drop(to: "no-such-user") }
         #expect(error?.description.contains("look up user no-such-user") == true)

@@ -5,6 +5,9 @@
 /// The system's text for an error number, untranslated and constant; NULL for an unknown number.
 const char *clinux_error_text(int code);
 
+/// The variable `index` of the environment, `NAME=value`; NULL behind the last.
+const char *clinux_environment(int index);
+
 /// Names the calling thread, as `top -H` shows it; cut after 15 bytes.
 void clinux_thread_set_name(const char *name);
 
