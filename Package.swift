@@ -42,6 +42,10 @@ let package = Package(
         // The outside world.
         .target(name: "Platform", dependencies: ["CLinux", "DNSWire", "Scheduling"], swiftSettings: strict),
         .target(
+            name: "Logs",
+            dependencies: ["HTTPDNS", "Platform", "Scheduling", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: strict),
+        .target(
             name: "Upstreams",
             dependencies: [
                 "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CCurl", "CCares", "COpenSSL",
@@ -50,8 +54,7 @@ let package = Package(
         .target(
             name: "DNSServer",
             dependencies: [
-                "CLinux", "DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling",
-                .product(name: "Logging", package: "swift-log"),
+                "CLinux", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform", "Scheduling",
             ],
             swiftSettings: strict),
         .target(
@@ -67,8 +70,8 @@ let package = Package(
         .executableTarget(
             name: "httpdnsd",
             dependencies: [
-                "Admin", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform",
-                "Scheduling", "Upstreams",
+                "Admin", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Logs",
+                "Platform", "Scheduling", "Upstreams",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -82,7 +85,9 @@ let package = Package(
         // Tests.
         .target(
             name: "TestSupport",
-            dependencies: ["DNSWire", "DNSResolver", "Platform", "Scheduling"],
+            dependencies: [
+                "DNSWire", "DNSResolver", "Platform", "Scheduling", .product(name: "Logging", package: "swift-log"),
+            ],
             path: "Tests/TestSupport",
             swiftSettings: strict),
     ]
@@ -94,11 +99,12 @@ let package = Package(
             (
                 "DNSServer",
                 [
-                    "CLinux", "DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling",
+                    "CLinux", "DNSWire", "DNSCache", "DNSResolver", "Logs", "Platform", "Scheduling",
                     .product(name: "Logging", package: "swift-log"),
                 ]
             ),
             ("Configuration", ["DNSWire", "HTTPDNS"]),
+            ("Logs", ["HTTPDNS", "Platform", "Scheduling", .product(name: "Logging", package: "swift-log")]),
             ("Admin", ["DNSResolver", "DNSWire", "HTTPDNS", "Platform", "Scheduling"]),
         ].map { (name: String, extra: [Target.Dependency]) in
             .testTarget(

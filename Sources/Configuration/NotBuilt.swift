@@ -31,8 +31,6 @@ enum NotBuilt {
         "answers.https_records": .notDefault,
         "control.http": .notDefault,
         "http.proxy": .notDefault,
-        "log.format": .notDefault,
-        "log.queries": .notDefault,
     ]
 
     /// Types of provider that are left out of the configuration when they are listed.

@@ -70,12 +70,14 @@ package final class AnswerStore {
             // Decided anew under the present policy, with the same result: the UDP threads may serve it again.
             if entry.generation != generation { memory.restamp(key, generation: generation) }
             return Kept(
-                wait: nil, isTrusted: isTrusted, response: Response(.answer(entry.answer, age: entry.age(at: now))))
+                wait: nil, isTrusted: isTrusted,
+                response: Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
         case .stale(let wait):
             let isNXDomain = entry.answer.responseCode == .nameError
             let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer)
             return Kept(
-                wait: wait, isTrusted: isTrusted, response: Response(.stale(entry.answer), extendedError: error))
+                wait: wait, isTrusted: isTrusted,
+                response: Response(.stale(entry.answer), extendedError: error, from: .cache))
         case .dead:
             return nil
         }

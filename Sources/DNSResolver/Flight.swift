@@ -44,9 +44,14 @@ package final class Flight {
     package let key: FlightKey
     private let clock: any LoopClock
     private var outcomes: [RecordType: Outcome] = [:]
+    /// The numbers of the sources whose answers the outcomes are.
+    private var sources: [RecordType: UInt16] = [:]
     private var waiters: [ObjectIdentifier: FlightWaiter] = [:]
     /// Whether it has failed and only waits for the other family's flight, which therefore must not wait for it.
     var awaitsOtherFamily = false
+
+    /// Whether it was told that it has failed, for the first of its types that did.
+    var isToldFailed = false
 
     init(key: FlightKey, clock: any LoopClock) {
         self.key = key
@@ -73,10 +78,16 @@ package final class Flight {
         }
     }
 
+    /// Whose answer the outcome of `type` is, by its number; nil when there is none.
+    func source(of type: RecordType) -> UInt16? { sources[type] }
+
     /// Settles one type and wakes its waiters; what is settled stays as it is.
-    package func finish(_ type: RecordType, with outcome: Outcome) {
+    ///
+    /// - Parameter source: the number of the source whose answer it is.
+    package func finish(_ type: RecordType, with outcome: Outcome, source: UInt16? = nil) {
         guard outcomes[type] == nil else { return }
         outcomes[type] = outcome
+        sources[type] = source
         for waiter in waiters.values where waiter.type == type { waiter.resume(outcome) }
     }
 }

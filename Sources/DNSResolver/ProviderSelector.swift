@@ -136,6 +136,7 @@ package final class ProviderSelector {
             if endpoint.health.hasFailed {
                 report(.endpointRecovered(provider: provider.name, endpoint: endpoint.name))
             }
+            if provider.health.setAsideUntil != nil { report(.providerAccepted(provider: provider.name)) }
             endpoint.health.succeeded(at: now)
             provider.health.succeeded()
         case .nobody where now - began >= Budget.hedge && reply.isCancelled:

@@ -1,5 +1,5 @@
 package import DNSCache
-import DNSWire
+package import DNSWire
 package import Scheduling
 
 /// One question from the miss in the cache to the answer: the whole way on one screen (design: steps 3 to 11).
@@ -15,12 +15,19 @@ package final class Resolver {
     private let coalescer: Coalescer
     private let failures = FailureMemory()
     private let clock: any LoopClock
+    private let report: @Loop (ResolverEvent) -> Void
 
     /// How many stale answers were given since the start.
     package private(set) var staleAnswers = 0
 
-    /// - Parameter cache: made with the sources of `policy`.
-    package nonisolated init(policy: ResolverPolicy, cache: AnswerStore, clock: any LoopClock) {
+    /// - Parameters:
+    ///   - cache: made with the sources of `policy`.
+    ///   - report: told of every flight that fails, and of every stale answer.
+    package nonisolated init(
+        policy: ResolverPolicy, cache: AnswerStore, clock: any LoopClock,
+        report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
+    ) {
+        self.report = report
         configured = policy
         self.policy = policy
         self.cache = cache
@@ -55,6 +62,9 @@ package final class Resolver {
         if isNewGeneration { cache.beginGeneration() }
     }
 
+    /// The route of a name, in any letter case, by the policy in force.
+    package func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased) }
+
     /// The answer to one client's question, by `Budget.answer` after the query's arrival.
     package func respond(to client: ClientQuestion) async -> Response {
         if let reply = policy.localAnswers.reply(to: client.question, policy: policy.routes) {
@@ -68,24 +78,29 @@ package final class Resolver {
             if kept == nil, case .answer(let answer)? = cache.keepFailedFamily(key, type) {
                 return Response(.answer(answer, age: 0))
             }
-            return stale(kept, or: .cachedError, error.text)
+            return stale(kept, client.question, key.route, or: .cachedError, error.text)
         }
         guard let flight = coalescer.join(key, work: { [policy] in await self.fly($0, by: policy) }) else {
-            return stale(kept, or: .other, "too many questions are under way")
+            let reason = "too many questions are under way"
+            report(.overloaded(reason: reason))
+            return stale(kept, client.question, key.route, or: .other, reason)
         }
         switch await flight.outcome(of: type, until: client.arrived + (kept?.wait ?? Budget.answer)) {
-        case .answer(let answer)?: return Response(.answer(answer, age: 0))
-        case .failure(let error)?: return stale(kept, or: error.code, error.text)
-        case nil: return stale(kept, or: .noReachableAuthority, "no answer in time")
+        case .answer(let answer)?:
+            let origin = flight.source(of: type).map(Response.Origin.source) ?? .ourselves
+            return Response(.answer(answer, age: 0), from: origin)
+        case .failure(let error)?: return stale(kept, client.question, key.route, or: error.code, error.text)
+        case nil: return stale(kept, client.question, key.route, or: .noReachableAuthority, "no answer in time")
         }
     }
 
     /// The stale answer if there is one, else SERVFAIL.
     private func stale(
-        _ kept: AnswerStore.Kept?, or code: ExtendedError.Code, _ text: String
+        _ kept: AnswerStore.Kept?, _ question: Question, _ route: Route, or code: ExtendedError.Code, _ text: String
     ) -> Response {
         guard let kept else { return Response(.failure(.serverFailure), extendedError: ExtendedError(code, text)) }
         staleAnswers += 1
+        report(.answerStale(question, route, reason: text))
         return kept.response
     }
 
@@ -102,6 +117,7 @@ package final class Resolver {
     /// What one flight does: asks the sources, keeps what they tell, wakes the waiters.
     private func fly(_ flight: Flight, by policy: ResolverPolicy) async {
         let key = flight.key
+        let sources = policy.sources
         var failed: [RecordType: UpstreamFailure] = [:]
         var denied: [RecordType: (answer: Answer, source: Source)] = [:]
         let prefersProviders = policy.routes.prefersProviders(key.route)
@@ -110,7 +126,9 @@ package final class Resolver {
             case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
                 denied[type] = (answer, source)
             case .answer(let answer):
-                finish(flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders))
+                finish(
+                    flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders),
+                    source: sources.tag(of: source))
             case .unknownEmpty(let ttl):
                 finish(flight, type, with: cache.keepEmpty(ttl: ttl, for: key, type))
             case .failure(let failure):
@@ -121,9 +139,12 @@ package final class Resolver {
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
             var answer = answer
             if cache.hasOtherFamily(key, type) { answer.responseCode = .noError }
-            finish(flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders))
+            finish(
+                flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders),
+                source: sources.tag(of: source))
         }
-        for (type, failure) in failed {
+        for type in key.types {
+            guard let failure = failed[type] else { continue }
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
             let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type)
             finish(flight, type, with: outcome ?? .failure(failure.extendedError), failure)
@@ -140,18 +161,30 @@ package final class Resolver {
     }
 
     private func finish(
-        _ flight: Flight, _ type: RecordType, with outcome: Flight.Outcome, _ failure: UpstreamFailure? = nil
+        _ flight: Flight, _ type: RecordType, with outcome: Flight.Outcome, _ failure: UpstreamFailure? = nil,
+        source: UInt16? = nil
     ) {
         switch outcome {
         case .answer:
             failures.answered(flight.key, type)
         case .failure(let error):
+            tellFailed(flight, type, error)
             if failure?.isOurs != true {
                 failures.failed(
                     flight.key, type, isTransport: failure?.isTransport ?? false, error: error, at: clock.now)
             }
         }
-        flight.finish(type, with: outcome)
+        flight.finish(type, with: outcome, source: source)
+    }
+}
+
+extension Resolver {
+    /// Once for a flight, though both families may fail.
+    private func tellFailed(_ flight: Flight, _ type: RecordType, _ error: ExtendedError) {
+        guard !flight.isToldFailed else { return }
+        flight.isToldFailed = true
+        let question = Question(name: flight.key.name, type: type)
+        report(.answerFailed(question, flight.key.route, reason: error.text))
     }
 }
 

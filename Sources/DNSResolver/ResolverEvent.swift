@@ -1,3 +1,5 @@
+package import DNSWire
+
 /// What the people who run the server should hear of; the composition logs it.
 package enum ResolverEvent: Hashable, Sendable {
     /// An address of a provider failed and is left alone for a while.
@@ -6,6 +8,18 @@ package enum ResolverEvent: Hashable, Sendable {
     case endpointRecovered(provider: String, endpoint: String)
     /// A provider refuses the account, signature or token; it is left alone for `pause`.
     case providerRefusedAccess(provider: String, reason: String, pause: Duration)
+    /// A provider that refused access answers again.
+    case providerAccepted(provider: String)
+    /// A server of LocalDNS, or of a `forward` entry, failed again after it had been set aside: the others go before it.
+    case serverSilent(upstream: String, server: String, reason: String)
+    /// Such a server answers again.
+    case serverRecovered(upstream: String, server: String)
+    /// No source had an answer: clients get one that is past its TTL, or SERVFAIL when none is kept.
+    case answerFailed(Question, Route, reason: String)
+    /// No source had an answer in time, and clients get one that is past its TTL.
+    case answerStale(Question, Route, reason: String)
+    /// A limit of the resolver is reached.
+    case overloaded(reason: String)
 }
 
 extension ResolverEvent: CustomStringConvertible {
@@ -17,6 +31,18 @@ extension ResolverEvent: CustomStringConvertible {
             "\(provider): \(endpoint) answers again"
         case .providerRefusedAccess(let provider, let reason, let pause):
             "\(provider): access refused: \(reason); not asked for \(pause.components.seconds) s. Check account, secret and the clock"
+        case .providerAccepted(let provider):
+            "\(provider): access is granted again"
+        case .serverSilent(let upstream, let server, let reason):
+            "\(upstream): \(server) does not answer, others are asked before it: \(reason)"
+        case .serverRecovered(let upstream, let server):
+            "\(upstream): \(server) answers again"
+        case .answerFailed(let question, let route, let reason):
+            "\(question) (\(route)) has no answer: \(reason)"
+        case .answerStale(let question, let route, let reason):
+            "\(question) (\(route)) is answered from what is past its TTL: \(reason)"
+        case .overloaded(let reason):
+            "\(reason): clients are told SERVFAIL"
         }
     }
 }

@@ -32,6 +32,17 @@ package enum Route: Hashable, Sendable {
     }
 }
 
+extension Route: CustomStringConvertible {
+    /// `protect`, `bypass`, or the `[[forward]]` entry as `forward[1]`, counted from 1 as in messages on the configuration.
+    package var description: String {
+        switch self {
+        case .protect: "protect"
+        case .bypass: "bypass"
+        case .forward(let index): "forward[\(index + 1)]"
+        }
+    }
+}
+
 /// The routing lists: suffixes matched on whole labels, the longest match wins; at equal length `forward`, then
 /// `bypass`, then `protect`.
 package struct RoutePolicy: Hashable, Sendable {

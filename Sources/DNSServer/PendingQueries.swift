@@ -1,6 +1,7 @@
 import DNSCache
 import DNSResolver
 import DNSWire
+import Logs
 import Platform
 import Scheduling
 
@@ -13,6 +14,8 @@ final class PendingQueries: Sendable {
     private let responder: any QueryResponder
     private let clock: any LoopClock
     private let limits: ServerLimits
+    private let feed: QueryFeed
+    private let events: EventLog
     /// How many wait, in all.
     private(set) var count = 0
     /// How many wait of each client address; loopback ones are not here.
@@ -22,7 +25,9 @@ final class PendingQueries: Sendable {
     /// Those who wait until nothing waits.
     private var drained: [CheckedContinuation<Void, Never>] = []
 
-    init(responder: any QueryResponder, clock: any LoopClock, limits: ServerLimits) {
+    init(responder: any QueryResponder, clock: any LoopClock, limits: ServerLimits, feed: QueryFeed, events: EventLog) {
+        self.feed = feed
+        self.events = events
         self.responder = responder
         self.clock = clock
         self.limits = limits
@@ -34,20 +39,20 @@ final class PendingQueries: Sendable {
     /// nothing. Beyond a limit the reply is SERVFAIL at once.
     func add(_ message: [UInt8], from client: SocketAddress, path: ReplyPath, arrived: Instant) {
         guard let query = Query.read(message.span), query.fault == .noError,
-            let name = try? Name(wire: Array(message[Header.length..<(Header.length + query.nameLength)]))
+            let asked = Question(query, in: message.span)
         else { return }
-        let pending = PendingQuery(message: message, query: query, client: client.ip, path: path)
+        let pending = PendingQuery(
+            message: message, query: query, question: asked, client: client.ip, path: path, arrived: arrived)
         if case .datagram(let datagram) = path {
             let identity = DatagramIdentity(query, message, from: client, to: datagram)
             guard !datagrams.contains(identity) else { return }
             pending.identity = identity
         }
         guard hasRoom(for: pending.client) else {
-            return pending.reply(Response(.failure(.serverFailure), extendedError: QueryHandler.overloaded), limits)
+            return refuse(pending)
         }
         let question = ClientQuestion(
-            question: Question(name: name, type: query.type, class: query.class),
-            key: QueryKey(query, in: message.span),
+            question: asked, key: QueryKey(query, in: message.span),
             dnssecOK: query.dnssecOK, checkingDisabled: query.checkingDisabled, client: pending.client,
             arrived: arrived)
         begin(pending, question)
@@ -55,6 +60,21 @@ final class PendingQueries: Sendable {
 
     private func hasRoom(for client: IPAddress) -> Bool {
         count < limits.pending && (client.isLoopback || countByClient[client, default: 0] < limits.pendingPerClient)
+    }
+
+    private func refuse(_ pending: PendingQuery) {
+        let ofAll = count >= limits.pending
+        let text =
+            ofAll
+            ? "\(count) queries wait for an answer: clients are told SERVFAIL"
+            : "\(limits.pendingPerClient) queries of \(pending.client) wait for an answer: more are told SERVFAIL"
+        events.report(LogMessage(.limitQueries, about: ofAll ? "all" : "client", text))
+        send(Response(.failure(.serverFailure), extendedError: QueryHandler.overloaded), to: pending)
+    }
+
+    private func send(_ response: Response, to pending: PendingQuery) {
+        pending.reply(response, limits)
+        if feed.isWanted { feed.tell(pending.answered(with: response, at: clock.now)) }
     }
 
     private func begin(_ pending: PendingQuery, _ question: ClientQuestion) {
@@ -81,7 +101,7 @@ final class PendingQueries: Sendable {
         if let left = countByClient[pending.client] {
             countByClient[pending.client] = left > 1 ? left - 1 : nil
         }
-        pending.reply(response, limits)
+        send(response, to: pending)
         if count == 0 { for waiter in drained.take() { waiter.resume() } }
     }
 

@@ -23,6 +23,8 @@ final class PendingQuery: Sendable {
     /// Header and question.
     private let message: [UInt8]
     private let query: Query
+    private let question: Question
+    private let arrived: Instant
     let client: IPAddress
     private let path: ReplyPath
     /// What makes another datagram the same; nil over TCP, where nothing is sent twice.
@@ -31,10 +33,14 @@ final class PendingQuery: Sendable {
     var guardTimer: LoopTimer?
     var task: Task<Void, Never>?
 
-    init(message: [UInt8], query: Query, client: IPAddress, path: ReplyPath) {
+    init(
+        message: [UInt8], query: Query, question: Question, client: IPAddress, path: ReplyPath, arrived: Instant
+    ) {
         // The reply needs no more of it, and what follows may be 64 KiB of padding.
         self.message = Array(message.prefix(Header.length + query.questionLength))
         self.query = query
+        self.question = question
+        self.arrived = arrived
         self.client = client
         self.path = path
     }
@@ -47,6 +53,13 @@ final class PendingQuery: Sendable {
             let keepalive = query.hasKeepalive ? limits.keepalive : nil
             connection.send(compose(response, limit: MessageBuilder.maximumLength, keepalive: keepalive))
         }
+    }
+
+    /// What the log of queries says of it.
+    func answered(with response: Response, at now: Instant) -> AnsweredQuery {
+        AnsweredQuery(
+            client: client, transport: path.transport, question: question, responseCode: response.responseCode,
+            origin: response.origin, isStale: response.isStale, took: now - arrived)
     }
 
     private func compose(_ response: Response, limit: Int, keepalive: UInt16?) -> [UInt8] {

@@ -1,6 +1,6 @@
 package import DNSCache
 package import DNSResolver
-package import Logging
+package import Logs
 package import Platform
 package import Scheduling
 
@@ -13,6 +13,9 @@ package final class Server: Sendable {
     private let pending: PendingQueries
     let connections: TCPConnections
     private let misses: Mailbox<MissedQuery>
+    private let events: EventLog
+    /// Tells of the queries that were answered; off at first.
+    package nonisolated let feed: QueryFeed
     private var listeners: [TCPListener]
     private var threads: [UDPThread]
     /// How many threads have not ended.
@@ -26,17 +29,20 @@ package final class Server: Sendable {
     ///   - responder: asked for what the cache cannot answer.
     package init(
         sockets: ServerSockets, loop: EventLoop, cache: MemoryCache, generation: PolicyGeneration,
-        access: SharedAccessList, responder: any QueryResponder, limits: ServerLimits = ServerLimits(), logger: Logger
+        access: SharedAccessList, responder: any QueryResponder, limits: ServerLimits = ServerLimits(), events: EventLog
     ) {
         self.loop = loop
         self.limits = limits
         handler = QueryHandler(cache: cache, generation: generation, access: access, keepalive: limits.keepalive)
-        let pending = PendingQueries(responder: responder, clock: loop, limits: limits)
+        self.events = events
+        let feed = QueryFeed(on: loop)
+        self.feed = feed
+        let pending = PendingQueries(responder: responder, clock: loop, limits: limits, feed: feed, events: events)
         self.pending = pending
-        let connections = TCPConnections(loop: loop, limits: limits, handler: handler, pending: pending)
+        let connections = TCPConnections(loop: loop, limits: limits, handler: handler, pending: pending, feed: feed)
         self.connections = connections
         misses = Mailbox(capacity: limits.mailbox, on: loop)
-        listeners = sockets.tcp.map { TCPListener($0, connections: connections, logger: logger) }
+        listeners = sockets.tcp.map { TCPListener($0, connections: connections, events: events) }
         threads = sockets.udp.flatMap { $0.map { UDPThread($0) } }
         addresses = sockets.addresses
     }
@@ -48,16 +54,20 @@ package final class Server: Sendable {
     ///
     /// - Throws: when a thread cannot be started; nothing is served then.
     package func start() throws(SystemError) {
-        let pending = pending
-        misses.receive { batch in
+        misses.receive { [pending, misses, events] batch in
             for miss in batch {
                 pending.add(miss.message, from: miss.client, path: .datagram(miss.path), arrived: miss.arrived)
+            }
+            let refused = misses.takeRefused()
+            if refused > 0 {
+                let text = "more queries come than can be taken: \(refused) were answered with SERVFAIL"
+                events.report(LogMessage(.limitQueries, about: "mailbox", text))
             }
         }
         do {
             for listener in listeners { try listener.start() }
             for (index, thread) in threads.enumerated() {
-                try thread.start("udp-\(index)", handler: handler, misses: misses) { [self] in
+                try thread.start("udp-\(index)", handler: handler, misses: misses, feed: feed) { [self] in
                     Loop.spawn { [self] in threadEnded() }
                 }
                 running += 1

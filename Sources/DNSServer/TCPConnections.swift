@@ -11,6 +11,7 @@ final class TCPConnections: Sendable {
     let loop: EventLoop
     let limits: ServerLimits
     private let pending: PendingQueries
+    private let feed: QueryFeed
     private var handler: QueryHandler
     private var open: [ObjectIdentifier: TCPConnection] = [:]
     /// How many each client address has; loopback ones are not here.
@@ -23,7 +24,8 @@ final class TCPConnections: Sendable {
     private var closed: [@Loop () -> Void] = []
     private var drained: [CheckedContinuation<Void, Never>] = []
 
-    init(loop: EventLoop, limits: ServerLimits, handler: QueryHandler, pending: PendingQueries) {
+    init(loop: EventLoop, limits: ServerLimits, handler: QueryHandler, pending: PendingQueries, feed: QueryFeed) {
+        self.feed = feed
         self.loop = loop
         self.limits = limits
         self.handler = handler
@@ -84,10 +86,18 @@ final class TCPConnections: Sendable {
                 message.span, from: connection.peer.ip, over: .tcp, now: loop.now, into: &output)
         }
         switch disposition {
-        case .reply: return (reply, false)
+        case .reply:
+            if feed.isWanted { tell(of: message, reply, connection.peer.ip) }
+            return (reply, false)
         case .ignore: return (nil, false)
         case .miss: return (nil, true)
         }
+    }
+
+    private func tell(of message: [UInt8], _ reply: [UInt8], _ client: IPAddress) {
+        let answered = AnsweredQuery(
+            message.span, reply: reply.span, client: client, transport: .tcp, took: .zero)
+        if let answered { feed.tell(answered) }
     }
 
     /// Asks the resolver; the reply comes by `connection.send`, perhaps at once.

@@ -1,4 +1,4 @@
-import Logging
+import Logs
 import Platform
 import Scheduling
 
@@ -9,20 +9,17 @@ final class TCPListener: Sendable {
     private nonisolated static let acceptsPerTurn = 64
     /// How long no connection is taken after descriptors have run out, unless one is closed before.
     private nonisolated static let pause: Duration = .seconds(1)
-    /// How often that is logged at most.
-    private nonisolated static let logInterval: Duration = .seconds(60)
 
     private var socket: ListeningSocket?
     private let connections: TCPConnections
-    private let logger: Logger
+    private let events: EventLog
     private var watch: Watch?
     private var retry: LoopTimer?
-    private var lastLogged: Instant?
 
-    init(_ socket: ListeningSocket, connections: TCPConnections, logger: Logger) {
+    init(_ socket: ListeningSocket, connections: TCPConnections, events: EventLog) {
         self.socket = socket
         self.connections = connections
-        self.logger = logger
+        self.events = events
     }
 
     /// Begins to take connections.
@@ -55,11 +52,7 @@ final class TCPListener: Sendable {
 
     /// Leaves the waiting connections alone for a while: their socket stays readable, and the loop would spin.
     private func pause(_ error: SystemError) {
-        let now = connections.loop.now
-        if lastLogged.map({ now - $0 >= Self.logInterval }) ?? true {
-            lastLogged = now
-            logger.error("no TCP connection can be taken: \(error)")
-        }
+        events.report(LogMessage(.limitConnections, about: "", "no TCP connection can be taken: \(error)"))
         watch?.update([])
         retry?.cancel()
         retry = connections.loop.schedule(after: Self.pause) { [weak self] in self?.resume() }

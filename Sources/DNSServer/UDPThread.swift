@@ -34,7 +34,8 @@ final class UDPThread: Sendable {
     /// - Parameter ended: called on the thread when it has posted its last miss.
     /// - Throws: when there is no memory or the limit of threads is reached.
     func start(
-        _ name: String, handler: QueryHandler, misses: Mailbox<MissedQuery>, ended: @escaping @Sendable () -> Void
+        _ name: String, handler: QueryHandler, misses: Mailbox<MissedQuery>, feed: QueryFeed,
+        ended: @escaping @Sendable () -> Void
     ) throws(SystemError) {
         guard let batch = clinux_batch_new(Self.batchSize, Self.longestQuery, EDNS.defaultPayloadSize) else {
             throw SystemError(code: ENOMEM, operation: "allocate datagram buffers")
@@ -46,7 +47,7 @@ final class UDPThread: Sendable {
                 prepared.initialize(repeating: QueryHandler.Prepared(), count: Int(Self.batchSize))
                 defer { prepared.deallocate() }
                 var service = UDPService(
-                    socket: socket, batch: buffers, handler: handler, misses: misses, prepared: prepared)
+                    socket: socket, batch: buffers, handler: handler, misses: misses, feed: feed, prepared: prepared)
                 var batchesLeft = Self.lastBatches
                 while batchesLeft > 0 {
                     let count = service.receive()
@@ -81,12 +82,14 @@ private struct UDPService {
     let batch: OpaquePointer
     let handler: QueryHandler
     let misses: Mailbox<MissedQuery>
+    let feed: QueryFeed
     /// What was read of each datagram of the batch at hand; room for as many as a batch has.
     let prepared: UnsafeMutablePointer<QueryHandler.Prepared>
 
     /// The same by the policy that is in force now.
     var updated: UDPService {
-        UDPService(socket: socket, batch: batch, handler: handler.updated, misses: misses, prepared: prepared)
+        UDPService(
+            socket: socket, batch: batch, handler: handler.updated, misses: misses, feed: feed, prepared: prepared)
     }
 
     /// Waits for datagrams. Returns how many came, or a negated error number.
@@ -103,6 +106,7 @@ private struct UDPService {
         for index in 0..<Int(count) { prepare(slots + index, at: index) }
         for index in 0..<Int(count) { serve(slots + index, at: index, now) }
         clinux_batch_send(batch, socket.descriptor.number)
+        if feed.isWanted { tell(of: slots, count, since: now) }
         // The end of a shut down socket reads as datagrams without a sender.
         return slots[0].peer_length == 0
     }
@@ -132,6 +136,23 @@ private struct UDPService {
                 message, with: .serverFailure, error: QueryHandler.overloaded, over: .udp, into: &reply)
         }
         if disposition == .reply { slot.pointee.out_length = UInt32(truncatingIfNeeded: reply.count) }
+    }
+
+    /// Tells of the queries that were answered here; the replies are still in their slots.
+    @inline(never)
+    private func tell(of slots: UnsafeMutablePointer<clinux_slot>, _ count: Int32, since arrived: Instant) {
+        let took = Instant.bootTime - arrived
+        for index in 0..<Int(count) {
+            let slot = slots[index]
+            guard slot.out_length > 0, let client = IPAddress(slots + index), let question = slot.in,
+                let reply = slot.out
+            else { continue }
+            let answered = AnsweredQuery(
+                unsafe Span(_unsafeStart: UnsafePointer(question), count: Int(slot.in_length)),
+                reply: unsafe Span(_unsafeStart: UnsafePointer(reply), count: Int(slot.out_length)), client: client,
+                transport: .udp, took: took)
+            if let answered { feed.post(answered) }
+        }
     }
 
     /// Hands a miss to the loop. Returns whether there was room.

@@ -35,6 +35,14 @@ package struct JSONWriter {
         member(key, literal: value.map { String($0) } ?? "null")
     }
 
+    /// A number with three decimals.
+    ///
+    /// - Parameter value: thousandths, 0 or more.
+    package mutating func member(_ key: String, thousandths value: Int64) {
+        let decimals = String(1_000 + value % 1_000).dropFirst()
+        member(key, literal: "\(value / 1_000).\(decimals)")
+    }
+
     package mutating func member(_ key: String, _ value: Bool) { member(key, literal: value ? "true" : "false") }
 
     package mutating func member(_ key: String, object members: (inout JSONWriter) -> Void) {
@@ -77,16 +85,18 @@ package struct JSONWriter {
         needsComma = true
     }
 
-    /// A string with what must be escaped (RFC 8259 section 7), and the delete character, which terminals obey.
+    /// A string with what must be escaped (RFC 8259 section 7), and what displays obey.
     private static func quoted(_ value: String) -> String {
         var quoted = "\""
         for scalar in value.unicodeScalars {
             switch scalar {
             case "\"", "\\": quoted += "\\\(scalar)"
             case "\n": quoted += "\\n"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7f:
-                let digits = String(scalar.value, radix: 16)
-                quoted += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+            case _ where scalar.isDisplayControl:
+                for unit in scalar.utf16 {
+                    let digits = String(unit, radix: 16)
+                    quoted += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+                }
             default: quoted.unicodeScalars.append(scalar)
             }
         }

@@ -6,7 +6,12 @@ import Synchronization
 /// Posting is one short lock, and one system call only when the loop is not yet about to look. Once its two buffers
 /// have grown to the size of the largest batch, it allocates nothing.
 package final class Mailbox<Element: Sendable>: Sendable {
-    private let elements = Mutex<[Element]>([])
+    private struct State {
+        var elements: [Element] = []
+        var refused = 0
+    }
+
+    private let state = Mutex(State())
     private let capacity: Int
     private let loop: EventLoop
 
@@ -20,13 +25,25 @@ package final class Mailbox<Element: Sendable>: Sendable {
     ///
     /// - Returns: `false` when the mailbox is full; the value is then dropped.
     package func post(_ element: Element) -> Bool {
-        let count = elements.withLock { elements in
-            guard elements.count < capacity else { return 0 }
-            elements.append(element)
-            return elements.count
+        let count = state.withLock { state in
+            guard state.elements.count < capacity else {
+                state.refused += 1
+                return 0
+            }
+            state.elements.append(element)
+            return state.elements.count
         }
         if count == 1 { loop.waker.wake() }
         return count > 0
+    }
+
+    /// How many values were dropped since this was last asked.
+    package func takeRefused() -> Int {
+        state.withLock { state in
+            let refused = state.refused
+            state.refused = 0
+            return refused
+        }
     }
 
     /// Names what receives the values, in order of posting, also those posted so far. Once.
@@ -34,7 +51,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
     package func receive(_ handler: @escaping @Loop ([Element]) -> Void) {
         var batch: [Element] = []
         loop.afterWake { [self] in
-            elements.withLock { swap(&$0, &batch) }
+            state.withLock { swap(&$0.elements, &batch) }
             guard !batch.isEmpty else { return }
             handler(batch)
             batch.removeAll(keepingCapacity: true)

@@ -23,6 +23,7 @@ package final class LocalDNS: Upstream {
     let clock: any LoopClock
     let limit: LocalDNSChannelLimit
     private let timeout: Duration
+    private let report: @Loop (ResolverEvent) -> Void
     private var health: [LocalDNSServer: LocalDNSHealth] = [:]
     /// Finds servers while there are none, once a second at most; for `servers = "auto"` on a network that comes up later.
     package var findServers: (@Loop () -> [LocalDNSServer])?
@@ -32,10 +33,13 @@ package final class LocalDNS: Upstream {
     ///   - timeout: the most time for one question, whatever its deadline.
     ///   - limit: shared with others if need be.
     ///   - clock: for deadlines; the loop unless a test says otherwise.
+    ///   - report: told of servers that stay silent, and of their return.
     package nonisolated init(
         name: String = "localdns", servers: [LocalDNSServer], timeout: Duration = LocalDNS.defaultTimeout,
-        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), loop: EventLoop, clock: (any LoopClock)? = nil
+        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), loop: EventLoop, clock: (any LoopClock)? = nil,
+        report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
+        self.report = report
         self.name = name
         self.servers = Self.distinct(servers)
         self.timeout = timeout
@@ -93,16 +97,26 @@ package final class LocalDNS: Upstream {
     /// that only one lookup tries it.
     func beginsAttempt(at server: LocalDNSServer) -> Duration? {
         guard let state = health[server], state.isSuspect, !state.isAside(at: clock.now) else { return nil }
-        failed(server)
+        count(server)
         return LocalDNSHealth.trialShare
     }
 
-    func failed(_ server: LocalDNSServer) {
+    func failed(_ server: LocalDNSServer, because reason: String) {
+        count(server)
+        guard let state = health[server], state.isSilent, !state.isTold else { return }
+        health[server]?.isTold = true
+        report(.serverSilent(upstream: name, server: server.description, reason: reason))
+    }
+
+    private func count(_ server: LocalDNSServer) {
         guard servers.contains(server) else { return }
         health[server, default: LocalDNSHealth()].failed(at: clock.now)
     }
 
-    func answered(_ server: LocalDNSServer) { health[server] = nil }
+    func answered(_ server: LocalDNSServer) {
+        guard let state = health.removeValue(forKey: server), state.isTold else { return }
+        report(.serverRecovered(upstream: name, server: server.description))
+    }
 
     private nonisolated static func distinct(_ servers: [LocalDNSServer]) -> [LocalDNSServer] {
         var seen: Set<LocalDNSServer> = []

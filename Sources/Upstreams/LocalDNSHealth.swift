@@ -22,6 +22,12 @@ struct LocalDNSHealth: Sendable {
     /// Whether it failed when it was last asked.
     var isSuspect: Bool { failures > 0 }
 
+    /// Whether it failed on trial too: that is more than a lost datagram or a name that takes long.
+    var isSilent: Bool { failures > 1 }
+
+    /// Whether the people who run the server were told of it.
+    var isTold = false
+
     /// Counts a failure; those of questions that overlap count once.
     mutating func failed(at now: Instant) {
         guard !isAside(at: now) else { return }

@@ -118,7 +118,7 @@ final class LocalDNSLookup: Sendable {
         let wait = min(share, localDNS.beginsAttempt(at: server) ?? share)
         shareTimer?.cancel()
         shareTimer = localDNS.clock.schedule(after: wait) { [self] in
-            if attempts[number] != nil { localDNS.failed(server) }
+            if attempts[number] != nil { localDNS.failed(server, because: "no answer in time") }
             askNext()
         }
     }
@@ -130,7 +130,7 @@ final class LocalDNSLookup: Sendable {
         localDNS.limit.leave()
         switch outcome {
         case .failure(let error):
-            localDNS.failed(attempt.server)
+            localDNS.failed(attempt.server, because: "\(error)")
             giveUp(attempt.server, .network("\(attempt.server): \(error)"))
         case .reply(let bytes):
             do throws(LocalDNSReplyError) {
@@ -169,7 +169,7 @@ final class LocalDNSLookup: Sendable {
         if attempt.transport == .udp {
             ask(attempt.server, over: .tcp, edns: attempt.edns)
         } else {
-            localDNS.failed(attempt.server)
+            localDNS.failed(attempt.server, because: reason)
             giveUp(attempt.server, .unusable("\(attempt.server): \(reason)"))
         }
     }

@@ -3,7 +3,7 @@ import DNSResolver
 import DNSWire
 import Glibc
 import HTTPDNS
-import Logging
+import Logs
 import Platform
 import Scheduling
 import Upstreams
@@ -31,15 +31,16 @@ struct Composition {
     private let report: @Loop (ResolverEvent) -> Void
 
     /// - Parameter old: what is replaced.
-    init(_ settings: Configuration, replacing old: Composition? = nil, loop: EventLoop, logger: Logger) {
+    init(_ settings: Configuration, replacing old: Composition? = nil, loop: EventLoop, events: EventLog) {
         self.settings = settings
         self.loop = loop
-        report = { event in logger.warning("\(event)") }
+        let report: @Loop (ResolverEvent) -> Void = { events.report(LogMessage($0)) }
+        self.report = report
         let limit = old?.limit ?? LocalDNSChannelLimit()
         self.limit = limit
         let localDNS =
             old.flatMap { $0.settings.localDNS == settings.localDNS ? $0.localDNS : nil }
-            ?? Self.localDNS(settings, limit: limit, loop: loop, logger: logger)
+            ?? Self.localDNS(settings, limit: limit, loop: loop, events: events)
         self.localDNS = localDNS
         forwarders = settings.forwards.map { forward in
             if let old, old.settings.localDNS.timeout == settings.localDNS.timeout,
@@ -50,7 +51,7 @@ struct Composition {
             return LocalDNS(
                 name: "forward to \(forward.servers.map(\.description).joined(separator: ", "))",
                 servers: forward.servers.map { LocalDNSServer($0) }, timeout: settings.localDNS.timeout, limit: limit,
-                loop: loop)
+                loop: loop, report: report)
         }
         providers = settings.providers.compactMap { entry in
             // Its own look-ups go through LocalDNS: with another one it must be made anew.
@@ -65,17 +66,19 @@ struct Composition {
     }
 
     private static func localDNS(
-        _ settings: Configuration, limit: LocalDNSChannelLimit, loop: EventLoop, logger: Logger
+        _ settings: Configuration, limit: LocalDNSChannelLimit, loop: EventLoop, events: EventLog
     ) -> LocalDNS {
         var known: [LocalDNSServer] = []
         if case .list(let endpoints) = settings.localDNS.servers { known = endpoints.map { LocalDNSServer($0) } }
-        let localDNS = LocalDNS(servers: known, timeout: settings.localDNS.timeout, limit: limit, loop: loop)
+        let localDNS = LocalDNS(
+            servers: known, timeout: settings.localDNS.timeout, limit: limit, loop: loop,
+            report: { events.report(LogMessage($0)) })
         localDNS.findServers = {
             do throws(LocalDNSServersError) {
                 return try Self.localDNSServers(settings)
             } catch {
                 // At boot the network may not be there yet; the providers may be all the same.
-                logger.warning("localdns.servers: \(error)")
+                events.report(LogMessage(.localDNSNoServers, about: "", "localdns.servers: \(error)"))
                 return []
             }
         }

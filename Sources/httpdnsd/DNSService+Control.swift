@@ -2,7 +2,7 @@ import Admin
 import DNSCache
 import DNSResolver
 import DNSWire
-import Logging
+import Logs
 import Platform
 import Scheduling
 
@@ -54,7 +54,8 @@ extension DNSService: ControlTarget {
     func turn(on isOn: Bool) -> SwitchReport {
         if isOn != resolver.isOn {
             resolver.turn(on: isOn)
-            logger.notice(
+            log.logger.log(
+                isOn ? .switchOn : .switchOff,
                 isOn
                     ? "HTTPDNS is switched on again"
                     : "HTTPDNS is switched off: its names go to LocalDNS, until it is switched on or this server restarts"

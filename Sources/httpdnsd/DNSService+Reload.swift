@@ -1,7 +1,7 @@
 import Admin
 import Configuration
 import DNSResolver
-import Logging
+import Logs
 import Platform
 import Scheduling
 
@@ -22,7 +22,6 @@ extension DNSService {
             var settings = loaded.configuration
             report.restartNeeded = settings.keepStartSettings(of: composition.settings)
             report.warnings = loaded.warnings.map(\.description)
-            threshold.set(settings.log.level)
             await replaceConfiguration(with: settings)
         } catch let refusal as ConfigurationRefusal {
             report.errors = refusal.lines
@@ -30,19 +29,21 @@ extension DNSService {
             report.errors = ["\(source.path): \(error)"]
         }
         report.generation = Int(generation.current)
-        log(report)
+        tell(of: report)
         return report
     }
 
-    private func log(_ report: ReloadReport) {
+    private func tell(of report: ReloadReport) {
         guard report.errors.isEmpty else {
-            logger.error("\(source.path) is refused, and the old configuration stays in force:")
-            for line in report.errors { logger.error("\(line)") }
+            log.logger.log(.reloadRefused, "\(source.path) is refused, and the old configuration stays in force:")
+            for line in report.errors { log.logger.log(.reloadRefused, line) }
             return
         }
-        for line in report.warnings { logger.warning("\(line)") }
-        for key in report.restartNeeded { logger.warning("\(key) has changed: it takes effect at the next start") }
-        logger.notice("\(source.path) is taken")
+        for line in report.warnings { log.logger.log(.configurationWarning, line) }
+        for key in report.restartNeeded {
+            log.logger.log(.reloadRestartNeeded, "\(key) has changed: it takes effect at the next start")
+        }
+        log.logger.log(.reloadTaken, "\(source.path) is taken")
     }
 }
 

@@ -2,7 +2,7 @@ import Configuration
 import DNSCache
 import DNSResolver
 import DNSServer
-import Logging
+import Logs
 import Platform
 import Scheduling
 import Upstreams
@@ -23,8 +23,8 @@ final class DNSService {
     private(set) var reloads = 0
     /// Where the configuration is read again.
     let source: ConfigurationSource
-    let threshold: LogThreshold
-    let logger: Logger
+    let log: LogOutput
+    let events: EventLog
     let reloadTurn = Turnstile()
     private var routes: RoutePolicy
     private let access: SharedAccessList
@@ -32,17 +32,17 @@ final class DNSService {
     /// - Parameters:
     ///   - source: where `settings` came from.
     ///   - sockets: bound ones; the server closes them.
-    ///   - threshold: of `logger`.
     init(
         _ settings: Configuration, from source: ConfigurationSource, on sockets: ServerSockets,
-        threshold: LogThreshold, loop: EventLoop, logger: Logger
+        log: LogOutput, loop: EventLoop
     ) {
         self.source = source
-        self.threshold = threshold
+        self.log = log
         self.loop = loop
-        self.logger = logger
+        let events = EventLog(log.logger, clock: loop)
+        self.events = events
         startedAt = loop.now
-        composition = Composition(settings, loop: loop, logger: logger)
+        composition = Composition(settings, loop: loop, events: events)
         let freshness = FreshnessPolicy(settings.cache)
         memory = MemoryCache(memory: settings.cache.memory, policy: freshness)
         reported = BadAddresses(clock: loop)
@@ -51,12 +51,14 @@ final class DNSService {
             badAddresses: reported, clock: loop)
         let policy = composition.policy()
         routes = policy.routes
-        resolver = Resolver(policy: policy, cache: store, clock: loop)
+        resolver = Resolver(policy: policy, cache: store, clock: loop) { events.report(LogMessage($0)) }
         access = SharedAccessList(AccessList(settings.listen.allow))
         for provider in composition.providers { provider.upstream.start() }
         server = Server(
             sockets: sockets, loop: loop, cache: memory, generation: generation, access: access, responder: resolver,
-            logger: logger)
+            events: events)
+        logQueries()
+        server.feed.turn(on: settings.log.queries)
     }
 
     /// Serves by another configuration from now on; flights under way end by the old one, for those who wait already.
@@ -64,7 +66,7 @@ final class DNSService {
     /// Listen addresses, threads and the user stay as they are, whatever `settings` says.
     func replaceConfiguration(with settings: Configuration) async {
         let old = composition
-        let new = Composition(settings, replacing: old, loop: loop, logger: logger)
+        let new = Composition(settings, replacing: old, loop: loop, events: events)
         new.findLocalDNSAgain(after: old)
         let policy = new.policy()
         let freshness = FreshnessPolicy(settings.cache)
@@ -76,6 +78,8 @@ final class DNSService {
         composition = new
         routes = policy.routes
         reloads += 1
+        log.set(settings.log.style, level: settings.log.threshold)
+        server.feed.turn(on: settings.log.queries)
         for provider in new.providers { provider.upstream.start() }
         if settings.cache != old.settings.cache {
             await store.rebuild(memory: settings.cache.memory, freshness: freshness)

@@ -1,7 +1,7 @@
 import Configuration
 import DNSServer
 import Glibc
-import Logging
+import Logs
 import Platform
 import Scheduling
 import Upstreams
@@ -10,34 +10,29 @@ import Upstreams
 final class Daemon {
     private let settings: Configuration
     private let source: ConfigurationSource
-    private let threshold: LogThreshold
-    private let logger: Logger
+    private let log: LogOutput
 
-    /// - Parameters:
-    ///   - source: where `settings` came from.
-    ///   - threshold: of `logger`.
-    init(_ settings: Configuration, source: ConfigurationSource, threshold: LogThreshold, logger: Logger) {
+    /// - Parameter source: where `settings` came from.
+    init(_ settings: Configuration, source: ConfigurationSource, log: LogOutput) {
         self.settings = settings
         self.source = source
-        self.threshold = threshold
-        self.logger = logger
+        self.log = log
     }
 
-    /// Serves until a signal ends it.
+    /// Serves until a signal ends it. `Signal.block()` must have been called before the first thread was started.
     ///
     /// - Throws: `SystemError` when it cannot start.
     func run() throws {
-        // Before any thread starts, for threads inherit the mask.
-        Signal.block()
         let descriptors = DescriptorLimit.raise()
         if descriptors < DescriptorLimit.wanted / 2 {
-            logger.warning(
+            log.logger.log(
+                .startDescriptors,
                 "only \(descriptors) descriptors may be open: raise LimitNOFILE or ulimit -n to \(DescriptorLimit.wanted)"
             )
         }
         let loop = try EventLoop()
         // Nobody else keeps the sockets: the server gives the ports back as soon as it stops listening.
-        let server = RunningServer(on: try bind(), source: source, threshold: threshold, loop: loop, logger: logger)
+        let server = RunningServer(on: try bind(), source: source, log: log, loop: loop)
         let control = makeControlSocket()
         defer { control?.removeFile() }
         if !settings.listen.user.isEmpty { try Privileges.drop(to: settings.listen.user) }
@@ -56,7 +51,7 @@ final class Daemon {
             return try UnixListener(path, owner: settings.listen.user)
         } catch {
             let remark = "serving without a control socket; control.socket in the configuration names another place"
-            logger.log(level: error.code == EADDRINUSE ? .error : .warning, "\(error); \(remark)")
+            log.logger.log(.startControlSocket, "\(error); \(remark)")
             return nil
         }
     }
@@ -72,7 +67,7 @@ final class Daemon {
             guard settings.listen.addresses == Configuration.Listen().addresses, ipv4.count < addresses.count,
                 error.code == EADDRNOTAVAIL || error.code == EAFNOSUPPORT
             else { throw error }
-            logger.warning("no IPv6 on this machine: serving IPv4 only")
+            log.logger.log(.startIPv4Only, "no IPv6 on this machine: serving IPv4 only")
             return try ServerSockets.bind(ipv4, threads: threads)
         }
     }

@@ -4,6 +4,7 @@ import Configuration
 import DNSResolver
 import DNSWire
 import Logging
+import Logs
 import Platform
 import Scheduling
 import Upstreams
@@ -104,7 +105,7 @@ private final class SingleLookup {
 
     func run(_ settings: Configuration) async {
         let logger = Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }
-        let composition = Composition(settings, loop: loop, logger: logger)
+        let composition = Composition(settings, loop: loop, events: EventLog(logger, clock: loop))
         let policy = composition.routes()
         if via == nil, let reply = LocalAnswers().reply(to: question, policy: policy) {
             outcome = .answered(QueryResult(question: question, reply))

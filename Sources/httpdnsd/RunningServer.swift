@@ -2,7 +2,7 @@ import Admin
 import Configuration
 import DNSServer
 import Glibc
-import Logging
+import Logs
 import Platform
 import Scheduling
 
@@ -15,8 +15,7 @@ final class RunningServer {
     private var sockets: ServerSockets?
     private let loop: EventLoop
     private let source: ConfigurationSource
-    private let threshold: LogThreshold
-    private let logger: Logger
+    private let log: LogOutput
     private var service: DNSService?
     private var control: ControlServer?
     private var signals: SignalWatch?
@@ -25,13 +24,12 @@ final class RunningServer {
     private let manager = ServiceManager(path: processEnvironment()["NOTIFY_SOCKET"])
 
     nonisolated init(
-        on sockets: ServerSockets, source: ConfigurationSource, threshold: LogThreshold, loop: EventLoop, logger: Logger
+        on sockets: ServerSockets, source: ConfigurationSource, log: LogOutput, loop: EventLoop
     ) {
         self.sockets = sockets
         self.source = source
-        self.threshold = threshold
+        self.log = log
         self.loop = loop
-        self.logger = logger
     }
 
     /// Serves until a signal comes, then drains; stops the loop in every case.
@@ -43,13 +41,13 @@ final class RunningServer {
         do {
             signals = try SignalWatch(on: loop) { [unowned self] in take($0) }
             for (provider, file) in settings.unreadableAuthorities {
-                logger.error(
+                log.logger.log(
+                    .startAuthorities,
                     "\(provider): cannot read \(file), so no certificate can be checked: install ca-certificates or set ca_file"
                 )
             }
             guard let bound = sockets.take() else { return }
-            service = DNSService(
-                settings, from: source, on: bound, threshold: threshold, loop: loop, logger: logger)
+            service = DNSService(settings, from: source, on: bound, log: log, loop: loop)
             self.service = service
             try service.server.start()
         } catch {
@@ -62,10 +60,11 @@ final class RunningServer {
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
         tell(.stopping)
-        logger.notice("stopping: outstanding questions are answered first")
+        log.logger.log(.stop, "stopping: outstanding questions are answered first")
         stopControl()
         listener?.removeFile()
         await service.server.stop()
+        service.events.finish()
     }
 
     /// Takes commands from now on; without them DNS is served all the same.
@@ -74,7 +73,7 @@ final class RunningServer {
         do throws(SystemError) {
             control = try ControlServer(on: descriptor, target: service, loop: loop)
         } catch {
-            logger.warning("\(error); serving without a control socket")
+            log.logger.log(.startControlSocket, "\(error); serving without a control socket")
             listener?.removeFile()
         }
     }
@@ -87,6 +86,8 @@ final class RunningServer {
 
     /// The line by which people and scripts see that it serves.
     private func announce(_ server: Server) {
+        // What was logged until now comes before it where both streams are one.
+        log.flush(within: .milliseconds(100))
         let addresses = server.addresses.map(\.description).joined(separator: ", ")
         print("httpdnsd: serving DNS on \(addresses) (UDP and TCP)")
         fflush(nil)
@@ -97,7 +98,7 @@ final class RunningServer {
         do throws(SystemError) {
             try manager?.tell(state)
         } catch {
-            logger.warning("\(error)")
+            log.logger.log(.serviceManager, "\(error)")
         }
     }
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import Configuration
 import DNSWire
 import Glibc
-import Logging
+import Logs
 import Platform
 
 /// `httpdnsd serve`: the daemon.
@@ -25,18 +25,29 @@ struct ServeCommand: ParsableCommand {
             path: file.path, environment: processEnvironment(), listen: listen.compactMap { Endpoint($0) })
         let loaded = try file.load(from: source)
         let settings = loaded.configuration
-        let threshold = LogThreshold(settings.log.level)
-        let logger = Logger(label: "httpdnsd") { ThresholdLogHandler(label: $0, threshold: threshold) }
-        for warning in loaded.warnings { logger.warning("\(warning)") }
+        // Before any thread starts, for threads inherit the mask.
+        Signal.block()
+        let log = try logOutput(settings.log, journalStream: source.environment["JOURNAL_STREAM"])
+        defer { log.finish(within: .seconds(1)) }
+        for warning in loaded.warnings { log.logger.log(.configurationWarning, "\(warning)") }
         for server in settings.ownServers {
             printError(
                 "\(server) is this server itself: asked there, a question would come back; remove it from the servers")
             throw ExitStatus.configuration.exitCode
         }
         do {
-            try Daemon(settings, source: source, threshold: threshold, logger: logger).run()
+            try Daemon(settings, source: source, log: log).run()
         } catch {
-            logger.critical("\(error)")
+            log.logger.log(.startFailed, "\(error)")
+            throw ExitStatus.no.exitCode
+        }
+    }
+
+    private func logOutput(_ settings: Configuration.LogSettings, journalStream: String?) throws -> LogOutput {
+        do throws(SystemError) {
+            return try LogOutput(settings.style, level: settings.threshold, journalStream: journalStream)
+        } catch {
+            printError("no log can be written: \(error)")
             throw ExitStatus.no.exitCode
         }
     }

@@ -2,6 +2,8 @@ import Configuration
 import DNSWire
 import Glibc
 import HTTPDNS
+import Logging
+import Logs
 import Platform
 import Upstreams
 
@@ -79,4 +81,15 @@ extension Configuration {
             .map { ($0.name, $0.caFile.isEmpty ? HTTPOrigin.defaultCAFile : $0.caFile) }
             .filter { access($0.1, R_OK) != 0 }
     }
+}
+
+extension Configuration.LogSettings {
+    var style: LogStyle {
+        switch format {
+        case .text: .text
+        case .json: .json
+        }
+    }
+
+    var threshold: Logger.Level { Logger.Level(rawValue: level.rawValue) ?? .info }
 }

@@ -95,15 +95,15 @@ import Testing
                 disk.path = ""
                 [preset]
                 always = { "*.x" = ["192.0.2.1"] }
-                [log]
-                format = "json"
+                [answers]
+                prefer = "ipv4"
                 """)
         #expect(
             loaded.warnings.map(\.description) == [
                 "t.toml: has no effect, because it is not built yet: "
                     + "provider[1].daily_limit (line 4), provider[1].client_subnet (line 5), provider[1].pin (line 6), "
                     + "provider[2].type (line 8, the provider of type tencent is left out), cache.prefetch (line 11), "
-                    + "preset.always (line 14), log.format (line 16)"
+                    + "preset.always (line 14), answers.prefer (line 16)"
             ])
         #expect(loaded.configuration.providers.map(\.type) == [.doh])
         #expect(loaded.configuration.providers.first?.clientSubnet == .client(bits: 24))
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test func `a default that is written out is no reason to warn`() throws {
-        #expect(try accepted(minimal + "daily_limit = 0\n[log]\nformat = \"text\"").warnings.isEmpty)
+        #expect(try accepted(minimal + "daily_limit = 0\n[answers]\nprefer = \"both\"").warnings.isEmpty)
     }
 
     @Test func `every provider type that is not built yet is accepted with a warning`() throws {

@@ -20,6 +20,15 @@ struct ResolverTests {
         let policy: ResolverPolicy
         let store: AnswerStore
         let resolver: Resolver
+        private let heard = Heard()
+        /// What the people who run the server hear of.
+        var events: [ResolverEvent] { heard.events }
+
+        @Loop
+        private final class Heard {
+            var events: [ResolverEvent] = []
+            nonisolated init() {}
+        }
 
         init(policy: RoutePolicy = RoutePolicy(), freshness: FreshnessPolicy = FreshnessPolicy()) {
             vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
@@ -36,7 +45,7 @@ struct ResolverTests {
             store = AnswerStore(
                 memory: memory, freshness: freshness, generation: generation, sources: sources,
                 badAddresses: badAddresses, clock: clock)
-            resolver = Resolver(policy: self.policy, cache: store, clock: clock)
+            resolver = Resolver(policy: self.policy, cache: store, clock: clock) { [heard] in heard.events.append($0) }
         }
 
         /// Asks, moving time on until there is an answer; the time that took is added to `waited`.
@@ -100,6 +109,33 @@ struct ResolverTests {
             guard let bytes = IPAddress(address)?.bytes, let body = packed?.body else { return false }
             return body.indices.contains { body[$0...].starts(with: bytes) }
         }
+    }
+
+    @Test @Loop func `a question that fails is told of with its reason, once for all who wait`() async throws {
+        let machine = Machine()
+        machine.failEverything()
+        let replies = (0..<3).map { _ in Reply(clock: machine.clock) }
+        for reply in replies { machine.start("www.example.com", .a, reply) }
+        await machine.clock.advance(by: .seconds(5))
+        #expect(replies.allSatisfy { $0.response?.responseCode == .serverFailure && $0.response?.origin == .ourselves })
+        let question = Question(name: try Name("www.example.com"), type: .a)
+        let reason = "HTTPDNS: refused; LocalDNS: unreachable"
+        #expect(machine.events == [.answerFailed(question, .protect(explicit: false), reason: reason)])
+    }
+
+    @Test @Loop func `a stale answer is told of, and where each answer came from`() async {
+        let machine = Machine()
+        #expect(await machine.ask().response?.origin == .source(machine.policy.sources.providers[0]))
+        #expect(await machine.ask().response?.origin == .cache)
+        #expect(machine.events.isEmpty)
+        await machine.clock.advance(by: .seconds(3_600))
+        machine.failEverything()
+        let response = await machine.ask().response
+        #expect(response?.isStale == true && response?.origin == .cache)
+        #expect(
+            machine.events.contains { event in
+                if case .answerStale(let question, _, _) = event { question.type == .a } else { false }
+            })
     }
 
     @Test @Loop

@@ -1,6 +1,8 @@
 import CLinux
 import DNSWire
 import Glibc
+import Logging
+import Logs
 import Platform
 import Scheduling
 import TestSupport
@@ -18,7 +20,10 @@ import Testing
         private let received: UDPSocket
 
         init(_ limits: ServerLimits = ServerLimits()) throws {
-            queries = PendingQueries(responder: responder, clock: TestServer.loop, limits: limits)
+            let loop = TestServer.loop
+            queries = PendingQueries(
+                responder: responder, clock: loop, limits: limits, feed: QueryFeed(on: loop),
+                events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: loop))
             let any = try #require(SocketAddress("127.0.0.1:0"))
             sockets = try UDPSocket.bind(any)
             received = try UDPSocket.bind(any)[0]

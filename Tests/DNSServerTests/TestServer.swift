@@ -3,6 +3,7 @@ import DNSResolver
 import DNSWire
 import Glibc
 import Logging
+import Logs
 import Platform
 import Scheduling
 import TestSupport
@@ -59,8 +60,7 @@ struct TestServer: Sendable {
         let server = Server(
             sockets: sockets, loop: loop, cache: cache, generation: generation,
             access: SharedAccessList(AccessList(allow.compactMap { AddressPrefix($0) })), responder: responder,
-            limits: limits,
-            logger: logger)
+            limits: limits, events: EventLog(logger, clock: loop))
         try server.start()
         return TestServer(
             server: server, responder: responder, cache: cache, generation: generation,

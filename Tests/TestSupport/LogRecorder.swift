@@ -1,13 +1,16 @@
-import Logging
+package import Logging
 import Synchronization
 
 /// Keeps what is logged.
-final class LogRecorder: Sendable {
+package final class LogRecorder: Sendable {
     private let recorded = Mutex<[String]>([])
 
-    var lines: [String] { recorded.withLock { $0 } }
+    package init() {}
 
-    var logger: Logger { Logger(label: "test") { _ in Handler(recorder: self) } }
+    /// The messages.
+    package var lines: [String] { recorded.withLock { $0 } }
+
+    package var logger: Logger { Logger(label: "test") { _ in Handler(recorder: self) } }
 
     private struct Handler: LogHandler {
         let recorder: LogRecorder

@@ -1,0 +1,82 @@
+import HTTPDNS
+import Logging
+import Synchronization
+
+/// How log lines look.
+package enum LogStyle: Sendable {
+    /// For people.
+    case text
+    /// One JSON object a line, for programs.
+    case json
+}
+
+/// Makes the lines of the log.
+final class LogFormatter: Sendable {
+    /// The member of the JSON object that holds the kind.
+    static let kindField = "event"
+    /// How many messages a line stands for beside the first one, which was logged before.
+    static let suppressedField = "suppressed"
+    /// How many seconds ago the last of these was.
+    static let lastField = "last_seconds_ago"
+
+    /// Whether the journal reads: lines begin with a priority as in sd-daemon(3), and times are its business.
+    private let isJournal: Bool
+    private let isJSON: Atomic<Bool>
+
+    init(_ style: LogStyle, isJournal: Bool) {
+        self.isJournal = isJournal
+        isJSON = Atomic(style == .json)
+    }
+
+    func set(_ style: LogStyle) { isJSON.store(style == .json, ordering: .relaxed) }
+
+    /// One line with its end.
+    func line(
+        _ level: Logger.Level, _ message: String, _ fields: Logger.Metadata, at time: LogTime = .now
+    ) -> [UInt8] {
+        let message = LogText.cut(message)
+        let prefix = isJournal ? "<\(level.priority)>" : ""
+        let body =
+            isJSON.load(ordering: .relaxed)
+            ? Self.json(level, message, fields, time)
+            : (isJournal ? "" : "\(time) \(level): ") + LogText.escaped(message)
+        return Array((prefix + body + "\n").utf8)
+    }
+
+    private static func json(
+        _ level: Logger.Level, _ message: String, _ fields: Logger.Metadata, _ time: LogTime
+    ) -> String {
+        JSONWriter.object { writer in
+            writer.member("time", time.description)
+            writer.member("level", level.rawValue)
+            if let kind = fields[kindField] { writer.member(kindField, "\(kind)") }
+            writer.member("message", message)
+            for (key, value) in fields.sorted(by: { $0.key < $1.key }) where key != kindField {
+                switch value {
+                case .stringConvertible(let number as any BinaryInteger): Self.write(number, key, to: &writer)
+                case .stringConvertible(let time as Milliseconds):
+                    writer.member(key, thousandths: time.microseconds)
+                default: writer.member(key, LogText.cut("\(value)"))
+                }
+            }
+        }
+    }
+
+    private static func write(_ number: some BinaryInteger, _ key: String, to writer: inout JSONWriter) {
+        writer.member(key, number)
+    }
+}
+
+extension Logger.Level {
+    /// Syslog's priority for it (sd-daemon(3)).
+    fileprivate var priority: Int {
+        switch self {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+}

@@ -1,0 +1,68 @@
+package import Logging
+
+/// Every kind of message there is in the log: its name, which stays as it is from version to version, and its level.
+package enum LogKind: String, CaseIterable, Sendable {
+    // MARK: Start and end
+    case configurationWarning = "configuration.warning"
+    case startDescriptors = "start.descriptors"
+    case startIPv4Only = "start.ipv4_only"
+    case startAuthorities = "start.authorities"
+    case startControlSocket = "start.control_socket"
+    case serviceManager = "service_manager"
+    case startFailed = "start.failed"
+    case stop = "stop"
+
+    // MARK: Orders of an administrator
+    case reloadTaken = "reload.taken"
+    case reloadRefused = "reload.refused"
+    case reloadRestartNeeded = "reload.restart_needed"
+    case switchOn = "switch.on"
+    case switchOff = "switch.off"
+
+    // MARK: Upstreams
+    case providerAddressAside = "provider.address_aside"
+    case providerAddressBack = "provider.address_back"
+    case providerRefused = "provider.refused"
+    case providerAccepted = "provider.accepted"
+    case localDNSNoServers = "localdns.no_servers"
+    case localDNSServerSilent = "localdns.server_silent"
+    case localDNSServerBack = "localdns.server_back"
+
+    // MARK: Questions
+    case answerFailed = "answer.failed"
+    case answerStale = "answer.stale"
+    case limitQueries = "limit.queries"
+    case limitConnections = "limit.connections"
+    case query = "query"
+
+    // MARK: The log itself
+    case logDropped = "log.dropped"
+    case logQueriesDropped = "log.queries_dropped"
+
+    package var level: Logger.Level {
+        switch self {
+        case .query: .info
+        case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerAccepted, .localDNSServerBack,
+            .answerStale:
+            .notice
+        case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
+            .reloadRestartNeeded,
+            .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .answerFailed, .limitQueries, .logDropped,
+            .logQueriesDropped:
+            .warning
+        case .startAuthorities, .reloadRefused, .providerRefused, .limitConnections: .error
+        case .startFailed: .critical
+        }
+    }
+}
+
+extension Logger {
+    /// Logs a message that cannot come often; what faults or clients cause goes through `EventLog`.
+    ///
+    /// - Parameter fields: more members of the JSON object; the text says the same.
+    package func log(_ kind: LogKind, _ text: @autoclosure () -> String, _ fields: Logger.Metadata = [:]) {
+        log(
+            level: kind.level, "\(text())",
+            metadata: fields.merging([LogFormatter.kindField: "\(kind.rawValue)"]) { $1 })
+    }
+}

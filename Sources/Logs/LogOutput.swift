@@ -1,0 +1,87 @@
+import Glibc
+package import Logging
+package import Platform
+import Scheduling
+import Synchronization
+
+/// The log of the process, on standard error. A reload may change its level and its style.
+package final class LogOutput: Sendable {
+    private let writer: LogWriter
+    private let formatter: LogFormatter
+    /// The place of the level among all of them.
+    private let threshold: Atomic<Int>
+
+    /// Starts the thread that writes.
+    ///
+    /// - Parameters:
+    ///   - journalStream: the value of the environment's `JOURNAL_STREAM`.
+    ///   - descriptor: stays open for ever.
+    /// - Throws: when the limit of threads or descriptors is reached.
+    package init(
+        _ style: LogStyle, level: Logger.Level, journalStream: String?, to descriptor: Int32 = STDERR_FILENO
+    ) throws(SystemError) {
+        let formatter = LogFormatter(style, isJournal: JournalStream.reads(descriptor, journalStream))
+        self.formatter = formatter
+        threshold = Atomic(level.index)
+        writer = try LogWriter(to: descriptor) { count in
+            let kind = LogKind.logDropped
+            return formatter.line(
+                kind.level, "\(count) log lines were dropped: nobody has read them in time",
+                [
+                    LogFormatter.kindField: "\(kind.rawValue)",
+                    LogFormatter.suppressedField: .stringConvertible(count),
+                ])
+        }
+    }
+
+    /// The least severe level that is logged, of every logger made here.
+    package var level: Logger.Level { Logger.Level.allCases[threshold.load(ordering: .relaxed)] }
+
+    package func set(_ style: LogStyle, level: Logger.Level) {
+        formatter.set(style)
+        threshold.store(level.index, ordering: .relaxed)
+    }
+
+    /// A logger that writes here.
+    package var logger: Logger { Logger(label: "httpdnsd") { _ in OutputLogHandler(output: self) } }
+
+    /// Writes a line whatever the level is: what an option of its own has asked for.
+    package func write(_ kind: LogKind, _ text: String, _ fields: Logger.Metadata) {
+        write(kind.level, text, fields.merging([LogFormatter.kindField: "\(kind.rawValue)"]) { $1 })
+    }
+
+    fileprivate func write(_ level: Logger.Level, _ text: String, _ fields: Logger.Metadata) {
+        writer.write(formatter.line(level, text, fields))
+    }
+
+    /// Waits until everything is written, `limit` at most. Blocks its thread: for start and exit.
+    package func flush(within limit: Duration) { writer.flush(within: limit) }
+
+    /// The same, and ends the thread. What is logged afterwards is lost.
+    package func finish(within limit: Duration) { writer.finish(within: limit) }
+}
+
+extension Logger.Level {
+    fileprivate var index: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
+/// The way of swift-log's messages to the output.
+private struct OutputLogHandler: LogHandler {
+    let output: LogOutput
+    var metadata: Logger.Metadata = [:]
+
+    /// The output's; a logger cannot have one of its own.
+    var logLevel: Logger.Level {
+        get { output.level }
+        set {}
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        output.write(event.level, "\(event.message)", metadata.merging(event.metadata ?? [:]) { $1 })
+    }
+}

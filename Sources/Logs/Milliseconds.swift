@@ -1,0 +1,14 @@
+import Scheduling
+
+/// How long something took: in milliseconds, to the microsecond.
+package struct Milliseconds: CustomStringConvertible, Sendable {
+    let microseconds: Int64
+
+    /// - Parameter duration: less than none counts as none.
+    package init(_ duration: Duration) { microseconds = max(0, duration.nanoseconds / 1_000) }
+
+    /// As in `12.345`.
+    package var description: String {
+        "\(microseconds / 1_000).\(String(1_000 + microseconds % 1_000).dropFirst())"
+    }
+}

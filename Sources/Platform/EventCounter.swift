@@ -1,0 +1,25 @@
+import CLinux
+import Glibc
+
+/// Wakes a thread that waits; what is posted while nobody waits is not lost.
+package struct EventCounter: ~Copyable, Sendable {
+    private let descriptor: Descriptor
+
+    /// - Throws: when the limit of descriptors is reached.
+    package init() throws(SystemError) {
+        descriptor = Descriptor(owning: try checked(clinux_eventfd_create(), "create eventfd"))
+    }
+
+    /// From any thread; never waits.
+    package func post() { _ = clinux_eventfd_post(descriptor.number) }
+
+    /// Waits until something was posted since the last call, or a signal came. Blocks its thread.
+    ///
+    /// - Parameter limit: how long at most, in milliseconds; nil: for ever.
+    package func wait(atMost limit: Int32? = nil) {
+        var entry = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
+        guard poll(&entry, 1, limit ?? -1) > 0 else { return }
+        var count: UInt64 = 0
+        _ = read(descriptor.number, &count, MemoryLayout<UInt64>.size)
+    }
+}

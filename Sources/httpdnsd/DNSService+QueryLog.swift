@@ -1,0 +1,50 @@
+import DNSResolver
+import DNSServer
+import DNSWire
+import Logging
+import Logs
+import Platform
+
+extension DNSService {
+    /// Logs every query that the server tells of. Once.
+    func logQueries() {
+        server.feed.receive { [unowned self] query in
+            let (text, fields) = line(of: query)
+            log.write(.query, text, fields)
+        } missed: { [events] count in
+            events.report(
+                LogMessage(
+                    .logQueriesDropped, about: "",
+                    "queries come faster than they can be logged: \(count) were answered and not logged",
+                    ["dropped": .stringConvertible(count)]))
+        }
+    }
+
+    private func line(of query: AnsweredQuery) -> (text: String, fields: Logger.Metadata) {
+        let name = query.question?.name.description ?? "-"
+        let type = query.question?.type.description ?? "-"
+        let transport = query.transport.rawValue.lowercased()
+        let route = query.question.map { resolver.route(of: $0.name).description } ?? "-"
+        let source = sourceName(of: query)
+        let took = Milliseconds(query.took)
+        let text =
+            "query \(query.client) \(transport) \(name) \(type) \(query.responseCode) \(route) \(took) ms \(source)"
+        return (
+            text,
+            [
+                "client": "\(query.client)", "transport": "\(transport)", "name": "\(name)", "type": "\(type)",
+                "rcode": "\(query.responseCode)", "route": "\(route)", "source": "\(source)",
+                "ms": .stringConvertible(took),
+            ]
+        )
+    }
+
+    private func sourceName(of query: AnsweredQuery) -> String {
+        switch query.origin {
+        case .ourselves: "-"
+        case .cache: query.isStale ? "stale" : "cache"
+        case .source(let tag) where composition.sources.source(of: tag) == .rule: "rule"
+        case .source(let tag): composition.sources.source(of: tag).map(composition.name) ?? "a former source"
+        }
+    }
+}

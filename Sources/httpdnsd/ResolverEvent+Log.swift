@@ -1,0 +1,51 @@
+import DNSResolver
+import DNSWire
+import Logging
+import Logs
+
+extension LogMessage {
+    /// What the log says of an event.
+    init(_ event: ResolverEvent) {
+        let text = event.description
+        switch event {
+        case .endpointSetAside(let provider, let endpoint, let reason):
+            self.init(
+                .providerAddressAside, about: "\(provider) \(endpoint)", text,
+                ["provider": "\(provider)", "address": "\(endpoint)", "reason": "\(reason)"])
+        case .endpointRecovered(let provider, let endpoint):
+            self.init(
+                .providerAddressBack, about: "\(provider) \(endpoint)", text,
+                ["provider": "\(provider)", "address": "\(endpoint)"])
+        case .providerRefusedAccess(let provider, let reason, let pause):
+            self.init(
+                .providerRefused, about: provider, text,
+                [
+                    "provider": "\(provider)", "reason": "\(reason)",
+                    "pause_seconds": .stringConvertible(pause.components.seconds),
+                ])
+        case .providerAccepted(let provider):
+            self.init(.providerAccepted, about: provider, text, ["provider": "\(provider)"])
+        case .serverSilent(let upstream, let server, let reason):
+            self.init(
+                .localDNSServerSilent, about: "\(upstream) \(server)", text,
+                ["upstream": "\(upstream)", "address": "\(server)", "reason": "\(reason)"])
+        case .serverRecovered(let upstream, let server):
+            self.init(
+                .localDNSServerBack, about: "\(upstream) \(server)", text,
+                ["upstream": "\(upstream)", "address": "\(server)"])
+        case .answerFailed(let question, let route, let reason):
+            self.init(.answerFailed, about: route.description, text, Self.fields(question, route, reason))
+        case .answerStale(let question, let route, let reason):
+            self.init(.answerStale, about: route.description, text, Self.fields(question, route, reason))
+        case .overloaded(let reason):
+            self.init(.limitQueries, about: "flights", text, ["reason": "\(reason)"])
+        }
+    }
+
+    /// Names may be any, so the subject is the route: else every name that fails would have a line.
+    private static func fields(_ question: Question, _ route: Route, _ reason: String) -> Logger.Metadata {
+        [
+            "name": "\(question.name)", "type": "\(question.type)", "route": "\(route)", "reason": "\(reason)",
+        ]
+    }
+}

@@ -1,0 +1,104 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Platform
+import Scheduling
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import DNSServer
+
+/// What the server tells of the queries that it has answered.
+@Suite struct QueryFeedTests {
+    /// Keeps what is told.
+    private final class Recorder: Sendable {
+        private let told = Mutex<[AnsweredQuery]>([])
+        private let missed = Mutex(0)
+
+        var queries: [AnsweredQuery] { told.withLock { $0 } }
+        var left: Int { missed.withLock { $0 } }
+        /// In short, such as `udp www.example A NOERROR cache`.
+        var lines: [String] {
+            queries.map { query in
+                let question = query.question.map(\.description) ?? "-"
+                return "\(query.transport.rawValue) \(question) \(query.responseCode) \(query.origin)"
+            }
+        }
+
+        @Loop
+        func listen(to test: TestServer) {
+            test.server.feed.receive { query in
+                self.told.withLock { $0.append(query) }
+            } missed: { count in
+                self.missed.withLock { $0 += count }
+            }
+            test.server.feed.turn(on: true)
+        }
+    }
+
+    @Test func `hits, misses and what is turned away are told, over UDP and TCP`() async throws {
+        try await TestServer.run(allow: ["127.0.0.1/32"]) { test in
+            let recorder = Recorder()
+            await recorder.listen(to: test)
+            try test.store("hit.example")
+            let client = try TestDNSClient(test.address)
+            _ = try client.ask("Hit.example")
+            _ = try client.ask("miss.example")
+            var other = TestMessage.query("op.example")
+            other.flags |= 0x1000
+            _ = try client.ask(other)
+            _ = try TestDNSClient(test.address, from: "127.0.0.2").ask("hit.example")
+            let tcp = try TestTCPClient(test.address)
+            _ = try tcp.ask(.query("hit.example"))
+            _ = try tcp.ask(.query("miss.example"))
+            await test.turn()
+            #expect(
+                Set(recorder.lines) == [
+                    "UDP Hit.example A NOERROR cache", "UDP miss.example A NOERROR ourselves",
+                    "UDP op.example A NOTIMP ourselves", "UDP hit.example A REFUSED ourselves",
+                    "TCP hit.example A NOERROR cache", "TCP miss.example A NOERROR ourselves",
+                ])
+            #expect(recorder.queries.filter { $0.client.description == "127.0.0.2" }.count == 1)
+            #expect(recorder.queries.allSatisfy { $0.took >= .zero && $0.took < .seconds(5) })
+        }
+    }
+
+    @Test func `off, nothing is told`() async throws {
+        try await TestServer.run { test in
+            let recorder = Recorder()
+            await recorder.listen(to: test)
+            test.server.feed.turn(on: false)
+            try test.store("hit.example")
+            let client = try TestDNSClient(test.address)
+            for name in ["hit.example", "miss.example"] { _ = try client.ask(name) }
+            await test.turn()
+            #expect(recorder.queries.isEmpty)
+        }
+    }
+
+    @Test func `queries that come while the loop is busy are left out and counted, and answered all the same`()
+        async throws
+    {
+        try await TestServer.run { test in
+            let recorder = Recorder()
+            await recorder.listen(to: test)
+            try test.store("hit.example")
+            let client = try TestDNSClient(test.address)
+            let count = 1_500
+            try await holdLoop {
+                for number in 0..<count {
+                    try client.send(.query("hit.example", id: UInt16(number)))
+                    #expect(try client.receive().message.rcode == 0)
+                }
+            }
+            await test.turn()
+            #expect(recorder.queries.count + recorder.left == count)
+            #expect(recorder.left > 0 && recorder.queries.count >= 1_024)
+        }
+    }
+
+    /// Runs `body`, which blocks, while the loop does nothing.
+    @Loop
+    private func holdLoop(_ body: @Sendable () throws -> Void) async throws { try body() }
+}

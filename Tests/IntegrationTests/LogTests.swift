@@ -1,0 +1,140 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension Integration {
+    /// What the daemon writes to standard error.
+    @Suite(.serialized)
+    struct LogTests {
+        private static let json = "format = \"json\"\n"
+
+        /// The lines of a log as JSON objects; each must be one.
+        private func objects(_ log: String) throws -> [[String: Any]] {
+            try log.split(separator: "\n").map { line in
+                try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
+            }
+        }
+
+        /// Asks `count` distinct names, some hundred at a time. Returns the codes that came.
+        private func askMany(_ daemon: Daemon, count: Int) throws -> [Int: Int] {
+            let client = try daemon.client()
+            var codes: [Int: Int] = [:]
+            for first in stride(from: 0, to: count, by: 250) {
+                for number in first..<min(first + 250, count) {
+                    try client.send(.query("n\(number).example.com", id: UInt16(number)))
+                }
+                for _ in first..<min(first + 250, count) {
+                    codes[Int(try client.receive().message.rcode), default: 0] += 1
+                }
+            }
+            return codes
+        }
+
+        @Test func `10,000 names that fail while everything upstream is dead make few lines, which count them all`()
+            throws
+        {
+            let port = try FreePort.next()
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun("http://127.0.0.1:\(port)") + DaemonConfiguration.rest() + Self.json)
+            #expect(try askMany(daemon, count: 10_000) == [2: 10_000])
+            #expect(try daemon.stop() == 0)
+            let lines = try objects(daemon.errors)
+            #expect(lines.count <= 12, "\(daemon.errors)")
+            let failed = lines.filter { $0["event"] as? String == "answer.failed" }
+            // The first line is one name, each later one stands for so many more.
+            #expect(failed.reduce(1) { $0 + ($1["suppressed"] as? Int ?? 0) } == 10_000)
+            #expect(failed.first?["name"] as? String == "n0.example.com")
+            #expect(failed.allSatisfy { ($0["reason"] as? String)?.contains("LocalDNS: ") == true })
+            let aside = lines.filter { $0["event"] as? String == "provider.address_aside" }
+            #expect(aside.first?["address"] as? String == "127.0.0.1:\(port)")
+        }
+
+        @Test func `the log of queries has a line for each, hits too`() throws {
+            let stage = try Stage(
+                localDNS: FakeZone("x.corp.example", a: ["198.51.100.7"]),
+                route: DaemonConfiguration.route(bypass: ["corp.example"]), extra: "queries = true\n" + Self.json)
+            for _ in 0..<2 { _ = try stage.ask("WWW.example.com") }
+            _ = try stage.ask("x.corp.example")
+            _ = try stage.daemon.tcpClient().ask(.query("www.example.com", RecordType.aaaa))
+            _ = try stage.ask("localhost")
+            try stage.daemon.stop()
+            let queries = try objects(stage.daemon.errors).filter { $0["event"] as? String == "query" }
+            let told = queries.map { query in
+                ["transport", "name", "type", "rcode", "route", "source"].map { query[$0] as? String ?? "" }
+                    .joined(separator: " ")
+            }
+            #expect(
+                told.sorted() == [
+                    "tcp www.example.com AAAA NOERROR protect cache",
+                    "udp WWW.example.com A NOERROR protect cache",
+                    "udp WWW.example.com A NOERROR protect vendor",
+                    "udp localhost A NOERROR bypass -",
+                    "udp x.corp.example A NOERROR bypass localdns",
+                ])
+            #expect(queries.allSatisfy { $0["client"] as? String == "127.0.0.1" && $0["ms"] is Double })
+            let text = queries.compactMap { $0["message"] as? String }
+            #expect(text.contains { $0.hasPrefix("query 127.0.0.1 udp WWW.example.com A NOERROR protect ") })
+        }
+
+        @Test(arguments: ["text", "json"])
+        func `names from the network put nothing into the log that a terminal obeys`(format: String) throws {
+            let stage = try Stage(extra: "queries = true\nformat = \"\(format)\"\n")
+            let client = try stage.daemon.client()
+            let labels: [[UInt8]] = [Array("\u{1b}[2J\n\r".utf8), [0, 0x9b, 0xff, 0x22, 0x5c], Array("\u{202e}".utf8)]
+            var query: [UInt8] = [0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+            for label in labels { query += [UInt8(label.count)] + label }
+            try client.send(query + [0, 0, 1, 0, 1])
+            _ = try client.receive()
+            #expect(stage.daemon.waitForLog { $0.contains("query") && $0.contains("[2J") })
+            try stage.daemon.stop()
+            let log = stage.daemon.errors
+            #expect(!log.unicodeScalars.contains { $0.value < 0x20 && $0 != "\n" || (0x7f...0x9f).contains($0.value) })
+            #expect(!log.contains("\u{202e}"))
+            if format == "json" {
+                let name = try objects(log).compactMap { $0["name"] as? String }.first
+                #expect(name == #"\027[2J\010\013.\000\155\255\"\\.\226\128\174"#)
+            } else {
+                #expect(log.split(separator: "\n").allSatisfy { $0.hasPrefix("20") && $0.contains("Z ") })
+            }
+        }
+
+        @Test func `nobody waits when standard error is a full pipe`() throws {
+            // The pipe's other end is open, and nobody reads.
+            let script = "d=$(mktemp -d) && mkfifo $d/f && exec 3<>$d/f && rm -r $d && exec \"$@\" 2>&3 3>&-"
+            let vendor = try FakeHTTPDNS(Stage.zone)
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest() + "queries = true\n",
+                wrapper: ["sh", "-c", script, "sh"])
+            let client = try daemon.client()
+            // More than the pipe and the queue hold.
+            for _ in 0..<10_000 {
+                #expect(try client.ask("www.example.com").addresses.count == 2)
+            }
+            #expect(try client.ask("four.example.com").addresses == ["192.0.2.4"])
+            #expect(try daemon.stop() == 0)
+        }
+
+        @Test func `where the journal reads lines have priorities and no times`() throws {
+            let script = "JOURNAL_STREAM=$(stat -L -c %d:%i /dev/fd/2) exec \"$@\""
+            let daemon = try Daemon(
+                DaemonConfiguration.doh("https://192.0.2.1") + DaemonConfiguration.rest(),
+                wrapper: ["sh", "-c", script, "sh"])
+            #expect(try daemon.stop() == 0)
+            #expect(daemon.errors.contains("<5>stopping: "))
+            #expect(daemon.errors.split(separator: "\n").allSatisfy { $0.hasPrefix("<") })
+        }
+
+        @Test func `a reload changes the format and switches the log of queries`() throws {
+            let stage = try ControlStage()
+            _ = try stage.ask("www.example.com")
+            try stage.rewrite(
+                String(contentsOfFile: stage.daemon.configurationFile, encoding: .utf8)
+                    .replacing("level = \"debug\"\n", with: "level = \"error\"\nqueries = true\n" + Self.json))
+            #expect(try stage.run("reload").status == 0)
+            _ = try stage.ask("www.example.com")
+            #expect(stage.daemon.waitForLog { $0.contains("\"source\":\"cache\"") })
+            #expect(!stage.daemon.errors.contains("query 127.0.0.1 udp www.example.com A NOERROR protect vendor"))
+        }
+    }
+}

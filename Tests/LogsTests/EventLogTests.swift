@@ -1,0 +1,87 @@
+import Logging
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Logs
+
+/// How often things are said, on a clock that the test moves.
+@Suite(.onLoop)
+struct EventLogTests {
+    @Loop
+    private final class Fixture {
+        let clock = ManualClock()
+        let recorder = LogRecorder()
+        let events: EventLog
+        var lines: [String] { recorder.lines }
+
+        init(level: Logger.Level = .trace) {
+            var logger = recorder.logger
+            logger.logLevel = level
+            events = EventLog(logger, clock: clock)
+        }
+
+        func fail(_ text: String, about subject: String = "protect", _ kind: LogKind = .answerFailed) {
+            events.report(LogMessage(kind, about: subject, text))
+        }
+    }
+
+    @Test @Loop func `the first is logged at once, the others as one line when the minute is over`() async {
+        let fixture = Fixture()
+        for number in 0..<10_000 { fixture.fail("n\(number).example") }
+        #expect(fixture.lines == ["n0.example"])
+        await fixture.clock.advance(by: .seconds(60))
+        #expect(
+            fixture.lines.dropFirst() == ["n9999.example (again 9999 times in the last minute, lastly 60 s ago)"])
+    }
+
+    @Test @Loop func `names that go on failing make one line a minute`() async {
+        let fixture = Fixture()
+        for number in 0..<10_000 {
+            fixture.fail("n\(number).example")
+            await fixture.clock.advance(by: .milliseconds(60))
+        }
+        // 600 seconds.
+        #expect((10...11).contains(fixture.lines.count))
+    }
+
+    @Test @Loop func `each kind and each subject has its own turn`() {
+        let fixture = Fixture()
+        for _ in 0..<10 {
+            fixture.fail("a", about: "192.0.2.1:443", .providerAddressAside)
+            fixture.fail("b", about: "192.0.2.2:443", .providerAddressAside)
+            fixture.fail("c", about: "192.0.2.1:443", .providerAddressBack)
+        }
+        #expect(fixture.lines == ["a", "b", "c"])
+    }
+
+    @Test @Loop func `after a quiet minute the next is logged at once`() async {
+        let fixture = Fixture()
+        fixture.fail("a")
+        await fixture.clock.advance(by: .seconds(61))
+        fixture.fail("b")
+        #expect(fixture.lines == ["a", "b"])
+    }
+
+    @Test @Loop func `subjects without end are one subject`() async {
+        let fixture = Fixture()
+        for number in 0..<10_000 { fixture.fail("x", about: "\(number)", .providerAddressAside) }
+        #expect(fixture.lines.count <= EventLog.subjectLimit + 1)
+        await fixture.clock.advance(by: .seconds(60))
+        #expect(fixture.lines.count <= EventLog.subjectLimit + 2)
+    }
+
+    @Test @Loop func `what the level leaves out is not counted either`() async {
+        let fixture = Fixture(level: .error)
+        for _ in 0..<10 { fixture.fail("a") }
+        await fixture.clock.advance(by: .seconds(60))
+        #expect(fixture.lines.isEmpty)
+    }
+
+    @Test @Loop func `what was counted is said at the end`() {
+        let fixture = Fixture()
+        for _ in 0..<2 { fixture.fail("a") }
+        fixture.events.finish()
+        #expect(fixture.lines == ["a", "a (again once in the last minute, lastly 0 s ago)"])
+    }
+}

@@ -1,0 +1,79 @@
+import Glibc
+import Platform
+import Testing
+
+@testable import Logs
+
+@Suite struct LogWriterTests {
+    /// A writer to a pipe that nobody reads until the test does.
+    private final class Fixture {
+        let writer: LogWriter
+        let reading: Int32
+        private let writing: Int32
+
+        init(capacity: Int) throws {
+            // As the daemon has it: a reader that is gone is an error of write, not the end.
+            Signal.block()
+            var pipes: [Int32] = [0, 0]
+            try #require(pipe(&pipes) == 0)
+            (reading, writing) = (pipes[0], pipes[1])
+            writer = try LogWriter(to: pipes[1], capacity: capacity) { Array("\($0) dropped\n".utf8) }
+        }
+
+        /// Reads until as many lines have come or were said to be dropped.
+        ///
+        /// - Returns: the lines that came, and how many did not.
+        func read(until count: Int) -> (lines: [Substring], dropped: Int) {
+            var bytes: [UInt8] = []
+            var buffer = [UInt8](repeating: 0, count: 4_096)
+            while true {
+                let all = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+                let notices = all.filter { $0.hasSuffix(" dropped") }
+                let lines = all.filter { !$0.hasSuffix(" dropped") }
+                let dropped = notices.reduce(0) { $0 + (Int($1.dropLast(" dropped".count)) ?? 0) }
+                let isWhole = bytes.last == UInt8(ascii: "\n")
+                if isWhole, lines.count + dropped >= count { return (lines, dropped) }
+                let received = Glibc.read(reading, &buffer, buffer.count)
+                guard received > 0 else { return (lines, dropped) }
+                bytes += buffer[..<received]
+            }
+        }
+    }
+
+    private static func line(_ number: Int) -> [UInt8] {
+        Array("\(number) \(String(repeating: "x", count: 990))\n".utf8)
+    }
+
+    @Test func `when nobody reads, lines are dropped and counted, and nobody waits`() throws {
+        let fixture = try Fixture(capacity: 32 << 10)
+        // A pipe holds 64 KiB, the queue 32 KiB more.
+        for number in 0..<1_000 { fixture.writer.write(Self.line(number)) }
+        #expect(!fixture.writer.flush(within: .milliseconds(20)))
+        let (lines, dropped) = fixture.read(until: 1_000)
+        #expect(dropped > 700)
+        #expect(lines.count + dropped == 1_000)
+        // What came through came whole and in order.
+        #expect(lines.allSatisfy { $0.hasSuffix(String(repeating: "x", count: 990)) })
+        let numbers = lines.compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }
+        #expect(numbers.count == lines.count && numbers == numbers.sorted())
+        fixture.writer.finish(within: .seconds(5))
+    }
+
+    @Test func `everything is written by the time a flush returns`() throws {
+        let fixture = try Fixture(capacity: 32 << 10)
+        for number in 0..<20 { fixture.writer.write(Self.line(number)) }
+        #expect(fixture.writer.flush(within: .seconds(10)))
+        var waiting: Int32 = 0
+        #expect(ioctl(fixture.reading, UInt(FIONREAD), &waiting) == 0)
+        #expect(Int(waiting) == (0..<20).reduce(0) { $0 + Self.line($1).count })
+        fixture.writer.finish(within: .seconds(5))
+    }
+
+    @Test func `a reader that has gone away harms nobody`() throws {
+        let fixture = try Fixture(capacity: 32 << 10)
+        close(fixture.reading)
+        for number in 0..<100 { fixture.writer.write(Self.line(number)) }
+        #expect(fixture.writer.flush(within: .seconds(10)))
+        fixture.writer.finish(within: .seconds(5))
+    }
+}

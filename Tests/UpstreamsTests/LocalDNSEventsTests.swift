@@ -1,0 +1,57 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// What is said of LocalDNS's servers, on a clock that the test moves.
+@Suite(.onLoop)
+struct LocalDNSEventsTests {
+    private static let server = LocalDNSServer(.v4(0xc000_0235))
+
+    @Loop
+    private final class Fixture {
+        let clock = ManualClock()
+        var events: [ResolverEvent] = []
+        private(set) lazy var localDNS = LocalDNS(
+            servers: [LocalDNSEventsTests.server], loop: LoopRunner.shared.loop, clock: clock
+        ) { self.events.append($0) }
+
+        func fail() { localDNS.failed(LocalDNSEventsTests.server, because: "no answer in time") }
+    }
+
+    private static let silent = ResolverEvent.serverSilent(
+        upstream: "localdns", server: "192.0.2.53:53", reason: "no answer in time")
+
+    @Test @Loop func `a server that fails once is no news, nor is its next answer`() {
+        let fixture = Fixture()
+        for _ in 0..<5 { fixture.fail() }
+        fixture.localDNS.answered(Self.server)
+        #expect(fixture.events.isEmpty)
+    }
+
+    @Test @Loop func `a server that fails again on trial is told of once, and so is its return`() async {
+        let fixture = Fixture()
+        fixture.fail()
+        for _ in 0..<10 {
+            await fixture.clock.advance(by: .seconds(6))
+            _ = fixture.localDNS.beginsAttempt(at: Self.server)
+            fixture.fail()
+        }
+        #expect(fixture.events == [Self.silent])
+        for _ in 0..<2 { fixture.localDNS.answered(Self.server) }
+        #expect(
+            fixture.events == [Self.silent, .serverRecovered(upstream: "localdns", server: "192.0.2.53:53")])
+    }
+
+    @Test @Loop func `a trial that is not over yet is no failure`() async {
+        let fixture = Fixture()
+        fixture.fail()
+        await fixture.clock.advance(by: .seconds(2))
+        _ = fixture.localDNS.beginsAttempt(at: Self.server)
+        fixture.localDNS.answered(Self.server)
+        #expect(fixture.events.isEmpty)
+    }
+}
