@@ -38,11 +38,12 @@ package final class Resolver {
     /// How many flights are under way, and how many clients wait for them.
     package var load: (flights: Int, waiters: Int) { coalescer.load }
 
-    /// Answers by another policy from now on; flights under way end by theirs, for those who wait for them already.
+    /// Answers by another policy from now on, also those who wait already: what is under way for them is given up.
     ///
     /// - Parameters:
     ///   - freshness: how long answers are kept from now on.
-    ///   - isNewGeneration: whether questions must be decided anew; not when routes, sources and clients are the same.
+    ///   - isNewGeneration: whether questions must be decided anew; not when routes, sources and clients are the same,
+    ///     and then flights go on.
     package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, isNewGeneration: Bool) {
         configured = policy
         cache.adopt(policy.sources, freshness)
@@ -58,15 +59,27 @@ package final class Resolver {
 
     private func putInForce(isNewGeneration: Bool) {
         policy = isOn ? configured : configured.switchedOff
-        // Last: whoever sees the new number gets the new policy.
-        if isNewGeneration { cache.beginGeneration() }
+        guard isNewGeneration else { return }
+        // After the policy: whoever sees the new number gets the new policy.
+        cache.beginGeneration()
+        coalescer.abandonAll()
     }
 
     /// The route of a name, in any letter case, by the policy in force.
     package func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased) }
 
     /// The answer to one client's question, by `Budget.answer` after the query's arrival.
+    ///
+    /// A client that waits while the policy is replaced is answered by the new one.
     package func respond(to client: ClientQuestion) async -> Response {
+        while true {
+            let generation = cache.generation
+            let response = await decide(client)
+            if generation == cache.generation { return response }
+        }
+    }
+
+    private func decide(_ client: ClientQuestion) async -> Response {
         if let reply = policy.localAnswers.reply(to: client.question, policy: policy.routes) {
             return Response(reply, to: client.question)
         }
@@ -181,7 +194,7 @@ package final class Resolver {
 extension Resolver {
     /// Once for a flight, though both families may fail.
     private func tellFailed(_ flight: Flight, _ type: RecordType, _ error: ExtendedError) {
-        guard !flight.isToldFailed else { return }
+        guard !flight.isToldFailed, !flight.isAbandoned else { return }
         flight.isToldFailed = true
         let question = Question(name: flight.key.name, type: type)
         report(.answerFailed(question, flight.key.route, reason: error.text))
