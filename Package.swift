@@ -29,6 +29,7 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
 
@@ -41,6 +42,9 @@ let package = Package(
 
         // The outside world.
         .target(name: "Platform", dependencies: ["CLinux", "DNSWire", "Scheduling"], swiftSettings: strict),
+        .target(
+            name: "DiskCache", dependencies: ["CSQLite", "DNSCache", "DNSWire", "Platform", "Scheduling"],
+            swiftSettings: strict),
         .target(
             name: "Logs",
             dependencies: ["HTTPDNS", "Platform", "Scheduling", .product(name: "Logging", package: "swift-log")],
@@ -90,9 +94,12 @@ let package = Package(
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict),
+        .target(
+            name: "CSQLiteFaults", path: "Tests/CSQLiteFaults", linkerSettings: [.linkedLibrary("sqlite3")]),
     ]
         + [
             ("Scheduling", []), ("DNSWire", []), ("DNSCache", ["DNSWire", "Scheduling"]),
+            ("DiskCache", ["CSQLiteFaults", "DNSCache", "DNSWire", "Platform", "Scheduling"]),
             ("HTTPDNS", ["DNSWire", "Upstreams"]),
             ("DNSResolver", ["DNSWire", "DNSCache", "Scheduling"]), ("Platform", ["DNSWire", "Scheduling"]),
             ("Upstreams", ["DNSWire", "DNSResolver", "HTTPDNS", "Platform", "Scheduling"]),
