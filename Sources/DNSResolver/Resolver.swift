@@ -8,10 +8,10 @@ package final class Resolver {
     /// As configured, whether switched off or not.
     private var configured: ResolverPolicy
     /// In force.
-    private var policy: ResolverPolicy
+    private(set) var policy: ResolverPolicy
     /// Whether HTTPDNS is used at all.
     package private(set) var isOn = true
-    private let cache: AnswerStore
+    let cache: AnswerStore
     private let coalescer: Coalescer
     private let failures = FailureMemory()
     private let clock: any LoopClock
@@ -80,6 +80,9 @@ package final class Resolver {
     }
 
     private func decide(_ client: ClientQuestion) async -> Response {
+        if let subject = client.question.provenanceSubject {
+            return Response(explain(subject, to: client), to: client.question)
+        }
         if let reply = policy.localAnswers.reply(to: client.question, policy: policy.routes) {
             return Response(reply, to: client.question)
         }
@@ -132,15 +135,16 @@ package final class Resolver {
         let key = flight.key
         let sources = policy.sources
         var failed: [RecordType: UpstreamFailure] = [:]
-        var denied: [RecordType: (answer: Answer, source: Source)] = [:]
+        var denied: [RecordType: (answer: Answer, source: Source, server: String)] = [:]
         let prefersProviders = policy.routes.prefersProviders(key.route)
-        await policy.strategy.run(key) { [self] type, result, source in
+        await policy.strategy.run(key) { [self] type, result, source, server in
             switch result {
             case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
-                denied[type] = (answer, source)
+                denied[type] = (answer, source, server)
             case .answer(let answer):
                 finish(
-                    flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders),
+                    flight, type,
+                    with: keep(answer, for: key, type, source, server, prefersProviders: prefersProviders),
                     source: sources.tag(of: source))
             case .unknownEmpty(let ttl):
                 finish(flight, type, with: cache.keepEmpty(ttl: ttl, for: key, type))
@@ -148,12 +152,12 @@ package final class Resolver {
                 failed[type] = failure
             }
         }
-        for (type, (answer, source)) in denied {
+        for (type, (answer, source, server)) in denied {
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
             var answer = answer
             if cache.hasOtherFamily(key, type) { answer.responseCode = .noError }
             finish(
-                flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders),
+                flight, type, with: keep(answer, for: key, type, source, server, prefersProviders: prefersProviders),
                 source: sources.tag(of: source))
         }
         for type in key.types {
@@ -165,12 +169,13 @@ package final class Resolver {
     }
 
     private func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, prefersProviders: Bool
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
+        prefersProviders: Bool
     ) -> Flight.Outcome {
         if source == .localDNS, type.isAddress, prefersProviders {
-            return cache.keepUnverified(answer, for: key, type)
+            return cache.keepUnverified(answer, for: key, type, server)
         }
-        return cache.keep(answer, for: key, type, source)
+        return cache.keep(answer, for: key, type, source, server)
     }
 
     private func finish(
