@@ -74,7 +74,8 @@ let package = Package(
         .executableTarget(
             name: "httpdnsd",
             dependencies: [
-                "Admin", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Logs",
+                "Admin", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "DiskCache", "HTTPDNS",
+                "Logs",
                 "Platform", "Scheduling", "Upstreams",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -85,6 +86,9 @@ let package = Package(
         .executableTarget(
             name: "HitRate", dependencies: ["DNSCache", "DNSWire", "Scheduling"], path: "Benchmarks/HitRate",
             swiftSettings: strict),
+        .executableTarget(
+            name: "DiskFigures", dependencies: ["DNSCache", "DNSWire", "DiskCache", "Platform", "Scheduling"],
+            path: "Benchmarks/DiskFigures", swiftSettings: strict),
 
         // Tests.
         .target(

@@ -24,6 +24,7 @@ extension StatusReport {
                 "cache",
                 "\(cache.entries) answers, \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(cache.hits) hits, \(cache.misses) misses, \(cache.stale) served stale",
             ],
+            ["disk", cache.fileText],
             [
                 "now",
                 "\(flights) flights, \(waiters) waiters, \(queries) queries, \(connections) TCP connections",
@@ -133,6 +134,14 @@ extension CacheReport {
             return ([head] + entry.records.map { "\($0.name) \($0.ttl) \($0.type) \($0.data)" })
                 .joined(separator: "\n")
         }.joined(separator: "\n")
+    }
+}
+
+extension StatusReport.Cache {
+    fileprivate var fileText: String {
+        if file.isEmpty { return "answers are kept in memory alone" }
+        let reason = fileError.isEmpty ? "" : " (\(fileError))"
+        return "\(file), \(fileState)\(reason): \(loaded) answers loaded, \(written) written"
     }
 }
 

@@ -244,11 +244,24 @@ extension StatusReport {
         package var misses = 0
         /// Of the latter, those that got a stale answer in the end.
         package var stale = 0
+        /// The file that keeps answers over a restart; empty: none.
+        package var file = ""
+        /// How it stands with it, and why it is not used.
+        package var fileState = ""
+        package var fileError = ""
+        /// Answers that came from it, and that were written to it.
+        package var loaded = 0
+        package var written = 0
 
         package init() {}
 
         package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
             switch key {
+            case "file": file = try reader.string()
+            case "file_state": fileState = try reader.string()
+            case "file_error": fileError = try reader.string()
+            case "loaded": loaded = try reader.int()
+            case "written": written = try reader.int()
             case "entries": entries = try reader.int()
             case "bytes": bytes = try reader.int()
             case "limit": limit = try reader.int()
@@ -266,6 +279,11 @@ extension StatusReport {
             writer.member("hits", hits)
             writer.member("misses", misses)
             writer.member("stale", stale)
+            writer.member("file", file)
+            writer.member("file_state", fileState)
+            writer.member("file_error", fileError)
+            writer.member("loaded", loaded)
+            writer.member("written", written)
         }
     }
 }

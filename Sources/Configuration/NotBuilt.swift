@@ -6,8 +6,6 @@ enum NotBuilt {
     /// When a written key is worth the warning.
     enum Condition {
         case notDefault
-        /// For a key whose default already asks for the part: when it was written and is not empty.
-        case notEmpty
     }
 
     /// Keys in the form of `Schema.keys`; a table stands for all keys in it.
@@ -21,8 +19,6 @@ enum NotBuilt {
         "localdns.certificate_ports": .notDefault,
         "localdns.unverified": .notDefault,
         "cache.prefetch": .notDefault,
-        "cache.disk.path": .notEmpty,
-        "cache.disk.flush_interval": .notDefault,
         "preset.always": .notDefault,
         "preset.last_resort": .notDefault,
         "preset.preresolve": .notDefault,
@@ -48,7 +44,6 @@ enum NotBuilt {
             switch keys[path.schemaPath] {
             case nil: false
             case .notDefault: !isDefault
-            case .notEmpty: node != .string("")
             }
         if matters { reading.notBuilt.append(Use(path: path)) }
     }

@@ -21,6 +21,8 @@ package final class AnswerStore {
     /// The numbers of the sources of the policy in force.
     private(set) var sources: SourceTags
     package let serverNames = ServerNames()
+    /// Where answers are kept beyond this process, if anywhere.
+    package var archive: (any AnswerArchive)?
 
     package nonisolated init(
         memory: MemoryCache, freshness: FreshnessPolicy, generation: PolicyGeneration, sources: SourceTags,
@@ -193,13 +195,14 @@ package final class AnswerStore {
         if lifetime == 0 {
             // Not to be kept, and what was kept before is no longer true.
             memory.remove(cacheKey)
+            archive?.remove(cacheKey)
         } else {
-            memory.store(
-                CacheEntry(
-                    answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
-                    route: key.route.tag, source: sources.tag(of: source), server: serverNames.number(of: server),
-                    isNegative: normalized.isNegative(for: type)),
-                for: cacheKey)
+            let entry = CacheEntry(
+                answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
+                route: key.route.tag, source: sources.tag(of: source), server: serverNames.number(of: server),
+                isNegative: normalized.isNegative(for: type))
+            memory.store(entry, for: cacheKey)
+            archive?.store(entry, for: cacheKey)
         }
         return .answer(packed)
     }

@@ -88,6 +88,7 @@ package final class Resolver {
         }
         let type = client.question.type
         let key = flightKey(for: client)
+        await cache.recall(client.key)
         let kept = cache.kept(client.key, route: key.route, at: clock.now)
         if let kept, kept.isFresh { return kept.response }
         if let error = failures.remembered(key, type, at: clock.now) {

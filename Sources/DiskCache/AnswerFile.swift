@@ -150,10 +150,16 @@ final class AnswerFile {
         var rows: [Row] = []
         var count = 0
         var last: Int64?
-        while try page.step() {
-            count += 1
-            last = page.integer(0)
-            do throws(SQLiteError) { rows.append(try row(page)) } catch { continue }
+        do throws(SQLiteError) {
+            while try page.step() {
+                count += 1
+                last = page.integer(0)
+                if let row = try? row(page) { rows.append(row) }
+            }
+        } catch {
+            guard error.remedy == .replaceFile else { throw error }
+            // What was read before the damage is sound.
+            return (rows, nil, true)
         }
         return (rows, count == limit ? last : nil, rows.count < count)
     }

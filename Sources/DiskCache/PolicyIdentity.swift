@@ -16,11 +16,11 @@ package struct PolicyIdentity: Sendable {
     /// The number that the memory cache keeps for it.
     package var generation: UInt32
     /// The number of the route that a name in lower case takes.
-    package var route: @Sendable (Name) -> UInt32
+    package var route: @Sendable (Name) -> UInt16
 
     package init(
         sources: [UInt16: String], standIns: Set<UInt16>, rules: Set<UInt16>, digest: String, generation: UInt32,
-        route: @escaping @Sendable (Name) -> UInt32
+        route: @escaping @Sendable (Name) -> UInt16
     ) {
         self.sources = sources
         self.standIns = standIns

@@ -57,7 +57,7 @@ package enum StoredRoute: UInt16, Hashable, Sendable {
     case forward = 3
 
     /// Takes the number under which the memory cache keeps a route: all `[[forward]]` entries are one.
-    init(tag: UInt32) { self = StoredRoute(rawValue: UInt16(min(tag, 3))) ?? .forward }
+    init(tag: UInt16) { self = StoredRoute(rawValue: min(tag, 3)) ?? .forward }
 }
 
 extension StoredAnswer {

@@ -28,6 +28,12 @@ package enum LogKind: String, CaseIterable, Sendable {
     case localDNSServerSilent = "localdns.server_silent"
     case localDNSServerBack = "localdns.server_back"
 
+    // MARK: The disk
+    case diskUnavailable = "disk.unavailable"
+    case diskBack = "disk.back"
+    case diskSetAside = "disk.set_aside"
+    case diskLoaded = "disk.loaded"
+
     // MARK: Questions
     case answerFailed = "answer.failed"
     case answerStale = "answer.stale"
@@ -41,16 +47,16 @@ package enum LogKind: String, CaseIterable, Sendable {
 
     package var level: Logger.Level {
         switch self {
-        case .query: .info
+        case .query, .diskLoaded: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerAccepted, .localDNSServerBack,
-            .answerStale:
+            .answerStale, .diskBack:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
-            .reloadRestartNeeded,
+            .reloadRestartNeeded, .diskUnavailable,
             .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .answerFailed, .limitQueries, .logDropped,
             .logQueriesDropped:
             .warning
-        case .startAuthorities, .reloadRefused, .providerRefused, .limitConnections: .error
+        case .startAuthorities, .reloadRefused, .providerRefused, .limitConnections, .diskSetAside: .error
         case .startFailed: .critical
         }
     }

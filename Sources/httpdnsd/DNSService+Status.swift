@@ -4,6 +4,7 @@ import DNSCache
 import DNSResolver
 import DNSServer
 import DNSWire
+import DiskCache
 import Glibc
 import Platform
 import Scheduling
@@ -42,6 +43,14 @@ extension DNSService {
         cache.hits = statistics.hits
         cache.misses = statistics.misses
         cache.stale = resolver.staleAnswers
+        if let disk {
+            let status = disk.status
+            cache.file = disk.path
+            cache.fileState = status.state.rawValue
+            cache.fileError = status.reason
+            cache.loaded = status.loaded + status.recalled
+            cache.written = status.written
+        }
         return cache
     }
 

@@ -1,6 +1,7 @@
 import Admin
 import Configuration
 import DNSServer
+import DiskCache
 import Glibc
 import Logs
 import Platform
@@ -64,6 +65,8 @@ final class RunningServer {
         stopControl()
         listener?.removeFile()
         await service.server.stop()
+        // Nothing is answered any more: the loop may wait.
+        service.disk?.stop()
         service.events.finish()
     }
 

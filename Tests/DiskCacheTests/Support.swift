@@ -43,7 +43,7 @@ final class TestClock: Sendable {
 /// A policy with one provider (number 0x8001), LocalDNS (2) and our own rule (0).
 func identity(
     _ digest: String = "policy one", provider: String = "vendor one", tag: UInt16 = 0x8001, generation: UInt32 = 7,
-    route: UInt32 = 0
+    route: UInt16 = 0
 ) -> PolicyIdentity {
     PolicyIdentity(
         sources: [0: "rule", 2: "localdns", tag: provider], standIns: [2], rules: [0], digest: digest,
@@ -66,7 +66,7 @@ func key(_ text: String, _ type: RecordType = .a) -> QueryKey {
 
 /// An entry as the resolver would store it.
 func entry(
-    _ text: String, at now: Instant, ttl: UInt32 = 300, source: UInt16 = 0x8001, route: UInt32 = 0,
+    _ text: String, at now: Instant, ttl: UInt32 = 300, source: UInt16 = 0x8001, route: UInt16 = 0,
     generation: UInt32 = 7
 ) throws -> CacheEntry {
     guard let packed = answer(text, ttl: ttl) else { throw TestFailure("an answer that cannot be packed") }
@@ -133,7 +133,7 @@ final class Machine: Sendable {
     func load() -> Bool { wait { disk.status.state == .used } }
 
     /// Stores an answer in memory and on disk, as the resolver does.
-    func put(_ text: String, ttl: UInt32 = 300, source: UInt16 = 0x8001, route: UInt32 = 0) throws {
+    func put(_ text: String, ttl: UInt32 = 300, source: UInt16 = 0x8001, route: UInt16 = 0) throws {
         let entry = try entry(text, at: clock.now, ttl: ttl, source: source, route: route)
         memory.store(entry, for: key(text))
         disk.store(entry, for: key(text))
