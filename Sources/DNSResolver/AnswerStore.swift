@@ -51,7 +51,7 @@ package final class AnswerStore {
     package struct Kept {
         /// Nil when it is fresh; else how long a client waits for a better one.
         package let wait: Duration?
-        /// Whether a provider told it.
+        /// Whether a provider told it, or certificates prove it.
         package let isTrusted: Bool
         package let response: Response
 
@@ -62,7 +62,7 @@ package final class AnswerStore {
     package func kept(_ key: QueryKey, route: Route, at now: Instant) -> Kept? {
         guard let entry = memory.entry(for: key), isUsable(entry, by: route) else { return nil }
         let state = entry.freshness(at: now, freshness)
-        let isTrusted = SourceTags.isProvider(entry.source)
+        let isTrusted = SourceTags.isTrusted(entry.source)
         // What we made up ourselves means nothing once its time is over.
         if entry.source == sources.tag(of: .rule), case .stale = state { return nil }
         switch state {
@@ -91,7 +91,7 @@ package final class AnswerStore {
         switch (source, route) {
         case (.provider, _), (.localDNS, .bypass): return true
         case (.forward, _): return sources.tag(of: source) == forwardTag(of: route)
-        case (.localDNS, _), (.rule, _): return entry.generation == generation
+        case (.localDNS, _), (.verifiedLocalDNS, _), (.rule, _): return entry.generation == generation
         }
     }
 
@@ -108,7 +108,7 @@ package final class AnswerStore {
     }
 
     /// Keeps what LocalDNS told, unproven, of a protected name in reserve: for a minute at most, and not while a stale
-    /// answer of a provider can be had, which goes before (design: step 9).
+    /// trusted answer can be had, which goes before (design: step 9).
     package func keepUnverified(
         _ answer: Answer, for key: FlightKey, _ type: RecordType
     ) -> Flight.Outcome {
@@ -117,6 +117,18 @@ package final class AnswerStore {
                 ExtendedError(.noReachableAuthority, "only LocalDNS answers, and an older answer is trusted more"))
         }
         return keep(answer, for: key, type, .localDNS, longest: Self.unverifiedLifetime)
+    }
+
+    /// Keeps what LocalDNS told of a protected name while its certificates are still to be checked: for a minute at most.
+    package func keepUnchecked(_ answer: Answer, for key: FlightKey, _ type: RecordType) -> Flight.Outcome {
+        keep(answer, for: key, type, .localDNS, longest: Self.unverifiedLifetime)
+    }
+
+    /// Forgets what LocalDNS told, if that is still what is kept.
+    package func forgetUnverified(_ key: FlightKey, _ type: RecordType) {
+        let cacheKey = queryKey(key, type)
+        guard let entry = memory.entry(for: cacheKey), entry.source == sources.tag(of: .localDNS) else { return }
+        memory.remove(cacheKey)
     }
 
     /// Keeps NODATA for a name of which every source said "nothing" without a cause.

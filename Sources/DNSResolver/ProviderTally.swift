@@ -80,7 +80,7 @@ extension UpstreamFailure {
     var endsProvider: Bool {
         switch self {
         case .authentication, .rejected, .responseCode, .cancelled: true
-        case .timeout, .slow, .network, .unusable, .busy, .overloaded: false
+        case .timeout, .slow, .network, .unusable, .forged, .busy, .overloaded: false
         }
     }
 }
@@ -144,7 +144,7 @@ extension UpstreamFailure {
         case .authentication(let reason): .access(reason)
         case .busy(let reason, let pause): .busy(reason, pause)
         case .network(let reason): .address(reason, severe: true)
-        case .unusable(let reason): .address(reason, severe: false)
+        case .unusable(let reason), .forged(let reason): .address(reason, severe: false)
         case .timeout: .address("no answer in time", severe: false)
         case .slow, .responseCode, .rejected, .overloaded, .cancelled: .nobody
         }

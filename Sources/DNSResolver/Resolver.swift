@@ -13,6 +13,7 @@ package final class Resolver {
     package private(set) var isOn = true
     private let cache: AnswerStore
     private let coalescer: Coalescer
+    private let repair: AnswerRepair
     private let failures = FailureMemory()
     private let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
@@ -33,6 +34,7 @@ package final class Resolver {
         self.cache = cache
         self.clock = clock
         coalescer = Coalescer(clock: clock)
+        repair = AnswerRepair(cache: cache, clock: clock)
     }
 
     /// How many flights are under way, and how many clients wait for them.
@@ -115,14 +117,21 @@ package final class Resolver {
     }
 
     /// What one flight does: asks the sources, keeps what they tell, wakes the waiters.
-    private func fly(_ flight: Flight, by policy: ResolverPolicy) async {
+    ///
+    /// - Parameter mode: for this flight; nil: the policy's.
+    private func fly(_ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil) async {
         let key = flight.key
         let sources = policy.sources
         var failed: [RecordType: UpstreamFailure] = [:]
         var denied: [RecordType: (answer: Answer, source: Source)] = [:]
-        let prefersProviders = policy.routes.prefersProviders(key.route)
-        await policy.strategy.run(key) { [self] type, result, source in
+        var unchecked: [RecordType: Answer] = [:]
+        let prefersProviders = policy.routes.prefersProviders(key.route) || mode == .httpdnsFirst
+        await policy.strategy.run(key, mode: mode) { [self] type, result, source in
             switch result {
+            case .answer(let answer) where !prefersProviders && policy.strategy.isUnchecked(answer, key, type, source):
+                unchecked[type] = answer
+                finish(
+                    flight, type, with: cache.keepUnchecked(answer, for: key, type), source: sources.tag(of: source))
             case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
                 denied[type] = (answer, source)
             case .answer(let answer):
@@ -148,6 +157,12 @@ package final class Resolver {
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
             let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type)
             finish(flight, type, with: outcome ?? .failure(failure.extendedError), failure)
+        }
+        if let check = policy.strategy.answerCheck {
+            repair.begin(key, unchecked, by: check) { [self] in
+                // What LocalDNS lied about goes to HTTPDNS first, this once.
+                _ = coalescer.join(key) { await self.fly($0, by: policy, mode: .httpdnsFirst) }
+            }
         }
     }
 
@@ -212,6 +227,7 @@ extension UpstreamFailure {
     fileprivate var extendedError: ExtendedError {
         switch self {
         case .network(let text): ExtendedError(.networkError, text)
+        case .forged(let text): ExtendedError(.forgedAnswer, text)
         case .overloaded(let text): ExtendedError(.other, text)
         default: ExtendedError(.noReachableAuthority, description)
         }

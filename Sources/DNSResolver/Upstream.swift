@@ -105,6 +105,8 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
     case unusable(String)
     /// It said when to come back (`Retry-After`).
     case busy(String, retryAfter: Duration)
+    /// Its addresses were found out to be a liar's.
+    case forged(String)
     /// It answered SERVFAIL, REFUSED or another failure code.
     case responseCode(ResponseCode)
     /// Account, signature or token refused: the whole provider is put aside.
