@@ -49,6 +49,8 @@ package struct CacheReport: JSONRecord {
         package var source = ""
         /// For LocalDNS's answers to protected names: `verified` by certificates, or `unverified`.
         package var check: String?
+        /// The address of the server that told it; empty when there was none.
+        package var server = ""
         /// All its records; only where they were asked for.
         package var records: [CachedRecord] = []
 
@@ -69,6 +71,7 @@ package struct CacheReport: JSONRecord {
             case "stale": isStale = try reader.boolean()
             case "source": source = try reader.string()
             case "check": check = try reader.optionalString()
+            case "server": server = try reader.string()
             case "records": records = try reader.records()
             default: break
             }
@@ -85,6 +88,7 @@ package struct CacheReport: JSONRecord {
             writer.member("stale", isStale)
             writer.member("source", source)
             writer.member("check", check)
+            writer.member("server", server)
             writer.member("records", records: records)
         }
     }

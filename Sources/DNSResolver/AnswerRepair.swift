@@ -9,9 +9,15 @@ final class AnswerRepair {
     private static let limit = 8
     private static let queueLimit = 1_024
 
+    /// An answer of LocalDNS, and the server that gave it.
+    struct Told {
+        let answer: Answer
+        let server: String
+    }
+
     private struct Job {
         let key: FlightKey
-        let answers: [RecordType: Answer]
+        let answers: [RecordType: Told]
         let check: AnswerCheck
         let askHTTPDNS: @Loop () -> Void
     }
@@ -30,7 +36,7 @@ final class AnswerRepair {
     ///
     /// - Parameter askHTTPDNS: called when there was a lie among it, after that has been forgotten.
     func begin(
-        _ key: FlightKey, _ answers: [RecordType: Answer], by check: AnswerCheck,
+        _ key: FlightKey, _ answers: [RecordType: Told], by check: AnswerCheck,
         askHTTPDNS: @escaping @Loop () -> Void
     ) {
         guard !answers.isEmpty, queue.count < Self.queueLimit else { return }
@@ -52,18 +58,18 @@ final class AnswerRepair {
 
     private func run(_ job: Job) async {
         var isLie = false
-        for (type, answer) in job.answers {
+        for (type, told) in job.answers {
             let verdicts = await job.check.verdicts(
-                on: answer, to: job.key.name, until: clock.now + AddressChecks.longest)
+                on: told.answer, to: job.key.name, until: clock.now + AddressChecks.longest)
             // Under another policy these answers are not used any more.
             guard job.key.generation == cache.generation else { return }
             if verdicts.values.contains(.forged) {
                 isLie = true
                 cache.forgetUnverified(job.key, type)
             } else if case .verified(let proven) = CheckedAnswer(
-                answer, for: type, verdicts: verdicts, level: .lenient)
+                told.answer, for: type, verdicts: verdicts, level: .lenient)
             {
-                _ = cache.keep(proven, for: job.key, type, .verifiedLocalDNS)
+                _ = cache.keep(proven, for: job.key, type, .verifiedLocalDNS, told.server)
             }
         }
         if isLie { job.askHTTPDNS() }

@@ -24,6 +24,9 @@ struct SourceRace {
         var localDNS: UpstreamResult?
         var localSource = Source.localDNS
         var provider = 0
+        /// The address of the provider's service, and the server of LocalDNS.
+        var service = ""
+        var localServer = ""
     }
 
     /// Seconds for which "no service binding" is kept when the providers that could tell have failed.
@@ -84,14 +87,18 @@ struct SourceRace {
     mutating func take(_ reply: ProviderSelector.Reply) {
         for (type, result) in reply.results {
             results[type, default: Results()].httpdns = result
-            results[type]?.provider = reply.sources[type] ?? 0
+            if let source = reply.sources[type] {
+                results[type]?.provider = source.provider
+                results[type]?.service = source.server
+            }
             decide(type)
         }
     }
 
-    mutating func take(_ type: RecordType, _ told: LocalDNSResult) {
+    mutating func take(_ type: RecordType, _ told: LocalDNSResult, from server: String) {
         results[type, default: Results()].localDNS = told.result
         results[type]?.localSource = told.source
+        results[type]?.localServer = server
         decide(type)
     }
 
@@ -107,11 +114,11 @@ struct SourceRace {
     private mutating func decide(_ type: RecordType) {
         guard open.contains(type), let known = results[type] else { return }
         if let result = known.httpdns, case .answer = result {
-            finish(type, result, .provider(index: known.provider))
+            finish(type, result, .provider(index: known.provider), known.service)
         } else if let result = known.localDNS, case .answer = result, first == .localDNS || known.httpdns != nil {
-            finish(type, result, known.localSource)
+            finish(type, result, known.localSource, known.localServer)
         } else if let httpdns = known.httpdns, let localDNS = known.localDNS {
-            finish(type, failure(httpdns, localDNS), mayUseLocalDNS ? .localDNS : .rule)
+            finish(type, failure(httpdns, localDNS), mayUseLocalDNS ? .localDNS : .rule, "")
         }
     }
 
@@ -128,9 +135,9 @@ struct SourceRace {
         return .failure(.combined(httpdns: first, localDNS: second))
     }
 
-    private mutating func finish(_ type: RecordType, _ result: UpstreamResult, _ source: Source) {
+    private mutating func finish(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
         open.removeAll { $0 == type }
-        settle(type, result, source)
+        settle(type, result, source, server)
     }
 }
 

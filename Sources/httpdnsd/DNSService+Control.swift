@@ -40,6 +40,7 @@ extension DNSService: ControlTarget {
         let source = composition.sources.source(of: cached.entry.source)
         report.source = source.map(composition.name) ?? "a former source"
         report.check = check(cached.entry, from: source)
+        report.server = store.serverNames.name(of: cached.entry.server)
         let code = cached.entry.answer.responseCode
         report.status = cached.entry.isNegative && code == .noError ? "NODATA" : "\(code)"
         let question = Question(name: cached.name, type: cached.type)

@@ -6,8 +6,8 @@ import TestSupport
 import Testing
 import Upstreams
 
-/// Handshakes with real servers.
-@Suite(.onLoop, .timeLimit(.minutes(1)))
+/// Handshakes with real servers. Not on the loop: making certificates blocks.
+@Suite(.timeLimit(.minutes(1)))
 struct CertificateCheckTests {
     private let servers: CertificateServers
 
