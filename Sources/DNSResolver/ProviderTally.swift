@@ -16,7 +16,9 @@ struct ProviderTally {
     private var wasAsked = false
     private var settled: [RecordType: UpstreamResult] = [:]
     private var sources: [RecordType: Int] = [:]
-    private var unknown: [RecordType: UInt32?] = [:]
+    private var unknown: [RecordType: (provider: Int, ttl: UInt32?)] = [:]
+    /// The providers that have told records of the name.
+    private var knowing: Set<Int> = []
     /// By type, then by provider: what one told later replaces its failure.
     private var failures: [RecordType: [Int: UpstreamFailure]] = [:]
 
@@ -34,16 +36,13 @@ struct ProviderTally {
         let knowsName = reply.results.values.contains { result in
             if case .answer(let answer) = result { !answer.answers.isEmpty } else { false }
         }
+        if knowsName { knowing.insert(provider) }
         for (type, result) in reply.results where settled[type] == nil {
             switch result {
             case .answer:
                 settle(type, result, provider)
-            case .unknownEmpty(let ttl) where knowsName:
-                // The same reply has addresses of the other family, so the service knows the name: this family is empty.
-                let ttl = min(ttl ?? Self.emptyFamilyLimit, Self.emptyFamilyLimit)
-                settle(type, .answer(.negative(name: question.name, ttl: ttl)), provider)
             case .unknownEmpty(let ttl):
-                unknown[type] = .some(ttl)
+                unknown[type] = (provider, ttl)
                 failures[type]?[provider] = nil
                 verdict = .providerFinished
             case .failure(let failure):
@@ -51,12 +50,26 @@ struct ProviderTally {
                 if failure.endsProvider { verdict = .providerFinished }
             }
         }
+        settleEmptyFamilies()
         return verdict
+    }
+
+    /// Who has told addresses of one family knows the name: what it calls empty is the other family, not the name.
+    private mutating func settleEmptyFamilies() {
+        for (type, empty) in unknown where settled[type] == nil && knowing.contains(empty.provider) {
+            let ttl = min(empty.ttl ?? Self.emptyFamilyLimit, Self.emptyFamilyLimit)
+            settle(type, .answer(.negative(name: question.name, ttl: ttl)), empty.provider)
+        }
     }
 
     private mutating func settle(_ type: RecordType, _ result: UpstreamResult, _ provider: Int) {
         settled[type] = result
         sources[type] = provider
+    }
+
+    /// The types that have their answer, for those who need not wait for the others; nil when there is none.
+    var answered: ProviderSelector.Reply? {
+        settled.isEmpty ? nil : ProviderSelector.Reply(results: settled, sources: sources)
     }
 
     /// A type that only some providers called empty, while others failed, is a failure: the others might know it.
@@ -65,8 +78,8 @@ struct ProviderTally {
         for type in question.types where results[type] == nil {
             if let failure = failures[type]?.max(by: { $0.key < $1.key })?.value {
                 results[type] = .failure(failure)
-            } else if let ttl = unknown[type] {
-                results[type] = .unknownEmpty(ttl: ttl)
+            } else if let empty = unknown[type] {
+                results[type] = .unknownEmpty(ttl: empty.ttl)
             } else {
                 results[type] = .failure(wasAsked ? .timeout : .network("every address is set aside after failures"))
             }
