@@ -70,7 +70,7 @@ extension AnswerStore {
         return (found, cursor)
     }
 
-    private func forEach(where isWanted: @Sendable (Name) -> Bool, _ body: (CachedAnswer) -> Void) async {
+    func forEach(where isWanted: @Sendable (Name) -> Bool, _ body: (CachedAnswer) -> Void) async {
         var cursor: CacheCursor? = .start
         while let place = cursor {
             let step = memory.walk(from: place, slots: Self.slotsPerStep, where: isWanted)

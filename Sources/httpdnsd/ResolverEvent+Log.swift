@@ -37,6 +37,8 @@ extension LogMessage {
             self.init(.answerFailed, about: route.description, text, Self.fields(question, route, reason))
         case .answerStale(let question, let route, let reason):
             self.init(.answerStale, about: route.description, text, Self.fields(question, route, reason))
+        case .answerPreset(let question, let route, let reason):
+            self.init(.answerPreset, about: route.description, text, Self.fields(question, route, reason))
         case .overloaded(let reason):
             self.init(.limitQueries, about: "flights", text, ["reason": "\(reason)"])
         }
