@@ -15,8 +15,9 @@ struct EntryHeader: BitwiseCopyable {
     /// Seconds for which the UDP threads serve it without the loop; the rest of its lifetime is the margin.
     var hitLifetime: UInt32
     var generation: UInt32
-    var route: UInt32
+    var route: UInt16
     var source: UInt16
+    var server: UInt16
     /// Seconds at the end of its lifetime in which the loop is asked whether it is worth a refresh.
     private var margin: UInt16
     /// Bytes of the key, and of the body.
@@ -42,6 +43,7 @@ struct EntryHeader: BitwiseCopyable {
         generation = entry.generation
         route = entry.route
         source = entry.source
+        server = entry.server
         self.keyCount = UInt16(truncatingIfNeeded: keyCount)
         bodyCount = UInt16(truncatingIfNeeded: entry.answer.body.count)
         counts = entry.answer.counts

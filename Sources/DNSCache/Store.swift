@@ -255,7 +255,7 @@ struct Block {
         var entry = CacheEntry(
             answer: answer, storedAt: Instant(nanoseconds: Int64(header.storedAt) * 1_000_000_000),
             lifetime: header.lifetime, generation: header.generation, route: header.route, source: header.source,
-            isNegative: header.isNegative, refreshMargin: header.refreshMargin)
+            server: header.server, isNegative: header.isNegative, refreshMargin: header.refreshMargin)
         entry.wasHit = header.marks.contains(.hit)
         return entry
     }

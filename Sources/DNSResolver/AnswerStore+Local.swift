@@ -9,7 +9,7 @@ extension AnswerStore {
     private static let yieldedTTL: UInt32 = 300
     /// The route under which answers by the configuration are kept, which no question goes by: the UDP threads serve
     /// them under the present generation, and here they are made anew.
-    private static let localRoute = UInt32.max
+    private static let localRoute = UInt16.max
 
     /// Keeps what the configuration answers for the UDP threads, until it or the generation ends.
     ///
@@ -26,6 +26,9 @@ extension AnswerStore {
             for: client.key)
         return packed
     }
+
+    /// Whether the UDP threads serve it though no question goes by its route.
+    func isLocal(_ entry: CacheEntry) -> Bool { entry.route == Self.localRoute && entry.generation == generation }
 
     /// Keeps "no such record" for a family that gives way to the other one, no longer than that one's addresses are fresh.
     ///
@@ -55,16 +58,6 @@ extension AnswerStore {
     /// Whether there is a fresh answer that came by this route, for who wants no signatures.
     func isFresh(_ question: Question, by route: Route) -> Bool {
         kept(unsignedKey(question), route: route, at: clock.now)?.isFresh == true
-    }
-
-    /// Names whose addresses a source told and clients have asked for since; the order means nothing.
-    func hotNames(limit: Int) async -> [Name] {
-        var names: Set<Name> = []
-        await forEach(where: { _ in true }) { answer in
-            guard names.count < limit, answer.type.isAddress, answer.entry.wasHit, isTold(answer.entry) else { return }
-            names.insert(answer.name)
-        }
-        return Array(names)
     }
 
     private func unsignedKey(_ question: Question) -> QueryKey {

@@ -27,7 +27,11 @@ final class BackgroundLookups {
     }
 
     private func startNext() {
-        guard let lookUp, let name = waiting.popFirst() else { return }
+        guard let lookUp, let name = waiting.popFirst() else {
+            // It holds on to the resolver, which holds on to us.
+            if underWay == 0 { lookUp = nil }
+            return
+        }
         underWay += 1
         Loop.spawn { [self] in
             await lookUp(name)

@@ -39,10 +39,18 @@ package final class Coalescer {
         guard flights.count < Self.flightLimit else { return nil }
         let flight = Flight(key: key, clock: clock)
         flights[key] = flight
-        Loop.spawn { [self] in
+        flight.work = Loop.spawn { [self] in
             await work(flight)
+            flight.work = nil
             flights[key] = nil
         }
         return flight
+    }
+
+    /// Gives up every flight under way: those who wait must ask anew.
+    func abandonAll() {
+        let abandoned = flights.values
+        flights = [:]
+        for flight in abandoned { flight.abandon() }
     }
 }

@@ -24,8 +24,8 @@ package final class ProviderSelector {
     package struct Reply: Sendable {
         /// A result for every type asked; `unknownEmpty` only when every provider said so.
         package var results: [RecordType: UpstreamResult]
-        /// The provider whose answer each result is.
-        package var sources: [RecordType: Int]
+        /// The provider whose answer each result is, and which address of its service told it.
+        package var sources: [RecordType: (provider: Int, server: String)]
     }
 
     /// The providers that may be asked, best first.
@@ -66,6 +66,8 @@ package final class ProviderSelector {
         let candidate: AttemptPlan.Candidate
         let began: Instant
         var missingParts: Int
+        /// Whether another address is asked already for what a part of it failed to bring.
+        var isReplaced = false
         /// What has come of it so far.
         var reply = UpstreamReply([:])
     }
@@ -96,24 +98,25 @@ package final class ProviderSelector {
             startNext(&attempts, question, question.types, in: &group)
             group.addTask { await self.hedge() }
             while attempts.underWay > 0, let event = await group.next() {
-                var failed: Set<RecordType>?
+                var mayStart = true
                 if case .reply(let number, let reply) = event {
-                    let provider = attempts.begun[number].candidate.provider
+                    let asked = attempts.begun[number].candidate
                     if let whole = attempts.take(reply, of: number) {
                         attempts.plan.ended(whole.candidate, forGood: whole.reply.endsEndpoint)
                         judge(whole)
+                        mayStart = !whole.isReplaced || attempts.underWay == 0
                     } else {
-                        // Of the other type nothing is known yet.
-                        failed = Set(reply.results.keys)
+                        // Of the other type nothing is known yet: only a failure is a reason to ask elsewhere.
+                        mayStart = reply.failure != nil
+                        attempts.begun[number].isReplaced = mayStart
                     }
-                    if tally.take(reply, from: provider) == .providerFinished {
-                        attempts.plan.finish(provider: provider)
+                    if tally.take(reply, from: asked.provider, at: asked.endpoint.name) == .providerFinished {
+                        attempts.plan.finish(provider: asked.provider)
                     }
                 }
                 if tally.isSettled || Task.isCancelled { break }
                 if let answered = tally.answered { early.tell(answered) }
-                let types = tally.openTypes.filter { failed?.contains($0) ?? true }
-                startNext(&attempts, question, types, in: &group)
+                if mayStart { startNext(&attempts, question, tally.openTypes, in: &group) }
             }
             group.cancelAll()
             while let event = await group.next() {
@@ -131,7 +134,7 @@ package final class ProviderSelector {
         in group: inout TaskGroup<Event>
     ) {
         let now = clock.now
-        guard !types.isEmpty, now < question.deadline, let candidate = attempts.plan.next(at: now) else { return }
+        guard now < question.deadline, let candidate = attempts.plan.next(at: now) else { return }
         let number = attempts.begun.count
         let parts = providers[candidate.provider].answersBothFamilies ? [types] : types.map { [$0] }
         attempts.begun.append(Attempt(candidate: candidate, began: now, missingParts: parts.count))

@@ -15,8 +15,8 @@ struct ProviderTally {
     private let question: UpstreamQuestion
     private var wasAsked = false
     private var settled: [RecordType: UpstreamResult] = [:]
-    private var sources: [RecordType: Int] = [:]
-    private var unknown: [RecordType: (provider: Int, ttl: UInt32?)] = [:]
+    private var sources: [RecordType: (provider: Int, server: String)] = [:]
+    private var unknown: [RecordType: (source: (provider: Int, server: String), ttl: UInt32?)] = [:]
     /// The providers that have told records of the name.
     private var knowing: Set<Int> = []
     /// By type, then by provider: what one told later replaces its failure.
@@ -30,7 +30,7 @@ struct ProviderTally {
     /// Whether every type has its answer.
     var isSettled: Bool { question.types.allSatisfy { settled[$0] != nil } }
 
-    mutating func take(_ reply: UpstreamReply, from provider: Int) -> Verdict {
+    mutating func take(_ reply: UpstreamReply, from provider: Int, at server: String) -> Verdict {
         wasAsked = true
         var verdict = Verdict.providerMayBeAskedAgain
         let knowsName = reply.results.values.contains { result in
@@ -40,9 +40,9 @@ struct ProviderTally {
         for (type, result) in reply.results where settled[type] == nil {
             switch result {
             case .answer:
-                settle(type, result, provider)
+                settle(type, result, (provider, server))
             case .unknownEmpty(let ttl):
-                unknown[type] = (provider, ttl)
+                unknown[type] = ((provider, server), ttl)
                 failures[type]?[provider] = nil
                 verdict = .providerFinished
             case .failure(let failure):
@@ -56,15 +56,17 @@ struct ProviderTally {
 
     /// Who has told addresses of one family knows the name: what it calls empty is the other family, not the name.
     private mutating func settleEmptyFamilies() {
-        for (type, empty) in unknown where settled[type] == nil && knowing.contains(empty.provider) {
+        for (type, empty) in unknown where settled[type] == nil && knowing.contains(empty.source.provider) {
             let ttl = min(empty.ttl ?? Self.emptyFamilyLimit, Self.emptyFamilyLimit)
-            settle(type, .answer(.negative(name: question.name, ttl: ttl)), empty.provider)
+            settle(type, .answer(.negative(name: question.name, ttl: ttl)), empty.source)
         }
     }
 
-    private mutating func settle(_ type: RecordType, _ result: UpstreamResult, _ provider: Int) {
+    private mutating func settle(
+        _ type: RecordType, _ result: UpstreamResult, _ source: (provider: Int, server: String)
+    ) {
         settled[type] = result
-        sources[type] = provider
+        sources[type] = source
     }
 
     /// The types that have their answer, for those who need not wait for the others; nil when there is none.

@@ -18,7 +18,7 @@ extension Resolver {
         let preferred = await lookUp(client.asking(for: type.otherFamily))
         guard preferred.holds(type.otherFamily) else { return nil }
         guard let answer = cache.keepYielded(client.question, generation: generation) else { return nil }
-        return Response(.answer(answer, age: 0))
+        return Response(.answer(answer, age: 0), from: .source(cache.tag(of: .rule)))
     }
 
     /// "No such record" for what was told of a family that gives way, if the other one has addresses.

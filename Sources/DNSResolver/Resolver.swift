@@ -48,11 +48,12 @@ package final class Resolver {
         (policy.localAnswers.presets.count, policy.lastResort.count)
     }
 
-    /// Answers by another policy from now on; flights under way end by theirs, for those who wait for them already.
+    /// Answers by another policy from now on, also those who wait already: what is under way for them is given up.
     ///
     /// - Parameters:
     ///   - freshness: how long answers are kept from now on.
-    ///   - isNewGeneration: whether questions must be decided anew; not when routes, sources and clients are the same.
+    ///   - isNewGeneration: whether questions must be decided anew; not when routes, sources and clients are the same,
+    ///     and then flights go on.
     package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, isNewGeneration: Bool) {
         configured = policy
         cache.adopt(policy.sources, freshness)
@@ -68,15 +69,28 @@ package final class Resolver {
 
     private func putInForce(isNewGeneration: Bool) {
         policy = isOn ? configured : configured.switchedOff
-        // Last: whoever sees the new number gets the new policy.
-        if isNewGeneration { cache.beginGeneration() }
+        guard isNewGeneration else { return }
+        // After the policy: whoever sees the new number gets the new policy.
+        cache.beginGeneration()
+        coalescer.abandonAll()
     }
 
     /// The route of a name, in any letter case, by the policy in force.
     package func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased) }
 
     /// The answer to one client's question, by `Budget.answer` after the query's arrival.
+    ///
+    /// A client that waits while the policy is replaced is answered by the new one.
     package func respond(to client: ClientQuestion) async -> Response {
+        while true {
+            let generation = cache.generation
+            let response = await decide(client)
+            if generation == cache.generation { return response }
+        }
+    }
+
+    private func decide(_ client: ClientQuestion) async -> Response {
+        if let subject = client.question.provenanceSubject { return answer(explain(subject, to: client), to: client) }
         let local = policy.localAnswers.reply(to: client.question, policy: policy.routes, isSigned: client.isSigned)
         if let local { return answer(local, to: client) }
         if let preferred = await preferredInstead(of: client) { return preferred }
@@ -138,7 +152,9 @@ package final class Resolver {
         guard let answer = policy.lastResort.answer(to: question, ttl: Reply.staleTTL),
             let packed = PackedAnswer(answer, for: question)
         else { return nil }
-        return Response(.answer(packed, age: 0), extendedError: ExtendedError(.other, "preset of last resort"))
+        return Response(
+            .answer(packed, age: 0), extendedError: ExtendedError(.other, "preset of last resort"),
+            from: .source(cache.tag(of: .preset)))
     }
 
     /// What is asked for a client.
@@ -166,14 +182,14 @@ package final class Resolver {
         let key = flight.key
         let sources = policy.sources
         var failed: [RecordType: UpstreamFailure] = [:]
-        var denied: [RecordType: (answer: Answer, source: Source)] = [:]
-        await policy.strategy.run(key) { [self] type, result, source in
+        var denied: [RecordType: (answer: Answer, source: Source, server: String)] = [:]
+        await policy.strategy.run(key) { [self] type, result, source, server in
             switch result {
             case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
-                denied[type] = (answer, source)
+                denied[type] = (answer, source, server)
             case .answer(let answer):
                 finish(
-                    flight, type, with: keep(answer, for: key, type, source, by: policy),
+                    flight, type, with: keep(answer, for: key, type, source, server, by: policy),
                     source: sources.tag(of: source))
             case .unknownEmpty(let ttl):
                 finish(flight, type, with: keepEmpty(ttl: ttl, for: key, type, by: policy))
@@ -181,12 +197,12 @@ package final class Resolver {
                 failed[type] = failure
             }
         }
-        for (type, (answer, source)) in denied {
+        for (type, (answer, source, server)) in denied {
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
             var answer = answer
             if cache.hasOtherFamily(key, type) { answer.responseCode = .noError }
             finish(
-                flight, type, with: keep(answer, for: key, type, source, by: policy),
+                flight, type, with: keep(answer, for: key, type, source, server, by: policy),
                 source: sources.tag(of: source))
         }
         for type in key.types {
@@ -199,25 +215,27 @@ package final class Resolver {
 
     /// Keeps what was told of one type, unless the family gives way to the other one.
     private func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, by policy: ResolverPolicy
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
+        by policy: ResolverPolicy
     ) -> Flight.Outcome {
         if let yielded = yielded(key, type, by: policy) { return .answer(yielded) }
-        let outcome = keepTold(answer, for: key, type, source, by: policy)
+        let outcome = keepTold(answer, for: key, type, source, server, by: policy)
         dropYielding(to: outcome, key, type, by: policy)
         return outcome
     }
 
     private func keepTold(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, by policy: ResolverPolicy
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
+        by policy: ResolverPolicy
     ) -> Flight.Outcome {
         if source == .localDNS, type.isAddress, policy.routes.prefersProviders(key.route) {
             if policy.lastResort.addresses(of: key.name) != nil {
                 return .failure(
                     ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not proven"))
             }
-            return cache.keepUnverified(answer, for: key, type)
+            return cache.keepUnverified(answer, for: key, type, server)
         }
-        return cache.keep(policy.consistent(answer, for: key), for: key, type, source)
+        return cache.keep(policy.consistent(answer, for: key), for: key, type, source, server)
     }
 
     /// A preset of last resort is better than "nothing" that nobody can explain, but stands beside no told address.
@@ -251,7 +269,7 @@ package final class Resolver {
 extension Resolver {
     /// Once for a flight, though both families may fail.
     private func tellFailed(_ flight: Flight, _ type: RecordType, _ error: ExtendedError) {
-        guard !flight.isToldFailed else { return }
+        guard !flight.isToldFailed, !flight.isAbandoned else { return }
         flight.isToldFailed = true
         let question = Question(name: flight.key.name, type: type)
         report(.answerFailed(question, flight.key.route, reason: error.text))
@@ -270,12 +288,15 @@ extension Resolver {
     /// What is answered here; what the configuration says is kept where the UDP threads find it.
     private func answer(_ reply: LocalAnswers.Reply, to client: ClientQuestion) -> Response {
         let packed: PackedAnswer?
+        var origin = Response.Origin.ourselves
         switch reply {
         case .refusal(let code, let error): return Response(.failure(code), extendedError: error)
         case .answer(let answer): packed = PackedAnswer(answer, for: client.question)
-        case .configured(let answer, let source): packed = cache.keepLocal(answer, for: client, source)
+        case .configured(let answer, let source):
+            packed = cache.keepLocal(answer, for: client, source)
+            origin = .source(cache.tag(of: source))
         }
-        return Response(packed.map { .answer($0, age: 0) } ?? .failure(.serverFailure))
+        return Response(packed.map { .answer($0, age: 0) } ?? .failure(.serverFailure), from: origin)
     }
 }
 

@@ -130,7 +130,7 @@ private final class SingleLookup {
             checkingDisabled: false)
         let began = loop.now
         let lastResort = via == nil ? composition.lastResort().answer(to: question, ttl: Reply.staleTTL) : nil
-        await strategy.run(key) { [self] _, result, source in
+        await strategy.run(key) { [self] _, result, source, _ in
             let took = loop.now - began
             if case .failure = result, let lastResort {
                 outcome = .answered(
