@@ -47,6 +47,7 @@ extension DNSService {
         case .ourselves: "-"
         case .cache: query.isStale ? "stale" : "cache"
         case .source(let tag) where composition.sources.source(of: tag) == .rule: "rule"
+        case .source(let tag) where composition.sources.source(of: tag) == .preset: "preset"
         case .source(let tag): composition.sources.source(of: tag).map(composition.name) ?? "a former source"
         }
     }

@@ -22,10 +22,12 @@ struct QueryResult: Sendable {
     init(question: Question, _ reply: LocalAnswers.Reply) {
         let result: UpstreamResult =
             switch reply {
-            case .answer(let answer): .answer(answer)
+            case .answer(let answer), .configured(let answer, _): .answer(answer)
             case .refusal(let code, _): .failure(.responseCode(code))
             }
-        self.init(question: question, result: result, source: "this server itself", took: .zero)
+        var source = "this server itself"
+        if case .configured(_, .preset) = reply { source = "a preset" }
+        self.init(question: question, result: result, source: source, took: .zero)
     }
 
     /// Whether there are records of the type asked for.
