@@ -8,7 +8,7 @@ struct HostsFile {
     /// The most bytes of a file: 16 MiB.
     static let maximumSize = 16 << 20
     /// The most names that are taken from one.
-    static let maximumNames = 250_000
+    static let maximumNames = 100_000
     /// The most addresses of one name.
     static let maximumAddresses = 64
     /// After so many bad lines only their number is told.

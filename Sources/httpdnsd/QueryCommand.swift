@@ -132,7 +132,7 @@ private final class SingleLookup {
         let lastResort = via == nil ? composition.lastResort().answer(to: question, ttl: Reply.staleTTL) : nil
         await strategy.run(key) { [self] _, result, source, _ in
             let took = loop.now - began
-            if case .failure = result, let lastResort {
+            if let lastResort, result.isOutdone(from: source, by: route, policy) {
                 outcome = .answered(
                     QueryResult(
                         question: question, result: .answer(lastResort), source: "the preset of last resort", took: took
@@ -143,5 +143,15 @@ private final class SingleLookup {
                 QueryResult(
                     question: question, result: result, source: provider ?? composition.name(of: source), took: took))
         }
+    }
+}
+
+extension UpstreamResult {
+    /// Whether a preset of last resort goes before it: nobody answered, or only LocalDNS in reserve.
+    fileprivate func isOutdone(from source: DNSResolver.Source, by route: DNSResolver.Route, _ routes: RoutePolicy)
+        -> Bool
+    {
+        guard case .answer = self else { return true }
+        return source == .localDNS && routes.prefersProviders(route)
     }
 }

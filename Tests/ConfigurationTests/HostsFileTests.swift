@@ -57,7 +57,7 @@ import Testing
         let many = (0...HostsFile.maximumNames).map { "1.1.1.1 h\($0)" }.joined(separator: "\n")
         let file = read(many)
         #expect(file.entries.count == HostsFile.maximumNames)
-        #expect(problems(file) == ["250001: has more than 250000 names: the rest is left out"])
+        #expect(problems(file) == ["100001: has more than 100000 names: the rest is left out"])
         let wide = read((0...HostsFile.maximumAddresses).map { "192.0.2.\($0) x" }.joined(separator: "\n"))
         #expect(wide.entries.first?.addresses.count == HostsFile.maximumAddresses)
         #expect(problems(wide) == ["65: \"x\" has more than 64 addresses"])

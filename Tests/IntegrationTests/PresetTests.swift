@@ -47,7 +47,7 @@ extension Integration {
             #expect(try stage.ask("nas.example").addresses == ["192.0.2.61"])
         }
 
-        @Test func `the last resort answers when vendor and LocalDNS are gone`() throws {
+        @Test func `the last resort answers when the vendor is gone, and what LocalDNS denies does not count`() throws {
             let stage = try ControlStage(
                 extra:
                     "[preset.last_resort]\n\"www.example.com\" = [\"192.0.2.70\"]\n\"api.example.com\" = [\"192.0.2.71\"]\n"
