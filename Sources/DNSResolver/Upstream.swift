@@ -46,6 +46,7 @@ package protocol Endpoint: AnyObject, Sendable {
 
     /// Makes one attempt: one request and its reply by the question's deadline.
     ///
+    /// Asked for both families together only if its provider answers them so.
     /// Ends at once, and harms no other attempt on the same connection, when the task is cancelled.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply
 }
@@ -110,6 +111,8 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
     case unusable(String)
     /// It said when to come back (`Retry-After`).
     case busy(String, retryAfter: Duration)
+    /// Its addresses were found out to be a liar's.
+    case forged(String)
     /// It answered SERVFAIL, REFUSED or another failure code.
     case responseCode(ResponseCode)
     /// Account, signature or token refused: the whole provider is put aside.

@@ -27,6 +27,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case localDNSNoServers = "localdns.no_servers"
     case localDNSServerSilent = "localdns.server_silent"
     case localDNSServerBack = "localdns.server_back"
+    case localDNSForged = "localdns.forged"
 
     // MARK: The disk
     case diskUnavailable = "disk.unavailable"
@@ -37,6 +38,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     // MARK: Questions
     case answerFailed = "answer.failed"
     case answerStale = "answer.stale"
+    case answerPreset = "answer.preset"
     case limitQueries = "limit.queries"
     case limitConnections = "limit.connections"
     case query = "query"
@@ -49,12 +51,13 @@ package enum LogKind: String, CaseIterable, Sendable {
         switch self {
         case .query, .diskLoaded: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerAccepted, .localDNSServerBack,
-            .answerStale, .diskBack:
+            .answerStale, .answerPreset, .diskBack:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
-            .reloadRestartNeeded, .diskUnavailable,
-            .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .answerFailed, .limitQueries, .logDropped,
-            .logQueriesDropped:
+            .reloadRestartNeeded,
+            .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .localDNSForged, .diskUnavailable,
+            .answerFailed, .limitQueries,
+            .logDropped, .logQueriesDropped:
             .warning
         case .startAuthorities, .reloadRefused, .providerRefused, .limitConnections, .diskSetAside: .error
         case .startFailed: .critical

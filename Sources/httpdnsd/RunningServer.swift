@@ -1,5 +1,6 @@
 import Admin
 import Configuration
+import DNSResolver
 import DNSServer
 import DiskCache
 import Glibc
@@ -47,6 +48,7 @@ final class RunningServer {
                     "\(provider): cannot read \(file), so no certificate can be checked: install ca-certificates or set ca_file"
                 )
             }
+            if let text = settings.unprovableLocalDNS { log.logger.log(.startAuthorities, text) }
             guard let bound = sockets.take() else { return }
             service = DNSService(settings, from: source, on: bound, log: log, loop: loop)
             self.service = service
@@ -57,6 +59,7 @@ final class RunningServer {
         }
         startControl(on: listener, of: service)
         announce(service.server)
+        service.resolver.preresolve()
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }

@@ -9,7 +9,8 @@ import Testing
 @testable import DiskCache
 
 /// A disk on which calls fail. One test at a time: the plan of faults is the process's.
-@Suite(.serialized) struct FaultTests {
+@Suite(.serialized)
+struct FaultTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
 
@@ -17,6 +18,8 @@ import Testing
         directory = try TemporaryDirectory()
         try #require(csqlite_faults_register() == 0)
         csqlite_faults_plan(0, 0)
+        // These tests block their thread, and ask on the loop's.
+        _ = LoopRunner.shared
     }
 
     private var system: String { String(cString: csqlite_faults_name) }

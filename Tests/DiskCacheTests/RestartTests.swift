@@ -171,20 +171,6 @@ import Testing
         #expect(memory.entry(for: key("www.example.com"))?.lifetime == 77)
     }
 
-    @Test @Loop func `a name that is not loaded is asked of the file itself`() async throws {
-        let clock = TestClock()
-        try write((0..<200).map { "n\($0).example.com" }, clock: clock)
-        // No room for all.
-        let machine = try Machine(path, clock: clock, memory: 12 << 10)
-        #expect(machine.load() && machine.disk.mayRecall)
-        let missing = try #require((0..<200).map { "n\($0).example.com" }.first { !machine.has($0) })
-        await machine.disk.recall(key(missing), clock: ManualClock())
-        #expect(machine.has(missing))
-        await machine.disk.recall(key("never.example.com"), clock: ManualClock())
-        #expect(machine.memory.entry(for: key("never.example.com")) == nil)
-        machine.disk.stop()
-    }
-
     @Test func `the newest answers are the ones that are loaded when memory is small`() throws {
         let clock = TestClock()
         try write((0..<400).map { "n\($0).example.com" }, clock: clock)
