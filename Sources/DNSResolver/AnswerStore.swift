@@ -15,7 +15,7 @@ package final class AnswerStore {
 
     let memory: MemoryCache
     private var freshness: FreshnessPolicy
-    private let policyGeneration: PolicyGeneration
+    private var generations: Generations
     let clock: any LoopClock
     private let badAddresses: BadAddresses
     /// The numbers of the sources of the policy in force.
@@ -27,14 +27,14 @@ package final class AnswerStore {
     ) {
         self.memory = memory
         self.freshness = freshness
-        self.policyGeneration = generation
+        generations = Generations(generation)
         self.sources = sources
         self.badAddresses = badAddresses
         self.clock = clock
     }
 
-    /// The generation of the policy in force; a flight that began under an older one stores nothing.
-    package var generation: UInt32 { policyGeneration.current }
+    /// The generation of policy and network; a flight that began under an older one stores nothing.
+    package var generation: UInt32 { generations.current }
 
     /// Goes over to the sources of another policy.
     ///
@@ -45,7 +45,15 @@ package final class AnswerStore {
     }
 
     /// Makes what was stored so far a miss for the UDP threads, so that it is decided anew here.
-    package func beginGeneration() { policyGeneration.advance() }
+    package func beginGeneration() { generations.beginPolicy() }
+
+    /// Makes what was stored so far stale: still of use when nothing better comes in time.
+    package func beginNetwork() { generations.beginNetwork() }
+
+    /// Whether an entry is past its TTL, or was told in another network.
+    package func isStale(_ entry: CacheEntry) -> Bool {
+        entry.age(at: clock.now) >= entry.lifetime || !generations.isOfNetwork(entry.generation)
+    }
 
     /// An answer that is fresh, or stale and of use when nothing better comes.
     package struct Kept {
@@ -53,6 +61,8 @@ package final class AnswerStore {
         package let wait: Duration?
         /// Whether a provider told it.
         package let isTrusted: Bool
+        /// Whether anybody told it, and it is not of our own making.
+        package let isTold: Bool
         package let response: Response
 
         package var isFresh: Bool { wait == nil }
@@ -61,26 +71,32 @@ package final class AnswerStore {
     /// What is kept for `key`, if it was obtained by this route.
     package func kept(_ key: QueryKey, route: Route, at now: Instant) -> Kept? {
         guard let entry = memory.entry(for: key), isUsable(entry, by: route) else { return nil }
-        let state = entry.freshness(at: now, freshness)
         let isTrusted = SourceTags.isProvider(entry.source)
-        // What we made up ourselves means nothing once its time is over.
-        if entry.source == sources.tag(of: .rule), case .stale = state { return nil }
-        switch state {
-        case .fresh:
+        let isTold = entry.source != sources.tag(of: .rule)
+        switch entry.freshness(at: now, freshness) {
+        case .fresh where generations.isOfNetwork(entry.generation):
             // Decided anew under the present policy, with the same result: the UDP threads may serve it again.
             if entry.generation != generation { memory.restamp(key, generation: generation) }
             return Kept(
-                wait: nil, isTrusted: isTrusted,
+                wait: nil, isTrusted: isTrusted, isTold: isTold,
                 response: Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
+        case .fresh:
+            return stale(entry, wait: freshness.staleWait, "from before a change of the network")
         case .stale(let wait):
-            let isNXDomain = entry.answer.responseCode == .nameError
-            let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer)
-            return Kept(
-                wait: wait, isTrusted: isTrusted,
-                response: Response(.stale(entry.answer), extendedError: error, from: .cache))
+            // What we made up ourselves means nothing once its time is over.
+            return isTold ? stale(entry, wait: wait) : nil
         case .dead:
             return nil
         }
+    }
+
+    private func stale(_ entry: CacheEntry, wait: Duration, _ text: String = "") -> Kept {
+        let isNXDomain = entry.answer.responseCode == .nameError
+        let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, text)
+        return Kept(
+            wait: wait, isTrusted: SourceTags.isProvider(entry.source),
+            isTold: entry.source != sources.tag(of: .rule),
+            response: Response(.stale(entry.answer), extendedError: error, from: .cache))
     }
 
     /// Whether an entry of this or an older policy may be used for a question that goes by `route` now.
@@ -91,7 +107,7 @@ package final class AnswerStore {
         switch (source, route) {
         case (.provider, _), (.localDNS, .bypass): return true
         case (.forward, _): return sources.tag(of: source) == forwardTag(of: route)
-        case (.localDNS, _), (.rule, _): return entry.generation == generation
+        case (.localDNS, _), (.rule, _): return generations.isOfPolicy(entry.generation)
         }
     }
 
@@ -112,7 +128,7 @@ package final class AnswerStore {
     package func keepUnverified(
         _ answer: Answer, for key: FlightKey, _ type: RecordType
     ) -> Flight.Outcome {
-        if let kept = kept(queryKey(key, type), route: key.route, at: clock.now), kept.isTrusted {
+        if let kept = told(key, type), kept.isTrusted {
             return .failure(
                 ExtendedError(.noReachableAuthority, "only LocalDNS answers, and an older answer is trusted more"))
         }
@@ -124,7 +140,7 @@ package final class AnswerStore {
     /// Nothing is kept, and the outcome is a failure, while there is an older answer: only a told "no such name" or "no
     /// such record" ends its use.
     package func keepEmpty(ttl: UInt32?, for key: FlightKey, _ type: RecordType) -> Flight.Outcome {
-        guard kept(queryKey(key, type), route: key.route, at: clock.now) == nil else {
+        guard told(key, type) == nil else {
             return .failure(ExtendedError(.other, "the sources say nothing of this name any more"))
         }
         let ttl = min(ttl ?? freshness.negativeTTL, freshness.negativeTTL)
@@ -136,13 +152,19 @@ package final class AnswerStore {
     /// musl fails a whole look-up when one family is SERVFAIL. An older answer of the failed family goes before.
     /// - Returns: nil when the rule does not apply.
     package func keepFailedFamily(_ key: FlightKey, _ type: RecordType) -> Flight.Outcome? {
-        guard type.isAddress, kept(queryKey(key, type), route: key.route, at: clock.now) == nil,
+        guard type.isAddress, told(key, type) == nil,
             hasOtherFamily(key, type)
         else { return nil }
         return keep(.negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule)
     }
 
-    /// Whether addresses of the family other than `type` are kept, by the same route and fresh.
+    /// What a source told of it, fresh or stale.
+    private func told(_ key: FlightKey, _ type: RecordType) -> Kept? {
+        guard let kept = kept(queryKey(key, type), route: key.route, at: clock.now), kept.isTold else { return nil }
+        return kept
+    }
+
+    /// Whether addresses of the family other than `type` are kept, by the same route and within their TTL.
     package func hasOtherFamily(_ key: FlightKey, _ type: RecordType) -> Bool {
         guard let entry = memory.entry(for: queryKey(key, type.otherFamily)), isUsable(entry, by: key.route),
             !entry.isNegative, case .fresh = entry.freshness(at: clock.now, freshness)

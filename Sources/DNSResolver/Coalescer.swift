@@ -28,6 +28,9 @@ package final class Coalescer {
         _ = await other.outcome(of: type.otherFamily, until: deadline)
     }
 
+    /// Sends away all who wait for the flights under way.
+    func outdateAll() { for flight in flights.values { flight.outdate() } }
+
     /// The flight that asks `key`: the one under way, or a new one that does `work`.
     ///
     /// - Returns: nil when there are as many flights, or as many waiters of this one, as there may be.

@@ -14,6 +14,8 @@ package final class Resolver {
     private let cache: AnswerStore
     private let coalescer: Coalescer
     private let failures = FailureMemory()
+    /// The names that are asked to see whether LocalDNS leads back here.
+    package nonisolated let probes = LoopProbes()
     private let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
 
@@ -56,6 +58,14 @@ package final class Resolver {
         putInForce(isNewGeneration: true)
     }
 
+    /// Begins anew in another network: all answers so far count as stale, it is forgotten which questions failed, and who
+    /// waits for a flight under way goes over to a new one.
+    package func networkChanged() {
+        failures.forgetAll()
+        cache.beginNetwork()
+        coalescer.outdateAll()
+    }
+
     private func putInForce(isNewGeneration: Bool) {
         policy = isOn ? configured : configured.switchedOff
         // Last: whoever sees the new number gets the new policy.
@@ -67,6 +77,7 @@ package final class Resolver {
 
     /// The answer to one client's question, by `Budget.answer` after the query's arrival.
     package func respond(to client: ClientQuestion) async -> Response {
+        if probes.take(client.question.name) { return Response(.failure(.nameError)) }
         if let reply = policy.localAnswers.reply(to: client.question, policy: policy.routes) {
             return Response(reply, to: client.question)
         }
@@ -90,6 +101,7 @@ package final class Resolver {
             let origin = flight.source(of: type).map(Response.Origin.source) ?? .ourselves
             return Response(.answer(answer, age: 0), from: origin)
         case .failure(let error)?: return stale(kept, client.question, key.route, or: error.code, error.text)
+        case nil where flight.isOutdated && clock.now < client.arrived + Budget.answer: return await respond(to: client)
         case nil: return stale(kept, client.question, key.route, or: .noReachableAuthority, "no answer in time")
         }
     }

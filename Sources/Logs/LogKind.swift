@@ -27,6 +27,12 @@ package enum LogKind: String, CaseIterable, Sendable {
     case localDNSNoServers = "localdns.no_servers"
     case localDNSServerSilent = "localdns.server_silent"
     case localDNSServerBack = "localdns.server_back"
+    case localDNSServerLoops = "localdns.server_loops"
+    case localDNSServerLoopEnded = "localdns.server_loop_ended"
+
+    // MARK: The network
+    case networkChanged = "network.changed"
+    case networkUnwatched = "network.unwatched"
 
     // MARK: Questions
     case answerFailed = "answer.failed"
@@ -43,12 +49,12 @@ package enum LogKind: String, CaseIterable, Sendable {
         switch self {
         case .query: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerAccepted, .localDNSServerBack,
-            .answerStale:
+            .localDNSServerLoopEnded, .networkChanged, .answerStale:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
             .reloadRestartNeeded,
-            .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .answerFailed, .limitQueries, .logDropped,
-            .logQueriesDropped:
+            .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .localDNSServerLoops, .networkUnwatched,
+            .answerFailed, .limitQueries, .logDropped, .logQueriesDropped:
             .warning
         case .startAuthorities, .reloadRefused, .providerRefused, .limitConnections: .error
         case .startFailed: .critical

@@ -34,6 +34,11 @@ final class HTTPDNSEndpoint: Endpoint {
         self.loop = loop
     }
 
+    func networkChanged() {
+        health.forget(at: loop.now)
+        transfers?.renewConnections()
+    }
+
     /// Sends one request for all types where the service answers them together, else one for each at the same time.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         guard !service.answersBothFamilies, question.types.count > 1 else { return await request(question) }

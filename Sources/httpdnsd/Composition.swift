@@ -125,6 +125,13 @@ struct Composition {
         }
     }
 
+    /// The files from which the network's resolvers and the search list are read.
+    nonisolated static func networkFiles(_ settings: Configuration) -> [String] {
+        let resolvConf = settings.localDNS.resolvConf
+        guard case .auto = settings.localDNS.servers else { return [resolvConf] }
+        return Upstreams.LocalDNSServers.files(resolvConf: resolvConf)
+    }
+
     /// The search list of the system, as far as it takes names away from the providers.
     nonisolated static func searchDomains(_ settings: Configuration) -> [Name] {
         ResolvConf(readListFile(settings.localDNS.resolvConf) ?? []).searchDomains.filter { $0.labels.count > 1 }

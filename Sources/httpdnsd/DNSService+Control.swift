@@ -32,7 +32,7 @@ extension DNSService: ControlTarget {
         report.isSigned = cached.dnssecOK || cached.checkingDisabled
         let age = cached.entry.age(at: loop.now)
         report.age = Int(age)
-        report.isStale = age >= cached.entry.lifetime
+        report.isStale = store.isStale(cached.entry)
         report.ttl = Int(cached.entry.lifetime) - min(Int(age), Int(cached.entry.lifetime))
         report.source = composition.sources.source(of: cached.entry.source).map(composition.name) ?? "a former source"
         let code = cached.entry.answer.responseCode

@@ -55,6 +55,7 @@ final class RunningServer {
             return
         }
         startControl(on: listener, of: service)
+        service.watchNetwork()
         announce(service.server)
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
