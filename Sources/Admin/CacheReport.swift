@@ -42,6 +42,8 @@ package struct CacheReport: JSONRecord {
         package var isStale = false
         /// Who told it.
         package var source = ""
+        /// The address of the server that told it; empty when there was none.
+        package var server = ""
         /// All its records; only where they were asked for.
         package var records: [CachedRecord] = []
 
@@ -61,6 +63,7 @@ package struct CacheReport: JSONRecord {
             case "age": age = try reader.int()
             case "stale": isStale = try reader.boolean()
             case "source": source = try reader.string()
+            case "server": server = try reader.string()
             case "records": records = try reader.records()
             default: break
             }
@@ -76,6 +79,7 @@ package struct CacheReport: JSONRecord {
             writer.member("age", age)
             writer.member("stale", isStale)
             writer.member("source", source)
+            writer.member("server", server)
             writer.member("records", records: records)
         }
     }

@@ -133,7 +133,7 @@ extension CacheReport {
         entries.map { entry in
             let left = entry.isStale ? "stale" : "\(entry.ttl) s left"
             let head =
-                "\(entry.name) \(entry.type)\(entry.isSigned ? " (DNSSEC)" : ""): \(entry.status), from \(entry.source) \(entry.age) s ago, \(left)"
+                "\(entry.name) \(entry.type)\(entry.isSigned ? " (DNSSEC)" : ""): \(entry.status), from \(entry.source)\(entry.server.isEmpty ? "" : " at \(entry.server)") \(entry.age) s ago, \(left)"
             return ([head] + entry.records.map { "\($0.name) \($0.ttl) \($0.type) \($0.data)" })
                 .joined(separator: "\n")
         }.joined(separator: "\n")

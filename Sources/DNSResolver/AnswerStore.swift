@@ -14,12 +14,13 @@ package final class AnswerStore {
     nonisolated static let slotsPerStep = 1_024
 
     let memory: MemoryCache
-    private var freshness: FreshnessPolicy
+    private(set) var freshness: FreshnessPolicy
     private var generations: Generations
     let clock: any LoopClock
     private let badAddresses: BadAddresses
     /// The numbers of the sources of the policy in force.
-    private var sources: SourceTags
+    private(set) var sources: SourceTags
+    package let serverNames = ServerNames()
 
     package nonisolated init(
         memory: MemoryCache, freshness: FreshnessPolicy, generation: PolicyGeneration, sources: SourceTags,
@@ -81,16 +82,17 @@ package final class AnswerStore {
                 wait: nil, isTrusted: isTrusted, isTold: isTold,
                 response: Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
         case .fresh:
-            return stale(entry, wait: freshness.staleWait, "from before a change of the network")
+            return stale(
+                entry, wait: freshness.staleWait, "\(origin(of: entry, at: now)), before the network changed")
         case .stale(let wait):
             // What we made up ourselves means nothing once its time is over.
-            return isTold ? stale(entry, wait: wait) : nil
+            return isTold ? stale(entry, wait: wait, origin(of: entry, at: now)) : nil
         case .dead:
             return nil
         }
     }
 
-    private func stale(_ entry: CacheEntry, wait: Duration, _ text: String = "") -> Kept {
+    private func stale(_ entry: CacheEntry, wait: Duration, _ text: String) -> Kept {
         let isNXDomain = entry.answer.responseCode == .nameError
         let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, text)
         return Kept(
@@ -99,10 +101,38 @@ package final class AnswerStore {
             response: Response(.stale(entry.answer), extendedError: error, from: .cache))
     }
 
+    /// Who told a stale answer, and when, for the text of an extended error.
+    private func origin(of entry: CacheEntry, at now: Instant) -> String {
+        let server = serverNames.name(of: entry.server)
+        return server.isEmpty ? "\(entry.age(at: now)) s old" : "told by \(server) \(entry.age(at: now)) s ago"
+    }
+
+    /// Where the answer that is kept for `key` came from; nil when none is.
+    func provenance(
+        of key: QueryKey, _ type: RecordType, route: Route, sourceName: (Source) -> String
+    ) -> Provenance? {
+        guard let entry = memory.entry(for: key) else { return nil }
+        let age = entry.age(at: clock.now)
+        let freshness = entry.freshness(at: clock.now, freshness)
+        var remaining: UInt32 = 0
+        var state = Provenance.State.unusable
+        if isUsable(entry, by: route) {
+            switch freshness {
+            case .fresh(let seconds) where generations.isOfNetwork(entry.generation):
+                (state, remaining) = (.fresh, seconds)
+            case .fresh, .stale: state = .stale
+            case .dead: break
+            }
+        }
+        return Provenance(
+            type: type, route: route, source: sources.source(of: entry.source).map(sourceName) ?? "",
+            server: serverNames.name(of: entry.server), state: state, age: age, remaining: remaining)
+    }
+
     /// Whether an entry of this or an older policy may be used for a question that goes by `route` now.
     ///
     /// What LocalDNS told of a protected name was right only under the mode of its time, and so was a rule of ours.
-    private func isUsable(_ entry: CacheEntry, by route: Route) -> Bool {
+    func isUsable(_ entry: CacheEntry, by route: Route) -> Bool {
         guard entry.route == route.tag, let source = sources.source(of: entry.source) else { return false }
         switch (source, route) {
         case (.provider, _), (.localDNS, .bypass): return true
@@ -118,21 +148,21 @@ package final class AnswerStore {
 
     /// Keeps what a source told.
     package func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String
     ) -> Flight.Outcome {
-        keep(answer, for: key, type, source, longest: .max)
+        keep(answer, for: key, type, source, server, longest: .max)
     }
 
     /// Keeps what LocalDNS told, unproven, of a protected name in reserve: for a minute at most, and not while a stale
     /// answer of a provider can be had, which goes before (design: step 9).
     package func keepUnverified(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String
     ) -> Flight.Outcome {
         if let kept = told(key, type), kept.isTrusted {
             return .failure(
                 ExtendedError(.noReachableAuthority, "only LocalDNS answers, and an older answer is trusted more"))
         }
-        return keep(answer, for: key, type, .localDNS, longest: Self.unverifiedLifetime)
+        return keep(answer, for: key, type, .localDNS, server, longest: Self.unverifiedLifetime)
     }
 
     /// Keeps NODATA for a name of which every source said "nothing" without a cause.
@@ -144,7 +174,7 @@ package final class AnswerStore {
             return .failure(ExtendedError(.other, "the sources say nothing of this name any more"))
         }
         let ttl = min(ttl ?? freshness.negativeTTL, freshness.negativeTTL)
-        return keep(.negative(name: key.name, ttl: ttl), for: key, type, .rule)
+        return keep(.negative(name: key.name, ttl: ttl), for: key, type, .rule, "")
     }
 
     /// Keeps NODATA for a short time for a family whose question failed, if the name has addresses of the other family.
@@ -155,7 +185,7 @@ package final class AnswerStore {
         guard type.isAddress, told(key, type) == nil,
             hasOtherFamily(key, type)
         else { return nil }
-        return keep(.negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule)
+        return keep(.negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, "")
     }
 
     /// What a source told of it, fresh or stale.
@@ -173,7 +203,7 @@ package final class AnswerStore {
     }
 
     private func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, longest: UInt32
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String, longest: UInt32
     ) -> Flight.Outcome {
         let question = Question(name: key.name, type: type)
         let normalized = freshness.normalized(badAddresses.sunk(answer).limited(to: longest), for: question)
@@ -191,7 +221,8 @@ package final class AnswerStore {
             memory.store(
                 CacheEntry(
                     answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
-                    route: key.route.tag, source: sources.tag(of: source), isNegative: normalized.isNegative(for: type)),
+                    route: key.route.tag, source: sources.tag(of: source), server: serverNames.number(of: server),
+                    isNegative: normalized.isNegative(for: type)),
                 for: cacheKey)
         }
         return .answer(packed)

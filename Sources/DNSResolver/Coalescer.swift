@@ -28,9 +28,6 @@ package final class Coalescer {
         _ = await other.outcome(of: type.otherFamily, until: deadline)
     }
 
-    /// Sends away all who wait for the flights under way.
-    func outdateAll() { for flight in flights.values { flight.outdate() } }
-
     /// The flight that asks `key`: the one under way, or a new one that does `work`.
     ///
     /// - Returns: nil when there are as many flights, or as many waiters of this one, as there may be.
@@ -39,10 +36,18 @@ package final class Coalescer {
         guard flights.count < Self.flightLimit else { return nil }
         let flight = Flight(key: key, clock: clock)
         flights[key] = flight
-        Loop.spawn { [self] in
+        flight.work = Loop.spawn { [self] in
             await work(flight)
+            flight.work = nil
             flights[key] = nil
         }
         return flight
+    }
+
+    /// Gives up every flight under way: those who wait must ask anew.
+    func abandonAll() {
+        let abandoned = flights.values
+        flights = [:]
+        for flight in abandoned { flight.abandon() }
     }
 }

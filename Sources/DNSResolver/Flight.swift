@@ -49,10 +49,10 @@ package final class Flight {
     private var waiters: [ObjectIdentifier: FlightWaiter] = [:]
     /// Whether it has failed and only waits for the other family's flight, which therefore must not wait for it.
     var awaitsOtherFamily = false
-
-    /// Whether the network has changed since it began, so that nobody waits for it any more.
-    private(set) var isOutdated = false
-
+    /// Whether nobody waits any more because the policy was replaced, or the network.
+    private(set) var isAbandoned = false
+    /// The task that asks.
+    var work: Task<Void, Never>?
     /// Whether it was told that it has failed, for the first of its types that did.
     var isToldFailed = false
 
@@ -69,22 +69,23 @@ package final class Flight {
 
     /// Waits for the outcome of `type`.
     ///
-    /// - Returns: nil when `deadline` comes first, or the flight is outdated; it goes on without this waiter.
+    /// - Returns: nil when `deadline` comes first, and the flight goes on without this waiter; or when it is abandoned.
     package func outcome(of type: RecordType, until deadline: Instant) async -> Outcome? {
         let waiter = FlightWaiter(type)
         defer { waiters[ObjectIdentifier(waiter)] = nil }
         return await withCheckedContinuation { continuation in
             // Looked at here, where nothing can come between: a task may be suspended on its way into this body.
             if let outcome = outcomes[type] { return continuation.resume(returning: outcome) }
-            if isOutdated { return continuation.resume(returning: nil) }
+            if isAbandoned { return continuation.resume(returning: nil) }
             waiter.wait(continuation, until: deadline, on: clock)
             waiters[ObjectIdentifier(waiter)] = waiter
         }
     }
 
-    /// Sends all who wait away, to begin anew in another network: what is asked in this one may never be answered.
-    func outdate() {
-        isOutdated = true
+    /// Gives up asking, and wakes all who wait with nothing.
+    func abandon() {
+        isAbandoned = true
+        work?.cancel()
         for waiter in waiters.values { waiter.resume(nil) }
     }
 

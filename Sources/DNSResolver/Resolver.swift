@@ -8,10 +8,10 @@ package final class Resolver {
     /// As configured, whether switched off or not.
     private var configured: ResolverPolicy
     /// In force.
-    private var policy: ResolverPolicy
+    private(set) var policy: ResolverPolicy
     /// Whether HTTPDNS is used at all.
     package private(set) var isOn = true
-    private let cache: AnswerStore
+    let cache: AnswerStore
     private let coalescer: Coalescer
     private let failures = FailureMemory()
     /// The names that are asked to see whether LocalDNS leads back here.
@@ -40,11 +40,12 @@ package final class Resolver {
     /// How many flights are under way, and how many clients wait for them.
     package var load: (flights: Int, waiters: Int) { coalescer.load }
 
-    /// Answers by another policy from now on; flights under way end by theirs, for those who wait for them already.
+    /// Answers by another policy from now on, also those who wait already: what is under way for them is given up.
     ///
     /// - Parameters:
     ///   - freshness: how long answers are kept from now on.
-    ///   - isNewGeneration: whether questions must be decided anew; not when routes, sources and clients are the same.
+    ///   - isNewGeneration: whether questions must be decided anew; not when routes, sources and clients are the same,
+    ///     and then flights go on.
     package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, isNewGeneration: Bool) {
         configured = policy
         cache.adopt(policy.sources, freshness)
@@ -63,21 +64,36 @@ package final class Resolver {
     package func networkChanged() {
         failures.forgetAll()
         cache.beginNetwork()
-        coalescer.outdateAll()
+        coalescer.abandonAll()
     }
 
     private func putInForce(isNewGeneration: Bool) {
         policy = isOn ? configured : configured.switchedOff
-        // Last: whoever sees the new number gets the new policy.
-        if isNewGeneration { cache.beginGeneration() }
+        guard isNewGeneration else { return }
+        // After the policy: whoever sees the new number gets the new policy.
+        cache.beginGeneration()
+        coalescer.abandonAll()
     }
 
     /// The route of a name, in any letter case, by the policy in force.
     package func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased) }
 
     /// The answer to one client's question, by `Budget.answer` after the query's arrival.
+    ///
+    /// A client that waits while the policy is replaced, or the network, is answered by the new one.
     package func respond(to client: ClientQuestion) async -> Response {
+        while true {
+            let generation = cache.generation
+            let response = await decide(client)
+            if generation == cache.generation { return response }
+        }
+    }
+
+    private func decide(_ client: ClientQuestion) async -> Response {
         if probes.take(client.question.name) { return Response(.failure(.nameError)) }
+        if let subject = client.question.provenanceSubject {
+            return Response(explain(subject, to: client), to: client.question)
+        }
         if let reply = policy.localAnswers.reply(to: client.question, policy: policy.routes) {
             return Response(reply, to: client.question)
         }
@@ -101,7 +117,6 @@ package final class Resolver {
             let origin = flight.source(of: type).map(Response.Origin.source) ?? .ourselves
             return Response(.answer(answer, age: 0), from: origin)
         case .failure(let error)?: return stale(kept, client.question, key.route, or: error.code, error.text)
-        case nil where flight.isOutdated && clock.now < client.arrived + Budget.answer: return await respond(to: client)
         case nil: return stale(kept, client.question, key.route, or: .noReachableAuthority, "no answer in time")
         }
     }
@@ -131,15 +146,16 @@ package final class Resolver {
         let key = flight.key
         let sources = policy.sources
         var failed: [RecordType: UpstreamFailure] = [:]
-        var denied: [RecordType: (answer: Answer, source: Source)] = [:]
+        var denied: [RecordType: (answer: Answer, source: Source, server: String)] = [:]
         let prefersProviders = policy.routes.prefersProviders(key.route)
-        await policy.strategy.run(key) { [self] type, result, source in
+        await policy.strategy.run(key) { [self] type, result, source, server in
             switch result {
             case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
-                denied[type] = (answer, source)
+                denied[type] = (answer, source, server)
             case .answer(let answer):
                 finish(
-                    flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders),
+                    flight, type,
+                    with: keep(answer, for: key, type, source, server, prefersProviders: prefersProviders),
                     source: sources.tag(of: source))
             case .unknownEmpty(let ttl):
                 finish(flight, type, with: cache.keepEmpty(ttl: ttl, for: key, type))
@@ -147,12 +163,12 @@ package final class Resolver {
                 failed[type] = failure
             }
         }
-        for (type, (answer, source)) in denied {
+        for (type, (answer, source, server)) in denied {
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
             var answer = answer
             if cache.hasOtherFamily(key, type) { answer.responseCode = .noError }
             finish(
-                flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders),
+                flight, type, with: keep(answer, for: key, type, source, server, prefersProviders: prefersProviders),
                 source: sources.tag(of: source))
         }
         for type in key.types {
@@ -164,12 +180,13 @@ package final class Resolver {
     }
 
     private func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, prefersProviders: Bool
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
+        prefersProviders: Bool
     ) -> Flight.Outcome {
         if source == .localDNS, type.isAddress, prefersProviders {
-            return cache.keepUnverified(answer, for: key, type)
+            return cache.keepUnverified(answer, for: key, type, server)
         }
-        return cache.keep(answer, for: key, type, source)
+        return cache.keep(answer, for: key, type, source, server)
     }
 
     private func finish(
@@ -193,7 +210,7 @@ package final class Resolver {
 extension Resolver {
     /// Once for a flight, though both families may fail.
     private func tellFailed(_ flight: Flight, _ type: RecordType, _ error: ExtendedError) {
-        guard !flight.isToldFailed else { return }
+        guard !flight.isToldFailed, !flight.isAbandoned else { return }
         flight.isToldFailed = true
         let question = Question(name: flight.key.name, type: type)
         report(.answerFailed(question, flight.key.route, reason: error.text))

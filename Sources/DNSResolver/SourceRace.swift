@@ -23,6 +23,9 @@ struct SourceRace {
         var httpdns: UpstreamResult?
         var localDNS: UpstreamResult?
         var provider = 0
+        /// The address of the provider's service, and the server of LocalDNS.
+        var service = ""
+        var localServer = ""
     }
 
     /// Seconds for which "no service binding" is kept when the providers that could tell have failed.
@@ -83,13 +86,17 @@ struct SourceRace {
     mutating func take(_ reply: ProviderSelector.Reply) {
         for (type, result) in reply.results {
             results[type, default: Results()].httpdns = result
-            results[type]?.provider = reply.sources[type] ?? 0
+            if let source = reply.sources[type] {
+                results[type]?.provider = source.provider
+                results[type]?.service = source.server
+            }
             decide(type)
         }
     }
 
-    mutating func take(_ type: RecordType, _ result: UpstreamResult) {
+    mutating func take(_ type: RecordType, _ result: UpstreamResult, from server: String) {
         results[type, default: Results()].localDNS = result
+        results[type]?.localServer = server
         decide(type)
     }
 
@@ -105,11 +112,11 @@ struct SourceRace {
     private mutating func decide(_ type: RecordType) {
         guard open.contains(type), let known = results[type] else { return }
         if let result = known.httpdns, case .answer = result {
-            finish(type, result, .provider(index: known.provider))
+            finish(type, result, .provider(index: known.provider), known.service)
         } else if let result = known.localDNS, case .answer = result, first == .localDNS || known.httpdns != nil {
-            finish(type, result, .localDNS)
+            finish(type, result, .localDNS, known.localServer)
         } else if let httpdns = known.httpdns, let localDNS = known.localDNS {
-            finish(type, failure(httpdns, localDNS), mayUseLocalDNS ? .localDNS : .rule)
+            finish(type, failure(httpdns, localDNS), mayUseLocalDNS ? .localDNS : .rule, "")
         }
     }
 
@@ -126,9 +133,9 @@ struct SourceRace {
         return .failure(.combined(httpdns: first, localDNS: second))
     }
 
-    private mutating func finish(_ type: RecordType, _ result: UpstreamResult, _ source: Source) {
+    private mutating func finish(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
         open.removeAll { $0 == type }
-        settle(type, result, source)
+        settle(type, result, source, server)
     }
 }
 

@@ -22,8 +22,18 @@ package final class Strategy {
         self.clock = clock
     }
 
-    /// Receives each type's result as soon as it is final.
-    package typealias Settle = @Loop (RecordType, UpstreamResult, Source) -> Void
+    /// What a source is called in output.
+    package nonisolated func name(of source: Source) -> String {
+        switch source {
+        case .localDNS: localDNS.name
+        case .forward(let index): forwarders[index].name
+        case .provider(let index): selector.providers[index].name
+        case .rule: "a rule"
+        }
+    }
+
+    /// Receives each type's result as soon as it is final, and the server of the source that told it.
+    package typealias Settle = @Loop (RecordType, UpstreamResult, Source, _ server: String) -> Void
 
     /// The types that one flight should ask when a client wants `type`: both families where one call brings both.
     package nonisolated func types(for type: RecordType, name: Name, route: Route, signed: Bool) -> [RecordType] {
@@ -48,7 +58,7 @@ package final class Strategy {
 
     private func ask(_ upstream: any Upstream, _ key: FlightKey, as source: Source, settle: Settle) async {
         let reply = await upstream.ask(question(key, key.types, until: clock.now + Budget.answer))
-        for type in key.types { settle(type, reply.results[type] ?? .failure(.timeout), source) }
+        for type in key.types { settle(type, reply.results[type] ?? .failure(.timeout), source, reply.server) }
     }
 
     private func protect(_ key: FlightKey, settle: @escaping Settle) async {
@@ -62,7 +72,7 @@ package final class Strategy {
             // A service binding may be kept from a client; of anything else "no" is not ours to say.
             let result: UpstreamResult =
                 isServiceBinding ? .unknownEmpty(ttl: nil) : .failure(.unusable("no provider for this name and type"))
-            for type in key.types { settle(type, result, .rule) }
+            for type in key.types { settle(type, result, .rule, "") }
             return
         }
         let first: Contender = mode == .localdnsFirst && mayUseLocalDNS ? .localDNS : .httpdns
@@ -74,7 +84,7 @@ package final class Strategy {
 
     private enum Event: Sendable {
         case httpdns(ProviderSelector.Reply)
-        case localDNS(RecordType, UpstreamResult)
+        case localDNS(RecordType, UpstreamResult, server: String)
         case secondDue
     }
 
@@ -90,7 +100,7 @@ package final class Strategy {
                 switch event {
                 case .secondDue: start(second, &race, in: &group)
                 case .httpdns(let reply): race.take(reply)
-                case .localDNS(let type, let result): race.take(type, result)
+                case .localDNS(let type, let result, let server): race.take(type, result, from: server)
                 }
                 if race.needsSecond { start(second, &race, in: &group) }
             }
@@ -124,7 +134,7 @@ package final class Strategy {
 
     private func askLocalDNS(_ key: FlightKey, _ type: RecordType, began: Instant) async -> Event {
         let reply = await localDNS.ask(question(key, [type], until: began + Budget.answer))
-        return .localDNS(type, reply.results[type] ?? .failure(.timeout))
+        return .localDNS(type, reply.results[type] ?? .failure(.timeout), server: reply.server)
     }
 
     private nonisolated func question(_ key: FlightKey, _ types: [RecordType], until deadline: Instant)

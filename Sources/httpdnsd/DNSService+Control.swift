@@ -35,6 +35,7 @@ extension DNSService: ControlTarget {
         report.isStale = store.isStale(cached.entry)
         report.ttl = Int(cached.entry.lifetime) - min(Int(age), Int(cached.entry.lifetime))
         report.source = composition.sources.source(of: cached.entry.source).map(composition.name) ?? "a former source"
+        report.server = store.serverNames.name(of: cached.entry.server)
         let code = cached.entry.answer.responseCode
         report.status = cached.entry.isNegative && code == .noError ? "NODATA" : "\(code)"
         let question = Question(name: cached.name, type: cached.type)

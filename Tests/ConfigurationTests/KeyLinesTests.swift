@@ -1,4 +1,5 @@
 @testable import Configuration
+import TestSupport
 import Testing
 
 @Suite struct KeyLinesTests {
@@ -142,7 +143,7 @@ import Testing
         let pieces = [
             "\"", "'", "\"\"\"", "'''", "[", "]", "[[", "]]", "{", "}", "=", ".", ",", "\n", "\\", "#", "\r", "\t", "é",
         ]
-        var random = SplitMix(state: 1)
+        var random = SeededNumbers(1)
         for _ in 0..<300 {
             var text = source
             for _ in 0...Int(random.next() % 4) {
@@ -174,17 +175,5 @@ import Testing
             }
         default: break
         }
-    }
-}
-
-/// A small generator of numbers that are the same in every run.
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = (state ^ (state >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

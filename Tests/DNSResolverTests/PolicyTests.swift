@@ -48,21 +48,25 @@ struct PolicyTests {
         #expect(machine.generation.current == before)
     }
 
-    @Test @Loop func `whoever waits for a flight when the switch goes off is answered, later ones by LocalDNS`() async {
+    @Test @Loop func `whoever waits when the switch goes off is answered by LocalDNS, at once`() async {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(200))
         let waiting = ResolverTests.Reply(clock: machine.clock)
         machine.start("www.example.com", .a, waiting)
         await machine.clock.advance(by: .milliseconds(50))
         machine.resolver.turn(on: false)
-        #expect(await machine.ask().has("203.0.113.9"))
+        await machine.clock.advance(by: .zero)
+        #expect(waiting.has("203.0.113.9") && waiting.waited == .milliseconds(50))
+        // What the vendor was asked brings is not for anybody after it.
         await machine.clock.advance(by: .milliseconds(200))
-        #expect(waiting.has("192.0.2.1"))
-        // What that flight brought is not for anybody after it.
         #expect(await machine.ask().has("203.0.113.9"))
+        #expect(machine.events.isEmpty)
     }
 
-    @Test @Loop func `a new policy's questions join no flight of the old one, which stores nothing`() async {
+    @Test @Loop
+    func `whoever waits when the policy is replaced is answered by the new one, and the old flight is lost`()
+        async
+    {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(300))
         let waiting = ResolverTests.Reply(clock: machine.clock)
@@ -72,10 +76,97 @@ struct PolicyTests {
         machine.resolver.replace(
             with: policy(machine, vendor: other, .init(localDNS: 11, forwards: [], providers: [0x8002])),
             freshness: FreshnessPolicy(), isNewGeneration: true)
-        #expect(await machine.ask().has("192.0.2.99"))
+        await machine.clock.advance(by: .zero)
+        #expect(waiting.has("192.0.2.99"))
         await machine.clock.advance(by: .milliseconds(300))
-        #expect(waiting.has("192.0.2.1"))
         #expect(await machine.ask().has("192.0.2.99"))
+        #expect(other.asked.count == 1)
+    }
+
+    @Test @Loop func `a reload that changes no route and no source leaves flights under way`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(300))
+        let waiting = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, waiting)
+        await machine.clock.advance(by: .milliseconds(50))
+        machine.resolver.replace(with: machine.policy, freshness: FreshnessPolicy(), isNewGeneration: false)
+        await machine.clock.advance(by: .milliseconds(250))
+        #expect(waiting.has("192.0.2.1") && machine.vendor.asked.count == 1)
+    }
+
+    @Test @Loop func `a client that waits for a refresh gets no stale answer of a provider that goes away`() async {
+        let machine = Machine()
+        #expect(await machine.ask().has("192.0.2.1"))
+        await machine.clock.advance(by: .seconds(600))
+        machine.vendor.behaviour = .silence
+        let waiting = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, waiting)
+        await machine.clock.advance(by: .milliseconds(50))
+        let other = FakeUpstream("other", .addresses("192.0.2.99", after: .milliseconds(250)), clock: machine.clock)
+        machine.resolver.replace(
+            with: policy(machine, vendor: other, .init(localDNS: 11, forwards: [], providers: [0x8002])),
+            freshness: FreshnessPolicy(), isNewGeneration: true)
+        await machine.clock.advance(by: .milliseconds(200))
+        #expect(waiting.response == nil)
+        await machine.clock.advance(by: .milliseconds(100))
+        #expect(waiting.has("192.0.2.99"))
+    }
+
+    @Test(arguments: [true, false]) @Loop
+    func `a name that changes lists while it is asked is answered by its new route`(becomesProtected: Bool) async {
+        let machine = Machine()
+        let name = (try? Name("www.example.com")) ?? .root
+        var lists = [RoutePolicy(protect: [name]), RoutePolicy(bypass: [name])]
+        if becomesProtected { lists.reverse() }
+        func put(_ routes: RoutePolicy) {
+            let policy = machine.policy
+            machine.resolver.replace(
+                with: ResolverPolicy(
+                    localAnswers: policy.localAnswers, routes: routes, strategy: policy.strategy,
+                    sources: policy.sources),
+                freshness: FreshnessPolicy(), isNewGeneration: true)
+        }
+        put(lists[0])
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(100))
+        machine.localDNS.behaviour = .addresses("203.0.113.9", after: .milliseconds(100))
+        let waiting = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, waiting)
+        await machine.clock.advance(by: .milliseconds(99))
+        put(lists[1])
+        await machine.clock.advance(by: .milliseconds(100))
+        #expect(waiting.has(becomesProtected ? "192.0.2.1" : "203.0.113.9"))
+        #expect(waiting.waited == .milliseconds(199))
+    }
+
+    @Test(arguments: 1...20) @Loop
+    func `however questions and switches fall, nobody gets an answer of the state before`(seed: UInt64) async {
+        let machine = Machine()
+        var numbers = SeededNumbers(seed)
+        var waiting: [ResolverTests.Reply] = []
+        for _ in 0..<200 {
+            switch UInt64.random(in: 0..<4, using: &numbers) {
+            case 0:
+                machine.resolver.turn(on: !machine.resolver.isOn)
+            case 1:
+                let delay = Duration.milliseconds(Int.random(in: 0...40, using: &numbers))
+                machine.vendor.behaviour = .addresses("192.0.2.1", after: delay)
+                machine.localDNS.behaviour = .addresses("203.0.113.9", after: delay / 2)
+            case 2:
+                let reply = ResolverTests.Reply(clock: machine.clock)
+                machine.start("n\(Int.random(in: 0..<4, using: &numbers)).example.com", .a, reply)
+                waiting.append(reply)
+            default:
+                await machine.clock.advance(by: .milliseconds(Int.random(in: 0...20, using: &numbers)))
+                for reply in waiting where reply.response != nil {
+                    #expect(reply.has(machine.resolver.isOn ? "192.0.2.1" : "203.0.113.9"))
+                }
+                waiting.removeAll { $0.response != nil }
+            }
+        }
+        machine.resolver.turn(on: true)
+        await machine.clock.advance(by: .milliseconds(100))
+        #expect(waiting.allSatisfy { $0.has("192.0.2.1") })
+        #expect(machine.resolver.load.flights == 0)
     }
 
     @Test @Loop func `answers of a provider that stays are kept over a reload`() async {

@@ -1,19 +1,13 @@
 import DNSWire
+import TestSupport
 
 /// Makes random messages, the same ones in every run.
 struct MessageGenerator: RandomNumberGenerator {
-    private var state: UInt64
+    private var numbers: SeededNumbers
 
-    init(seed: UInt64) { state = seed }
+    init(seed: UInt64) { numbers = SeededNumbers(seed) }
 
-    /// Steele, Lea and Flood: "Fast splittable pseudorandom number generators", the SplitMix64 variant.
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ mixed >> 31
-    }
+    mutating func next() -> UInt64 { numbers.next() }
 
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
 

@@ -109,7 +109,7 @@ struct LocalDNSForgeryTests {
     @Test @Loop func `damaged replies never stop the process, and never give an address that was not sent`()
         async throws
     {
-        var generator = Xorshift(state: 0x9e37_79b9_7f4a_7c15)
+        var generator = SeededNumbers(0x9e37_79b9_7f4a_7c15)
         let server = try LocalDNSRawServer { query in
             var reply = query.reply(
                 [rawRecord(5, [1, 120, 0xc0, 12]), rawRecord(1, rawGood)], additionals: [rawOPT()])
@@ -124,17 +124,5 @@ struct LocalDNSForgeryTests {
             #expect(reply.results.count == 1)
         }
         #expect(server.connectedDescriptors == 0)
-    }
-}
-
-/// Numbers that are the same in every run.
-struct Xorshift: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return state
     }
 }
