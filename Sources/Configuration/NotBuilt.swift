@@ -28,7 +28,6 @@ enum NotBuilt {
         "preset.preresolve": .notDefault,
         "preset.hosts_file": .notDefault,
         "answers.prefer": .notDefault,
-        "answers.https_records": .notDefault,
         "control.http": .notDefault,
         "http.proxy": .notDefault,
     ]

@@ -16,7 +16,7 @@ package final class Resolver {
     private let failures = FailureMemory()
     /// The names that are asked to see whether LocalDNS leads back here.
     package nonisolated let probes = LoopProbes()
-    private let clock: any LoopClock
+    let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
 
     /// How many stale answers were given since the start.
@@ -141,17 +141,30 @@ package final class Resolver {
             checkingDisabled: client.checkingDisabled, generation: cache.generation)
     }
 
+    /// Has a question answered and the answer kept, for nobody who asks; returns once it is, or at `deadline`.
+    func prepare(_ question: ClientQuestion, until deadline: Instant) async {
+        guard policy.localAnswers.reply(to: question.question, policy: policy.routes) == nil else { return }
+        let key = flightKey(for: question)
+        guard failures.remembered(key, question.question.type, at: clock.now) == nil,
+            let flight = coalescer.join(key, work: { [policy] in await self.fly($0, by: policy) })
+        else { return }
+        _ = await flight.outcome(of: question.question.type, until: deadline)
+    }
+
     /// What one flight does: asks the sources, keeps what they tell, wakes the waiters.
     private func fly(_ flight: Flight, by policy: ResolverPolicy) async {
         let key = flight.key
         let sources = policy.sources
         var failed: [RecordType: UpstreamFailure] = [:]
         var denied: [RecordType: (answer: Answer, source: Source, server: String)] = [:]
+        var bindings: [RecordType: (answer: Answer, source: Source, server: String)] = [:]
         let prefersProviders = policy.routes.prefersProviders(key.route)
         await policy.strategy.run(key) { [self] type, result, source, server in
             switch result {
             case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
                 denied[type] = (answer, source, server)
+            case .answer(let answer) where policy.strategy.isGuarded(key):
+                bindings[type] = (answer, source, server)
             case .answer(let answer):
                 finish(
                     flight, type,
@@ -162,6 +175,15 @@ package final class Resolver {
             case .failure(let failure):
                 failed[type] = failure
             }
+        }
+        for (type, (answer, source, server)) in bindings {
+            guard let answer = await fit(answer, for: key, type) else {
+                finish(flight, type, with: cache.keepEmpty(ttl: nil, for: key, type))
+                continue
+            }
+            finish(
+                flight, type, with: keep(answer, for: key, type, source, server, prefersProviders: prefersProviders),
+                source: sources.tag(of: source))
         }
         for (type, (answer, source, server)) in denied {
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)

@@ -158,7 +158,8 @@ struct Composition {
         let asked = providers.map(\.upstream).filter { onlyProvider == nil || $0.name == onlyProvider }
         let selector = ProviderSelector(providers: asked, clock: loop, report: report)
         return Strategy(
-            mode: mode, selector: selector, localDNS: localDNS, forwarders: forwarders, clock: loop)
+            mode: mode, selector: selector, localDNS: localDNS, forwarders: forwarders,
+            guardsServiceBindings: settings.answers.httpsRecords == .protect, clock: loop)
     }
 
     /// The names of the providers, in the order in which they are asked.

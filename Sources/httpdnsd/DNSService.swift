@@ -72,9 +72,12 @@ final class DNSService {
         if new.localDNS === old.localDNS { new.readLocalDNSAgain() }
         let policy = new.policy()
         let freshness = FreshnessPolicy(settings.cache)
-        if new.hasRenumbered(old) { memory.removeAll() }
+        // Hints that were passed on must not outlive the leave to pass them on.
+        let hasOtherHints = settings.answers.httpsRecords != old.settings.answers.httpsRecords
+        if new.hasRenumbered(old) || hasOtherHints { memory.removeAll() }
         let isNewGeneration =
-            policy.routes != routes || new.sources != old.sources || settings.listen.allow != old.settings.listen.allow
+            policy.routes != routes || hasOtherHints || new.sources != old.sources
+            || settings.listen.allow != old.settings.listen.allow
         access.replace(with: AccessList(settings.listen.allow))
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
         composition = new
