@@ -19,7 +19,6 @@ enum NotBuilt {
         "provider[].pin": .notDefault,
         "cache.disk.path": .notEmpty,
         "cache.disk.flush_interval": .notDefault,
-        "answers.https_records": .notDefault,
         "control.http": .notDefault,
         "http.proxy": .notDefault,
     ]

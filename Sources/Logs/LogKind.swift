@@ -28,6 +28,12 @@ package enum LogKind: String, CaseIterable, Sendable {
     case localDNSServerSilent = "localdns.server_silent"
     case localDNSServerBack = "localdns.server_back"
     case localDNSForged = "localdns.forged"
+    case localDNSServerLoops = "localdns.server_loops"
+    case localDNSServerLoopEnded = "localdns.server_loop_ended"
+
+    // MARK: The network
+    case networkChanged = "network.changed"
+    case networkUnwatched = "network.unwatched"
 
     // MARK: Questions
     case answerFailed = "answer.failed"
@@ -45,13 +51,12 @@ package enum LogKind: String, CaseIterable, Sendable {
         switch self {
         case .query: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerAccepted, .localDNSServerBack,
-            .answerStale, .answerPreset:
+            .localDNSServerLoopEnded, .networkChanged, .answerStale, .answerPreset:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
             .reloadRestartNeeded,
-            .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .localDNSForged, .answerFailed,
-            .limitQueries,
-            .logDropped, .logQueriesDropped:
+            .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .localDNSForged, .localDNSServerLoops,
+            .networkUnwatched, .answerFailed, .limitQueries, .logDropped, .logQueriesDropped:
             .warning
         case .startAuthorities, .reloadRefused, .providerRefused, .limitConnections: .error
         case .startFailed: .critical

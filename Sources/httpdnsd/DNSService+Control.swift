@@ -35,7 +35,7 @@ extension DNSService: ControlTarget {
         report.isSigned = cached.dnssecOK || cached.checkingDisabled
         let age = cached.entry.age(at: loop.now)
         report.age = Int(age)
-        report.isStale = age >= cached.entry.lifetime
+        report.isStale = store.isStale(cached.entry)
         report.ttl = Int(cached.entry.lifetime) - min(Int(age), Int(cached.entry.lifetime))
         let source = composition.sources.source(of: cached.entry.source)
         report.source = source.map(composition.name) ?? "a former source"
