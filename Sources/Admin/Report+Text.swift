@@ -19,6 +19,10 @@ extension StatusReport {
             let servers = forward.servers.map(\.text).joined(separator: ", ")
             rows.append(["forward", "\(forward.suffixes.joined(separator: ", ")) to \(servers)"])
         }
+        if networkChanges > 0 {
+            let ago = Self.duration(networkChangeAge ?? 0)
+            rows.append(["network", "changed \(networkChanges) time\(networkChanges == 1 ? "" : "s"), last \(ago) ago"])
+        }
         rows += [
             [
                 "cache",

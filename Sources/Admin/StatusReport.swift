@@ -20,6 +20,9 @@ package struct StatusReport: JSONRecord {
     package var providers: [Provider] = []
     package var localDNS: [Server] = []
     package var forwards: [Forward] = []
+    /// How often the network has changed since the start, and how many seconds ago it last did.
+    package var networkChanges = 0
+    package var networkChangeAge: Int?
     package var cache = Cache()
     /// Questions under way upstream, and clients that wait for them.
     package var flights = 0
@@ -57,6 +60,8 @@ package struct StatusReport: JSONRecord {
         case "providers": providers = try reader.records()
         case "localdns": localDNS = try reader.records()
         case "forwards": forwards = try reader.records()
+        case "network_changes": networkChanges = try reader.int()
+        case "network_change_seconds": networkChangeAge = try reader.optionalInt()
         case "cache": cache = try Cache(from: &reader)
         case "flights": flights = try reader.int()
         case "waiters": waiters = try reader.int()
@@ -85,6 +90,8 @@ package struct StatusReport: JSONRecord {
         writer.member("providers", records: providers)
         writer.member("localdns", records: localDNS)
         writer.member("forwards", records: forwards)
+        writer.member("network_changes", networkChanges)
+        writer.member("network_change_seconds", networkChangeAge)
         writer.member("cache", object: { cache.write(to: &$0) })
         writer.member("flights", flights)
         writer.member("waiters", waiters)
@@ -110,6 +117,8 @@ extension StatusReport {
         case onTrial = "on trial"
         /// It refuses the account, signature or token.
         case refused
+        /// It sends our own questions back to us, and is not asked.
+        case loops = "leads back here"
     }
 
     /// A provider.

@@ -15,7 +15,6 @@ enum NotBuilt {
         "provider[].client_subnet": .notDefault,
         "provider[].daily_limit": .notDefault,
         "provider[].pin": .notDefault,
-        "answers.https_records": .notDefault,
         "control.http": .notDefault,
         "http.proxy": .notDefault,
     ]

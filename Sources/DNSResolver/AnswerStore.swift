@@ -15,7 +15,7 @@ package final class AnswerStore {
 
     let memory: MemoryCache
     private(set) var freshness: FreshnessPolicy
-    private let policyGeneration: PolicyGeneration
+    private var generations: Generations
     let clock: any LoopClock
     private let badAddresses: BadAddresses
     /// The numbers of the sources of the policy in force.
@@ -30,14 +30,14 @@ package final class AnswerStore {
     ) {
         self.memory = memory
         self.freshness = freshness
-        self.policyGeneration = generation
+        generations = Generations(generation)
         self.sources = sources
         self.badAddresses = badAddresses
         self.clock = clock
     }
 
-    /// The generation of the policy in force; a flight that began under an older one stores nothing.
-    package var generation: UInt32 { policyGeneration.current }
+    /// The generation of policy and network; a flight that began under an older one stores nothing.
+    package var generation: UInt32 { generations.current }
 
     /// Goes over to the sources of another policy.
     ///
@@ -48,7 +48,15 @@ package final class AnswerStore {
     }
 
     /// Makes what was stored so far a miss for the UDP threads, so that it is decided anew here.
-    package func beginGeneration() { policyGeneration.advance() }
+    package func beginGeneration() { generations.beginPolicy() }
+
+    /// Makes what was stored so far stale: still of use when nothing better comes in time.
+    package func beginNetwork() { generations.beginNetwork() }
+
+    /// Whether an entry is past its TTL, or was told in another network.
+    package func isStale(_ entry: CacheEntry) -> Bool {
+        entry.age(at: clock.now) >= entry.lifetime || !generations.isOfNetwork(entry.generation)
+    }
 
     /// An answer that is fresh, or stale and of use when nothing better comes.
     package struct Kept {
@@ -56,6 +64,8 @@ package final class AnswerStore {
         package let wait: Duration?
         /// Whether a provider told it, or certificates prove it.
         package let isTrusted: Bool
+        /// Whether anybody told it, and it is not of our own making.
+        package let isTold: Bool
         /// Whether it is so near its end that it is worth a refresh if clients want it.
         package let isEnding: Bool
         package let response: Response
@@ -66,26 +76,31 @@ package final class AnswerStore {
     /// What is kept for `key`, if it was obtained by this route.
     package func kept(_ key: QueryKey, route: Route, at now: Instant) -> Kept? {
         guard let entry = memory.entry(for: key), isUsable(entry, by: route) else { return nil }
-        let state = entry.freshness(at: now, freshness)
-        let isTrusted = SourceTags.isTrusted(entry.source)
-        // What we made up ourselves means nothing once its time is over.
-        if !isTold(entry), case .stale = state { return nil }
-        switch state {
-        case .fresh:
+        switch entry.freshness(at: now, freshness) {
+        case .fresh where generations.isOfNetwork(entry.generation):
             // Decided anew under the present policy, with the same result: the UDP threads may serve it again.
             if entry.generation != generation { memory.restamp(key, generation: generation) }
             return Kept(
-                wait: nil, isTrusted: isTrusted, isEnding: !entry.isHit(at: now),
+                wait: nil, isTrusted: SourceTags.isTrusted(entry.source), isTold: isTold(entry),
+                isEnding: !entry.isHit(at: now),
                 response: Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
+        case .fresh:
+            return stale(
+                entry, wait: freshness.staleWait, "\(origin(of: entry, at: now)), before the network changed")
         case .stale(let wait):
-            let isNXDomain = entry.answer.responseCode == .nameError
-            let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, origin(of: entry, at: now))
-            return Kept(
-                wait: wait, isTrusted: isTrusted, isEnding: false,
-                response: Response(.stale(entry.answer), extendedError: error, from: .cache))
+            // What we made up ourselves means nothing once its time is over.
+            return isTold(entry) ? stale(entry, wait: wait, origin(of: entry, at: now)) : nil
         case .dead:
             return nil
         }
+    }
+
+    private func stale(_ entry: CacheEntry, wait: Duration, _ text: String) -> Kept {
+        let isNXDomain = entry.answer.responseCode == .nameError
+        let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, text)
+        return Kept(
+            wait: wait, isTrusted: SourceTags.isTrusted(entry.source), isTold: isTold(entry), isEnding: false,
+            response: Response(.stale(entry.answer), extendedError: error, from: .cache))
     }
 
     /// Decides whether a fresh answer that is ending is refreshed now: once, and only if a client has had it before.
@@ -118,8 +133,9 @@ package final class AnswerStore {
         var state = Provenance.State.unusable
         if isUsable(entry, by: route) || isLocal(entry) {
             switch freshness {
-            case .fresh(let seconds): (state, remaining) = (.fresh, seconds)
-            case .stale: state = .stale
+            case .fresh(let seconds) where generations.isOfNetwork(entry.generation):
+                (state, remaining) = (.fresh, seconds)
+            case .fresh, .stale: state = .stale
             case .dead: break
             }
         }
@@ -136,7 +152,8 @@ package final class AnswerStore {
         switch (source, route) {
         case (.provider, _), (.localDNS, .bypass): return true
         case (.forward, _): return sources.tag(of: source) == forwardTag(of: route)
-        case (.localDNS, _), (.verifiedLocalDNS, _), (.rule, _), (.preset, _): return entry.generation == generation
+        case (.localDNS, _), (.verifiedLocalDNS, _), (.rule, _), (.preset, _):
+            return generations.isOfPolicy(entry.generation)
         }
     }
 
@@ -157,7 +174,7 @@ package final class AnswerStore {
     package func keepUnverified(
         _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String
     ) -> Flight.Outcome {
-        if let kept = kept(queryKey(key, type), route: key.route, at: clock.now), kept.isTrusted {
+        if let kept = told(key, type), kept.isTrusted {
             return .failure(
                 ExtendedError(.noReachableAuthority, "only LocalDNS answers, and an older answer is trusted more"))
         }
@@ -176,6 +193,7 @@ package final class AnswerStore {
         let cacheKey = queryKey(key, type)
         guard let entry = memory.entry(for: cacheKey), entry.source == sources.tag(of: .localDNS) else { return }
         memory.remove(cacheKey)
+        archive?.remove(cacheKey)
     }
 
     /// Keeps NODATA for a name of which every source said "nothing" without a cause.
@@ -183,7 +201,7 @@ package final class AnswerStore {
     /// Nothing is kept, and the outcome is a failure, while there is an older answer: only a told "no such name" or "no
     /// such record" ends its use.
     package func keepEmpty(ttl: UInt32?, for key: FlightKey, _ type: RecordType) -> Flight.Outcome {
-        guard kept(queryKey(key, type), route: key.route, at: clock.now) == nil else {
+        guard told(key, type) == nil else {
             return .failure(ExtendedError(.other, "the sources say nothing of this name any more"))
         }
         let ttl = min(ttl ?? freshness.negativeTTL, freshness.negativeTTL)
@@ -195,13 +213,19 @@ package final class AnswerStore {
     /// musl fails a whole look-up when one family is SERVFAIL. An older answer of the failed family goes before.
     /// - Returns: nil when the rule does not apply.
     package func keepFailedFamily(_ key: FlightKey, _ type: RecordType) -> Flight.Outcome? {
-        guard type.isAddress, kept(queryKey(key, type), route: key.route, at: clock.now) == nil,
+        guard type.isAddress, told(key, type) == nil,
             hasOtherFamily(key, type)
         else { return nil }
         return keep(.negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, "")
     }
 
-    /// Whether addresses of the family other than `type` are kept, by the same route and fresh.
+    /// What a source told of it, fresh or stale.
+    private func told(_ key: FlightKey, _ type: RecordType) -> Kept? {
+        guard let kept = kept(queryKey(key, type), route: key.route, at: clock.now), kept.isTold else { return nil }
+        return kept
+    }
+
+    /// Whether addresses of the family other than `type` are kept, by the same route and within their TTL.
     package func hasOtherFamily(_ key: FlightKey, _ type: RecordType) -> Bool {
         guard let entry = memory.entry(for: queryKey(key, type.otherFamily)), isUsable(entry, by: key.route),
             !entry.isNegative, case .fresh = entry.freshness(at: clock.now, freshness)

@@ -47,6 +47,9 @@ package struct EndpointHealth: Sendable {
         lastSuccess = now
     }
 
+    /// Forgets what went wrong, for the network is another one; attempts begun before say nothing any more.
+    package mutating func forget(at now: Instant) { succeeded(at: now) }
+
     /// An attempt ended without an answer and without blame: cancelled because another was faster.
     package mutating func abandoned() { probing = false }
 

@@ -41,11 +41,7 @@ package final class FailureMemory {
     package func failed(
         _ flight: FlightKey, _ type: RecordType, isTransport: Bool, error: ExtendedError, at now: Instant
     ) {
-        if count >= Self.capacity {
-            unreachable = [:]
-            refused = [:]
-            count = 0
-        }
+        if count >= Self.capacity { forgetAll() }
         let key = Key(flight: flight, type: type)
         let earlier = unreachable[flight.route]?.removeValue(forKey: key) ?? refused.removeValue(forKey: key)
         if earlier == nil { count += 1 }
@@ -57,6 +53,13 @@ package final class FailureMemory {
         } else {
             refused[key] = failure
         }
+    }
+
+    /// The network has changed: what failed there may succeed here.
+    package func forgetAll() {
+        unreachable = [:]
+        refused = [:]
+        count = 0
     }
 
     /// The question has an answer.

@@ -52,7 +52,7 @@ package final class Flight {
     private var waiters: [ObjectIdentifier: FlightWaiter] = [:]
     /// Whether it has failed and only waits for the other family's flight, which therefore must not wait for it.
     var awaitsOtherFamily = false
-    /// Whether nobody waits any more because the policy was replaced.
+    /// Whether nobody waits any more because the policy was replaced, or the network.
     private(set) var isAbandoned = false
     /// The task that asks.
     var work: Task<Void, Never>?

@@ -1,9 +1,10 @@
 package import Synchronization
 
-/// The number of the policy in force: routes, lists, switch and providers, as one.
+/// The number of what answers were decided by: routes, lists, switch, providers and the network, as one.
 ///
 /// An answer in the cache carries the number under which it was stored. The UDP threads compare the two with one
-/// load; the loop raises the number when the policy changes, which makes every older answer a miss at once.
+/// load; the loop raises the number when the policy or the network changes, which makes every older answer a miss at
+/// once. `Generations` knows which of the two it was.
 package final class PolicyGeneration: Sendable {
     @usableFromInline
     let number = Atomic<UInt32>(1)
@@ -14,6 +15,6 @@ package final class PolicyGeneration: Sendable {
     @inlinable
     package var current: UInt32 { number.load(ordering: .acquiring) }
 
-    /// Begins a new generation, after the policy itself was replaced. Wraps after 4,294,967,295.
+    /// Begins a new generation, after what it stands for was replaced. Wraps after 4,294,967,295.
     package func advance() { number.wrappingAdd(1, ordering: .releasing) }
 }

@@ -16,6 +16,8 @@ package final class Resolver {
     private let repair: AnswerRepair
     let failures = FailureMemory()
     let background = BackgroundLookups()
+    /// The names that are asked to see whether LocalDNS leads back here.
+    package nonisolated let probes = LoopProbes()
     let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
 
@@ -69,6 +71,14 @@ package final class Resolver {
         putInForce(isNewGeneration: true)
     }
 
+    /// Begins anew in another network: all answers so far count as stale, it is forgotten which questions failed, and who
+    /// waits for a flight under way goes over to a new one.
+    package func networkChanged() {
+        failures.forgetAll()
+        cache.beginNetwork()
+        coalescer.abandonAll()
+    }
+
     private func putInForce(isNewGeneration: Bool) {
         policy = isOn ? configured : configured.switchedOff
         guard isNewGeneration else { return }
@@ -82,7 +92,7 @@ package final class Resolver {
 
     /// The answer to one client's question, by `Budget.answer` after the query's arrival.
     ///
-    /// A client that waits while the policy is replaced is answered by the new one.
+    /// A client that waits while the policy is replaced, or the network, is answered by the new one.
     package func respond(to client: ClientQuestion) async -> Response {
         while true {
             let generation = cache.generation
@@ -92,6 +102,7 @@ package final class Resolver {
     }
 
     private func decide(_ client: ClientQuestion) async -> Response {
+        if probes.take(client.question.name) { return Response(.failure(.nameError)) }
         if let subject = client.question.provenanceSubject { return answer(explain(subject, to: client), to: client) }
         let local = policy.localAnswers.reply(to: client.question, policy: policy.routes, isSigned: client.isSigned)
         if let local { return answer(local, to: client) }
@@ -180,6 +191,16 @@ package final class Resolver {
             route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, generation: cache.generation)
     }
 
+    /// Has a question answered and the answer kept, for nobody who asks; returns once it is, or at `deadline`.
+    func prepare(_ question: ClientQuestion, until deadline: Instant) async {
+        guard policy.localAnswers.reply(to: question.question, policy: policy.routes) == nil else { return }
+        let key = flightKey(for: question)
+        guard failures.remembered(key, question.question.type, at: clock.now) == nil,
+            let flight = join(key)
+        else { return }
+        _ = await flight.outcome(of: question.question.type, until: deadline)
+    }
+
     /// What one flight does: asks the sources, keeps what they tell, wakes the waiters.
     ///
     /// - Parameter mode: for this flight; nil: the policy's.
@@ -189,6 +210,7 @@ package final class Resolver {
         var failed: [RecordType: UpstreamFailure] = [:]
         var denied: [RecordType: (answer: Answer, source: Source, server: String)] = [:]
         var unchecked: [RecordType: AnswerRepair.Told] = [:]
+        var bindings: [RecordType: (answer: Answer, source: Source, server: String)] = [:]
         let prefersProviders = policy.routes.prefersProviders(key.route) || mode == .httpdnsFirst
         await policy.strategy.run(key, mode: mode) { [self] type, result, source, server in
             switch result {
@@ -199,6 +221,8 @@ package final class Resolver {
                     source: sources.tag(of: source))
             case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
                 denied[type] = (answer, source, server)
+            case .answer(let answer) where policy.strategy.isGuarded(key):
+                bindings[type] = (answer, source, server)
             case .answer(let answer):
                 finish(
                     flight, type,
@@ -209,6 +233,16 @@ package final class Resolver {
             case .failure(let failure):
                 failed[type] = failure
             }
+        }
+        for (type, (answer, source, server)) in bindings {
+            guard let answer = await fit(answer, for: key, type) else {
+                finish(flight, type, with: cache.keepEmpty(ttl: nil, for: key, type))
+                continue
+            }
+            finish(
+                flight, type,
+                with: keep(answer, for: key, type, source, server, by: policy, prefersProviders: prefersProviders),
+                source: sources.tag(of: source))
         }
         for (type, (answer, source, server)) in denied {
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)

@@ -14,6 +14,10 @@ package enum ResolverEvent: Hashable, Sendable {
     case serverSilent(upstream: String, server: String, reason: String)
     /// Such a server answers again.
     case serverRecovered(upstream: String, server: String)
+    /// A server of LocalDNS, or of a `forward` entry, brings our own questions back to us: it is not asked.
+    case serverLoops(upstream: String, server: String)
+    /// Such a server has been asked again, and the question did not come back.
+    case serverLoopEnded(upstream: String, server: String)
     /// No source had an answer: clients get one that is past its TTL, or SERVFAIL when none is kept.
     case answerFailed(Question, Route, reason: String)
     /// No source had an answer in time, and clients get one that is past its TTL.
@@ -41,6 +45,10 @@ extension ResolverEvent: CustomStringConvertible {
             "\(upstream): \(server) does not answer, others are asked before it: \(reason)"
         case .serverRecovered(let upstream, let server):
             "\(upstream): \(server) answers again"
+        case .serverLoops(let upstream, let server):
+            "\(upstream): \(server) sends our own questions back to us, and is not asked"
+        case .serverLoopEnded(let upstream, let server):
+            "\(upstream): \(server) does not lead back here any more"
         case .answerFailed(let question, let route, let reason):
             "\(question) (\(route)) has no answer: \(reason)"
         case .answerStale(let question, let route, let reason):

@@ -68,6 +68,8 @@ package struct RoutePolicy: Hashable, Sendable {
         protectsUnlisted = protect.isEmpty
         self.searchDomains = Set(searchDomains.filter { $0.labels.count > 1 })
         self.providerNames = Set(providerNames)
+        // Of another such server too: a circle through two of them comes back, and no provider ever hears of it.
+        rules[LoopProbes.zone] = .bypass
         for name in protect { rules[name] = .protect(explicit: true) }
         for name in bypass { rules[name] = .bypass }
         for (index, suffixes) in forward.enumerated().reversed() {

@@ -37,19 +37,22 @@ struct SourceRace {
     let began: Instant
     let first: Contender
     private let mayUseLocalDNS: Bool
+    private let isServiceBinding: Bool
     private let settle: Strategy.Settle
     private var results: [RecordType: Results] = [:]
     private var open: [RecordType]
     private var started: Set<Contender> = []
 
     init(
-        key: FlightKey, providers: [Int], first: Contender, mayUseLocalDNS: Bool, began: Instant,
+        key: FlightKey, providers: [Int], first: Contender, mayUseLocalDNS: Bool, isServiceBinding: Bool,
+        began: Instant,
         settle: @escaping Strategy.Settle
     ) {
         self.key = key
         self.providers = providers
         self.first = first
         self.mayUseLocalDNS = mayUseLocalDNS
+        self.isServiceBinding = isServiceBinding
         self.began = began
         self.settle = settle
         open = key.types
@@ -126,7 +129,7 @@ struct SourceRace {
     private func failure(_ httpdns: UpstreamResult, _ localDNS: UpstreamResult) -> UpstreamResult {
         guard mayUseLocalDNS else {
             // A browser that is told SERVFAIL of a service binding may give up; without one it goes on with A and AAAA.
-            if key.isServiceBinding, case .failure = httpdns { return .unknownEmpty(ttl: Self.failedServiceBindingTTL) }
+            if isServiceBinding, case .failure = httpdns { return .unknownEmpty(ttl: Self.failedServiceBindingTTL) }
             return httpdns
         }
         guard !providers.isEmpty, case .failure(let first) = httpdns, case .failure(let second) = localDNS else {

@@ -12,13 +12,18 @@ package final class Strategy {
     package nonisolated let answerCheck: AnswerCheck?
     private let clock: any LoopClock
 
+    /// Whether HTTPS and SVCB records of protected names come from authenticated providers or not at all.
+    nonisolated let guardsServiceBindings: Bool
+
     /// - Parameters:
     ///   - forwarders: one for each `[[route.forward]]` entry, in order.
     ///   - answerCheck: what is done about LocalDNS's answers to protected names; nil: nothing.
+    ///   - guardsServiceBindings: false passes HTTPS and SVCB on like any other type.
     package nonisolated init(
         mode: Mode, selector: ProviderSelector, localDNS: any Upstream, forwarders: [any Upstream],
-        answerCheck: AnswerCheck? = nil, clock: any LoopClock
+        answerCheck: AnswerCheck? = nil, guardsServiceBindings: Bool = true, clock: any LoopClock
     ) {
+        self.guardsServiceBindings = guardsServiceBindings
         self.mode = mode
         self.selector = selector
         self.localDNS = localDNS
@@ -75,8 +80,13 @@ package final class Strategy {
         for type in key.types { settle(type, reply.results[type] ?? .failure(.timeout), source, reply.server) }
     }
 
+    /// Whether a flight's records may only come from authenticated providers, with hints of ours.
+    func isGuarded(_ key: FlightKey) -> Bool {
+        if case .protect = key.route { key.isServiceBinding && guardsServiceBindings } else { false }
+    }
+
     private func protect(_ key: FlightKey, _ mode: Mode, settle: @escaping Settle) async {
-        let isServiceBinding = key.isServiceBinding
+        let isServiceBinding = isGuarded(key)
         let providers = selector.eligible(
             for: key.name, type: key.types[0], signed: key.dnssecOK || key.checkingDisabled,
             authenticatedOnly: isServiceBinding)
@@ -91,7 +101,8 @@ package final class Strategy {
         }
         let first: Contender = mode == .localdnsFirst && mayUseLocalDNS ? .localDNS : .httpdns
         var race = SourceRace(
-            key: key, providers: providers, first: first, mayUseLocalDNS: mayUseLocalDNS, began: clock.now,
+            key: key, providers: providers, first: first, mayUseLocalDNS: mayUseLocalDNS,
+            isServiceBinding: isServiceBinding, began: clock.now,
             settle: settle)
         await run(&race, first: first, second: first == .httpdns ? .localDNS : .httpdns)
     }

@@ -16,10 +16,13 @@ extension DiskCache {
         // Under the lock: whoever forgets answers says so here first, and only then empties memory.
         return shared.withLock { shared in
             guard shared.pending.allows(bytes, row.answer),
-                let entry = row.answer.entry(
+                var entry = row.answer.entry(
                     shared.identity, reading, isClockSound: store.knowsAge(of: row, at: reading)),
                 entry.freshness(at: reading.now, shared.freshness) != .dead
             else { return false }
+            if !shared.identity.rules.contains(entry.source) {
+                entry.refreshMargin = shared.freshness.refreshMargin(lifetime: entry.lifetime)
+            }
             return memory.storeIfAbsent(entry, for: key)
         }
     }

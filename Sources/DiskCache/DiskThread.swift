@@ -179,7 +179,7 @@ final class DiskThread {
             open.loaded += kept
             cache.shared.withLock { $0.status.loaded += kept }
             // Whatever more is read drives out what was read before, and is used less.
-            let isFull = kept > 0 && grown < kept / 2
+            let isFull = grown < kept - kept / 8
             if isFull { open.loadPosition = nil }
             if open.loadPosition == nil { finishLoading(isComplete: !isFull) }
         } catch {
@@ -255,7 +255,7 @@ final class DiskThread {
     /// Writes all that memory holds, with what is looked up meanwhile in between.
     private func writeAll(to open: OpenStore) throws(SQLiteError) {
         var cursor: CacheCursor? = .start
-        while let place = cursor, !cache.shared.withLock({ $0.isStopping }) {
+        while let place = cursor {
             let step = cache.memory.walk(from: place, slots: Self.slotsPerStep) { _ in true }
             cursor = step.next
             guard !step.answers.isEmpty else { continue }

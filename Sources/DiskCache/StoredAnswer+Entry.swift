@@ -9,7 +9,7 @@ extension StoredAnswer {
     ///
     /// - Parameter key: the bytes of a `QueryKey`.
     init?(_ entry: CacheEntry, key: [UInt8], _ identity: PolicyIdentity, _ reading: WallClock.Reading) {
-        guard let source = identity.sources[entry.source], key.count > 5,
+        guard let source = identity.sources[entry.source], let route = StoredRoute(tag: entry.route), key.count > 5,
             let name = try? Name(wire: Array(key.dropLast(5)))
         else { return nil }
         let end = key.suffix(5).map { UInt16($0) }
@@ -23,7 +23,7 @@ extension StoredAnswer {
         storedAt = reading.secondsSince1970 - Int64(entry.age(at: reading.now))
         lifetime = entry.lifetime
         self.source = source
-        route = StoredRoute(tag: entry.route)
+        self.route = route
         policy = entry.generation == identity.generation ? identity.digest : ""
     }
 

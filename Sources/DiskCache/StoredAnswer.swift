@@ -56,8 +56,12 @@ package enum StoredRoute: UInt16, Hashable, Sendable {
     case bypass = 2
     case forward = 3
 
-    /// Takes the number under which the memory cache keeps a route: all `[[forward]]` entries are one.
-    init(tag: UInt16) { self = StoredRoute(rawValue: min(tag, 3)) ?? .forward }
+    /// Takes the number under which the memory cache keeps a route: all `[[forward]]` entries are one. Nil for the
+    /// highest number, by which no question goes: the configuration itself has answered.
+    init?(tag: UInt16) {
+        guard tag != .max else { return nil }
+        self = StoredRoute(rawValue: min(tag, 3)) ?? .forward
+    }
 }
 
 extension StoredAnswer {

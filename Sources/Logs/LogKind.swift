@@ -28,6 +28,12 @@ package enum LogKind: String, CaseIterable, Sendable {
     case localDNSServerSilent = "localdns.server_silent"
     case localDNSServerBack = "localdns.server_back"
     case localDNSForged = "localdns.forged"
+    case localDNSServerLoops = "localdns.server_loops"
+    case localDNSServerLoopEnded = "localdns.server_loop_ended"
+
+    // MARK: The network
+    case networkChanged = "network.changed"
+    case networkUnwatched = "network.unwatched"
 
     // MARK: The disk
     case diskUnavailable = "disk.unavailable"
@@ -51,13 +57,12 @@ package enum LogKind: String, CaseIterable, Sendable {
         switch self {
         case .query, .diskLoaded: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerAccepted, .localDNSServerBack,
-            .answerStale, .answerPreset, .diskBack:
+            .localDNSServerLoopEnded, .networkChanged, .answerStale, .answerPreset, .diskBack:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
             .reloadRestartNeeded,
-            .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .localDNSForged, .diskUnavailable,
-            .answerFailed, .limitQueries,
-            .logDropped, .logQueriesDropped:
+            .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .localDNSForged, .localDNSServerLoops,
+            .networkUnwatched, .diskUnavailable, .answerFailed, .limitQueries, .logDropped, .logQueriesDropped:
             .warning
         case .startAuthorities, .reloadRefused, .providerRefused, .limitConnections, .diskSetAside: .error
         case .startFailed: .critical

@@ -34,6 +34,11 @@ final class HTTPDNSEndpoint: Endpoint {
         self.loop = loop
     }
 
+    func networkChanged() {
+        health.forget(at: loop.now)
+        transfers?.renewConnections()
+    }
+
     /// Sends one request; a second one when the service told that our clock is wrong.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         let asked = ServiceQuestion(

@@ -64,6 +64,15 @@ package final class HTTPDNSUpstream: Provider {
     /// The same without starting a look-up: for those who only look.
     package var knownEndpoints: [any Endpoint] { known.isEmpty ? unknown.map { [$0] } ?? [] : known }
 
+    /// The network is another one: connections are made anew, whoever was set aside is asked again, and the service's host
+    /// is looked up again, if it needs that.
+    package func networkChanged() {
+        health = ProviderHealth()
+        unknown?.health.forget(at: loop.now)
+        for endpoint in known { endpoint.networkChanged() }
+        lookup?.lookAgain()
+    }
+
     /// Starts the look-up of the service's host, if it needs one; without this the first use does.
     package func start() { lookup?.refreshIfDue() }
 

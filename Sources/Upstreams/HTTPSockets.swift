@@ -32,6 +32,9 @@ final class HTTPSockets {
     /// How many connections are open.
     var openConnections: Int { connections.values.count { $0.isOpen } }
 
+    /// Breaks all connections. Returns the descriptors, for libcurl to be told.
+    func evictAll() -> [Int32] { connections.values.compactMap { $0.evict() } }
+
     // MARK: From libcurl
 
     func watch(_ descriptor: Int32, for interest: Interest?) {

@@ -81,6 +81,12 @@ package final class HTTPTransfers {
         nonisolated init() {}
     }
 
+    /// Gives up all connections, for they may lead nowhere any more: what is on its way there is sent once more, inside
+    /// its time, on a fresh one.
+    package func renewConnections() {
+        for descriptor in sockets.evictAll() { serve(descriptor, [.readable, .writable]) }
+    }
+
     // MARK: The queue
 
     private func start(_ transfer: HTTPTransfer) {

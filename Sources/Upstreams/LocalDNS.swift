@@ -1,5 +1,5 @@
 package import DNSResolver
-import DNSWire
+package import DNSWire
 package import Platform
 package import Scheduling
 
@@ -23,11 +23,17 @@ package final class LocalDNS: Upstream {
     let clock: any LoopClock
     let limit: LocalDNSChannelLimit
     private let timeout: Duration
-    private let report: @Loop (ResolverEvent) -> Void
+    let report: @Loop (ResolverEvent) -> Void
     private var health: [LocalDNSServer: LocalDNSHealth] = [:]
     /// Finds servers while there are none, once a second at most; for `servers = "auto"` on a network that comes up later.
     package var findServers: (@Loop () -> [LocalDNSServer])?
     private var lastSearch: Instant?
+    /// Finds out which servers lead back to us; nil where nobody listens.
+    private var loops: LoopGuard?
+    /// When the network last changed: what failed of lookups begun before says nothing.
+    private var forgotten = Instant(nanoseconds: .min)
+    /// Those under way.
+    private var lookups: [ObjectIdentifier: LocalDNSLookup] = [:]
 
     /// - Parameters:
     ///   - timeout: the most time for one question, whatever its deadline.
@@ -48,11 +54,38 @@ package final class LocalDNS: Upstream {
         self.clock = clock ?? loop
     }
 
-    /// Asks other servers from now on, and forgets how the old ones behaved; questions on their way stay with the old.
+    /// Asks other servers from now on, and forgets how the old ones behaved; questions on their way begin anew.
     package func replaceServers(_ servers: [LocalDNSServer]) {
         self.servers = Self.distinct(servers)
-        health = [:]
+        forgetFailures()
+        loops?.probe(self.servers)
     }
+
+    /// The network is another one: who failed is asked like the others, also where the servers are the same.
+    package func networkChanged() {
+        forgetFailures()
+        loops?.probe(servers)
+    }
+
+    private func forgetFailures() {
+        health = [:]
+        lastSearch = nil
+        forgotten = clock.now
+        for lookup in lookups.values { lookup.startOver() }
+    }
+
+    /// Looks from now on, when the servers or the network change, whether a server leads back to us; such a one is not
+    /// asked. Looks at once, so what serves our own port must be listening.
+    ///
+    /// - Parameter zone: below which names are asked: the zone of probes, or what the servers are configured for.
+    package func findLoops(with probes: LoopProbes, below zone: Name) {
+        let loops = self.loops ?? LoopGuard(of: self, probes: probes, zone: zone)
+        self.loops = loops
+        loops.probe(servers)
+    }
+
+    /// Whether `server` leads back to us, and is therefore not asked.
+    package func isLooping(_ server: LocalDNSServer) -> Bool { loops?.looping.contains(server) ?? false }
 
     /// Asks for all types at once.
     ///
@@ -60,8 +93,11 @@ package final class LocalDNS: Upstream {
     /// `.responseCode`, `.unusable`, `.network`, `.overloaded`; `.timeout` when nothing came at all.
     package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         searchIfNeeded()
+        loops?.probeIfDue(servers)
         let deadline = min(question.deadline, clock.now + timeout)
         let lookups = Set(question.types).map { LocalDNSLookup($0, of: question, deadline: deadline, localDNS: self) }
+        for lookup in lookups { self.lookups[ObjectIdentifier(lookup)] = lookup }
+        defer { for lookup in lookups { self.lookups[ObjectIdentifier(lookup)] = nil } }
         var reply = UpstreamReply([:])
         await withTaskCancellationHandler {
             for lookup in lookups {
@@ -92,8 +128,14 @@ package final class LocalDNS: Upstream {
     /// The servers in the order in which a lookup that begins now asks them.
     func serversInOrder() -> [LocalDNSServer] {
         let now = clock.now
+        let servers = self.servers.filter { !isLooping($0) }
         let aside = servers.filter { health[$0]?.isAside(at: now) == true }
         return aside.isEmpty ? servers : servers.filter { !aside.contains($0) } + aside
+    }
+
+    /// Why a lookup asks nobody.
+    var noServer: UpstreamFailure {
+        servers.isEmpty ? .network("\(name) has no server") : .unusable("every server of \(name) leads back to us")
     }
 
     /// How long `server` has before the next one joins, at most; counts a server on trial as failed until it answers, so
@@ -104,7 +146,9 @@ package final class LocalDNS: Upstream {
         return LocalDNSHealth.trialShare
     }
 
-    func failed(_ server: LocalDNSServer, because reason: String) {
+    /// - Parameter began: when the lookup did.
+    func failed(_ server: LocalDNSServer, began: Instant, because reason: String) {
+        guard began >= forgotten else { return }
         count(server)
         guard let state = health[server], state.isSilent, !state.isTold else { return }
         health[server]?.isTold = true

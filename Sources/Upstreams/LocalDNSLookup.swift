@@ -35,6 +35,7 @@ final class LocalDNSLookup: Sendable {
     private let asked: UpstreamQuestion
     private let deadline: Instant
     private let localDNS: LocalDNS
+    private var began: Instant
     /// Servers to ask next, and how many more times.
     private var candidates: [(server: LocalDNSServer, sends: Int)] = []
     private var share = Duration.zero
@@ -52,6 +53,7 @@ final class LocalDNSLookup: Sendable {
         self.asked = asked
         self.deadline = deadline
         self.localDNS = localDNS
+        began = localDNS.clock.now
     }
 
     /// Sends the first query.
@@ -59,9 +61,19 @@ final class LocalDNSLookup: Sendable {
         let clock = localDNS.clock
         guard clock.now < deadline else { return finish(.failure(.timeout)) }
         candidates = localDNS.serversInOrder().map { ($0, Self.sendsPerServer) }
-        guard !candidates.isEmpty else { return finish(.failure(.network("\(localDNS.name) has no server"))) }
+        guard !candidates.isEmpty else { return finish(.failure(localDNS.noServer)) }
         share = min(Self.longestShare, (deadline - clock.now) / (candidates.count + 1))
         deadlineTimer = clock.schedule(at: deadline) { [self] in finish(.failure(failure ?? .timeout)) }
+        askNext()
+    }
+
+    /// Asks all over again, for the network or the servers are others; the deadline stays.
+    func startOver() {
+        guard outcome == nil, deadlineTimer != nil else { return }
+        for (number, attempt) in attempts { close(number, attempt) }
+        began = localDNS.clock.now
+        failure = nil
+        candidates = localDNS.serversInOrder().map { ($0, Self.sendsPerServer) }
         askNext()
     }
 
@@ -120,7 +132,7 @@ final class LocalDNSLookup: Sendable {
         let wait = min(share, localDNS.beginsAttempt(at: server) ?? share)
         shareTimer?.cancel()
         shareTimer = localDNS.clock.schedule(after: wait) { [self] in
-            if attempts[number] != nil { localDNS.failed(server, because: "no answer in time") }
+            if attempts[number] != nil { localDNS.failed(server, began: began, because: "no answer in time") }
             askNext()
         }
     }
@@ -132,7 +144,7 @@ final class LocalDNSLookup: Sendable {
         localDNS.limit.leave()
         switch outcome {
         case .failure(let error):
-            localDNS.failed(attempt.server, because: "\(error)")
+            localDNS.failed(attempt.server, began: began, because: "\(error)")
             giveUp(attempt.server, .network("\(attempt.server): \(error)"))
         case .reply(let bytes):
             do throws(LocalDNSReplyError) {
@@ -172,7 +184,7 @@ final class LocalDNSLookup: Sendable {
         if attempt.transport == .udp {
             ask(attempt.server, over: .tcp, edns: attempt.edns)
         } else {
-            localDNS.failed(attempt.server, because: reason)
+            localDNS.failed(attempt.server, began: began, because: reason)
             giveUp(attempt.server, .unusable("\(attempt.server): \(reason)"))
         }
     }

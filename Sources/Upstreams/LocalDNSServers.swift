@@ -56,6 +56,9 @@ package struct LocalDNSServers: Sendable {
         self.localAddresses = localAddresses
     }
 
+    /// The lists, in the order in which they are read.
+    package static func files(resolvConf: String) -> [String] { [systemdResolved, networkManager, resolvConf] }
+
     /// Reads the lists. Small files, mostly in memory; at start, at a reload and at a change of the network.
     ///
     /// - Returns: at least one server.

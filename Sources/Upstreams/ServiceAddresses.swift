@@ -29,6 +29,8 @@ final class ServiceAddresses {
     private var due: Instant
     private var lastLookup: Instant?
     private var isLookingUp = false
+    /// Whether the network has changed since the look-up under way began.
+    private var isOutdated = false
     private var waiters: [LookupWaiter] = []
     /// Called with the new addresses whenever they have changed; never with none.
     var onChange: (@Loop ([IPAddress]) -> Void)?
@@ -53,6 +55,13 @@ final class ServiceAddresses {
         due = min(due, lastLookup + Self.failureInterval)
     }
 
+    /// Looks up again at once: another network may have other addresses. Those known are used until then.
+    func lookAgain() {
+        due = clock.now
+        isOutdated = isLookingUp
+        refreshIfDue()
+    }
+
     /// Returns when no look-up is under way any more, at `deadline`, or when the task is cancelled.
     func lookedUp(until deadline: Instant) async {
         let waiter = LookupWaiter()
@@ -69,6 +78,7 @@ final class ServiceAddresses {
 
     private func refresh() async {
         await lookUp()
+        if isOutdated { lookAgain() }
         for waiter in waiters { waiter.resume() }
         waiters = []
     }

@@ -19,10 +19,13 @@ extension Composition {
         }
         for (tag, provider) in zip(sources.providers, providers) {
             texts[tag] = Self.named(
-                "\(provider.entry.type.rawValue) \(provider.entry.name)", provider.entry.serviceText)
+                "\(provider.entry.type.rawValue) \(provider.entry.name)",
+                provider.entry.serviceText + "\n\(settings.answers.httpsRecords)")
         }
+        let verified = sources.tag(of: .verifiedLocalDNS)
+        texts[verified] = Self.named("localdns verified", localDNSText)
         return PolicyIdentity(
-            sources: texts, standIns: [sources.localDNS], rules: [sources.tag(of: .rule)],
+            sources: texts, standIns: [sources.localDNS, verified], rules: [sources.tag(of: .rule)],
             digest: Self.digest(policyText(mode: routes.mode) + texts.values.sorted()), generation: generation,
             route: { routes.route(for: $0).tag })
     }
@@ -36,8 +39,10 @@ extension Composition {
     private func policyText(mode: Mode) -> [String] {
         let lists =
             [settings.route.protect, settings.route.bypass] + settings.forwards.map(\.suffixes)
-            + providers.map(\.upstream.names) + [Self.searchDomains(settings)]
-        return [mode.rawValue] + lists.map { $0.map { $0.lowercased.description }.sorted().joined(separator: ",") }
+            + providers.map(\.upstream.names) + [Self.searchDomains(settings), settings.localDNS.unverified]
+        let check = "\(settings.localDNS.certificateCheck) \(settings.localDNS.certificatePorts)"
+        return [mode.rawValue, check]
+            + lists.map { $0.map { $0.lowercased.description }.sorted().joined(separator: ",") }
     }
 
     /// A short name, and a digest of all that counts.

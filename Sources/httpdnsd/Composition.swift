@@ -138,6 +138,13 @@ struct Composition {
         }
     }
 
+    /// The files from which the network's resolvers and the search list are read.
+    nonisolated static func networkFiles(_ settings: Configuration) -> [String] {
+        let resolvConf = settings.localDNS.resolvConf
+        guard case .auto = settings.localDNS.servers else { return [resolvConf] }
+        return Upstreams.LocalDNSServers.files(resolvConf: resolvConf)
+    }
+
     /// The search list of the system, as far as it takes names away from the providers.
     nonisolated static func searchDomains(_ settings: Configuration) -> [Name] {
         ResolvConf(readListFile(settings.localDNS.resolvConf) ?? []).searchDomains.filter { $0.labels.count > 1 }
@@ -191,7 +198,8 @@ struct Composition {
         let selector = ProviderSelector(providers: asked, clock: loop, report: report)
         return Strategy(
             mode: mode, selector: selector, localDNS: localDNS, forwarders: forwarders,
-            answerCheck: AnswerCheck(rule: CertificateRule(settings.localDNS), check: checks, clock: loop), clock: loop)
+            answerCheck: AnswerCheck(rule: CertificateRule(settings.localDNS), check: checks, clock: loop),
+            guardsServiceBindings: settings.answers.httpsRecords == .protect, clock: loop)
     }
 
     /// The names of the providers, in the order in which they are asked.

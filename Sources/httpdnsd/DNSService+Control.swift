@@ -36,6 +36,8 @@ extension DNSService: ControlTarget {
             isSigned: cached.dnssecOK || cached.checkingDisabled, isNegative: cached.entry.isNegative,
             age: Int(cached.entry.age(at: loop.now)), lifetime: Int(cached.entry.lifetime),
             source: source.map(composition.name) ?? "a former source", withRecords: withRecords)
+        // Also what another network told.
+        report.isStale = store.isStale(cached.entry)
         report.check = check(cached.entry, from: source)
         report.server = store.serverNames.name(of: cached.entry.server)
         return report

@@ -27,6 +27,8 @@ extension DNSService {
         status.forwards = zip(composition.settings.forwards, composition.forwarders).map { entry, forwarder in
             .init(suffixes: entry.suffixes.map(\.description), servers: servers(of: forwarder))
         }
+        status.networkChanges = networkChanges.count
+        status.networkChangeAge = networkChanges.last.map { Int((loop.now - $0).components.seconds) }
         status.cache = cache
         (status.flights, status.waiters) = resolver.load
         (status.queries, status.connections) = server.load
@@ -86,6 +88,7 @@ extension DNSService {
 
     private func servers(of localDNS: LocalDNS) -> [StatusReport.Server] {
         localDNS.servers.map { server in
+            if localDNS.isLooping(server) { return .init(address: server.description, state: .loops, retry: nil) }
             let (state, retry) = state(setAsideUntil: localDNS.asideUntil(server))
             return .init(address: server.description, state: state, retry: retry)
         }

@@ -30,6 +30,8 @@ final class DNSService {
     let events: EventLog
     let reloadTurn = Turnstile()
     private var routes: RoutePolicy
+    var network: NetworkMonitor?
+    var networkChanges = NetworkChanges()
     private let access: SharedAccessList
 
     /// - Parameters:
@@ -82,10 +84,12 @@ final class DNSService {
     func replaceConfiguration(with settings: Configuration) async {
         let old = composition
         let new = Composition(settings, replacing: old, loop: loop, events: events)
-        new.findLocalDNSAgain(after: old)
+        if new.localDNS === old.localDNS { new.readLocalDNSAgain() }
         let policy = new.policy()
         let freshness = FreshnessPolicy(settings.cache)
-        if new.hasRenumbered(old) { memory.removeAll() }
+        // Hints that were passed on must not outlive the leave to pass them on.
+        let hasOtherHints = settings.answers.httpsRecords != old.settings.answers.httpsRecords
+        if new.hasRenumbered(old) || hasOtherHints { memory.removeAll() }
         let isNewGeneration =
             policy.routes != routes || new.sources != old.sources || settings.localDNS != old.settings.localDNS
             || settings.listen.allow != old.settings.listen.allow || settings.preset != old.settings.preset
@@ -100,17 +104,23 @@ final class DNSService {
         server.feed.turn(on: settings.log.queries)
         for provider in new.providers { provider.upstream.start() }
         resolver.preresolve()
+        new.findLoops(with: resolver.probes)
+        network?.watch(Composition.networkFiles(settings))
         if settings.cache != old.settings.cache {
             await store.rebuild(memory: settings.cache.memory, freshness: freshness)
         }
     }
-}
 
-extension Composition {
-    /// Looks for the network's resolvers again where LocalDNS was taken over; keeps the old ones when there are none.
-    fileprivate func findLocalDNSAgain(after old: Composition) {
-        guard localDNS === old.localDNS, let found = try? Self.localDNSServers(settings) else { return }
-        if found != localDNS.servers, !localDNS.servers.isEmpty { localDNS.replaceServers(found) }
+    /// Decides anew where the search list of the system has changed, which takes names away from the providers.
+    ///
+    /// - Returns: whether it has.
+    func takeRoutes() -> Bool {
+        let policy = composition.policy()
+        guard policy.routes != routes else { return false }
+        routes = policy.routes
+        resolver.replace(
+            with: policy, freshness: FreshnessPolicy(composition.settings.cache), isNewGeneration: true)
+        return true
     }
 }
 

@@ -33,6 +33,14 @@ extension LogMessage {
             self.init(
                 .localDNSServerBack, about: "\(upstream) \(server)", text,
                 ["upstream": "\(upstream)", "address": "\(server)"])
+        case .serverLoops(let upstream, let server):
+            self.init(
+                .localDNSServerLoops, about: "\(upstream) \(server)", text,
+                ["upstream": "\(upstream)", "address": "\(server)"])
+        case .serverLoopEnded(let upstream, let server):
+            self.init(
+                .localDNSServerLoopEnded, about: "\(upstream) \(server)", text,
+                ["upstream": "\(upstream)", "address": "\(server)"])
         case .answerFailed(let question, let route, let reason):
             self.init(.answerFailed, about: route.description, text, Self.fields(question, route, reason))
         case .answerStale(let question, let route, let reason):

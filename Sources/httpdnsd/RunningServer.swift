@@ -58,6 +58,7 @@ final class RunningServer {
             return
         }
         startControl(on: listener, of: service)
+        service.watchNetwork()
         announce(service.server)
         service.resolver.preresolve()
         await withCheckedContinuation { continuation in

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -137,6 +138,87 @@ extension Integration {
         func `when HTTPDNS is cut off no answer comes later than after 2.5 seconds`(kind: Outage.Kind) throws {
             let outage = try session.outage(kind)
             #expect((outage.warm + outage.cold).slowest < .seconds(2.5))
+        }
+
+        @Test(arguments: Outage.all.filter { $0.liar != nil })
+        func `when HTTPDNS is back names asked for before are right and fresh within 6 seconds`(
+            kind: Outage.Kind
+        ) throws {
+            #expect(try #require(try session.outage(kind).recovery.warm) < .seconds(6))
+        }
+
+        @Test(arguments: Outage.all.filter { $0.liar != nil })
+        func `when HTTPDNS is back names that failed are right and fresh within 6 seconds`(kind: Outage.Kind) throws {
+            #expect(try #require(try session.outage(kind).recovery.cold) < .seconds(6))
+        }
+
+        @Test(arguments: Outage.all.filter { $0.liar != nil })
+        func `when HTTPDNS is cut off new names fail with an extended error instead of a lie`(kind: Outage.Kind) throws
+        {
+            let cold = try session.outage(kind).cold
+            // Those before the cut were right.
+            #expect(cold.count(.right) + cold.count(.explainedFailure) == cold.count, "\(cold.tally)")
+            #expect(cold.count(.explainedFailure) > cold.count / 2, "\(cold.tally)")
+        }
+
+        @Test func `when HTTPDNS is back a name asked for alone is right within 6 seconds`() throws {
+            let time = try recovery(
+                within: .seconds(8), cut: { try lab.cutHTTPDNS(.drop) }, restore: { try lab.cutHTTPDNS(nil) })
+            #expect(try #require(time) < .seconds(6))
+        }
+
+        @Test(arguments: Lab.LinkFailure.allCases)
+        func `when the link is back a name asked for alone is right within 1.5 seconds`(
+            failure: Lab.LinkFailure
+        ) throws {
+            let time = try recovery(
+                within: .seconds(3), cut: { try lab.cutLink(failure) }, restore: { try lab.restoreLink(failure) })
+            #expect(try #require(time) < .seconds(1.5))
+        }
+
+        /// How long after the end of a long outage, in which LocalDNS lies, the only name that is asked for then is right.
+        ///
+        /// - Returns: nil: not within `limit`.
+        private func recovery(
+            within limit: Duration, cut: () throws -> Void, restore: () throws -> Void
+        ) throws -> Duration? {
+            try lab.hijack(.wrongCertificate)
+            defer { try? lab.hijack(nil) }
+            let daemon = try lab.startDaemon()
+            let names = try lab.newNames(200)
+            let client = try lab.machine.namespace.inside { try daemon.client() }
+            try #require(try client.ask(names[0].text).addresses == [names[0].address(RecordType.a)])
+            try cut()
+            // Until HTTPDNS has failed so often that it is left alone for the longest time there is.
+            let end = ContinuousClock.now + .seconds(20)
+            var asked = 1
+            while try secondsSetAside(daemon) < 4 {
+                try #require(asked < names.count && ContinuousClock.now < end)
+                _ = try client.ask(names[asked].text)
+                asked += 1
+            }
+            try restore()
+            let start = ContinuousClock.now
+            let name = names[asked - 1]
+            // A question each 50 ms, whether or not the ones before are answered: what counts is the daemon, not when
+            // its client asks again.
+            while ContinuousClock.now - start < limit {
+                try client.send(.query(name.text))
+                let next = ContinuousClock.now + .milliseconds(50)
+                while let reply = try client.receiveIfAny(within: max(.zero, next - .now)) {
+                    if reply.message.addresses == [name.address(RecordType.a)] { return .now - start }
+                }
+            }
+            return nil
+        }
+
+        /// For how many seconds more the address of HTTPDNS is left alone.
+        private func secondsSetAside(_ daemon: Daemon) throws -> Int {
+            let outcome = try Daemon.run(["status", "--config", daemon.configurationFile, "--json"])
+            let status = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any]
+            let provider = try #require((status?["providers"] as? [[String: Any]])?.first)
+            let address = try #require((provider["addresses"] as? [[String: Any]])?.first)
+            return address["retry_seconds"] as? Int ?? 0
         }
     }
 }

@@ -1,6 +1,7 @@
+import Foundation
 import TestSupport
 
-/// What clients got while HTTPDNS was cut off in the middle of a run of look-ups.
+/// What clients got while HTTPDNS was cut off in the middle of a run of look-ups, and after it came back.
 struct Outage: Sendable {
     /// Which outage.
     struct Kind: Hashable, Sendable, CustomStringConvertible {
@@ -38,11 +39,16 @@ struct Outage: Sendable {
     private static let rounds = 5
     /// How many of a hundred look-ups come before the cut.
     private static let percentBefore = 10
+    /// How long fresh answers are waited for once HTTPDNS is back.
+    private static let recoveryLimit: Duration = .seconds(6)
 
     /// Look-ups of names asked for before the run.
     let warm: [LabLookup]
     /// Look-ups of names never asked for before, one of each family.
     let cold: [LabLookup]
+    /// How long after HTTPDNS was back the last of these names was right and fresh; nil: some were not in time, or
+    /// LocalDNS was honest: then an answer of its may rightly stay.
+    let recovery: (warm: Duration?, cold: Duration?)
 
     init(_ kind: Kind, in lab: Lab) throws {
         let daemon = try lab.startDaemon()
@@ -51,6 +57,7 @@ struct Outage: Sendable {
         defer {
             try? lab.hijack(nil)
             try? lab.cutHTTPDNS(nil)
+            lab.moveSite(false)
         }
         let warmNames = try lab.newNames(kind.warmNames)
         let coldNames = try lab.newNames(kind.coldNames)
@@ -65,10 +72,45 @@ struct Outage: Sendable {
         let lookups = try LabLookup.ask(questions, client) { if $0 == cutAt { try lab.cutHTTPDNS(kind.cut) } }
         self.warm = stride(from: 0, to: lookups.count, by: 2).map { lookups[$0] }
         self.cold = stride(from: 1, to: lookups.count, by: 2).map { lookups[$0] }
+
+        try lab.cutHTTPDNS(nil)
+        guard kind.liar != nil else {
+            recovery = (nil, nil)
+            return
+        }
+        // What is fresh now differs from all that was said before.
+        lab.moveSite(true)
+        let (warmAgain, coldAgain) = (Self.both(warmNames), Self.both(coldNames.suffix(100)))
+        let times = try Self.recovery(of: warmAgain + coldAgain, client)
+        recovery = (Self.latest(times.prefix(warmAgain.count)), Self.latest(times.suffix(coldAgain.count)))
     }
 
     /// Each name with both types.
     private static func both(_ names: [LabName]) -> [LabLookup.Question] {
         names.flatMap { [.init(name: $0, type: RecordType.a), .init(name: $0, type: RecordType.aaaa)] }
+    }
+
+    /// Asks again and again until each answer was once the moved site's.
+    ///
+    /// - Returns: after how long it was; nil: not in time.
+    private static func recovery(of questions: [LabLookup.Question], _ client: BulkClient) throws -> [Duration?] {
+        let start = ContinuousClock.now
+        var times = [Duration?](repeating: nil, count: questions.count)
+        while ContinuousClock.now - start < recoveryLimit {
+            let missing = times.indices.filter { times[$0] == nil }
+            guard !missing.isEmpty else { break }
+            for (index, lookup) in zip(missing, try LabLookup.ask(missing.map { questions[$0] }, client)) {
+                if lookup.verdict == .moved { times[index] = lookup.lookup.answered.map { $0 - start } }
+            }
+            // Only spares the processor: there is no event but the answers themselves.
+            Thread.sleep(forTimeInterval: 0.05)
+        }
+        return times
+    }
+
+    /// The greatest of all; nil if one is.
+    private static func latest(_ times: ArraySlice<Duration?>) -> Duration? {
+        let known = times.compactMap(\.self)
+        return known.count == times.count ? known.max() : nil
     }
 }

@@ -19,7 +19,7 @@ struct LocalDNSEventsTests {
             servers: [LocalDNSEventsTests.server], loop: LoopRunner.shared.loop, clock: clock
         ) { self.events.append($0) }
 
-        func fail() { localDNS.failed(LocalDNSEventsTests.server, because: "no answer in time") }
+        func fail() { localDNS.failed(LocalDNSEventsTests.server, began: clock.now, because: "no answer in time") }
     }
 
     private static let silent = ResolverEvent.serverSilent(

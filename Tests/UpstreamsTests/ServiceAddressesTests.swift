@@ -124,4 +124,21 @@ struct ServiceAddressesTests {
         await use(addresses, after: .seconds(1))
         #expect(seen.changes.last == [Self.second])
     }
+
+    @Test @Loop func `in another network the host is looked up again at once, also after a look-up that was under way`()
+        async
+    {
+        let (addresses, seen) = make()
+        upstream.a = answer([Self.first])
+        await use(addresses)
+        upstream.a = answer([Self.second])
+        addresses.lookAgain()
+        await clock.advance(by: .zero)
+        #expect(seen.changes.last == [Self.second])
+        // Begun just before the change.
+        addresses.lookAgain()
+        addresses.lookAgain()
+        await clock.advance(by: .zero)
+        #expect(upstream.calls == 4)
+    }
 }

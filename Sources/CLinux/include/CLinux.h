@@ -5,4 +5,5 @@
 #include "clinux_connections.h"
 #include "clinux_datagrams.h"
 #include "clinux_events.h"
+#include "clinux_network.h"
 #include "clinux_process.h"

@@ -1,0 +1,23 @@
+// sources: Sources/DNSWire
+//
+// Any rdata: the reader takes or refuses it, and what it takes is written byte for byte, also after a hint was changed and
+// changed back.
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzServiceBinding(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
+    guard let binding = ServiceBinding(rdata: bytes) else { return 0 }
+    precondition(binding.rdata == bytes, "what was read is written otherwise")
+    for type in [RecordType.a, .aaaa] {
+        let address = type == .a ? IPAddress.v4(1) : .v6(1)
+        let changed = binding.replacingHints(of: type, with: [address])
+        precondition(changed?.hintedTypes == binding.hintedTypes, "a hint came or went")
+        precondition(changed.flatMap { ServiceBinding(rdata: $0.rdata) } == changed, "what was changed is refused")
+        if let without = binding.replacingHints(of: type, with: []) {
+            precondition(!without.hintedTypes.contains(type), "a hint stayed")
+            precondition(ServiceBinding(rdata: without.rdata) == without, "what was left out spoils the rest")
+        }
+    }
+    return 0
+}

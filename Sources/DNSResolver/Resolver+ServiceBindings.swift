@@ -1,0 +1,57 @@
+import DNSCache
+import DNSWire
+import Scheduling
+
+// HTTPS and SVCB records of protected names: what a provider told, with our own addresses as hints.
+
+extension Resolver {
+    /// How long the addresses for hints may take; browsers ask for them at the same time anyway.
+    private static let hintWait = Duration.milliseconds(300)
+
+    /// What a client may see of a provider's answer; nil for nothing.
+    ///
+    /// What is signed, and was asked for with its signature, cannot be changed: it passes as it is when all that its hints
+    /// stand for is protected, told by an authenticated provider as the hints are, and else not at all.
+    func fit(_ answer: Answer, for key: FlightKey, _ type: RecordType) async -> Answer? {
+        guard let bindings = ServiceBindings(answer, type: type) else { return nil }
+        let hints = bindings.hints
+        let protected = hints.filter { if case .protect = route(of: $0.target) { true } else { false } }
+        if bindings.isSigned, key.dnssecOK { return protected.count == hints.count ? answer : nil }
+        var targets: [Name] = []
+        for hint in protected where !targets.contains(hint.target) { targets.append(hint.target) }
+        let wanted = protected.filter { targets.prefix(ServiceBindings.targetLimit).contains($0.target) }
+        var known: [ServiceBindings.Hint: ServiceBindings.Addresses] = [:]
+        for hint in wanted { known[hint] = cache.told(hint, route: route(of: hint.target)) }
+        let missing = wanted.filter { known[$0] == nil }
+        if !missing.isEmpty {
+            await withTaskGroup { group in
+                for hint in missing { group.addTask { await self.find(hint) } }
+            }
+            for hint in missing { known[hint] = cache.told(hint, route: route(of: hint.target)) }
+        }
+        return bindings.rewritten(with: known)
+    }
+
+    /// Has the addresses for a hint looked up like those for a client, and kept.
+    private func find(_ hint: ServiceBindings.Hint) async {
+        let question = Question(name: hint.target, type: hint.type)
+        let client = ClientQuestion(
+            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
+            client: .v4(0x7f00_0001), arrived: clock.now)
+        await prepare(client, until: clock.now + Self.hintWait)
+    }
+}
+
+extension AnswerStore {
+    /// The addresses that a provider told for a hint, while they are fresh; nil when none are kept. What LocalDNS told in
+    /// reserve is not among them.
+    func told(_ hint: ServiceBindings.Hint, route: Route) -> ServiceBindings.Addresses? {
+        let question = Question(name: hint.target, type: hint.type)
+        let key = QueryKey(question, dnssecOK: false, checkingDisabled: false)
+        guard let entry = memory.entry(for: key), isUsable(entry, by: route), SourceTags.isProvider(entry.source),
+            !isStale(entry), !entry.isNegative, let answer = entry.answer.unpacked(for: question)
+        else { return nil }
+        return ServiceBindings.Addresses(
+            list: answer.addresses, ttl: entry.lifetime - min(entry.lifetime, entry.age(at: clock.now)))
+    }
+}

@@ -1,0 +1,125 @@
+/// The rdata of an HTTPS or SVCB record (RFC 9460 section 2.2).
+///
+/// Read strictly, for a record that is malformed spoils its whole set (section 2.2). What is not changed is written as
+/// it came, byte for byte.
+package struct ServiceBinding: Hashable, Sendable {
+    /// One SvcParam.
+    private struct Parameter: Hashable {
+        var key: UInt16
+        var value: [UInt8]
+    }
+
+    /// Numbers of SvcParams (RFC 9460 section 14.3.2).
+    private enum Key {
+        static let mandatory: UInt16 = 0
+        static let alpn: UInt16 = 1
+        static let noDefaultALPN: UInt16 = 2
+        static let port: UInt16 = 3
+        static let ipv4Hint: UInt16 = 4
+        static let ipv6Hint: UInt16 = 6
+        static let invalid: UInt16 = 65_535
+
+        /// The key of the hint that has addresses of this type.
+        static func hint(of type: RecordType) -> UInt16 { type == .a ? ipv4Hint : ipv6Hint }
+    }
+
+    /// 0 makes the record an alias of `target`.
+    package let priority: UInt16
+    /// The root stands for the record's own name; of an alias, for "there is no service".
+    package let target: Name
+    private var parameters: [Parameter]
+
+    /// - Returns: nil for rdata that is malformed.
+    package init?(rdata: [UInt8]) {
+        var rest = rdata[...]
+        guard let priority = Self.takeNumber(&rest), let target = Self.takeName(&rest) else { return nil }
+        (self.priority, self.target, parameters) = (priority, target, [])
+        while !rest.isEmpty {
+            guard let key = Self.takeNumber(&rest), let length = Self.takeNumber(&rest), rest.count >= length,
+                key != Key.invalid, parameters.last.map({ $0.key < key }) ?? true
+            else { return nil }
+            parameters.append(Parameter(key: key, value: Array(rest.prefix(Int(length)))))
+            rest = rest.dropFirst(Int(length))
+        }
+        guard parameters.allSatisfy(isWellFormed) else { return nil }
+    }
+
+    /// Uncompressed (section 2.2).
+    private static func takeName(_ rest: inout ArraySlice<UInt8>) -> Name? {
+        var end = rest.startIndex
+        while end < rest.endIndex, rest[end] != 0 {
+            // Checked against the end by the loop; a length above 63 is refused below.
+            end += 1 + Int(rest[end])
+        }
+        guard end < rest.endIndex, let name = try? Name(wire: Array(rest[...end])) else { return nil }
+        rest = rest[(end + 1)...]
+        return name
+    }
+
+    private static func takeNumber(_ rest: inout ArraySlice<UInt8>) -> UInt16? {
+        guard rest.count >= 2 else { return nil }
+        defer { rest = rest.dropFirst(2) }
+        return rest.prefix(2).reduce(0) { $0 << 8 | UInt16($1) }
+    }
+
+    /// Whether a value is as its key demands (sections 7 and 8); that of an unknown key may be anything.
+    private func isWellFormed(_ parameter: Parameter) -> Bool {
+        let value = parameter.value
+        switch parameter.key {
+        case Key.mandatory:
+            let keys = Self.keys(value)
+            return !value.isEmpty && value.count.isMultiple(of: 2) && keys == keys.sorted()
+                && Set(keys).count == keys.count && !keys.contains(Key.mandatory) && keys.allSatisfy(has)
+        case Key.alpn:
+            var rest = value[...]
+            while let length = rest.first {
+                guard length > 0, rest.count > length else { return false }
+                rest = rest.dropFirst(1 + Int(length))
+            }
+            return !value.isEmpty
+        case Key.noDefaultALPN: return value.isEmpty && has(Key.alpn)
+        case Key.port: return value.count == 2
+        case Key.ipv4Hint: return !value.isEmpty && value.count.isMultiple(of: 4)
+        case Key.ipv6Hint: return !value.isEmpty && value.count.isMultiple(of: 16)
+        default: return true
+        }
+    }
+
+    private static func keys(_ value: [UInt8]) -> [UInt16] {
+        stride(from: 0, to: value.count - 1, by: 2).map { UInt16(value[$0]) << 8 | UInt16(value[$0 + 1]) }
+    }
+
+    private func has(_ key: UInt16) -> Bool { parameters.contains { $0.key == key } }
+
+    /// Whether it only leads to another name.
+    package var isAlias: Bool { priority == 0 }
+
+    /// The types of address, A and AAAA, that it has hints of.
+    package var hintedTypes: [RecordType] { [.a, .aaaa].filter { has(Key.hint(of: $0)) } }
+
+    /// The same with other addresses in place of the hints it has of `type`; without the hint when there are none.
+    ///
+    /// - Returns: nil when a client must not use the record without the hint (`mandatory`).
+    package func replacingHints(of type: RecordType, with addresses: [IPAddress]) -> ServiceBinding? {
+        let key = Key.hint(of: type)
+        guard let place = parameters.firstIndex(where: { $0.key == key }) else { return self }
+        var binding = self
+        let value = addresses.filter { $0.recordType == type }.flatMap(\.bytes)
+        guard value.isEmpty else {
+            // As many as a parameter can hold, which is more than a message can.
+            binding.parameters[place].value = Array(value.prefix(0xfff0))
+            return binding
+        }
+        let isMandatory = parameters.contains { $0.key == Key.mandatory && Self.keys($0.value).contains(key) }
+        guard !isMandatory else { return nil }
+        binding.parameters.remove(at: place)
+        return binding
+    }
+
+    /// As it goes into a record.
+    package var rdata: [UInt8] {
+        func bytes(_ number: UInt16) -> [UInt8] { [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)] }
+        return bytes(priority) + target.wire
+            + parameters.flatMap { bytes($0.key) + bytes(UInt16($0.value.count)) + $0.value }
+    }
+}

@@ -1,0 +1,141 @@
+import CLinux
+import Glibc
+package import Scheduling
+
+/// Tells when files are written, replaced, made or removed (inotify(7)). Costs nothing while they rest.
+///
+/// A file is mostly replaced by renaming another one, so its directory is watched; it may be a symbolic link, so the
+/// directory of each link on the way is watched too; and it may be mounted from elsewhere and written there, so the
+/// file itself is. A directory that is not there is awaited in the nearest one that is.
+@Loop
+package final class FileWatch {
+    /// Symbolic links that are followed for one file.
+    private static let longestChain = 16
+    /// Room for some hundred events; more than that in one turn are read in the next.
+    private static let bufferSize = 16 << 10
+
+    private let paths: [String]
+    private let descriptor: Descriptor
+    private let handler: @Loop () -> Void
+    private var watch: Watch?
+    /// What matters of each watch: names in a directory; nil for a file of its own.
+    private var names: [Int32: Set<String>?] = [:]
+
+    /// - Parameters:
+    ///   - paths: absolute ones.
+    ///   - handler: called after something has happened to one of them, perhaps several times for one change.
+    package init(
+        _ paths: [String], on loop: EventLoop, _ handler: @escaping @Loop () -> Void
+    ) throws(SystemError) {
+        self.paths = paths
+        self.handler = handler
+        descriptor = Descriptor(owning: try checked(clinux_inotify_create(), "watch files (inotify)"))
+        watch = try loop.watch(descriptor.number, for: .readable) { [weak self] _ in self?.receive() }
+        lookAround()
+    }
+
+    package func cancel() {
+        watch?.cancel()
+        watch = nil
+    }
+
+    private func receive() {
+        var buffer = [UInt8](repeating: 0, count: Self.bufferSize)
+        let count = buffer.withUnsafeMutableBytes { read(descriptor.number, $0.baseAddress, $0.count) }
+        guard count > 0 else { return }
+        guard FileEvents(buffer.prefix(count)).contains(where: isWanted) else { return }
+        // What was watched may be gone or lead elsewhere.
+        lookAround()
+        handler()
+    }
+
+    private func isWanted(_ event: FileEvent) -> Bool {
+        // Too many events, of which some are lost, belong to no watch.
+        guard let wanted = names[event.watch] else { return event.watch < 0 }
+        guard let wanted else { return !event.isEndOfWatch }
+        return event.isOfDirectory || wanted.contains(event.name)
+    }
+
+    /// Watches what the paths lead to now, and nothing else.
+    private func lookAround() {
+        let old = names
+        names = [:]
+        for path in paths { follow(path) }
+        for number in old.keys where names[number] == nil { clinux_inotify_remove(descriptor.number, number) }
+    }
+
+    private func follow(_ path: String) {
+        var path = path
+        for _ in 0..<Self.longestChain {
+            let (directory, name) = Self.split(path)
+            guard watchDirectory(directory, for: name) else { return }
+            guard let target = Self.target(of: path) else { return watchFile(path) }
+            path = target.hasPrefix("/") ? target : directory + "/" + target
+        }
+    }
+
+    /// Watches for `name` in a directory; where there is none, for the directory itself further up.
+    ///
+    /// - Returns: whether the directory is there.
+    private func watchDirectory(_ directory: String, for name: String) -> Bool {
+        let number = clinux_inotify_watch_directory(descriptor.number, directory)
+        if number >= 0 {
+            names[number, default: []]?.insert(name)
+            return true
+        }
+        guard directory != "/" else { return false }
+        let (above, missing) = Self.split(directory)
+        _ = watchDirectory(above, for: missing)
+        return false
+    }
+
+    private func watchFile(_ path: String) {
+        let number = clinux_inotify_watch_file(descriptor.number, path)
+        if number >= 0 { names[number] = .some(nil) }
+    }
+
+    private static func split(_ path: String) -> (directory: String, name: String) {
+        guard let slash = path.lastIndex(of: "/") else { return (".", path) }
+        let directory = path[..<slash]
+        return (directory.isEmpty ? "/" : String(directory), String(path[path.index(after: slash)...]))
+    }
+
+    /// Where a symbolic link leads; nil for anything else.
+    private static func target(of path: String) -> String? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(path, &buffer, buffer.count)
+        return count > 0 ? String(decoding: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
+    }
+}
+
+/// One thing that inotify tells.
+package struct FileEvent: Hashable, Sendable {
+    /// Of which watch; negative when events were lost.
+    package var watch: Int32
+    package var mask: UInt32
+    /// Of what is in a directory; empty for the watched thing itself.
+    package var name: String
+
+    /// The directory itself was moved, removed or unmounted.
+    var isOfDirectory: Bool { name.isEmpty }
+    /// The kernel has ended the watch (IN_IGNORED), as we asked it to or after an event that said why.
+    var isEndOfWatch: Bool { mask & 0x8000 != 0 }
+}
+
+/// Cuts what was read from inotify into events; what does not fit ends the reading.
+package struct FileEvents: Sequence, IteratorProtocol {
+    private static let headerLength = 16
+    private var rest: ArraySlice<UInt8>
+
+    package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+    package mutating func next() -> FileEvent? {
+        guard let watch: UInt32 = rest.native(at: 0), let mask: UInt32 = rest.native(at: 4),
+            let length: UInt32 = rest.native(at: 12), Int(length) <= rest.count - Self.headerLength
+        else { return nil }
+        let name = rest.dropFirst(Self.headerLength).prefix(Int(length)).prefix { $0 != 0 }
+        rest = rest.dropFirst(Self.headerLength + Int(length))
+        return FileEvent(
+            watch: Int32(bitPattern: watch), mask: mask, name: String(decoding: name, as: UTF8.self))
+    }
+}

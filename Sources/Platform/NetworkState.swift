@@ -1,0 +1,78 @@
+/// What is known of the host's links and addresses, to tell a change of the network from noise.
+///
+/// Noise: loopback and link-local addresses, addresses that are tentative or temporary, what is told again unchanged (each
+/// router advertisement, each renewed lease), links without an address, ports of bridges, the bridges of containers and
+/// virtual machines on this host, routes to single hosts, and those of the kernel and of routing daemons.
+package struct NetworkState: Sendable {
+    /// Addresses and routes beyond so many are not remembered, and each of them counts as new.
+    package static let limit = 4_096
+
+    private struct Link {
+        var isUp: Bool
+        var isForeign: Bool
+    }
+
+    private var links: [UInt32: Link] = [:]
+    private var addresses: Set<RouteMessage.Address> = []
+    private var routes: Set<RouteMessage.Route> = []
+
+    package init() {}
+
+    /// Takes a message in.
+    ///
+    /// - Parameter isDump: whether it tells what was there already.
+    /// - Returns: whether the network is another one now.
+    package mutating func take(_ message: RouteMessage, isDump: Bool) -> Bool {
+        switch message {
+        case .link(let link): return take(link) && !isDump
+        case .linkGone(let index):
+            links[index] = nil
+            addresses = addresses.filter { $0.index != index }
+            loseRoutes(through: index)
+            return false
+        case .address(let address, isGone: false):
+            guard address.isLasting, !isForeign(address.index), !addresses.contains(address) else { return false }
+            if addresses.count < Self.limit { addresses.insert(address) }
+            return !isDump
+        case .address(var address, isGone: true):
+            // One that leaves may be called anything.
+            address.isLasting = true
+            return addresses.remove(address) != nil
+        case .route(let route, let isGone):
+            guard route.isChosen, !(route.interface.map(isForeign) ?? false) else { return false }
+            if isGone {
+                routes.remove(route)
+                return true
+            }
+            if routes.count < Self.limit { return routes.insert(route).inserted }
+            return !routes.contains(route)
+        case .dumpEnded:
+            return false
+        }
+    }
+
+    private mutating func take(_ link: RouteMessage.Link) -> Bool {
+        let old = links[link.index]
+        let isForeign = link.isLoopback || link.isPort || Self.isForGuests(link.name)
+        links[link.index] = Link(isUp: link.isUp, isForeign: isForeign)
+        if !link.isUp { loseRoutes(through: link.index) }
+        guard let old, old.isUp != link.isUp, !isForeign else { return false }
+        return addresses.contains { $0.index == link.index }
+    }
+
+    /// The kernel does not tell of the routes that go with a link.
+    private mutating func loseRoutes(through index: UInt32) { routes = routes.filter { $0.interface != index } }
+
+    private func isForeign(_ index: UInt32) -> Bool { links[index]?.isForeign ?? false }
+
+    /// Whether a link is called as the bridges are that Docker, Podman, libvirt, LXC and Kubernetes make for their guests:
+    /// they come and go with these, and lead nowhere else.
+    private static func isForGuests(_ name: String) -> Bool {
+        if ["docker", "podman", "virbr", "lxcbr", "lxdbr", "incusbr", "cni"].contains(where: name.hasPrefix) {
+            return true
+        }
+        // Docker's own networks; not "br-lan" and the like.
+        guard name.hasPrefix("br-"), name.utf8.count == 15 else { return false }
+        return name.dropFirst(3).allSatisfy(\.isHexDigit)
+    }
+}

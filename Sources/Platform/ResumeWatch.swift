@@ -1,0 +1,58 @@
+import CLinux
+import Glibc
+package import Scheduling
+
+/// Tells when the machine has slept. Costs nothing while it is awake.
+///
+/// Timers and ages need no help, for they count on CLOCK_BOOTTIME, which goes on meanwhile; but after a long sleep the
+/// network is likely another one, and connections are dead. A wall clock that is set is not a sleep.
+@Loop
+package final class ResumeWatch {
+    /// A shorter sleep leaves connections and networks as they were.
+    package nonisolated static let shortestSleep = Duration.seconds(5)
+
+    private let descriptor: Descriptor
+    private var watch: Watch?
+    private var sleep: SleepCount
+
+    /// - Parameter handler: called after each sleep of `shortestSleep` or more, with its length.
+    package init(on loop: EventLoop, _ handler: @escaping @Loop (Duration) -> Void) throws(SystemError) {
+        let number = try checked(clinux_clock_jump_create(), "watch for a resume (timerfd)")
+        descriptor = Descriptor(owning: number)
+        sleep = SleepCount(asleep: Self.timeAsleep)
+        // Edge-triggered by re-arming: what is not read stays readable.
+        watch = try loop.watch(number, for: .readable) { [weak self] _ in
+            _ = clinux_clock_jump_rearm(number)
+            guard let self, let length = self.sleep.take(asleep: Self.timeAsleep) else { return }
+            handler(length)
+        }
+    }
+
+    package func cancel() {
+        watch?.cancel()
+        watch = nil
+    }
+
+    /// How long the machine has slept since it was started: CLOCK_MONOTONIC stands still meanwhile.
+    private static var timeAsleep: Duration {
+        var awake = timespec()
+        _ = clock_gettime(CLOCK_MONOTONIC, &awake)
+        let boot = Instant.bootTime.nanoseconds
+        return .nanoseconds(boot - (Int64(awake.tv_sec) * 1_000_000_000 + Int64(awake.tv_nsec)))
+    }
+}
+
+/// Tells sleeps from other jumps of clocks.
+package struct SleepCount: Sendable {
+    private var known: Duration
+
+    /// - Parameter asleep: how long the machine has slept so far.
+    package init(asleep: Duration) { known = asleep }
+
+    /// The length of the sleep that has just ended, if it was one and long enough.
+    package mutating func take(asleep: Duration) -> Duration? {
+        let length = asleep - known
+        known = asleep
+        return length >= ResumeWatch.shortestSleep ? length : nil
+    }
+}

@@ -1,0 +1,229 @@
+package import DNSWire
+
+/// What the kernel tells of the network (rtnetlink(7)), as far as it matters to a resolver.
+package enum RouteMessage: Hashable, Sendable {
+    /// An interface is there, or its state or name is another one.
+    case link(Link)
+    case linkGone(index: UInt32)
+    case address(Address, isGone: Bool)
+    case route(Route, isGone: Bool)
+    /// The last object that was asked for has been told.
+    case dumpEnded
+
+    /// An interface.
+    package struct Link: Hashable, Sendable {
+        package var index: UInt32
+        package var name: String
+        package var isLoopback = false
+        /// Switched on, and with a carrier.
+        package var isUp: Bool
+        /// A port of a bridge or a bond, and none of ours then.
+        package var isPort = false
+    }
+
+    /// An address of an interface.
+    package struct Address: Hashable, Sendable {
+        package var index: UInt32
+        package var address: IPAddress
+        /// Can it be used from outside the link, and is it settled: neither tentative nor temporary (RFC 4862, 8981).
+        package var isLasting = true
+    }
+
+    /// A route in one of the kernel's tables.
+    package struct Route: Hashable, Sendable {
+        /// Only the bits of `length` count.
+        package var destination: IPAddress
+        /// Bits of the prefix.
+        package var length: UInt8
+        package var gateway: IPAddress?
+        /// The interface that it leads through, if it is one.
+        package var interface: UInt32?
+        package var table: UInt32
+        /// The lower goes first (RTA_PRIORITY).
+        package var metric: UInt32 = 0
+        /// Who made it, and for what: worth a change of the network.
+        package var isChosen = true
+    }
+}
+
+/// Cuts a datagram of rtnetlink into messages.
+///
+/// The kernel wrote it, but nothing is believed of its lengths: what does not fit ends the reading.
+package struct RouteMessages: Sequence, IteratorProtocol {
+    private let bytes: [UInt8]
+    private var at = 0
+    /// Whether the datagram ended inside a message, or the kernel said that some were lost or a request failed.
+    package private(set) var isBroken = false
+
+    private static let headerLength = 16
+
+    /// Numbers of rtnetlink and netlink messages.
+    private enum Kind {
+        static let error: UInt16 = 2
+        static let done: UInt16 = 3
+        static let overrun: UInt16 = 4
+        static let newLink: UInt16 = 16
+        static let goneLink: UInt16 = 17
+        static let newAddress: UInt16 = 20
+        static let goneAddress: UInt16 = 21
+        static let newRoute: UInt16 = 24
+        static let goneRoute: UInt16 = 25
+    }
+
+    package init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// The next message and whether it was asked for; those that mean nothing to us are passed over.
+    package mutating func next() -> (message: RouteMessage, isDump: Bool)? {
+        while at < bytes.count {
+            let header = bytes[at...]
+            guard let length: UInt32 = header.native(at: 0), let kind: UInt16 = header.native(at: 4),
+                let flags: UInt16 = header.native(at: 6), length >= Self.headerLength, length <= header.count
+            else {
+                isBroken = true
+                at = bytes.count
+                return nil
+            }
+            let body = header.dropFirst(Self.headerLength).prefix(Int(length) - Self.headerLength)
+            // Aligned to four bytes; the last one may go without.
+            at += (Int(length) + 3) & ~3
+            if kind == Kind.error || kind == Kind.overrun { isBroken = true }
+            if let message = Self.message(kind, body) { return (message, flags & 2 != 0) }
+        }
+        return nil
+    }
+
+    private static func message(_ kind: UInt16, _ body: ArraySlice<UInt8>) -> RouteMessage? {
+        switch kind {
+        case Kind.done: .dumpEnded
+        case Kind.newLink: RouteMessage.Link(body).map { .link($0) }
+        case Kind.goneLink: RouteMessage.Link(body).map { .linkGone(index: $0.index) }
+        case Kind.newAddress: RouteMessage.Address(body).map { .address($0, isGone: false) }
+        case Kind.goneAddress: RouteMessage.Address(body).map { .address($0, isGone: true) }
+        case Kind.newRoute: RouteMessage.Route(body).map { .route($0, isGone: false) }
+        case Kind.goneRoute: RouteMessage.Route(body).map { .route($0, isGone: true) }
+        default: nil
+        }
+    }
+}
+
+extension RouteMessage.Link {
+    /// Reads `struct ifinfomsg` and its attributes.
+    fileprivate init?(_ body: ArraySlice<UInt8>) {
+        // A bridge tells of its ports in messages of its own family, which say nothing of the interface.
+        guard let family = body.first, family == 0, let index: UInt32 = body.native(at: 4),
+            let flags: UInt32 = body.native(at: 8)
+        else { return nil }
+        let attributes = body.attributes(after: 16)
+        let name = attributes[3]?.prefix { $0 != 0 } ?? []
+        let master: UInt32 = attributes[10]?.native(at: 0) ?? 0
+        self.init(
+            index: index, name: String(decoding: name, as: UTF8.self), isLoopback: flags & 0x8 != 0,
+            // IFF_UP and IFF_LOWER_UP.
+            isUp: flags & 0x1_0001 == 0x1_0001, isPort: master != 0)
+    }
+}
+
+extension RouteMessage.Address {
+    /// Reads `struct ifaddrmsg` and its attributes.
+    fileprivate init?(_ body: ArraySlice<UInt8>) {
+        guard let family = body.first, let scope = body.dropFirst(3).first, let short = body.dropFirst(2).first,
+            let index: UInt32 = body.native(at: 4)
+        else { return nil }
+        let attributes = body.attributes(after: 8)
+        // Of a point-to-point link IFA_ADDRESS is the other end.
+        guard let address = IPAddress(family: family, attributes[2] ?? attributes[1]) else { return nil }
+        let flags: UInt32 = attributes[8]?.native(at: 0) ?? UInt32(short)
+        // RT_SCOPE_LINK is 253, RT_SCOPE_HOST 254.
+        var isLasting = scope < 253 && !address.isLinkLocal
+        // IFA_F_TENTATIVE, IFA_F_DADFAILED, IFA_F_TEMPORARY; the last means "secondary" for IPv4.
+        if case .v6 = address, flags & (0x40 | 0x08 | 0x01) != 0 { isLasting = false }
+        self.init(index: index, address: address, isLasting: isLasting)
+    }
+}
+
+extension RouteMessage.Route {
+    /// Makers of routes that stand for a network that was joined or left: boot, static, ra, dhcp (RTPROT_*). Not the
+    /// kernel, which tells of its own with the address, nor ICMP redirects, nor routing daemons, which never rest.
+    private static let makers: Set<UInt8> = [3, 4, 9, 16]
+
+    /// Reads `struct rtmsg` and its attributes.
+    fileprivate init?(_ body: ArraySlice<UInt8>) {
+        let fields = Array(body.prefix(8))
+        guard fields.count == 8, let flags: UInt32 = body.native(at: 8) else { return nil }
+        let attributes = body.attributes(after: 12)
+        let (family, length, maker, kind) = (fields[0], fields[1], fields[5], fields[7])
+        guard let any = IPAddress.unspecified(family: family) else { return nil }
+        let destination = IPAddress(family: family, attributes[1]) ?? any
+        let table: UInt32 = attributes[15]?.native(at: 0) ?? UInt32(fields[4])
+        let longest: UInt8 = any == .v4(0) ? 32 : 128
+        // Unicast, and neither cloned (a cache's) nor a host's alone, such as a container's.
+        let isChosen =
+            kind == 1 && flags & 0x200 == 0 && length < longest && Self.makers.contains(maker)
+            && !destination.isLinkLocal && !destination.isMulticast
+        self.init(
+            destination: destination, length: length, gateway: IPAddress(family: family, attributes[5]),
+            interface: attributes[4]?.native(at: 0), table: table,
+            metric: attributes[6]?.native(at: 0) ?? 0, isChosen: isChosen)
+    }
+}
+
+extension IPAddress {
+    /// `nil` unless the family (AF_INET, AF_INET6) has addresses of this length.
+    fileprivate init?(family: UInt8, _ bytes: ArraySlice<UInt8>?) {
+        guard let bytes else { return nil }
+        switch (family, bytes.count) {
+        case (2, 4): self = .v4(bytes.reduce(0) { $0 << 8 | UInt32($1) })
+        case (10, 16): self = .v6(bytes.reduce(0) { $0 << 8 | UInt128($1) })
+        default: return nil
+        }
+    }
+
+    fileprivate static func unspecified(family: UInt8) -> IPAddress? {
+        switch family {
+        case 2: .v4(0)
+        case 10: .v6(0)
+        default: nil
+        }
+    }
+
+    /// 169.254.0.0/16 and fe80::/10.
+    fileprivate var isLinkLocal: Bool {
+        switch self {
+        case .v4(let value): value >> 16 == 0xa9fe
+        case .v6(let value): value >> 118 == 0x3fa
+        }
+    }
+
+    /// 224.0.0.0/4 and ff00::/8.
+    fileprivate var isMulticast: Bool {
+        switch self {
+        case .v4(let value): value >> 28 == 0xe
+        case .v6(let value): value >> 120 == 0xff
+        }
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// The number in this machine's byte order that stands `offset` bytes after the start; nil when it does not fit.
+    func native<Number: FixedWidthInteger & UnsignedInteger>(at offset: Int) -> Number? {
+        let size = MemoryLayout<Number>.size
+        guard offset >= 0, offset + size <= count else { return nil }
+        // Read as big-endian, which is then turned into what the machine meant.
+        let number = dropFirst(offset).prefix(size).reduce(Number(0)) { $0 << 8 | Number($1) }
+        return Number(littleEndian: number.byteSwapped)
+    }
+
+    /// The attributes (`struct rtattr`) that begin after `offset` bytes, by number; the last of each.
+    fileprivate func attributes(after offset: Int) -> [UInt16: ArraySlice<UInt8>] {
+        var attributes: [UInt16: ArraySlice<UInt8>] = [:]
+        var rest = dropFirst(offset)
+        while let length: UInt16 = rest.native(at: 0), let kind: UInt16 = rest.native(at: 2), length >= 4,
+            length <= rest.count
+        {
+            // The upper two bits are flags.
+            attributes[kind & 0x3fff] = rest.prefix(Int(length)).dropFirst(4)
+            rest = rest.dropFirst((Int(length) + 3) & ~3)
+        }
+        return attributes
+    }
+}

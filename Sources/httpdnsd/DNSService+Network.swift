@@ -1,0 +1,88 @@
+import Configuration
+import DNSResolver
+import DNSWire
+import Logging
+import Logs
+import Platform
+import Scheduling
+import Upstreams
+
+/// How often the network has changed.
+struct NetworkChanges {
+    var count = 0
+    var last: Instant?
+}
+
+extension DNSService {
+    /// Takes notice of the network from now on, and looks whether LocalDNS leads back here. Once, after the server listens.
+    func watchNetwork() {
+        composition.readLocalDNSAgain()
+        composition.findLoops(with: resolver.probes)
+        let monitor = NetworkMonitor(on: loop, events: events) { [unowned self] in networkChanged($0) }
+        monitor.watch(Composition.networkFiles(composition.settings))
+        network = monitor
+    }
+
+    /// Begins anew with everything that another network makes doubtful.
+    ///
+    /// Files that were written with the same content are no change.
+    func networkChanged(_ signs: NetworkMonitor.Signs) {
+        let hasOtherServers = composition.readLocalDNSAgain()
+        let hasOtherRoutes = takeRoutes()
+        guard signs != .files || hasOtherServers || hasOtherRoutes else { return }
+        composition.networkChanged(hasOtherServers: hasOtherServers)
+        resolver.networkChanged()
+        tellDiskOfPolicy()
+        Loop.spawn { [resolver] in await resolver.refreshHot() }
+        networkChanges.count += 1
+        networkChanges.last = loop.now
+        tell(of: signs)
+    }
+
+    private func tell(of signs: NetworkMonitor.Signs) {
+        var causes: [String] = []
+        if signs.contains(.links) { causes.append("addresses or routes") }
+        if signs.contains(.files) { causes.append("its list of resolvers") }
+        if signs.contains(.sleep) { causes.append("after a sleep of the machine") }
+        let cause = causes.joined(separator: ", ")
+        let servers = composition.localDNS.servers.map(\.description).joined(separator: ", ")
+        events.report(
+            LogMessage(
+                .networkChanged, about: "",
+                "the network has changed (\(cause)); LocalDNS \(servers.isEmpty ? "has no server" : "is \(servers)")",
+                ["cause": "\(cause)", "servers": "\(servers)"]))
+    }
+}
+
+extension Composition {
+    /// Looks for the network's resolvers again; keeps those it has when there are none.
+    ///
+    /// - Returns: whether there are others now.
+    @discardableResult
+    func readLocalDNSAgain() -> Bool {
+        guard let found = try? Self.localDNSServers(settings), found != localDNS.servers else { return false }
+        localDNS.replaceServers(found)
+        return true
+    }
+
+    /// Looks which servers lead back to us; those known already are looked at again.
+    func findLoops(with probes: LoopProbes) {
+        localDNS.findLoops(with: probes, below: LoopProbes.zone)
+        for (entry, forwarder) in zip(settings.forwards, forwarders) {
+            // The servers may rightly send everything else to us.
+            let suffix = entry.suffixes.first { !$0.isRoot } ?? LoopProbes.zone
+            forwarder.findLoops(with: probes, below: suffix)
+        }
+    }
+
+    /// Makes all sources begin anew.
+    ///
+    /// - Parameter hasOtherServers: whether LocalDNS has done so already.
+    fileprivate func networkChanged(hasOtherServers: Bool) {
+        if !hasOtherServers { localDNS.networkChanged() }
+        for forwarder in forwarders { forwarder.networkChanged() }
+        for provider in providers { provider.upstream.networkChanged() }
+        // The same address may lead elsewhere now.
+        checks.forgetAll()
+    }
+}

@@ -1,0 +1,209 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// A laptop is carried from one network into another.
+@Suite(.onLoop)
+struct NetworkChangeTests {
+    private typealias Machine = ResolverTests.Machine
+
+    /// Whether the UDP threads would answer from the cache without asking the loop.
+    @Loop private func isHit(_ machine: Machine, _ name: String = "www.example.com") throws -> Bool {
+        let key = QueryKey(
+            Question(name: try Name(name), type: .a), dnssecOK: false, checkingDisabled: false)
+        return machine.memory.entry(for: key)?.generation == machine.generation.current
+    }
+
+    @Test @Loop func `the first question after a change gets the new answer, and later ones find it in the cache`()
+        async throws
+    {
+        let machine = Machine()
+        #expect(await machine.ask().has("192.0.2.1"))
+        #expect(try isHit(machine))
+        machine.resolver.networkChanged()
+        #expect(try !isHit(machine))
+        machine.vendor.behaviour = .addresses("192.0.2.2")
+        let reply = await machine.ask()
+        #expect(reply.has("192.0.2.2") && !reply.isStale)
+        #expect(try isHit(machine))
+        #expect(await machine.ask().has("192.0.2.2"))
+        #expect(machine.vendor.asked.count == 2)
+    }
+
+    @Test @Loop func `while nobody answers yet, the answers of the old network are served stale after 200 ms`() async {
+        let machine = Machine()
+        #expect(await machine.ask().has("192.0.2.1"))
+        machine.vendor.behaviour = .silence
+        machine.localDNS.behaviour = .silence
+        machine.resolver.networkChanged()
+        let reply = await machine.ask()
+        #expect(reply.has("192.0.2.1") && reply.isStale)
+        #expect(reply.waited == .milliseconds(200))
+        #expect(reply.response?.extendedError?.code == .staleAnswer)
+    }
+
+    @Test @Loop func `what failed in the old network is asked again at once`() async {
+        let machine = Machine()
+        machine.failEverything()
+        #expect(await machine.ask().failure == .serverFailure)
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        #expect(await machine.ask().failure == .serverFailure)
+        machine.vendor.health.forget(at: machine.clock.now)
+        machine.resolver.networkChanged()
+        let reply = await machine.ask()
+        #expect(reply.has("192.0.2.1"))
+        #expect(reply.waited == .zero)
+    }
+
+    @Test @Loop func `who waits for a flight of the old network gets the answer of the new one, as soon as it comes`()
+        async
+    {
+        let machine = Machine()
+        machine.vendor.behaviour = .silence
+        machine.localDNS.behaviour = .silence
+        let waiting = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, waiting)
+        await machine.clock.advance(by: .seconds(1))
+        machine.vendor.behaviour = .addresses("192.0.2.2")
+        machine.vendor.health.forget(at: machine.clock.now)
+        machine.resolver.networkChanged()
+        await machine.clock.advance(by: .milliseconds(10))
+        #expect(waiting.has("192.0.2.2"))
+        #expect(waiting.waited == .seconds(1))
+        #expect(await machine.ask().has("192.0.2.2"))
+    }
+
+    @Test @Loop func `what a flight of the old network brings is for nobody`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(400))
+        let waiting = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, waiting)
+        await machine.clock.advance(by: .milliseconds(50))
+        machine.vendor.behaviour = .addresses("192.0.2.2")
+        machine.resolver.networkChanged()
+        #expect(await machine.ask().has("192.0.2.2"))
+        await machine.clock.advance(by: .milliseconds(400))
+        #expect(waiting.has("192.0.2.2"))
+        #expect(await machine.ask().has("192.0.2.2"))
+    }
+
+    @Test @Loop func `a network that changes all the time keeps no client past its time`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .silence
+        machine.localDNS.behaviour = .silence
+        let waiting = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, waiting)
+        for _ in 0..<30 {
+            await machine.clock.advance(by: .milliseconds(100))
+            machine.resolver.networkChanged()
+        }
+        #expect(waiting.failure == .serverFailure)
+        #expect(waiting.waited == Budget.answer)
+    }
+
+    @Test @Loop func `what LocalDNS told of a protected name stays of use after a change of network, not of policy`()
+        async
+    {
+        for isPolicy in [false, true] {
+            let machine = Machine()
+            machine.vendor.behaviour = .failure(.network("refused"))
+            #expect(await machine.ask().has("203.0.113.9"))
+            machine.failEverything()
+            if isPolicy {
+                machine.resolver.turn(on: false)
+                machine.resolver.turn(on: true)
+            } else {
+                machine.resolver.networkChanged()
+            }
+            let reply = await machine.ask()
+            #expect(reply.isStale != isPolicy)
+            #expect((reply.failure == .serverFailure) == isPolicy)
+        }
+    }
+
+    @Test @Loop func `"no address of this family" made by a rule stays while its time lasts, and ends with it`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .reply(
+            after: .zero,
+            [
+                .a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60)),
+                .aaaa: .failure(.responseCode(.serverFailure)),
+            ])
+        machine.localDNS.behaviour = .failure(.network("unreachable"))
+        #expect(await machine.ask("www.example.com", .a).has("192.0.2.1"))
+        #expect(await machine.ask("www.example.com", .aaaa).response?.responseCode == .noError)
+        machine.failEverything()
+        machine.resolver.networkChanged()
+        #expect(await machine.ask("www.example.com", .aaaa).response?.responseCode == .noError)
+        #expect(await machine.ask("www.example.com", .a).isStale)
+    }
+
+    @Test @Loop func `names told not to exist are asked for again in another network`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .reply(
+            after: .zero,
+            [
+                .a: .answer(.negative(.nameError, name: .root, ttl: 3_600)),
+                .aaaa: .answer(.negative(.nameError, name: .root, ttl: 3_600)),
+            ])
+        #expect(await machine.ask().response?.responseCode == .nameError)
+        machine.resolver.networkChanged()
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        #expect(await machine.ask().has("192.0.2.1"))
+    }
+
+    @Test func `numbers are told apart by policy and network, also when they wrap`() {
+        let number = PolicyGeneration()
+        var generations = Generations(number)
+        let first = generations.current
+        generations.beginNetwork()
+        let second = generations.current
+        #expect(generations.isOfPolicy(first) && !generations.isOfNetwork(first))
+        generations.beginPolicy()
+        #expect(!generations.isOfPolicy(second) && generations.isOfNetwork(second))
+        #expect(!generations.isOfNetwork(first))
+        #expect(generations.isOfPolicy(generations.current) && generations.isOfNetwork(generations.current))
+        #expect(!generations.isOfPolicy(first &- 5) && !generations.isOfNetwork(generations.current &+ 1))
+    }
+
+    // MARK: Loops
+
+    @Test @Loop func `a probe that comes in is told to its owner, in any letter case, and goes no further`()
+        async throws
+    {
+        let machine = Machine()
+        var seen = 0
+        let name = try #require(machine.resolver.probes.open(below: LoopProbes.zone) { seen += 1 })
+        #expect(name.labels.count == 4 && name.labels[0].count == 32)
+        let reply = await machine.ask(name.description.uppercased())
+        #expect(reply.failure == .nameError)
+        #expect(seen == 1)
+        #expect(machine.vendor.asked.isEmpty && machine.localDNS.asked.isEmpty)
+    }
+
+    @Test @Loop func `a probe of another such server goes to LocalDNS, so that a circle of two comes back`()
+        async throws
+    {
+        let machine = Machine()
+        let name = try #require(LoopProbes().open(below: LoopProbes.zone) {})
+        _ = await machine.ask(name.description)
+        #expect(machine.vendor.asked.isEmpty)
+        #expect(machine.localDNS.asked.map(\.name) == [name])
+    }
+
+    @Test @Loop func `no two probes have the same name, and a closed one is a name like any other`() async throws {
+        let machine = Machine()
+        let probes = machine.resolver.probes
+        let names = (0..<100).compactMap { _ in probes.open(below: LoopProbes.zone) {} }
+        #expect(Set(names).count == 100)
+        probes.close(names[0])
+        _ = await machine.ask(names[0].description)
+        #expect(machine.localDNS.asked.count == 1)
+        let long = try Name(Array(repeating: "aaaaaaaaaaaaaaa", count: 15).joined(separator: "."))
+        #expect(probes.open(below: long) {} == nil)
+    }
+}

@@ -1,0 +1,191 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// A browser asks for HTTPS records of a protected name.
+@Suite(.onLoop)
+struct ServiceBindingsTests {
+    /// A machine with a DoH provider and a LocalDNS.
+    @Loop
+    private final class Machine {
+        let clock = ManualClock()
+        let doh: FakeUpstream
+        let localDNS: FakeUpstream
+        let resolver: Resolver
+
+        init(bypass: [Name] = [], isAuthenticated: Bool = true, guards: Bool = true) {
+            doh = FakeUpstream("doh", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
+            localDNS = FakeUpstream("localdns", .addresses("203.0.113.9"), clock: clock)
+            let provider = FakeProvider(
+                "doh", addresses: [doh], answersBothFamilies: false, anyType: true, isAuthenticated: isAuthenticated)
+            let sources = SourceTags(forwards: 0, providers: 1)
+            let routes = RoutePolicy(bypass: bypass)
+            resolver = Resolver(
+                policy: ResolverPolicy(
+                    localAnswers: LocalAnswers(), routes: routes,
+                    strategy: Strategy(
+                        mode: routes.mode,
+                        selector: ProviderSelector(providers: [provider], clock: clock, report: { _ in }),
+                        localDNS: localDNS, forwarders: [], guardsServiceBindings: guards, clock: clock),
+                    sources: sources),
+                cache: AnswerStore(
+                    memory: MemoryCache(memory: 1 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
+                    sources: sources, badAddresses: BadAddresses(clock: clock), clock: clock), clock: clock)
+        }
+
+        /// What the provider answers: these records, and addresses for every name.
+        func tell(_ records: [Record], after delay: Duration = .zero) {
+            doh.behaviour = .reply(
+                after: delay,
+                [
+                    .https: .answer(Answer(answers: records)),
+                    .a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 40)),
+                    .aaaa: .answer(.negative(name: .root, ttl: 60)),
+                ])
+        }
+
+        /// The answer section a browser gets.
+        func ask(signed: Bool = false) async throws -> [Record] {
+            let question = Question(name: try Name("www.example.com"), type: .https)
+            let client = ClientQuestion(
+                question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: false),
+                dnssecOK: signed, client: .v4(0x7f00_0001), arrived: clock.now)
+            let reply = ResolverTests.Reply(clock: clock)
+            Loop.spawn { [resolver] in reply.response = await resolver.respond(to: client) }
+            await clock.advance(by: .seconds(3))
+            #expect(reply.response?.responseCode == .noError)
+            return try #require(reply.packed?.unpacked(for: question)).answers
+        }
+    }
+
+    private static let theirs: [UInt8] = [198, 51, 100, 7]
+    private static let ours: [UInt8] = [192, 0, 2, 1]
+    private static let alpn: (UInt16, [UInt8]) = (1, [2, 104, 51])
+    private static let ech: (UInt16, [UInt8]) = (5, [9, 9])
+
+    /// An HTTPS record of www.example.com.
+    private func record(
+        to target: String = ".", priority: UInt16 = 1, _ parameters: [(UInt16, [UInt8])]
+    ) throws -> Record {
+        Record(
+            name: try Name("www.example.com"), type: .https, ttl: 300,
+            rdata: TestServiceBinding.rdata(priority, target, parameters))
+    }
+
+    /// A signature over the HTTPS records.
+    private func signature() throws -> Record {
+        Record(
+            name: try Name("www.example.com"), type: .rrsig, ttl: 300,
+            rdata: [0, 65] + [UInt8](repeating: 1, count: 30))
+    }
+
+    @Test @Loop func `hints are the addresses that we answer, for no longer than these hold, and the rest stays`()
+        async throws
+    {
+        let machine = Machine()
+        machine.tell([try record([Self.alpn, (4, Self.theirs), Self.ech, (6, Array(repeating: 7, count: 16))])])
+        let records = try await machine.ask()
+        #expect(records.map(\.rdata) == [TestServiceBinding.rdata(1, ".", [Self.alpn, (4, Self.ours), Self.ech])])
+        #expect(records.map(\.ttl) == [40])
+        #expect(machine.localDNS.asked.isEmpty)
+    }
+
+    @Test @Loop func `a record without hints stays as it is, and nothing more is asked`() async throws {
+        let machine = Machine()
+        let record = try record(to: "cdn.example.net", [Self.alpn, Self.ech])
+        machine.tell([record])
+        #expect(try await machine.ask() == [record])
+        #expect(machine.doh.asked.count == 1)
+    }
+
+    @Test @Loop func `an alias passes`() async throws {
+        let machine = Machine()
+        let record = try record(to: "cdn.example.net", priority: 0, [])
+        machine.tell([record])
+        #expect(try await machine.ask() == [record])
+    }
+
+    @Test @Loop func `hints for a name that is not protected go, and so do those whose addresses do not come in time`()
+        async throws
+    {
+        let other = Machine(bypass: [try Name("example.net")])
+        other.tell([try record(to: "cdn.example.net", [Self.alpn, (4, Self.theirs)])])
+        #expect(
+            try await other.ask().map(\.rdata) == [TestServiceBinding.rdata(1, "cdn.example.net", [Self.alpn])])
+        #expect(other.doh.asked.count == 1 && other.localDNS.asked.isEmpty)
+        let slow = Machine()
+        slow.tell([try record([Self.alpn, (4, Self.theirs)])], after: .milliseconds(350))
+        #expect(try await slow.ask().map(\.rdata) == [TestServiceBinding.rdata(1, ".", [Self.alpn])])
+    }
+
+    @Test @Loop func `addresses of LocalDNS are never a hint`() async throws {
+        let machine = Machine()
+        machine.doh.behaviour = .reply(
+            after: .zero,
+            [
+                .https: .answer(Answer(answers: [try record([Self.alpn, (4, Self.theirs)])])),
+                .a: .failure(.network("refused")), .aaaa: .failure(.network("refused")),
+            ])
+        #expect(try await machine.ask().map(\.rdata) == [TestServiceBinding.rdata(1, ".", [Self.alpn])])
+    }
+
+    @Test @Loop func `a record that demands hints goes when we have none, and the last one leaves nothing`()
+        async throws
+    {
+        let demanding: [(UInt16, [UInt8])] = [(0, [0, 4]), (4, Self.theirs)]
+        let machine = Machine(bypass: [try Name("example.net")])
+        let plain = try record([Self.alpn])
+        machine.tell([try record(to: "cdn.example.net", demanding), plain])
+        #expect(try await machine.ask() == [plain])
+        let empty = Machine(bypass: [try Name("example.net")])
+        empty.tell([try record(to: "cdn.example.net", demanding)])
+        #expect(try await empty.ask().isEmpty)
+    }
+
+    @Test @Loop func `one malformed record spoils the set`() async throws {
+        let machine = Machine()
+        machine.tell([try record([Self.alpn]), try record([(4, [1, 2, 3])])])
+        #expect(try await machine.ask().isEmpty)
+    }
+
+    @Test @Loop func `what is signed passes unchanged when its hints are of protected names, else not at all`()
+        async throws
+    {
+        let records = [try record(to: "cdn.example.net", [Self.alpn, (4, Self.theirs)]), try signature()]
+        let machine = Machine()
+        machine.tell(records)
+        #expect(try await machine.ask(signed: true) == records)
+        let other = Machine(bypass: [try Name("example.net")])
+        other.tell(records)
+        #expect(try await other.ask(signed: true).isEmpty)
+    }
+
+    @Test @Loop func `asked with DO, a set without signature is changed like any other`() async throws {
+        let machine = Machine()
+        machine.tell([try record([Self.alpn, (4, Self.theirs)])])
+        #expect(
+            try await machine.ask(signed: true).map(\.rdata)
+                == [TestServiceBinding.rdata(1, ".", [Self.alpn, (4, Self.ours)])])
+    }
+
+    @Test @Loop func `over plain HTTP nobody is asked, unless the records are passed on like any other type`()
+        async throws
+    {
+        let record = try record([Self.alpn, (4, Self.theirs)])
+        let plain = Machine(isAuthenticated: false)
+        plain.tell([record])
+        #expect(try await plain.ask().isEmpty)
+        let forwarding = Machine(isAuthenticated: false, guards: false)
+        forwarding.tell([record])
+        #expect(try await forwarding.ask() == [record])
+        forwarding.doh.behaviour = .failure(.network("refused"))
+        await forwarding.clock.advance(by: .seconds(200_000))
+        forwarding.localDNS.behaviour = .reply(after: .zero, [.https: .answer(Answer(answers: [record]))])
+        #expect(try await forwarding.ask() == [record])
+        #expect(forwarding.localDNS.asked.count == 1)
+    }
+}

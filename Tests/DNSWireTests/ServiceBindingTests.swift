@@ -1,0 +1,83 @@
+import DNSWire
+import TestSupport
+import Testing
+
+@Suite struct ServiceBindingTests {
+    private static let alpn: (UInt16, [UInt8]) = (1, [2] + Array("h3".utf8))
+    private static let four: (UInt16, [UInt8]) = (4, [192, 0, 2, 1, 192, 0, 2, 2])
+    private static let six: (UInt16, [UInt8]) = (6, Array(repeating: 7, count: 16))
+    private static let ech: (UInt16, [UInt8]) = (5, [1, 2, 3])
+    private static let unknown: (UInt16, [UInt8]) = (1_234, [])
+
+    @Test func `what was read is written byte for byte`() throws {
+        for bytes in [
+            TestServiceBinding.rdata(0, "cdn.example.net"), TestServiceBinding.rdata(1),
+            TestServiceBinding.rdata(
+                16, "cdn.example.net",
+                [Self.alpn, (2, []), (3, [1, 187]), Self.four, Self.ech, Self.six, Self.unknown]),
+            TestServiceBinding.rdata(1, ".", [(0, [0, 1, 0, 4]), Self.alpn, Self.four]),
+        ] { #expect(try #require(ServiceBinding(rdata: bytes)).rdata == bytes) }
+    }
+
+    @Test func `priority, target and hints are told`() throws {
+        let binding = try #require(
+            ServiceBinding(rdata: TestServiceBinding.rdata(1, "cdn.example.net", [Self.alpn, Self.six])))
+        #expect(!binding.isAlias)
+        #expect(binding.target == (try Name("cdn.example.net")))
+        #expect(binding.hintedTypes == [.aaaa])
+        #expect(try #require(ServiceBinding(rdata: TestServiceBinding.rdata(0, "cdn.example.net"))).isAlias)
+    }
+
+    @Test(arguments: [
+        [], [0], [0, 1], [0, 1, 64], [0, 1, 1], [0, 1, 0xc0, 0x0c], TestServiceBinding.rdata(1, ".", [alpn, alpn]),
+        TestServiceBinding.rdata(1, ".", [four, alpn]), TestServiceBinding.rdata(1, ".", [(1, [])]),
+        TestServiceBinding.rdata(1, ".", [(1, [0])]), TestServiceBinding.rdata(1, ".", [(1, [3, 104])]),
+        TestServiceBinding.rdata(1, ".", [(2, [])]), TestServiceBinding.rdata(1, ".", [alpn, (2, [0])]),
+        TestServiceBinding.rdata(1, ".", [(3, [1])]), TestServiceBinding.rdata(1, ".", [(4, [])]),
+        TestServiceBinding.rdata(1, ".", [(4, [1, 2, 3])]), TestServiceBinding.rdata(1, ".", [(6, [1, 2, 3, 4])]),
+        TestServiceBinding.rdata(1, ".", [(0, [])]),
+        TestServiceBinding.rdata(1, ".", [(0, [0, 1]), four]), TestServiceBinding.rdata(1, ".", [(0, [0]), alpn]),
+        TestServiceBinding.rdata(1, ".", [(0, [0, 0]), alpn]),
+        TestServiceBinding.rdata(1, ".", [(0, [0, 4, 0, 1]), alpn, four]),
+        TestServiceBinding.rdata(1, ".", [(0, [0, 1, 0, 1]), alpn]),
+        TestServiceBinding.rdata(1, ".", [(65_535, [])]), TestServiceBinding.rdata() + [0],
+        TestServiceBinding.rdata() + [0, 1, 0], TestServiceBinding.rdata() + [0, 1, 0, 9, 2, 104, 51],
+    ])
+    func `malformed rdata is refused`(bytes: [UInt8]) { #expect(ServiceBinding(rdata: bytes) == nil) }
+
+    @Test func `every beginning of rdata, and random bytes, are read without harm`() {
+        let bytes = TestServiceBinding.rdata(1, "cdn.example.net", [Self.alpn, Self.four, Self.ech, Self.six])
+        for count in 0..<bytes.count {
+            if let binding = ServiceBinding(rdata: Array(bytes.prefix(count))) {
+                #expect(binding.rdata == Array(bytes.prefix(count)))
+            }
+        }
+        var generator = SeededNumbers(5)
+        for _ in 0..<5_000 {
+            var changed = bytes
+            for _ in 0..<3 {
+                changed[Int.random(in: 0..<changed.count, using: &generator)] = .random(
+                    in: .min ... .max, using: &generator)
+            }
+            if let binding = ServiceBinding(rdata: changed) { #expect(binding.rdata == changed) }
+        }
+    }
+
+    @Test func `a hint gets other addresses, or goes, and nothing else changes`() throws {
+        let binding = try #require(
+            ServiceBinding(rdata: TestServiceBinding.rdata(1, ".", [Self.alpn, Self.four, Self.ech, Self.six])))
+        let ours = IPAddress.v4(0xcb00_7101)
+        let replaced = binding.replacingHints(of: .a, with: [ours, .v6(1)])?.replacingHints(of: .aaaa, with: [])
+        #expect(replaced?.rdata == TestServiceBinding.rdata(1, ".", [Self.alpn, (4, ours.bytes), Self.ech]))
+        let without = try #require(ServiceBinding(rdata: TestServiceBinding.rdata(1, ".", [Self.alpn])))
+        #expect(without.replacingHints(of: .a, with: [ours]) == without)
+    }
+
+    @Test func `a record that demands its hint is of no use without`() throws {
+        let bytes = TestServiceBinding.rdata(1, ".", [(0, [0, 4]), Self.four])
+        let binding = try #require(ServiceBinding(rdata: bytes))
+        #expect(binding.replacingHints(of: .a, with: []) == nil)
+        #expect(binding.replacingHints(of: .a, with: [.v4(1)]) != nil)
+        #expect(binding.replacingHints(of: .aaaa, with: []) == binding)
+    }
+}

@@ -1,0 +1,184 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension Integration {
+    /// A machine that is carried from one network into another, and servers that send our questions back to us.
+    @Suite(.serialized, .requires(.networkNamespaces), .requires(.noSystemResolverLists))
+    struct NetworkChangeTests {
+        private let host: ClientHost
+        private let directory: TemporaryDirectory
+
+        init() throws {
+            host = try ClientHost(addresses: ["10.9.5.1", "10.9.5.2"])
+            directory = try TemporaryDirectory()
+        }
+
+        /// A daemon that takes its resolvers from a file of the test's.
+        private func daemon(
+            _ extra: String = DaemonConfiguration.route(mode: "localdns-only"), resolvConf: String,
+            log: String = "debug"
+        ) throws -> Daemon {
+            try directory.write(resolvConf, to: "resolv.conf")
+            return try Daemon(
+                extra + """
+                    [localdns]
+                    resolv_conf = "\(directory.path)/resolv.conf"
+                    certificate_check = "off"
+                    [cache.disk]
+                    path = ""
+                    [control]
+                    socket = "\(directory.path)/control.sock"
+                    [log]
+                    level = "\(log)"
+
+                    """, port: 53, namespace: host.namespace)
+        }
+
+        /// Replaces the list in one step, as programs do that write it.
+        private func replace(_ text: String) throws { try directory.write(text, to: "resolv.conf") }
+
+        private func dig(_ daemon: Daemon, _ name: String) throws -> Dig {
+            try Dig(daemon.address, name, namespace: host.namespace)
+        }
+
+        private func status(_ daemon: Daemon) throws -> String {
+            try Daemon.run(["status", "--config", daemon.configurationFile]).output
+        }
+
+        /// LocalDNS of a network: one address for every name.
+        private func localDNS(_ address: String, answers: String) throws -> FakeLocalDNS {
+            try host.namespace.inside {
+                try FakeLocalDNS(FakeZone(["*": .init(a: [answers], ttl: 3_600)]), host: address, port: 53)
+            }
+        }
+
+        @Test func `the resolvers of a new list are asked at once, and what the old ones told is not served as fresh`()
+            throws
+        {
+            let first = try localDNS("10.9.5.1", answers: "198.51.100.1")
+            let second = try localDNS("10.9.5.2", answers: "198.51.100.2")
+            let daemon = try daemon(resolvConf: "nameserver 10.9.5.1\n")
+            #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.1"])
+            try replace("nameserver 10.9.5.2\n")
+            #expect(daemon.waitForLog { $0.contains("LocalDNS is 10.9.5.2:53") })
+            #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.2"])
+            #expect(try dig(daemon, "b.example.com").addresses == ["198.51.100.2"])
+            #expect(first.questionCount() == 1)
+            #expect(try status(daemon).contains("changed 1 time, last"))
+            withExtendedLifetime(second) {}
+        }
+
+        @Test func `a list written again with the same content is no change, and one without servers keeps the last`()
+            throws
+        {
+            let first = try localDNS("10.9.5.1", answers: "198.51.100.1")
+            let second = try localDNS("10.9.5.2", answers: "198.51.100.2")
+            let daemon = try daemon(resolvConf: "nameserver 10.9.5.1\n")
+            #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.1"])
+            try replace("# by another program\nnameserver 10.9.5.1\n")
+            try replace("# no network\n")
+            try replace("nameserver 10.9.5.2\n")
+            #expect(daemon.waitForLog { $0.contains("LocalDNS is 10.9.5.2:53") })
+            #expect(try status(daemon).contains("changed 1 time, last"))
+            withExtendedLifetime((first, second)) {}
+        }
+
+        @Test func `a search list that changes sends its names to LocalDNS`() throws {
+            let vendor = try host.namespace.inside { try FakeHTTPDNS(FakeZone("*", a: ["192.0.2.1"])) }
+            let local = try localDNS("10.9.5.1", answers: "198.51.100.1")
+            let daemon = try daemon(DaemonConfiguration.aliyun(vendor.url), resolvConf: "nameserver 10.9.5.1\n")
+            #expect(try dig(daemon, "www.corp.example").addresses == ["192.0.2.1"])
+            try replace("nameserver 10.9.5.1\nsearch corp.example\n")
+            #expect(daemon.waitForLog { $0.contains("the network has changed") })
+            #expect(try dig(daemon, "www.corp.example").addresses == ["198.51.100.1"])
+            #expect(try dig(daemon, "www.example.com").addresses == ["192.0.2.1"])
+            withExtendedLifetime(local) {}
+        }
+
+        @Test func `a cable that is plugged in again is noticed, and the first right answer comes within 1.5 s`() throws
+        {
+            let far = try FakeNetwork(beside: host)
+            let daemon = try daemon(
+                DaemonConfiguration.aliyun(far.vendor.url), resolvConf: "nameserver 10.10.0.2\n")
+            #expect(try dig(daemon, "a.example.com").addresses == ["192.0.2.1"])
+            try far.cut()
+            #expect(daemon.waitForLog { $0.contains("addresses or routes") })
+            // Time for everything to be given up and set aside.
+            for name in ["b", "c", "d"] { #expect(try dig(daemon, "\(name).example.com").status == "SERVFAIL") }
+            // What is cached is served all the same.
+            #expect(try dig(daemon, "a.example.com").addresses == ["192.0.2.1"])
+            let start = ContinuousClock.now
+            try far.restore()
+            var took: Duration?
+            var number = 0
+            while took == nil, ContinuousClock.now - start < .seconds(10) {
+                number += 1
+                let dig = try Dig(
+                    daemon.address, "n\(number).example.com", "A", ["+timeout=3"], namespace: host.namespace)
+                if dig.addresses == ["192.0.2.1"] { took = ContinuousClock.now - start }
+            }
+            #expect(try #require(took) < .milliseconds(1_500), "\(daemon.errors)")
+        }
+
+        @Test func `addresses that come and go are noticed, and loopback is not`() throws {
+            let local = try localDNS("10.9.5.1", answers: "198.51.100.1")
+            let daemon = try daemon(resolvConf: "nameserver 10.9.5.1\n")
+            #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.1"])
+            try host.namespace.run(["ip", "address", "add", "127.0.0.9/32", "dev", "lo"])
+            try host.namespace.run(["ip", "address", "add", "10.44.0.1/24", "dev", "veth0"])
+            #expect(daemon.waitForLog { $0.contains("addresses or routes") })
+            #expect(try status(daemon).contains("changed 1 time, last"))
+            #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.1"])
+            #expect(local.waitForQuestions(2))
+        }
+
+        @Test func `a LocalDNS that sends our questions back is found out, and a storm does not begin`() throws {
+            let vendor = try host.namespace.inside { try FakeHTTPDNS(FakeZone("www.example.com", a: ["192.0.2.1"])) }
+            let loop = try ForwardingServer.dnsmasq(on: host)
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.route(bypass: ["local.example"])
+                    + DaemonConfiguration.rest(
+                        localDNS: loop.address, control: directory.path + "/control.sock"), port: 53,
+                namespace: host.namespace)
+            #expect(daemon.waitForLog { $0.contains("127.0.0.1:5353 sends our own questions back to us") })
+            #expect(try dig(daemon, "www.example.com").addresses == ["192.0.2.1"])
+            let start = ContinuousClock.now
+            #expect(try dig(daemon, "printer.local.example").status == "SERVFAIL")
+            #expect(ContinuousClock.now - start < .seconds(1))
+            #expect(try status(daemon).contains("127.0.0.1:5353 leads back here"))
+            #expect(try daemon.stop() == 0)
+            #expect(daemon.errors.split(separator: "\n").count { $0.contains("sends our own questions") } == 1)
+        }
+    }
+}
+
+/// A network behind a cable that can be pulled: an HTTPDNS service and a LocalDNS that both say 192.0.2.1.
+private final class FakeNetwork {
+    let vendor: FakeHTTPDNS
+    private let localDNS: FakeLocalDNS
+    private let namespace: NetworkNamespace
+    private let host: ClientHost
+
+    init(beside host: ClientHost) throws {
+        let namespace = try NetworkNamespace()
+        (self.namespace, self.host) = (namespace, host)
+        try host.namespace.run([
+            "ip", "link", "add", "up0", "type", "veth", "peer", "name", "up0", "netns", namespace.name,
+        ])
+        try namespace.run(["ip", "address", "add", "10.10.0.2/24", "dev", "up0"])
+        try namespace.run(["ip", "link", "set", "up0", "up"])
+        try host.namespace.run(["ip", "address", "add", "10.10.0.1/24", "dev", "up0"])
+        try host.namespace.run(["ip", "link", "set", "up0", "up"])
+        let zone = FakeZone("*", a: ["192.0.2.1"])
+        (vendor, localDNS) = try namespace.inside {
+            (try FakeHTTPDNS(zone, host: "10.10.0.2"), try FakeLocalDNS(zone, host: "10.10.0.2", port: 53))
+        }
+    }
+
+    /// Pulls the cable at the other end: the carrier goes, addresses and routes stay.
+    func cut() throws { try namespace.run(["ip", "link", "set", "up0", "down"]) }
+
+    func restore() throws { try namespace.run(["ip", "link", "set", "up0", "up"]) }
+}

@@ -1,0 +1,191 @@
+import DNSWire
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+@testable import Upstreams
+
+/// What the sources forget when the network is another one.
+@Suite(.onLoop, .timeLimit(.minutes(1)))
+struct NetworkChangeTests {
+    @Test @Loop func `a server that was set aside is asked in its old place again`() async throws {
+        let first = try LocalDNSRawServer()
+        let second = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([first, second], clock: clock)
+        let asked = try question("a.example")
+        async let reply = localDNS.ask(asked)
+        await first.received(1)
+        await clock.advance(by: .milliseconds(400))
+        #expect(addresses(await reply) == ["192.0.2.1"])
+        #expect(localDNS.asideUntil(localDNS.servers[0]) != nil)
+        localDNS.networkChanged()
+        #expect(localDNS.asideUntil(localDNS.servers[0]) == nil)
+        #expect(localDNS.serversInOrder() == localDNS.servers)
+    }
+
+    @Test @Loop func `a look-up under way begins anew, at the servers of the new network`() async throws {
+        let dead = try LocalDNSRawServer()
+        let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let localDNS = makeLocalDNS([dead], clock: ManualClock())
+        async let reply = localDNS.ask(try question("a.example"))
+        await dead.received(1)
+        localDNS.networkChanged()
+        await dead.received(2)
+        localDNS.replaceServers([LocalDNSServer(.v4(0x7f00_0001), port: good.port)])
+        #expect(addresses(try await reply) == ["192.0.2.1"])
+        #expect(dead.queries.count == 2)
+    }
+
+    @Test @Loop func `what fails of a look-up that began in the old network sets nobody aside`() async throws {
+        let clock = ManualClock()
+        let localDNS = LocalDNS(
+            servers: [LocalDNSServer(.v4(0xc000_0235))], loop: LoopRunner.shared.loop, clock: clock)
+        let began = clock.now
+        await clock.advance(by: .seconds(1))
+        localDNS.networkChanged()
+        localDNS.failed(localDNS.servers[0], began: began, because: "no answer in time")
+        #expect(localDNS.asideUntil(localDNS.servers[0]) == nil)
+        localDNS.failed(localDNS.servers[0], began: clock.now, because: "no answer in time")
+        #expect(localDNS.asideUntil(localDNS.servers[0]) != nil)
+    }
+
+    @Test func `the next request goes over a new connection, and those under way are sent once more`() async throws {
+        let server = try FakeHTTPDNS(HTTPFixture.zone)
+        let transfers = try await HTTPFixture.plain(server.address)
+        #expect(await transfers.get("one.example.com").isSuccess)
+        await transfers.renewConnections()
+        #expect(await transfers.get("two.example.com").isSuccess)
+        #expect(server.connections == 2)
+        server.misbehave(.hang, for: "three.example.com")
+        async let waiting = transfers.get("three.example.com")
+        #expect(await HTTPFixture.eventually { server.requests.contains { $0.target.contains("three") } })
+        await transfers.renewConnections()
+        #expect(await HTTPFixture.eventually { server.connections == 3 })
+        server.misbehave(nil, for: "three.example.com")
+        #expect(await waiting.isSuccess)
+    }
+
+    @Test @Loop func `failures of attempts that began before do not count`() {
+        var health = EndpointHealth()
+        let now = Instant(nanoseconds: 1_000_000_000)
+        health.began()
+        health.failed(began: now, now: now, severe: true)
+        #expect(!health.isUsable(at: now))
+        health.counters.failures = 3
+        health.forget(at: now + .seconds(1))
+        #expect(health.isUsable(at: now + .seconds(1)))
+        #expect(health.counters.failures == 3)
+        health.failed(began: now, now: now + .seconds(2), severe: true)
+        #expect(health.isUsable(at: now + .seconds(2)))
+        health.failed(began: now + .seconds(2), now: now + .seconds(2), severe: true)
+        #expect(!health.isUsable(at: now + .seconds(2)))
+    }
+}
+
+/// Servers that send our own questions back to us.
+@Suite(.onLoop, .timeLimit(.minutes(1)))
+struct LoopGuardTests {
+    @Loop
+    private final class Fixture {
+        let clock = ManualClock()
+        let probes = LoopProbes()
+        var events: [ResolverEvent] = []
+        /// Whether the first server's questions come back.
+        var isLooping = true
+        private(set) lazy var localDNS = LocalDNS(
+            servers: [], loop: LoopRunner.shared.loop, clock: clock, report: { self.events.append($0) })
+
+        /// A server that forwards to us, or answers by itself; it answers names that are no probes with its address.
+        func server(loops: Bool) throws -> LocalDNSRawServer {
+            try LocalDNSRawServer { [unowned self] query in
+                guard query.name.first == 32, let name = try? Name(wire: query.name) else {
+                    return [query.reply([rawRecord(1, loops ? LoopGuardTests.rawBad : rawGood)])]
+                }
+                if loops, self.isLooping { _ = self.probes.take(name) }
+                return [query.reply(flags: 0x8183)]
+            }
+        }
+
+        func use(_ servers: [LocalDNSRawServer], zone: Name = LoopProbes.zone) async {
+            localDNS.replaceServers(servers.map { LocalDNSServer(.v4(0x7f00_0001), port: $0.port) })
+            localDNS.findLoops(with: probes, below: zone)
+            for server in servers { await server.received(1) }
+            await settle()
+        }
+
+        /// Lets replies that are on their way come in.
+        func settle() async {
+            for _ in 0..<20 {
+                await LoopRunner.shared.loop.sleep(until: LoopRunner.shared.loop.now + .milliseconds(1))
+                await clock.advance(by: .zero)
+            }
+        }
+    }
+
+    fileprivate static let rawBad: [UInt8] = [198, 51, 100, 66]
+
+    @Test @Loop func `a server that leads back here is told of once, and not asked`() async throws {
+        let fixture = Fixture()
+        let (looping, good) = (try fixture.server(loops: true), try fixture.server(loops: false))
+        await fixture.use([looping, good])
+        #expect(fixture.localDNS.servers.map(fixture.localDNS.isLooping) == [true, false])
+        let count = looping.queries.count
+        #expect(addresses(await fixture.localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
+        #expect(looping.queries.count == count)
+        fixture.localDNS.networkChanged()
+        await looping.received(count + 1)
+        await fixture.settle()
+        let server = fixture.localDNS.servers[0].description
+        #expect(fixture.events == [.serverLoops(upstream: "localdns", server: server)])
+    }
+
+    @Test @Loop func `when every server leads back here, questions fail at once and say why`() async throws {
+        let fixture = Fixture()
+        let server = try fixture.server(loops: true)
+        await fixture.use([server])
+        let reply = await fixture.localDNS.ask(try question("a.example"))
+        #expect(reply.results[.a] == .failure(.unusable("every server of localdns leads back to us")))
+        #expect(server.queries.count == 1)
+    }
+
+    @Test @Loop func `it is probed again after a minute, when there are questions, and is asked once it is clean`()
+        async throws
+    {
+        let fixture = Fixture()
+        let server = try fixture.server(loops: true)
+        await fixture.use([server])
+        await fixture.clock.advance(by: .seconds(3_600))
+        #expect(server.queries.count == 1)
+        fixture.isLooping = false
+        _ = await fixture.localDNS.ask(try question("a.example"))
+        await server.received(2)
+        await fixture.settle()
+        #expect(addresses(await fixture.localDNS.ask(try question("a.example"))) == ["198.51.100.66"])
+        #expect(fixture.events.count == 2)
+        #expect(
+            fixture.events.last
+                == .serverLoopEnded(upstream: "localdns", server: fixture.localDNS.servers[0].description))
+    }
+
+    @Test @Loop func `silence clears nobody`() async throws {
+        let fixture = Fixture()
+        let server = try fixture.server(loops: true)
+        await fixture.use([server])
+        fixture.localDNS.replaceServers(fixture.localDNS.servers + [LocalDNSServer(.v4(0x7f00_0001), port: 9)])
+        await server.received(2)
+        await fixture.clock.advance(by: .seconds(5))
+        #expect(fixture.localDNS.isLooping(fixture.localDNS.servers[0]))
+    }
+
+    @Test @Loop func `servers of a forward entry are probed below its suffix`() async throws {
+        let fixture = Fixture()
+        let server = try fixture.server(loops: false)
+        await fixture.use([server], zone: try Name("cluster.local"))
+        let name = try Name(wire: try #require(server.queries.first).name)
+        #expect(name.isWithin(try Name("cluster.local")))
+        #expect(!fixture.localDNS.isLooping(fixture.localDNS.servers[0]))
+    }
+}
