@@ -22,13 +22,19 @@ extension StatusReport {
         rows += [
             [
                 "cache",
-                "\(cache.entries) answers, \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(cache.hits) hits, \(cache.misses) misses, \(cache.stale) served stale",
+                "\(cache.entries) answers, \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(cache.hits) hits, \(cache.misses) misses, \(cache.stale) served stale, \(cache.refreshes) refreshed ahead",
             ],
             [
                 "now",
                 "\(flights) flights, \(waiters) waiters, \(queries) queries, \(connections) TCP connections",
             ],
         ]
+        if presets > 0 || lastResorts > 0 {
+            rows.append([
+                "preset",
+                "\(presets) names, \(lastResorts) in the last resort, which answered \(lastResortAnswers) times",
+            ])
+        }
         if badAddresses > 0 { rows.append(["badip", "\(badAddresses) reported"]) }
         if forgedChecks > 0 { rows.append(["forged", "\(forgedChecks) checks found a lie of LocalDNS; the last:"]) }
         rows += forged.map { ["", "  " + $0.text] }

@@ -9,4 +9,6 @@ package enum Source: Hashable, Sendable {
     case provider(index: Int)
     /// Made here: NODATA by a rule of ours.
     case rule
+    /// Made here: addresses that the configuration gives by hand.
+    case preset
 }

@@ -9,6 +9,8 @@ package struct SourceTags: Hashable, Sendable {
     private static let verifiedBit: UInt16 = 0x4000
     /// The number of `Source.rule`, in every policy.
     private static let rule: UInt16 = 0
+    /// The number of `Source.preset`, in every policy.
+    private static let preset: UInt16 = verifiedBit - 1
 
     package let localDNS: UInt16
     /// One for each `[[forward]]` entry, in order.
@@ -35,6 +37,7 @@ package struct SourceTags: Hashable, Sendable {
     package func tag(of source: Source) -> UInt16 {
         switch source {
         case .rule: Self.rule
+        case .preset: Self.preset
         case .localDNS: localDNS
         case .verifiedLocalDNS: localDNS | Self.verifiedBit
         case .forward(let index): forwards.indices.contains(index) ? forwards[index] : localDNS
@@ -45,6 +48,7 @@ package struct SourceTags: Hashable, Sendable {
     /// The source that has this number; nil when it is no longer there.
     package func source(of tag: UInt16) -> Source? {
         if tag == Self.rule { return .rule }
+        if tag == Self.preset { return .preset }
         if tag == localDNS { return .localDNS }
         if tag == localDNS | Self.verifiedBit { return .verifiedLocalDNS }
         if Self.isProvider(tag) { return providers.firstIndex(of: tag).map { .provider(index: $0) } }
@@ -60,12 +64,12 @@ package struct SourceTags: Hashable, Sendable {
     /// Gives numbers, none twice.
     package struct Numbers: Sendable {
         /// The highest number there is.
-        private static let last = verifiedBit - 1
+        private static let last = SourceTags.preset - 1
         private var given = SourceTags.rule
 
         package init() {}
 
-        /// How many can still be given, 16,383 at first; the last one is given again and again.
+        /// How many can still be given, 16,382 at first; the last one is given again and again.
         package var left: Int { Int(Self.last - given) }
 
         /// For LocalDNS or a `[[forward]]` entry.

@@ -35,6 +35,7 @@ package final class Strategy {
         case .forward(let index): forwarders[index].name
         case .provider(let index): selector.providers[index].name
         case .rule: "a rule"
+        case .preset: "a preset"
         }
     }
 
@@ -97,6 +98,8 @@ package final class Strategy {
 
     private enum Event: Sendable {
         case httpdns(ProviderSelector.Reply)
+        /// Both families came at once, or neither.
+        case nothingEarly
         case localDNS(RecordType, LocalDNSResult, server: String)
         case secondDue
     }
@@ -113,6 +116,7 @@ package final class Strategy {
                 switch event {
                 case .secondDue: start(second, &race, in: &group)
                 case .httpdns(let reply): race.take(reply)
+                case .nothingEarly: break
                 case .localDNS(let type, let result, let server): race.take(type, result, from: server)
                 }
                 if race.needsSecond { start(second, &race, in: &group) }
@@ -127,7 +131,9 @@ package final class Strategy {
         for work in race.start(contender, at: clock.now) {
             switch work {
             case .httpdns(let types):
-                group.addTask { await self.askProviders(key, types, providers, began: began) }
+                let early = EarlyReply()
+                if types.count > 1 { group.addTask { await self.early(early) } }
+                group.addTask { await self.askProviders(key, types, providers, began: began, early) }
             case .localDNS(let type):
                 group.addTask { await self.askLocalDNS(key, type, began: began, isFirst: first == .localDNS) }
             }
@@ -139,11 +145,17 @@ package final class Strategy {
         return .secondDue
     }
 
-    private func askProviders(_ key: FlightKey, _ types: [RecordType], _ providers: [Int], began: Instant) async
-        -> Event
-    {
-        .httpdns(await selector.ask(question(key, types, until: began + Budget.lastStart), of: providers))
+    private func askProviders(
+        _ key: FlightKey, _ types: [RecordType], _ providers: [Int], began: Instant, _ early: EarlyReply
+    ) async -> Event {
+        let question = question(key, types, until: began + Budget.lastStart)
+        let reply = await selector.ask(question, of: providers, early: early)
+        early.close()
+        return .httpdns(reply)
     }
+
+    /// One family's answer while the other one is still asked for.
+    private func early(_ early: EarlyReply) async -> Event { await early.wait().map { .httpdns($0) } ?? .nothingEarly }
 
     /// - Parameter isFirst: whether its answer is taken at once, and checked only behind.
     private func askLocalDNS(

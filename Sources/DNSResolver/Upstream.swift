@@ -46,6 +46,7 @@ package protocol Endpoint: AnyObject, Sendable {
 
     /// Makes one attempt: one request and its reply by the question's deadline.
     ///
+    /// Asked for both families together only if its provider answers them so.
     /// Ends at once, and harms no other attempt on the same connection, when the task is cancelled.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply
 }

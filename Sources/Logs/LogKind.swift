@@ -32,6 +32,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     // MARK: Questions
     case answerFailed = "answer.failed"
     case answerStale = "answer.stale"
+    case answerPreset = "answer.preset"
     case limitQueries = "limit.queries"
     case limitConnections = "limit.connections"
     case query = "query"
@@ -44,7 +45,7 @@ package enum LogKind: String, CaseIterable, Sendable {
         switch self {
         case .query: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerAccepted, .localDNSServerBack,
-            .answerStale:
+            .answerStale, .answerPreset:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
             .reloadRestartNeeded,

@@ -34,23 +34,8 @@ final class HTTPDNSEndpoint: Endpoint {
         self.loop = loop
     }
 
-    /// Sends one request for all types where the service answers them together, else one for each at the same time.
+    /// Sends one request; a second one when the service told that our clock is wrong.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        guard !service.answersBothFamilies, question.types.count > 1 else { return await request(question) }
-        return await withTaskGroup { group in
-            for type in question.types {
-                var single = question
-                single.types = [type]
-                group.addTask { [single] in await self.request(single) }
-            }
-            var reply = UpstreamReply([:])
-            for await part in group { reply.results.merge(part.results) { first, _ in first } }
-            return reply
-        }
-    }
-
-    /// One request; a second one when the service told that our clock is wrong.
-    private func request(_ question: UpstreamQuestion) async -> UpstreamReply {
         let asked = ServiceQuestion(
             name: question.name, types: question.types, dnssecOK: question.dnssecOK,
             checkingDisabled: question.checkingDisabled)

@@ -147,7 +147,33 @@ struct Composition {
     func policy() -> ResolverPolicy {
         let routes = routes()
         return ResolverPolicy(
-            localAnswers: LocalAnswers(), routes: routes, strategy: strategy(mode: routes.mode), sources: sources)
+            localAnswers: localAnswers(), routes: routes, strategy: strategy(mode: routes.mode), sources: sources,
+            lastResort: lastResort(), preresolve: settings.preset.preresolve)
+    }
+
+    /// What is answered without asking anyone.
+    func localAnswers() -> LocalAnswers {
+        var presets = Presets()
+        presets.add(settings.preset.always)
+        presets.add(settings.preset.hosts)
+        return LocalAnswers(presets: presets, families: families)
+    }
+
+    /// Addresses for names that nobody can answer.
+    func lastResort() -> Presets {
+        var presets = Presets()
+        presets.add(settings.preset.lastResort)
+        return presets
+    }
+
+    private var families: DNSResolver.FamilyPreference {
+        switch settings.answers.prefer {
+        case .both: .both
+        case .ipv4: .ipv4
+        case .ipv6: .ipv6
+        case .ipv4Only: .ipv4Only
+        case .ipv6Only: .ipv6Only
+        }
     }
 
     /// The names of the lists.
@@ -178,6 +204,7 @@ struct Composition {
         case .forward(let index): forwarders[index].name
         case .provider(let index): providers[index].upstream.name
         case .rule: "a rule"
+        case .preset: "a preset"
         }
     }
 }
@@ -198,6 +225,12 @@ extension Configuration.ProviderEntry {
         other.encryptionKey = encryptionKey
         other.timeout = timeout
         return self == other
+    }
+}
+
+extension Presets {
+    fileprivate mutating func add(_ entries: [PresetEntry]) {
+        for entry in entries { add(entry.name, isWildcard: entry.isWildcard, addresses: entry.addresses) }
     }
 }
 

@@ -32,6 +32,8 @@ extension DNSService {
         status.badAddresses = reported.list.count
         status.forgedChecks = composition.checks.journal.total
         status.forged = composition.checks.journal.entries.prefix(ForgedAddress.limit).map { ForgedAddress($0) }
+        (status.presets, status.lastResorts) = resolver.presetCounts
+        status.lastResortAnswers = resolver.lastResortAnswers
         return status
     }
 
@@ -44,6 +46,7 @@ extension DNSService {
         cache.hits = statistics.hits
         cache.misses = statistics.misses
         cache.stale = resolver.staleAnswers
+        cache.refreshes = resolver.refreshes
         return cache
     }
 

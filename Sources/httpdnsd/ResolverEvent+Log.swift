@@ -44,6 +44,8 @@ extension LogMessage {
                     "name": "\(entry.name)", "address": "\(entry.address)", "reason": "\(entry.evidence.reason)",
                     "subject": "\(entry.evidence.subject)", "issuer": "\(entry.evidence.issuer)",
                 ])
+        case .answerPreset(let question, let route, let reason):
+            self.init(.answerPreset, about: route.description, text, Self.fields(question, route, reason))
         case .overloaded(let reason):
             self.init(.limitQueries, about: "flights", text, ["reason": "\(reason)"])
         }

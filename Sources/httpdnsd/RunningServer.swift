@@ -1,5 +1,6 @@
 import Admin
 import Configuration
+import DNSResolver
 import DNSServer
 import Glibc
 import Logs
@@ -57,6 +58,7 @@ final class RunningServer {
         }
         startControl(on: listener, of: service)
         announce(service.server)
+        service.resolver.preresolve()
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
