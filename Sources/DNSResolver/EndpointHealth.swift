@@ -11,6 +11,8 @@ package struct EndpointHealth: Sendable {
     package private(set) var setAsideUntil: Instant?
     private var lastSuccess: Instant?
     private var probing = false
+    /// Until when the network is new, and failures mean little.
+    private var settlesAt: Instant?
     /// For people; nothing is decided by them.
     package var counters = Counters()
 
@@ -48,7 +50,10 @@ package struct EndpointHealth: Sendable {
     }
 
     /// Forgets what went wrong, for the network is another one; attempts begun before say nothing any more.
-    package mutating func forget(at now: Instant) { succeeded(at: now) }
+    package mutating func forget(at now: Instant) {
+        succeeded(at: now)
+        settlesAt = now + BackOff.settlingTime
+    }
 
     /// An attempt ended without an answer and without blame: cancelled because another was faster.
     package mutating func abandoned() { probing = false }
@@ -63,6 +68,10 @@ package struct EndpointHealth: Sendable {
         // Attempts that were under way when the address was set aside add nothing.
         guard probing || setAsideUntil.map({ now >= $0 }) ?? true else { return }
         probing = false
+        if let settlesAt, now < settlesAt {
+            setAsideUntil = now + BackOff.settling
+            return
+        }
         setAsideUntil = now + BackOff.pause(after: pausesTaken)
         pausesTaken += 1
     }

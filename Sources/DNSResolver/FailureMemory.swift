@@ -27,6 +27,8 @@ package final class FailureMemory {
     private var unreachable: [Route: [Key: Failure]] = [:]
     private var refused: [Key: Failure] = [:]
     private var count = 0
+    /// Until when the network is new, and failures mean little.
+    private var settlesAt: Instant?
 
     package nonisolated init() {}
 
@@ -37,17 +39,23 @@ package final class FailureMemory {
         return failure.error
     }
 
-    /// - Parameter isTransport: whether nothing was heard at all.
+    /// - Parameters:
+    ///   - isTransport: whether nothing was heard at all.
+    ///   - trial: when a source that is left alone, and therefore was not asked, is tried again; the question then may be
+    ///     what tries it.
     package func failed(
-        _ flight: FlightKey, _ type: RecordType, isTransport: Bool, error: ExtendedError, at now: Instant
+        _ flight: FlightKey, _ type: RecordType, isTransport: Bool, error: ExtendedError, at now: Instant,
+        trial: Instant? = nil
     ) {
         if count >= Self.capacity { forgetAll() }
         let key = Key(flight: flight, type: type)
         let earlier = unreachable[flight.route]?.removeValue(forKey: key) ?? refused.removeValue(forKey: key)
         if earlier == nil { count += 1 }
         let times = earlier.map { now - $0.until < Self.forgetAfter ? $0.count : 0 } ?? 0
-        let pause = BackOff.pause(after: times)
-        let failure = Failure(until: now + pause, count: times + 1, error: error)
+        let isSettling = settlesAt.map { now < $0 } ?? false
+        var until = now + (isSettling ? BackOff.settling : BackOff.pause(after: times))
+        if let trial { until = min(until, max(trial, now + BackOff.settling)) }
+        let failure = Failure(until: until, count: isSettling ? times : times + 1, error: error)
         if isTransport {
             unreachable[flight.route, default: [:]][key] = failure
         } else {
@@ -56,7 +64,12 @@ package final class FailureMemory {
     }
 
     /// The network has changed: what failed there may succeed here.
-    package func forgetAll() {
+    package func networkChanged(at now: Instant) {
+        forgetAll()
+        settlesAt = now + BackOff.settlingTime
+    }
+
+    private func forgetAll() {
         unreachable = [:]
         refused = [:]
         count = 0

@@ -46,6 +46,18 @@ package final class ProviderSelector {
     /// Whether not one address of these providers may be asked now.
     package func areSetAside(_ indices: [Int]) -> Bool { usable(indices).isEmpty }
 
+    /// When the first address of these providers that is left alone is tried again; nil when one may be asked now.
+    func nextTrial(of indices: [Int]) -> Instant? {
+        guard areSetAside(indices) else { return nil }
+        return indices.flatMap { index -> [Instant] in
+            let pause = providers[index].health.setAsideUntil
+            return providers[index].endpoints.compactMap { endpoint in
+                guard let aside = endpoint.health.setAsideUntil ?? pause else { return nil }
+                return max(aside, pause ?? aside)
+            }
+        }.min()
+    }
+
     private func usable(_ indices: [Int]) -> [(index: Int, endpoints: [any Endpoint])] {
         let now = clock.now
         return indices.compactMap { index in

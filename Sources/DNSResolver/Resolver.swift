@@ -74,7 +74,7 @@ package final class Resolver {
     /// Begins anew in another network: all answers so far count as stale, it is forgotten which questions failed, and who
     /// waits for a flight under way goes over to a new one.
     package func networkChanged() {
-        failures.forgetAll()
+        failures.networkChanged(at: clock.now)
         cache.beginNetwork()
         coalescer.abandonAll()
     }
@@ -217,7 +217,8 @@ package final class Resolver {
             case .answer(let answer) where !prefersProviders && policy.strategy.isUnchecked(answer, key, type, source):
                 unchecked[type] = AnswerRepair.Told(answer: answer, server: server)
                 finish(
-                    flight, type, with: cache.keepUnchecked(answer, for: key, type, server),
+                    flight, type,
+                    with: preferring(key, type, by: policy) { cache.keepUnchecked(answer, for: key, type, server) },
                     source: sources.tag(of: source))
             case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
                 denied[type] = (answer, source, server)
@@ -267,14 +268,22 @@ package final class Resolver {
         }
     }
 
-    /// Keeps what was told of one type, unless the family gives way to the other one.
+    /// Keeps what was told of one type.
     private func keep(
         _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
         by policy: ResolverPolicy, prefersProviders: Bool
     ) -> Flight.Outcome {
+        preferring(key, type, by: policy) {
+            keepTold(answer, for: key, type, source, server, by: policy, prefersProviders: prefersProviders)
+        }
+    }
+
+    /// What `keep` makes of one type, unless the family gives way to the other one.
+    private func preferring(
+        _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, keep: () -> Flight.Outcome
+    ) -> Flight.Outcome {
         if let yielded = yielded(key, type, by: policy) { return .answer(yielded) }
-        let outcome = keepTold(
-            answer, for: key, type, source, server, by: policy, prefersProviders: prefersProviders)
+        let outcome = keep()
         dropYielding(to: outcome, key, type, by: policy)
         return outcome
     }
@@ -314,7 +323,8 @@ package final class Resolver {
             tellFailed(flight, type, error)
             if failure?.isOurs != true {
                 failures.failed(
-                    flight.key, type, isTransport: failure?.isTransport ?? false, error: error, at: clock.now)
+                    flight.key, type, isTransport: failure?.isTransport ?? false, error: error, at: clock.now,
+                    trial: policy.strategy.nextTrial(for: flight.key))
             }
         }
         flight.finish(type, with: outcome, source: source)

@@ -56,6 +56,13 @@ package final class Strategy {
         return [.a, .aaaa]
     }
 
+    /// When the first of a flight's providers that are left alone is tried again; nil when one may be asked, or there is none.
+    func nextTrial(for key: FlightKey) -> Instant? {
+        guard case .protect = key.route else { return nil }
+        return selector.nextTrial(
+            of: selector.eligible(for: key.name, type: key.types[0], signed: key.dnssecOK || key.checkingDisabled))
+    }
+
     /// Whether an answer was told by LocalDNS for a protected name, and its addresses are still to be checked.
     nonisolated func isUnchecked(_ answer: Answer, _ key: FlightKey, _ type: RecordType, _ source: Source) -> Bool {
         source == .localDNS && !answer.isNegative(for: type) && answerCheck?.level(for: key, type) != nil

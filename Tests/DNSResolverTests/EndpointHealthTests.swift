@@ -91,4 +91,16 @@ struct EndpointHealthTests {
         health.failed(began: at(0.5), now: at(1.5), severe: false)
         #expect(health.isUsable(at: at(2)))
     }
+
+    @Test
+    func `while a new network settles a failure sets it aside for 200 ms only, and afterwards as ever`() {
+        var health = EndpointHealth()
+        health.forget(at: at(10))
+        health.began()
+        health.failed(began: at(10.05), now: at(10.1), severe: true)
+        #expect(!health.isUsable(at: at(10.2)) && health.isUsable(at: at(10.3)))
+        health.began()
+        health.failed(began: at(12.9), now: at(13), severe: true)
+        #expect(!health.isUsable(at: at(13.9)) && health.isUsable(at: at(14)))
+    }
 }

@@ -62,6 +62,39 @@ struct FamilyPreferenceTests {
         }
     }
 
+    @Test @Loop func `ipv4 holds for what LocalDNS tells first and is checked only behind`() async throws {
+        for first in [RecordType.a, .aaaa] {
+            let machine = Machine(
+                policy: RoutePolicy(mode: .localdnsFirst), rule: CertificateRule(.lenient),
+                local: LocalAnswers(families: .ipv4))
+            machine.localDNS.behaviour = .addresses("203.0.113.9", "2001:db8::9", after: .milliseconds(20))
+            let replies = (0..<2).map { _ in ResolverTests.Reply(clock: machine.clock) }
+            // Both at once, as the C library asks.
+            machine.start("www.example.com", first, replies[0])
+            machine.start("www.example.com", first.otherFamily, replies[1])
+            await machine.clock.advance(by: .milliseconds(20))
+            #expect((first == .a ? replies[0] : replies[1]).has("203.0.113.9"))
+            #expect(isEmpty(first == .a ? replies[1] : replies[0]))
+            #expect(try machine.hit("www.example.com", .aaaa)?.answers.isEmpty == true)
+        }
+    }
+
+    @Test @Loop func `ipv4: AAAA that LocalDNS tells first is given up when a slower A has addresses`() async throws {
+        let machine = Machine(
+            policy: RoutePolicy(mode: .localdnsFirst), rule: CertificateRule(.lenient),
+            local: LocalAnswers(families: .ipv4))
+        machine.localDNS.behaviour = .addresses("203.0.113.9", "2001:db8::9")
+        machine.localDNS.slow = [.a: .milliseconds(450)]
+        let reply = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .aaaa, reply)
+        await machine.clock.advance(by: .milliseconds(300))
+        #expect(machine.localDNS.asked.map(\.types) == [[.a], [.aaaa]])
+        await machine.clock.advance(by: .milliseconds(150))
+        #expect(isEmpty(reply))
+        #expect(try machine.hit() != nil)
+        #expect(try machine.hit("www.example.com", .aaaa)?.answers.isEmpty == true)
+    }
+
     @Test(arguments: [Mode.httpdnsFirst, .localdnsOnly]) @Loop
     func `ipv4: a name with IPv6 addresses alone keeps them`(mode: Mode) async throws {
         let machine = machine(.ipv4, mode: mode)

@@ -46,6 +46,35 @@ struct NetworkChangeTests {
         #expect(reply.response?.extendedError?.code == .staleAnswer)
     }
 
+    @Test @Loop func `while the new network settles a question that fails is asked again after 200 ms`() async {
+        let machine = Machine()
+        machine.resolver.networkChanged()
+        machine.vendor.health.forget(at: machine.clock.now)
+        machine.failEverything()
+        #expect(await machine.ask().failure == .serverFailure)
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        await machine.clock.advance(by: .milliseconds(200))
+        #expect(await machine.ask().has("192.0.2.1"))
+    }
+
+    @Test @Loop func `a name that failed while the vendor was left alone is what tries it again`() async {
+        let machine = Machine()
+        machine.failEverything()
+        // Until the vendor is left alone for 5 s, and the name's own pause would be as long again.
+        for _ in 0..<12 {
+            _ = await machine.ask()
+            await machine.clock.advance(by: .seconds(1))
+        }
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        guard let trial = machine.vendor.health.setAsideUntil else {
+            Issue.record("the vendor is not set aside")
+            return
+        }
+        _ = await machine.ask()
+        await machine.clock.advance(by: max(.zero, trial - machine.clock.now) + .milliseconds(200))
+        #expect(await machine.ask().has("192.0.2.1"))
+    }
+
     @Test @Loop func `what failed in the old network is asked again at once`() async {
         let machine = Machine()
         machine.failEverything()

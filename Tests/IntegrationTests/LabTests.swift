@@ -164,7 +164,7 @@ extension Integration {
         @Test func `when HTTPDNS is back a name asked for alone is right within 6 seconds`() throws {
             let time = try recovery(
                 within: .seconds(8), cut: { try lab.cutHTTPDNS(.drop) }, restore: { try lab.cutHTTPDNS(nil) })
-            #expect(try #require(time) < .seconds(6))
+            #expect(try #require(time) < .seconds(6), "\(String(describing: time))")
         }
 
         @Test(arguments: Lab.LinkFailure.allCases)
@@ -173,7 +173,7 @@ extension Integration {
         ) throws {
             let time = try recovery(
                 within: .seconds(3), cut: { try lab.cutLink(failure) }, restore: { try lab.restoreLink(failure) })
-            #expect(try #require(time) < .seconds(1.5))
+            #expect(try #require(time) < .seconds(1.5), "\(String(describing: time))")
         }
 
         /// How long after the end of a long outage, in which LocalDNS lies, the only name that is asked for then is right.

@@ -6,16 +6,12 @@ import TestSupport
 import Testing
 import Upstreams
 
-/// Handshakes with real servers. Not on the loop: making certificates blocks.
-@Suite(.timeLimit(.minutes(1)))
+/// Handshakes with real servers. Neither on the loop nor side by side: making certificates blocks the thread.
+@Suite(.serialized, .timeLimit(.minutes(1)))
 struct CertificateCheckTests {
-    private let servers: CertificateServers
-
-    init() throws { servers = try CertificateServers() }
-
     /// One handshake with a server of this kind.
     private func shakeHands(
-        _ kind: CertificateServers.Kind, as name: String = CertificateServers.name,
+        _ servers: CertificateServers, _ kind: CertificateServers.Kind, as name: String = CertificateServers.name,
         within limit: Duration = .seconds(5), authority: String? = nil
     ) async throws -> HandshakeOutcome {
         let check = CertificateCheck(caFile: authority ?? servers.authority, loop: LoopRunner.shared.loop)
@@ -25,52 +21,60 @@ struct CertificateCheckTests {
     }
 
     @Test func `a certificate of a known authority for the name proves it, in any letter case`() async throws {
-        #expect(try await shakeHands(.honest) == .proven)
-        #expect(try await shakeHands(.honest, as: "WWW.Example.COM") == .proven)
+        let servers = try CertificateServers()
+        #expect(try await shakeHands(servers, .honest) == .proven)
+        #expect(try await shakeHands(servers, .honest, as: "WWW.Example.COM") == .proven)
     }
 
-    @Test(arguments: [
-        (CertificateServers.Kind.otherName, "the certificate is for another name"),
-        (.expired, "the certificate has expired"), (.selfSigned, "the certificate's issuer is not known"),
-    ])
-    func `a wrong certificate is kept as evidence`(kind: CertificateServers.Kind, reason: String) async throws {
-        guard case .wrongCertificate(let evidence) = try await shakeHands(kind) else {
-            Issue.record("not a wrong certificate")
-            return
+    @Test func `a wrong certificate is kept as evidence`() async throws {
+        let servers = try CertificateServers()
+        for (kind, reason) in [
+            (CertificateServers.Kind.otherName, "the certificate is for another name"),
+            (.expired, "the certificate has expired"), (.selfSigned, "the certificate's issuer is not known"),
+        ] {
+            guard case .wrongCertificate(let evidence) = try await shakeHands(servers, kind) else {
+                Issue.record("\(kind): not a wrong certificate")
+                continue
+            }
+            #expect(evidence.reason == reason)
+            #expect(evidence.subject == "CN=leaf" && evidence.issuer == "CN=httpdnsd tests")
+            #expect(evidence.fingerprint.count == 64)
         }
-        #expect(evidence.reason == reason)
-        #expect(evidence.subject == "CN=leaf" && evidence.issuer == "CN=httpdnsd tests")
-        #expect(evidence.fingerprint.count == 64)
     }
 
     @Test func `another name than the server's is a wrong certificate`() async throws {
-        guard case .wrongCertificate = try await shakeHands(.honest, as: "www.example.net") else {
+        let servers = try CertificateServers()
+        guard case .wrongCertificate = try await shakeHands(servers, .honest, as: "www.example.net") else {
             Issue.record("not a wrong certificate")
             return
         }
     }
 
     @Test func `who refuses, or says nothing in time, has no TLS`() async throws {
-        #expect(try await shakeHands(.refusing) == .noTLS)
-        #expect(try await shakeHands(.silent, within: .milliseconds(100)) == .noTLS)
+        let servers = try CertificateServers()
+        #expect(try await shakeHands(servers, .refusing) == .noTLS)
+        #expect(try await shakeHands(servers, .silent, within: .milliseconds(100)) == .noTLS)
     }
 
     @Test func `plain HTTP is unclear, and no wrong certificate`() async throws {
-        guard case .unclear = try await shakeHands(.plain) else {
+        let servers = try CertificateServers()
+        guard case .unclear = try await shakeHands(servers, .plain) else {
             Issue.record("not unclear")
             return
         }
     }
 
     @Test func `authorities that cannot be read prove nothing against a server`() async throws {
-        guard case .unclear = try await shakeHands(.honest, authority: "/nonexistent/ca.pem") else {
+        let servers = try CertificateServers()
+        guard case .unclear = try await shakeHands(servers, .honest, authority: "/nonexistent/ca.pem") else {
             Issue.record("not unclear")
             return
         }
     }
 
     @Test func `a handshake that is not wanted any more ends at once`() async throws {
-        let task = Task { try await shakeHands(.silent, within: .seconds(60)) }
+        let servers = try CertificateServers()
+        let task = Task { try await shakeHands(servers, .silent, within: .seconds(60)) }
         await Task.yield()
         task.cancel()
         #expect(try await task.value == .cancelled)
@@ -78,7 +82,10 @@ struct CertificateCheckTests {
 
     @Test(arguments: ["%77ww.example.com", "www.example.com.0x7f000001", "192.0.2.1", "a@www.example.com", "."])
     func `a name that a URL would read as another is never looked at`(name: String) async throws {
-        #expect(try await shakeHands(.honest, as: name) == .unclear("no certificate can be for this name"))
+        let check = CertificateCheck(loop: LoopRunner.shared.loop)
+        let outcome = await check.shakeHands(
+            with: .v4(0x7f00_0001), port: 1, as: try Name(name), until: .bootTime + .seconds(5))
+        #expect(outcome == .unclear("no certificate can be for this name"))
     }
 
     @Test func `what a certificate says is bounded, and acts on no terminal`() async throws {
@@ -96,6 +103,7 @@ struct CertificateCheckTests {
     }
 
     @Test func `many handshakes at once each have their own verdict, and no connection stays`() async throws {
+        let servers = try CertificateServers()
         let check = CertificateCheck(caFile: servers.authority, loop: LoopRunner.shared.loop)
         let kinds = CertificateServers.Kind.allCases.filter { $0 != .silent }
         let port = servers.port
