@@ -87,9 +87,6 @@ import Testing
                 daily_limit = 5
                 client_subnet = "client/24"
                 pin = ["sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
-                [[provider]]
-                type = "tencent"
-                encryption_key = "hunter2"
                 [cache]
                 prefetch = false
                 disk.path = ""
@@ -102,10 +99,8 @@ import Testing
             loaded.warnings.map(\.description) == [
                 "t.toml: has no effect, because it is not built yet: "
                     + "provider[1].daily_limit (line 4), provider[1].client_subnet (line 5), provider[1].pin (line 6), "
-                    + "provider[2].type (line 8, the provider of type tencent is left out), cache.prefetch (line 11), "
-                    + "preset.always (line 14), answers.prefer (line 16)"
+                    + "cache.prefetch (line 8), preset.always (line 11), answers.prefer (line 13)"
             ])
-        #expect(loaded.configuration.providers.map(\.type) == [.doh])
         #expect(loaded.configuration.providers.first?.clientSubnet == .client(bits: 24))
         #expect(loaded.configuration.preset.always.first?.isWildcard == true)
         #expect(loaded.configuration.cache.disk.path == "")
@@ -113,12 +108,6 @@ import Testing
 
     @Test func `a default that is written out is no reason to warn`() throws {
         #expect(try accepted(minimal + "daily_limit = 0\n[answers]\nprefer = \"both\"").warnings.isEmpty)
-    }
-
-    @Test func `every provider type that is not built yet is accepted with a warning`() throws {
-        for type in ProviderType.allCases where !type.isBuilt {
-            #expect(try accepted(minimal + "[[provider]]\ntype = \"\(type.rawValue)\"").warnings.count == 1)
-        }
     }
 
     @Test func `a suffix in two lists is told with the list that wins`() throws {
