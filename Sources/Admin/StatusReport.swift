@@ -29,6 +29,9 @@ package struct StatusReport: JSONRecord {
     package var connections = 0
     /// How many addresses are reported as bad.
     package var badAddresses = 0
+    /// How many checks of LocalDNS's addresses found a lie, and the last of them.
+    package var forgedChecks = 0
+    package var forged: [ForgedAddress] = []
 
     package init() {}
 
@@ -55,6 +58,8 @@ package struct StatusReport: JSONRecord {
         case "queries": queries = try reader.int()
         case "connections": connections = try reader.int()
         case "bad_addresses": badAddresses = try reader.int()
+        case "forged_checks": forgedChecks = try reader.int()
+        case "forged": forged = try reader.records()
         default: break
         }
     }
@@ -78,6 +83,8 @@ package struct StatusReport: JSONRecord {
         writer.member("queries", queries)
         writer.member("connections", connections)
         writer.member("bad_addresses", badAddresses)
+        writer.member("forged_checks", forgedChecks)
+        writer.member("forged", records: forged)
         writer.member("forgeable", strings: forgeable)
     }
 }

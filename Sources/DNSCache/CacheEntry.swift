@@ -10,15 +10,17 @@ package struct CacheEntry: Equatable, Sendable {
     /// The policy generation under which it was stored or last confirmed.
     package var generation: UInt32
     /// Which route it came by, in the resolver's own terms.
-    package var route: UInt32
+    package var route: UInt16
     /// Which source it came from, in the resolver's own terms.
     package var source: UInt16
+    /// Which server of the source told it, in the resolver's own terms.
+    package var server: UInt16
     /// Whether it says that there is no such name or no such record.
     package var isNegative: Bool
 
     package init(
-        answer: PackedAnswer, storedAt: Instant, lifetime: UInt32, generation: UInt32, route: UInt32 = 0,
-        source: UInt16 = 0, isNegative: Bool = false
+        answer: PackedAnswer, storedAt: Instant, lifetime: UInt32, generation: UInt32, route: UInt16 = 0,
+        source: UInt16 = 0, server: UInt16 = 0, isNegative: Bool = false
     ) {
         self.answer = answer
         self.storedAt = storedAt
@@ -26,6 +28,7 @@ package struct CacheEntry: Equatable, Sendable {
         self.generation = generation
         self.route = route
         self.source = source
+        self.server = server
         self.isNegative = isNegative
     }
 

@@ -11,8 +11,9 @@ struct EntryHeader: BitwiseCopyable {
     var storedAt: UInt32
     var lifetime: UInt32
     var generation: UInt32
-    var route: UInt32
+    var route: UInt16
     var source: UInt16
+    var server: UInt16
     /// 4 bits.
     var responseCode: UInt8
     var isNegative: Bool

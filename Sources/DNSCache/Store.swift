@@ -224,7 +224,7 @@ struct Block {
         let header = EntryHeader(
             hash: hash, granules: UInt16(truncatingIfNeeded: size / Self.granule), isLive: true, isVisited: isVisited,
             storedAt: entry.storedAt.seconds, lifetime: entry.lifetime, generation: entry.generation,
-            route: entry.route, source: entry.source,
+            route: entry.route, source: entry.source, server: entry.server,
             responseCode: UInt8(truncatingIfNeeded: entry.answer.responseCode.rawValue),
             isNegative: entry.isNegative, keyCount: UInt16(truncatingIfNeeded: name.count &+ KeyTail.count),
             bodyCount: UInt16(truncatingIfNeeded: entry.answer.body.count), counts: entry.answer.counts)
@@ -259,7 +259,7 @@ struct Block {
         return CacheEntry(
             answer: answer, storedAt: Instant(nanoseconds: Int64(header.storedAt) * 1_000_000_000),
             lifetime: header.lifetime, generation: header.generation, route: header.route, source: header.source,
-            isNegative: header.isNegative)
+            server: header.server, isNegative: header.isNegative)
     }
 }
 

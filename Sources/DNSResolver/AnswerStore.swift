@@ -14,12 +14,13 @@ package final class AnswerStore {
     nonisolated static let slotsPerStep = 1_024
 
     let memory: MemoryCache
-    private var freshness: FreshnessPolicy
+    private(set) var freshness: FreshnessPolicy
     private let policyGeneration: PolicyGeneration
     let clock: any LoopClock
     private let badAddresses: BadAddresses
     /// The numbers of the sources of the policy in force.
-    private var sources: SourceTags
+    private(set) var sources: SourceTags
+    package let serverNames = ServerNames()
 
     package nonisolated init(
         memory: MemoryCache, freshness: FreshnessPolicy, generation: PolicyGeneration, sources: SourceTags,
@@ -51,7 +52,7 @@ package final class AnswerStore {
     package struct Kept {
         /// Nil when it is fresh; else how long a client waits for a better one.
         package let wait: Duration?
-        /// Whether a provider told it.
+        /// Whether a provider told it, or certificates prove it.
         package let isTrusted: Bool
         package let response: Response
 
@@ -62,7 +63,7 @@ package final class AnswerStore {
     package func kept(_ key: QueryKey, route: Route, at now: Instant) -> Kept? {
         guard let entry = memory.entry(for: key), isUsable(entry, by: route) else { return nil }
         let state = entry.freshness(at: now, freshness)
-        let isTrusted = SourceTags.isProvider(entry.source)
+        let isTrusted = SourceTags.isTrusted(entry.source)
         // What we made up ourselves means nothing once its time is over.
         if entry.source == sources.tag(of: .rule), case .stale = state { return nil }
         switch state {
@@ -74,7 +75,7 @@ package final class AnswerStore {
                 response: Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
         case .stale(let wait):
             let isNXDomain = entry.answer.responseCode == .nameError
-            let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer)
+            let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, origin(of: entry, at: now))
             return Kept(
                 wait: wait, isTrusted: isTrusted,
                 response: Response(.stale(entry.answer), extendedError: error, from: .cache))
@@ -83,15 +84,42 @@ package final class AnswerStore {
         }
     }
 
+    /// Who told a stale answer, and when, for the text of an extended error.
+    private func origin(of entry: CacheEntry, at now: Instant) -> String {
+        let server = serverNames.name(of: entry.server)
+        return server.isEmpty ? "\(entry.age(at: now)) s old" : "told by \(server) \(entry.age(at: now)) s ago"
+    }
+
+    /// Where the answer that is kept for `key` came from; nil when none is.
+    func provenance(
+        of key: QueryKey, _ type: RecordType, route: Route, sourceName: (Source) -> String
+    ) -> Provenance? {
+        guard let entry = memory.entry(for: key) else { return nil }
+        let age = entry.age(at: clock.now)
+        let freshness = entry.freshness(at: clock.now, freshness)
+        var remaining: UInt32 = 0
+        var state = Provenance.State.unusable
+        if isUsable(entry, by: route) {
+            switch freshness {
+            case .fresh(let seconds): (state, remaining) = (.fresh, seconds)
+            case .stale: state = .stale
+            case .dead: break
+            }
+        }
+        return Provenance(
+            type: type, route: route, source: sources.source(of: entry.source).map(sourceName) ?? "",
+            server: serverNames.name(of: entry.server), state: state, age: age, remaining: remaining)
+    }
+
     /// Whether an entry of this or an older policy may be used for a question that goes by `route` now.
     ///
     /// What LocalDNS told of a protected name was right only under the mode of its time, and so was a rule of ours.
-    private func isUsable(_ entry: CacheEntry, by route: Route) -> Bool {
+    func isUsable(_ entry: CacheEntry, by route: Route) -> Bool {
         guard entry.route == route.tag, let source = sources.source(of: entry.source) else { return false }
         switch (source, route) {
         case (.provider, _), (.localDNS, .bypass): return true
         case (.forward, _): return sources.tag(of: source) == forwardTag(of: route)
-        case (.localDNS, _), (.rule, _): return entry.generation == generation
+        case (.localDNS, _), (.verifiedLocalDNS, _), (.rule, _): return entry.generation == generation
         }
     }
 
@@ -102,21 +130,35 @@ package final class AnswerStore {
 
     /// Keeps what a source told.
     package func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String
     ) -> Flight.Outcome {
-        keep(answer, for: key, type, source, longest: .max)
+        keep(answer, for: key, type, source, server, longest: .max)
     }
 
     /// Keeps what LocalDNS told, unproven, of a protected name in reserve: for a minute at most, and not while a stale
-    /// answer of a provider can be had, which goes before (design: step 9).
+    /// trusted answer can be had, which goes before (design: step 9).
     package func keepUnverified(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String
     ) -> Flight.Outcome {
         if let kept = kept(queryKey(key, type), route: key.route, at: clock.now), kept.isTrusted {
             return .failure(
                 ExtendedError(.noReachableAuthority, "only LocalDNS answers, and an older answer is trusted more"))
         }
-        return keep(answer, for: key, type, .localDNS, longest: Self.unverifiedLifetime)
+        return keep(answer, for: key, type, .localDNS, server, longest: Self.unverifiedLifetime)
+    }
+
+    /// Keeps what LocalDNS told of a protected name while its certificates are still to be checked: for a minute at most.
+    package func keepUnchecked(
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String
+    ) -> Flight.Outcome {
+        keep(answer, for: key, type, .localDNS, server, longest: Self.unverifiedLifetime)
+    }
+
+    /// Forgets what LocalDNS told, if that is still what is kept.
+    package func forgetUnverified(_ key: FlightKey, _ type: RecordType) {
+        let cacheKey = queryKey(key, type)
+        guard let entry = memory.entry(for: cacheKey), entry.source == sources.tag(of: .localDNS) else { return }
+        memory.remove(cacheKey)
     }
 
     /// Keeps NODATA for a name of which every source said "nothing" without a cause.
@@ -128,7 +170,7 @@ package final class AnswerStore {
             return .failure(ExtendedError(.other, "the sources say nothing of this name any more"))
         }
         let ttl = min(ttl ?? freshness.negativeTTL, freshness.negativeTTL)
-        return keep(.negative(name: key.name, ttl: ttl), for: key, type, .rule)
+        return keep(.negative(name: key.name, ttl: ttl), for: key, type, .rule, "")
     }
 
     /// Keeps NODATA for a short time for a family whose question failed, if the name has addresses of the other family.
@@ -139,7 +181,7 @@ package final class AnswerStore {
         guard type.isAddress, kept(queryKey(key, type), route: key.route, at: clock.now) == nil,
             hasOtherFamily(key, type)
         else { return nil }
-        return keep(.negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule)
+        return keep(.negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, "")
     }
 
     /// Whether addresses of the family other than `type` are kept, by the same route and fresh.
@@ -151,7 +193,7 @@ package final class AnswerStore {
     }
 
     private func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, longest: UInt32
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String, longest: UInt32
     ) -> Flight.Outcome {
         let question = Question(name: key.name, type: type)
         let normalized = freshness.normalized(badAddresses.sunk(answer).limited(to: longest), for: question)
@@ -169,7 +211,8 @@ package final class AnswerStore {
             memory.store(
                 CacheEntry(
                     answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
-                    route: key.route.tag, source: sources.tag(of: source), isNegative: normalized.isNegative(for: type)),
+                    route: key.route.tag, source: sources.tag(of: source), server: serverNames.number(of: server),
+                    isNegative: normalized.isNegative(for: type)),
                 for: cacheKey)
         }
         return .answer(packed)

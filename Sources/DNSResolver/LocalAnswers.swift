@@ -54,12 +54,7 @@ package struct LocalAnswers: Sendable {
         guard let text, question.type == .txt || question.type == .any else {
             return .refusal(.refused, ExtendedError(.prohibited, "not told"))
         }
-        let bytes = Array(text.utf8.prefix(255))
-        return .answer(
-            Answer(answers: [
-                Record(
-                    name: question.name, type: .txt, class: .chaos, ttl: 0, rdata: [UInt8(bytes.count)] + bytes)
-            ]))
+        return .answer(Answer(answers: [.chaosText(text, name: question.name)]))
     }
 
     private func special(_ question: Question, policy: RoutePolicy) -> Answer? {

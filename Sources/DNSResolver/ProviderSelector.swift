@@ -24,8 +24,8 @@ package final class ProviderSelector {
     package struct Reply: Sendable {
         /// A result for every type asked; `unknownEmpty` only when every provider said so.
         package var results: [RecordType: UpstreamResult]
-        /// The provider whose answer each result is.
-        package var sources: [RecordType: Int]
+        /// The provider whose answer each result is, and which address of its service told it.
+        package var sources: [RecordType: (provider: Int, server: String)]
     }
 
     /// The providers that may be asked, best first.
@@ -80,7 +80,7 @@ package final class ProviderSelector {
                     attempts.underWay -= 1
                     attempts.plan.ended(candidate, forGood: reply.endsEndpoint)
                     judge(reply, of: candidate, began: began)
-                    if tally.take(reply, from: candidate.provider) == .providerFinished {
+                    if tally.take(reply, from: candidate.provider, at: candidate.endpoint.name) == .providerFinished {
                         attempts.plan.finish(provider: candidate.provider)
                     }
                 }

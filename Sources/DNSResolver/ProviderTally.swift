@@ -15,7 +15,7 @@ struct ProviderTally {
     private let question: UpstreamQuestion
     private var wasAsked = false
     private var settled: [RecordType: UpstreamResult] = [:]
-    private var sources: [RecordType: Int] = [:]
+    private var sources: [RecordType: (provider: Int, server: String)] = [:]
     private var unknown: [RecordType: UInt32?] = [:]
     /// By type, then by provider: what one told later replaces its failure.
     private var failures: [RecordType: [Int: UpstreamFailure]] = [:]
@@ -28,7 +28,7 @@ struct ProviderTally {
     /// Whether every type has its answer.
     var isSettled: Bool { question.types.allSatisfy { settled[$0] != nil } }
 
-    mutating func take(_ reply: UpstreamReply, from provider: Int) -> Verdict {
+    mutating func take(_ reply: UpstreamReply, from provider: Int, at server: String) -> Verdict {
         wasAsked = true
         var verdict = Verdict.providerMayBeAskedAgain
         let knowsName = reply.results.values.contains { result in
@@ -37,11 +37,11 @@ struct ProviderTally {
         for (type, result) in reply.results where settled[type] == nil {
             switch result {
             case .answer:
-                settle(type, result, provider)
+                settle(type, result, (provider, server))
             case .unknownEmpty(let ttl) where knowsName:
                 // The same reply has addresses of the other family, so the service knows the name: this family is empty.
                 let ttl = min(ttl ?? Self.emptyFamilyLimit, Self.emptyFamilyLimit)
-                settle(type, .answer(.negative(name: question.name, ttl: ttl)), provider)
+                settle(type, .answer(.negative(name: question.name, ttl: ttl)), (provider, server))
             case .unknownEmpty(let ttl):
                 unknown[type] = .some(ttl)
                 failures[type]?[provider] = nil
@@ -54,9 +54,11 @@ struct ProviderTally {
         return verdict
     }
 
-    private mutating func settle(_ type: RecordType, _ result: UpstreamResult, _ provider: Int) {
+    private mutating func settle(
+        _ type: RecordType, _ result: UpstreamResult, _ source: (provider: Int, server: String)
+    ) {
         settled[type] = result
-        sources[type] = provider
+        sources[type] = source
     }
 
     /// A type that only some providers called empty, while others failed, is a failure: the others might know it.
@@ -80,7 +82,7 @@ extension UpstreamFailure {
     var endsProvider: Bool {
         switch self {
         case .authentication, .rejected, .responseCode, .cancelled: true
-        case .timeout, .slow, .network, .unusable, .busy, .overloaded: false
+        case .timeout, .slow, .network, .unusable, .forged, .busy, .overloaded: false
         }
     }
 }
@@ -144,7 +146,7 @@ extension UpstreamFailure {
         case .authentication(let reason): .access(reason)
         case .busy(let reason, let pause): .busy(reason, pause)
         case .network(let reason): .address(reason, severe: true)
-        case .unusable(let reason): .address(reason, severe: false)
+        case .unusable(let reason), .forged(let reason): .address(reason, severe: false)
         case .timeout: .address("no answer in time", severe: false)
         case .slow, .responseCode, .rejected, .overloaded, .cancelled: .nobody
         }

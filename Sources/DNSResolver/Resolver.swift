@@ -8,11 +8,12 @@ package final class Resolver {
     /// As configured, whether switched off or not.
     private var configured: ResolverPolicy
     /// In force.
-    private var policy: ResolverPolicy
+    private(set) var policy: ResolverPolicy
     /// Whether HTTPDNS is used at all.
     package private(set) var isOn = true
-    private let cache: AnswerStore
+    let cache: AnswerStore
     private let coalescer: Coalescer
+    private let repair: AnswerRepair
     private let failures = FailureMemory()
     private let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
@@ -33,6 +34,7 @@ package final class Resolver {
         self.cache = cache
         self.clock = clock
         coalescer = Coalescer(clock: clock)
+        repair = AnswerRepair(cache: cache, clock: clock)
     }
 
     /// How many flights are under way, and how many clients wait for them.
@@ -80,6 +82,9 @@ package final class Resolver {
     }
 
     private func decide(_ client: ClientQuestion) async -> Response {
+        if let subject = client.question.provenanceSubject {
+            return Response(explain(subject, to: client), to: client.question)
+        }
         if let reply = policy.localAnswers.reply(to: client.question, policy: policy.routes) {
             return Response(reply, to: client.question)
         }
@@ -128,19 +133,28 @@ package final class Resolver {
     }
 
     /// What one flight does: asks the sources, keeps what they tell, wakes the waiters.
-    private func fly(_ flight: Flight, by policy: ResolverPolicy) async {
+    ///
+    /// - Parameter mode: for this flight; nil: the policy's.
+    private func fly(_ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil) async {
         let key = flight.key
         let sources = policy.sources
         var failed: [RecordType: UpstreamFailure] = [:]
-        var denied: [RecordType: (answer: Answer, source: Source)] = [:]
-        let prefersProviders = policy.routes.prefersProviders(key.route)
-        await policy.strategy.run(key) { [self] type, result, source in
+        var denied: [RecordType: (answer: Answer, source: Source, server: String)] = [:]
+        var unchecked: [RecordType: AnswerRepair.Told] = [:]
+        let prefersProviders = policy.routes.prefersProviders(key.route) || mode == .httpdnsFirst
+        await policy.strategy.run(key, mode: mode) { [self] type, result, source, server in
             switch result {
+            case .answer(let answer) where !prefersProviders && policy.strategy.isUnchecked(answer, key, type, source):
+                unchecked[type] = AnswerRepair.Told(answer: answer, server: server)
+                finish(
+                    flight, type, with: cache.keepUnchecked(answer, for: key, type, server),
+                    source: sources.tag(of: source))
             case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
-                denied[type] = (answer, source)
+                denied[type] = (answer, source, server)
             case .answer(let answer):
                 finish(
-                    flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders),
+                    flight, type,
+                    with: keep(answer, for: key, type, source, server, prefersProviders: prefersProviders),
                     source: sources.tag(of: source))
             case .unknownEmpty(let ttl):
                 finish(flight, type, with: cache.keepEmpty(ttl: ttl, for: key, type))
@@ -148,12 +162,12 @@ package final class Resolver {
                 failed[type] = failure
             }
         }
-        for (type, (answer, source)) in denied {
+        for (type, (answer, source, server)) in denied {
             await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
             var answer = answer
             if cache.hasOtherFamily(key, type) { answer.responseCode = .noError }
             finish(
-                flight, type, with: keep(answer, for: key, type, source, prefersProviders: prefersProviders),
+                flight, type, with: keep(answer, for: key, type, source, server, prefersProviders: prefersProviders),
                 source: sources.tag(of: source))
         }
         for type in key.types {
@@ -162,15 +176,22 @@ package final class Resolver {
             let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type)
             finish(flight, type, with: outcome ?? .failure(failure.extendedError), failure)
         }
+        if let check = policy.strategy.answerCheck {
+            repair.begin(key, unchecked, by: check) { [self] in
+                // What LocalDNS lied about goes to HTTPDNS first, this once.
+                _ = coalescer.join(key) { await self.fly($0, by: policy, mode: .httpdnsFirst) }
+            }
+        }
     }
 
     private func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, prefersProviders: Bool
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
+        prefersProviders: Bool
     ) -> Flight.Outcome {
         if source == .localDNS, type.isAddress, prefersProviders {
-            return cache.keepUnverified(answer, for: key, type)
+            return cache.keepUnverified(answer, for: key, type, server)
         }
-        return cache.keep(answer, for: key, type, source)
+        return cache.keep(answer, for: key, type, source, server)
     }
 
     private func finish(
@@ -225,6 +246,7 @@ extension UpstreamFailure {
     fileprivate var extendedError: ExtendedError {
         switch self {
         case .network(let text): ExtendedError(.networkError, text)
+        case .forged(let text): ExtendedError(.forgedAnswer, text)
         case .overloaded(let text): ExtendedError(.other, text)
         default: ExtendedError(.noReachableAuthority, description)
         }

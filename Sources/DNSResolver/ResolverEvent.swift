@@ -18,6 +18,8 @@ package enum ResolverEvent: Hashable, Sendable {
     case answerFailed(Question, Route, reason: String)
     /// No source had an answer in time, and clients get one that is past its TTL.
     case answerStale(Question, Route, reason: String)
+    /// LocalDNS gave an address for a protected name whose certificate is not the name's.
+    case addressForged(HijackJournal.Entry)
     /// A limit of the resolver is reached.
     case overloaded(reason: String)
 }
@@ -41,6 +43,8 @@ extension ResolverEvent: CustomStringConvertible {
             "\(question) (\(route)) has no answer: \(reason)"
         case .answerStale(let question, let route, let reason):
             "\(question) (\(route)) is answered from what is past its TTL: \(reason)"
+        case .addressForged(let entry):
+            "LocalDNS lies: it gave \(entry.address) for \(entry.name), and \(entry.evidence)"
         case .overloaded(let reason):
             "\(reason): clients are told SERVFAIL"
         }

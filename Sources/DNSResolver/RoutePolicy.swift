@@ -22,12 +22,12 @@ package enum Route: Hashable, Sendable {
     case forward(index: Int)
 
     /// The number under which the cache keeps the route of an entry.
-    package var tag: UInt32 {
+    package var tag: UInt16 {
         switch self {
         case .protect(explicit: false): 0
         case .protect(explicit: true): 1
         case .bypass: 2
-        case .forward(let index): 3 &+ UInt32(truncatingIfNeeded: index)
+        case .forward(let index): 3 &+ UInt16(truncatingIfNeeded: index)
         }
     }
 }

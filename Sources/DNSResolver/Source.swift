@@ -1,6 +1,8 @@
 /// Where an answer came from, by its place in the policy that asked.
 package enum Source: Hashable, Sendable {
     case localDNS
+    /// LocalDNS, for a protected name, and every address proved to be the name's by its certificate.
+    case verifiedLocalDNS
     /// The servers of `[[forward]]` entry `index`, counted from 0.
     case forward(index: Int)
     /// Provider `index`, counted from 0.

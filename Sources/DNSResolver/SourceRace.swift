@@ -22,7 +22,11 @@ struct SourceRace {
     private struct Results {
         var httpdns: UpstreamResult?
         var localDNS: UpstreamResult?
+        var localSource = Source.localDNS
         var provider = 0
+        /// The address of the provider's service, and the server of LocalDNS.
+        var service = ""
+        var localServer = ""
     }
 
     /// Seconds for which "no service binding" is kept when the providers that could tell have failed.
@@ -31,7 +35,7 @@ struct SourceRace {
     let key: FlightKey
     let providers: [Int]
     let began: Instant
-    private let first: Contender
+    let first: Contender
     private let mayUseLocalDNS: Bool
     private let settle: Strategy.Settle
     private var results: [RecordType: Results] = [:]
@@ -83,13 +87,18 @@ struct SourceRace {
     mutating func take(_ reply: ProviderSelector.Reply) {
         for (type, result) in reply.results {
             results[type, default: Results()].httpdns = result
-            results[type]?.provider = reply.sources[type] ?? 0
+            if let source = reply.sources[type] {
+                results[type]?.provider = source.provider
+                results[type]?.service = source.server
+            }
             decide(type)
         }
     }
 
-    mutating func take(_ type: RecordType, _ result: UpstreamResult) {
-        results[type, default: Results()].localDNS = result
+    mutating func take(_ type: RecordType, _ told: LocalDNSResult, from server: String) {
+        results[type, default: Results()].localDNS = told.result
+        results[type]?.localSource = told.source
+        results[type]?.localServer = server
         decide(type)
     }
 
@@ -105,11 +114,11 @@ struct SourceRace {
     private mutating func decide(_ type: RecordType) {
         guard open.contains(type), let known = results[type] else { return }
         if let result = known.httpdns, case .answer = result {
-            finish(type, result, .provider(index: known.provider))
+            finish(type, result, .provider(index: known.provider), known.service)
         } else if let result = known.localDNS, case .answer = result, first == .localDNS || known.httpdns != nil {
-            finish(type, result, .localDNS)
+            finish(type, result, known.localSource, known.localServer)
         } else if let httpdns = known.httpdns, let localDNS = known.localDNS {
-            finish(type, failure(httpdns, localDNS), mayUseLocalDNS ? .localDNS : .rule)
+            finish(type, failure(httpdns, localDNS), mayUseLocalDNS ? .localDNS : .rule, "")
         }
     }
 
@@ -126,9 +135,9 @@ struct SourceRace {
         return .failure(.combined(httpdns: first, localDNS: second))
     }
 
-    private mutating func finish(_ type: RecordType, _ result: UpstreamResult, _ source: Source) {
+    private mutating func finish(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
         open.removeAll { $0 == type }
-        settle(type, result, source)
+        settle(type, result, source, server)
     }
 }
 
@@ -138,7 +147,8 @@ extension UpstreamFailure: CustomStringConvertible {
         switch self {
         case .timeout: "no answer in time"
         case .slow: "no answer in time to this question"
-        case .network(let text), .unusable(let text), .rejected(let text), .overloaded(let text): text
+        case .network(let text), .unusable(let text), .forged(let text), .rejected(let text), .overloaded(let text):
+            text
         case .responseCode(let code): "answered \(code)"
         case .authentication(let text): "access refused: \(text)"
         case .cancelled: "given up"
@@ -149,6 +159,7 @@ extension UpstreamFailure: CustomStringConvertible {
     /// The failure of both sources as one; a network failure only if nothing was heard of either.
     static func combined(httpdns: UpstreamFailure, localDNS: UpstreamFailure) -> UpstreamFailure {
         let text = "HTTPDNS: \(httpdns); LocalDNS: \(localDNS)"
+        if case .forged = localDNS { return .forged(text) }
         if httpdns.isOurs || localDNS.isOurs { return .overloaded(text) }
         return httpdns.isTransport && localDNS.isTransport ? .network(text) : .unusable(text)
     }

@@ -75,12 +75,17 @@ package struct UpstreamQuestion: Hashable, Sendable {
 /// What came of asking: a result for every type asked.
 package struct UpstreamReply: Hashable, Sendable {
     package var results: [RecordType: UpstreamResult]
+    /// The address and port of the server that told it; empty when none did.
+    package var server: String
 
-    package init(_ results: [RecordType: UpstreamResult]) { self.results = results }
+    package init(_ results: [RecordType: UpstreamResult], server: String = "") {
+        self.results = results
+        self.server = server
+    }
 
     /// The same failure for each of `types`.
     package init(failure: UpstreamFailure, types: [RecordType]) {
-        results = Dictionary(types.map { ($0, .failure(failure)) }) { first, _ in first }
+        self.init(Dictionary(types.map { ($0, .failure(failure)) }) { first, _ in first })
     }
 }
 
@@ -105,6 +110,8 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
     case unusable(String)
     /// It said when to come back (`Retry-After`).
     case busy(String, retryAfter: Duration)
+    /// Its addresses were found out to be a liar's.
+    case forged(String)
     /// It answered SERVFAIL, REFUSED or another failure code.
     case responseCode(ResponseCode)
     /// Account, signature or token refused: the whole provider is put aside.

@@ -24,6 +24,17 @@ package struct Record: Hashable, Sendable {
         self.init(name: name, type: address.recordType, ttl: ttl, rdata: address.bytes)
     }
 
+    /// A TXT record of class CH with a TTL of 0, in as many strings of 255 bytes as `text` needs.
+    package static func chaosText(_ text: String, name: Name) -> Record {
+        let bytes = Array(text.utf8.prefix(maximumDataLength / 2))
+        let starts = bytes.isEmpty ? [0] : Array(stride(from: 0, to: bytes.count, by: 255))
+        let rdata = starts.flatMap { start in
+            let string = bytes[start..<min(start + 255, bytes.count)]
+            return [UInt8(string.count)] + string
+        }
+        return Record(name: name, type: .txt, class: .chaos, ttl: 0, rdata: rdata)
+    }
+
     /// The address of an A or AAAA record whose rdata has the right length.
     package var address: IPAddress? {
         guard type.isAddress, let address = IPAddress(bytes: rdata), address.recordType == type else { return nil }

@@ -27,6 +27,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case localDNSNoServers = "localdns.no_servers"
     case localDNSServerSilent = "localdns.server_silent"
     case localDNSServerBack = "localdns.server_back"
+    case localDNSForged = "localdns.forged"
 
     // MARK: Questions
     case answerFailed = "answer.failed"
@@ -47,8 +48,9 @@ package enum LogKind: String, CaseIterable, Sendable {
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
             .reloadRestartNeeded,
-            .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .answerFailed, .limitQueries, .logDropped,
-            .logQueriesDropped:
+            .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .localDNSForged, .answerFailed,
+            .limitQueries,
+            .logDropped, .logQueriesDropped:
             .warning
         case .startAuthorities, .reloadRefused, .providerRefused, .limitConnections: .error
         case .startFailed: .critical

@@ -67,7 +67,10 @@ package final class LocalDNS: Upstream {
             for lookup in lookups {
                 if Task.isCancelled { lookup.cancel() } else { lookup.start() }
             }
-            for lookup in lookups { reply.results[lookup.question.type] = await lookup.result() }
+            for lookup in lookups {
+                reply.results[lookup.question.type] = await lookup.result()
+                if let server = lookup.answeredBy { reply.server = server.description }
+            }
         } onCancel: {
             Loop.spawn { for lookup in lookups { lookup.cancel() } }
         }

@@ -30,6 +30,8 @@ final class LocalDNSLookup: Sendable {
     }
 
     let question: Question
+    /// The server whose answer the result is.
+    private(set) var answeredBy: LocalDNSServer?
     private let asked: UpstreamQuestion
     private let deadline: Instant
     private let localDNS: LocalDNS
@@ -153,6 +155,7 @@ final class LocalDNSLookup: Sendable {
                 return giveUp(attempt.server, .unusable("\(attempt.server) does not do recursion"))
             }
             localDNS.answered(attempt.server)
+            answeredBy = attempt.server
             finish(.answer(answer))
         case .failure(let code) where attempt.edns && (code == .formatError || code == .badVersion):
             ask(attempt.server, over: attempt.transport, edns: false)

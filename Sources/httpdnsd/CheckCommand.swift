@@ -13,6 +13,7 @@ struct CheckCommand: ParsableCommand {
         let loaded = try file.load()
         for warning in loaded.warnings { printError("warning: \(warning)") }
         let settings = loaded.configuration
+        if let text = settings.unprovableLocalDNS { printError("warning: \(text)") }
         let problems = settings.problems(in: file.path)
         for problem in problems { printError(problem) }
         guard problems.isEmpty, let resolvers = try? Composition.localDNSServers(settings) else {

@@ -23,6 +23,8 @@ struct Composition {
     let localDNS: LocalDNS
     let forwarders: [LocalDNS]
     let providers: [ConfiguredProvider]
+    /// What is known of the addresses that LocalDNS gives for protected names.
+    let checks: AddressChecks
     /// The numbers of these sources in the cache.
     let sources: SourceTags
     private let numbers: SourceTags.Numbers
@@ -39,9 +41,10 @@ struct Composition {
         let limit = old?.limit ?? LocalDNSChannelLimit()
         self.limit = limit
         let localDNS =
-            old.flatMap { $0.settings.localDNS == settings.localDNS ? $0.localDNS : nil }
+            old.flatMap { $0.settings.localDNS.asksLike(settings.localDNS) ? $0.localDNS : nil }
             ?? Self.localDNS(settings, limit: limit, loop: loop, events: events)
         self.localDNS = localDNS
+        checks = Self.checks(settings, replacing: old?.checks, loop: loop, report: report)
         forwarders = settings.forwards.map { forward in
             if let old, old.settings.localDNS.timeout == settings.localDNS.timeout,
                 let index = old.settings.forwards.firstIndex(where: { $0.servers == forward.servers })
@@ -62,6 +65,16 @@ struct Composition {
                     HTTPDNSSettings(entry), loop: loop, bootstrap: localDNS, timeOfDay: { Int64(time(nil)) }))
         }
         (sources, numbers) = Self.number(settings, providers, replacing: old)
+    }
+
+    private static func checks(
+        _ settings: Configuration, replacing old: AddressChecks?, loop: EventLoop,
+        report: @escaping @Loop (ResolverEvent) -> Void
+    ) -> AddressChecks {
+        let ports = settings.localDNS.certificatePorts.compactMap { UInt16(exactly: $0) }
+        if let old, old.ports == ports { return old }
+        let journal = old?.journal ?? HijackJournal(timeOfDay: { Int64(time(nil)) }, report: report)
+        return AddressChecks(ports: ports, handshake: CertificateCheck(loop: loop), journal: journal, clock: loop)
     }
 
     private static func localDNS(
@@ -150,7 +163,8 @@ struct Composition {
         let asked = providers.map(\.upstream).filter { onlyProvider == nil || $0.name == onlyProvider }
         let selector = ProviderSelector(providers: asked, clock: loop, report: report)
         return Strategy(
-            mode: mode, selector: selector, localDNS: localDNS, forwarders: forwarders, clock: loop)
+            mode: mode, selector: selector, localDNS: localDNS, forwarders: forwarders,
+            answerCheck: AnswerCheck(rule: CertificateRule(settings.localDNS), check: checks, clock: loop), clock: loop)
     }
 
     /// The names of the providers, in the order in which they are asked.
@@ -159,11 +173,18 @@ struct Composition {
     /// What a source is called in output.
     func name(of source: Source) -> String {
         switch source {
-        case .localDNS: localDNS.name
+        case .localDNS, .verifiedLocalDNS: localDNS.name
         case .forward(let index): forwarders[index].name
         case .provider(let index): providers[index].upstream.name
         case .rule: "a rule"
         }
+    }
+}
+
+extension Configuration.LocalDNSSettings {
+    /// Whether the same servers are asked in the same way; what is made of their answers may differ.
+    fileprivate func asksLike(_ other: Configuration.LocalDNSSettings) -> Bool {
+        servers == other.servers && resolvConf == other.resolvConf && timeout == other.timeout
     }
 }
 
@@ -188,5 +209,18 @@ extension Mode {
             case .httpdnsOnly: .httpdnsOnly
             case .localDNSOnly: .localdnsOnly
             }
+    }
+}
+
+extension CertificateRule {
+    fileprivate init(_ settings: Configuration.LocalDNSSettings) {
+        let setting: Setting =
+            switch settings.certificateCheck {
+            case .auto: .auto
+            case .strict: .strict
+            case .lenient: .lenient
+            case .off: .off
+            }
+        self.init(setting, unverified: settings.unverified)
     }
 }

@@ -30,6 +30,8 @@ extension DNSService {
         (status.flights, status.waiters) = resolver.load
         (status.queries, status.connections) = server.load
         status.badAddresses = reported.list.count
+        status.forgedChecks = composition.checks.journal.total
+        status.forged = composition.checks.journal.entries.prefix(ForgedAddress.limit).map { ForgedAddress($0) }
         return status
     }
 

@@ -72,7 +72,8 @@ final class DNSService {
         let freshness = FreshnessPolicy(settings.cache)
         if new.hasRenumbered(old) { memory.removeAll() }
         let isNewGeneration =
-            policy.routes != routes || new.sources != old.sources || settings.listen.allow != old.settings.listen.allow
+            policy.routes != routes || new.sources != old.sources || settings.localDNS != old.settings.localDNS
+            || settings.listen.allow != old.settings.listen.allow
         access.replace(with: AccessList(settings.listen.allow))
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
         composition = new

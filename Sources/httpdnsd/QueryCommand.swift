@@ -128,7 +128,7 @@ private final class SingleLookup {
             name: question.name.lowercased, types: [question.type], route: route, dnssecOK: false,
             checkingDisabled: false)
         let began = loop.now
-        await strategy.run(key) { [self] _, result, source in
+        await strategy.run(key) { [self] _, result, source, _ in
             let took = loop.now - began
             outcome = .answered(
                 QueryResult(

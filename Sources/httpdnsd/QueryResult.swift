@@ -51,7 +51,9 @@ struct QueryResult: Sendable {
 
     /// Lines for people: the status, then a line for each record.
     var text: String {
-        let head = "\(question): \(status), from \(source) in \(milliseconds) ms"
+        // Where nobody answered, the source is only what the failure was counted as.
+        let origin = if case .failure = result { "after" } else { "from \(source) in" }
+        let head = "\(question): \(status), \(origin) \(milliseconds) ms"
         return ([head] + records.map { "\($0.name) \($0.ttl) \($0.type) \($0.dataText)" })
             .joined(separator: "\n")
     }

@@ -46,6 +46,7 @@ final class RunningServer {
                     "\(provider): cannot read \(file), so no certificate can be checked: install ca-certificates or set ca_file"
                 )
             }
+            if let text = settings.unprovableLocalDNS { log.logger.log(.startAuthorities, text) }
             guard let bound = sockets.take() else { return }
             service = DNSService(settings, from: source, on: bound, log: log, loop: loop)
             self.service = service

@@ -168,8 +168,8 @@ struct MemoryCacheTests {
     @Test func `an entry comes back as it was stored`() throws {
         let answer = try #require(PackedAnswer(checksummed("www.example.com"), for: query.question))
         let entry = CacheEntry(
-            answer: answer, storedAt: at(1_000), lifetime: 7, generation: 9, route: 0xfeed_beef, source: 0xcafe,
-            isNegative: true)
+            answer: answer, storedAt: at(1_000), lifetime: 7, generation: 9, route: 0xbeef, source: 0xcafe,
+            server: 0xfeed, isNegative: true)
         #expect(cache.store(entry, for: query.key))
         #expect(cache.entry(for: query.key) == entry)
         #expect(cache.entry(for: TestQuery("example.com").key) == nil)

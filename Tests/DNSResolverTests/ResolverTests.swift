@@ -14,6 +14,9 @@ struct ResolverTests {
         let clock = ManualClock()
         let vendor: FakeUpstream
         let localDNS: FakeUpstream
+        /// The servers that certificate checks meet.
+        let handshake: FakeHandshake
+        let checks: AddressChecks
         let generation = PolicyGeneration()
         let memory = MemoryCache(memory: 1 << 20)
         let badAddresses: BadAddresses
@@ -30,17 +33,25 @@ struct ResolverTests {
             nonisolated init() {}
         }
 
-        init(policy: RoutePolicy = RoutePolicy(), freshness: FreshnessPolicy = FreshnessPolicy()) {
+        init(
+            policy: RoutePolicy = RoutePolicy(), freshness: FreshnessPolicy = FreshnessPolicy(),
+            rule: CertificateRule = CertificateRule(.off)
+        ) {
             vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
             let selector = ProviderSelector(
                 providers: [FakeProvider("vendor", addresses: [vendor])], clock: clock, report: { _ in })
             badAddresses = BadAddresses(clock: clock)
+            handshake = FakeHandshake(clock: clock)
+            checks = AddressChecks(
+                ports: [443], handshake: handshake, journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }),
+                clock: clock)
             let sources = SourceTags(forwards: 0, providers: 1)
             self.policy = ResolverPolicy(
                 localAnswers: LocalAnswers(), routes: policy,
                 strategy: Strategy(
-                    mode: policy.mode, selector: selector, localDNS: localDNS, forwarders: [], clock: clock),
+                    mode: policy.mode, selector: selector, localDNS: localDNS, forwarders: [],
+                    answerCheck: AnswerCheck(rule: rule, check: checks, clock: clock), clock: clock),
                 sources: sources)
             store = AnswerStore(
                 memory: memory, freshness: freshness, generation: generation, sources: sources,

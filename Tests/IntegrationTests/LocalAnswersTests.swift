@@ -101,5 +101,14 @@ extension Integration {
             _ = try stage.ask("com", RecordType.aaaa)
             #expect(stage.vendor.callCount() == 0)
         }
+
+        @Test func `why.NAME tells dig where its answer came from`() throws {
+            let stage = try Stage()
+            _ = try stage.ask("www.example.com")
+            let dig = try Dig(stage.daemon.address, "why.www.example.com", "TXT", ["-t", "TXT", "-c", "CH", "-q"])
+            let address = "\(stage.vendor.address)"
+            #expect(dig.text.contains("type=A route=protect source=vendor server=\(address) state=fresh age="))
+            #expect(dig.answers.count == 2)
+        }
     }
 }

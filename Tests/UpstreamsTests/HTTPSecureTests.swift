@@ -81,29 +81,8 @@ struct HTTPSecureTests {
     }
 
     @Test func `an expired certificate is refused`() async throws {
-        let directory = try TemporaryDirectory()
-        let path = directory.path
-        try ChildProcess.succeed([
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
-            "/CN=ca", "-addext", "basicConstraints=critical,CA:TRUE", "-days", "2", "-keyout", "\(path)/ca.key", "-out",
-            "\(path)/ca.pem",
-        ])
-        try ChildProcess.succeed([
-            "openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
-            "/CN=leaf", "-keyout", "\(path)/leaf.key", "-out", "\(path)/leaf.csr",
-        ])
-        let extensions = try directory.write("subjectAltName=DNS:right.example", to: "extensions")
-        try ChildProcess.succeed([
-            "openssl", "x509", "-req", "-in", "\(path)/leaf.csr", "-CA", "\(path)/ca.pem", "-CAkey", "\(path)/ca.key",
-            "-days", "-1", "-extfile", extensions, "-out", "\(path)/leaf.pem",
-        ])
-        let port = try FreePort.next()
-        let server = try ChildProcess([
-            "openssl", "s_server", "-accept", "127.0.0.1:\(port)", "-cert", "\(path)/leaf.pem", "-key",
-            "\(path)/leaf.key", "-www",
-        ])
-        try #require(server.waitForOutput(.seconds(5)) { output, _ in output.contains("ACCEPT") })
-        let transfers = try await HTTPFixture.secure(port, hosts: ["right.example"], authority: "\(path)/ca.pem")
+        let server = try Nginx(certificates.expiredLeaf(names: ["right.example"]))
+        let transfers = try await transfers(port: server.address.port)
         #expect(await transfers.get("a.example").failure == .certificate("the certificate has expired"))
     }
 

@@ -1,0 +1,37 @@
+import DNSWire
+
+// `dig why.www.example.com CH TXT`: where the answers for www.example.com come from.
+
+extension Question {
+    /// The name that is asked about, in lower case; nil for a question of another kind.
+    var provenanceSubject: Name? {
+        let name = name.lowercased
+        guard self.class == .chaos, type == .txt, name.labels.count > 1,
+            name.labels.first?.elementsEqual("why".utf8) == true
+        else { return nil }
+        return name.parent
+    }
+}
+
+extension Resolver {
+    /// The types that are looked for, the likeliest first.
+    private static let explainedTypes = ["A", "AAAA", "HTTPS", "CNAME", "MX", "TXT", "SRV", "PTR", "NS", "SOA"]
+        .compactMap { RecordType($0) }
+
+    /// One record for each answer that is kept for `subject`, with the client's DO and CD bits; else one that says so.
+    func explain(_ subject: Name, to client: ClientQuestion) -> LocalAnswers.Reply {
+        let route = policy.routes.route(for: subject)
+        var lines = Self.explainedTypes.compactMap { type in
+            let key = QueryKey(
+                Question(name: subject, type: type), dnssecOK: client.dnssecOK,
+                checkingDisabled: client.checkingDisabled)
+            return cache.provenance(of: key, type, route: route, sourceName: policy.strategy.name)?.text
+        }
+        if lines.isEmpty {
+            let question = Question(name: subject, type: .a)
+            let isLocal = policy.localAnswers.reply(to: question, policy: policy.routes) != nil
+            lines = [isLocal ? "state=answered-here" : "route=\(route) state=not-kept"]
+        }
+        return .answer(Answer(answers: lines.map { .chaosText($0, name: client.question.name) }))
+    }
+}

@@ -1,0 +1,28 @@
+package import Scheduling
+
+/// The numbers under which the cache keeps the servers that told its answers: addresses of services and of LocalDNS.
+///
+/// Given once and kept as long as the process; at most 65,535, which no configuration comes near.
+@Loop
+package final class ServerNames {
+    private var numbers: [String: UInt16] = [:]
+    /// By number; the first stands for all that are not known.
+    private var names = [""]
+
+    package nonisolated init() {}
+
+    /// The number of a server, a new one the first time; 0 for no name, and once there are too many.
+    package func number(of name: String) -> UInt16 {
+        if name.isEmpty { return 0 }
+        if let number = numbers[name] { return number }
+        guard let number = UInt16(exactly: names.count) else { return 0 }
+        numbers[name] = number
+        names.append(name)
+        return number
+    }
+
+    /// The server that has this number; empty when it is not known.
+    package func name(of number: UInt16) -> String {
+        names.indices.contains(Int(number)) ? names[Int(number)] : ""
+    }
+}

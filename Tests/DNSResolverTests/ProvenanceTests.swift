@@ -1,0 +1,95 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// `dig why.NAME CH TXT`.
+@Suite(.onLoop)
+struct ProvenanceTests {
+    private typealias Machine = ResolverTests.Machine
+
+    /// What `why.NAME` says, one line for each record.
+    @Loop
+    private func why(_ name: String, _ machine: Machine) async -> [String] {
+        let question = Question(name: (try? Name("why." + name)) ?? .root, type: .txt, class: .chaos)
+        let response = await machine.resolver.respond(
+            to: ClientQuestion(
+                question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
+                client: .v4(0x7f00_0001), arrived: machine.clock.now))
+        guard case .answer(let packed, _) = response.content else { return [] }
+        return packed.unpacked(for: question)?.answers.map { String(decoding: $0.rdata.dropFirst(), as: UTF8.self) }
+            ?? []
+    }
+
+    @Test @Loop func `it tells the route, provider, service address, age and what is left`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(12))
+        #expect(
+            await why("www.example.com", machine) == [
+                "type=A route=protect source=vendor server=vendor state=fresh age=12 ttl=48",
+                "type=AAAA route=protect source=vendor server=vendor state=fresh age=12 ttl=48",
+            ])
+    }
+
+    @Test @Loop func `letter case does not matter`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        #expect(await why("WWW.Example.COM", machine).count == 2)
+    }
+
+    @Test @Loop func `an answer past its TTL is called stale`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(100))
+        #expect(
+            await why("www.example.com", machine).first
+                == "type=A route=protect source=vendor server=vendor state=stale age=100")
+    }
+
+    @Test @Loop func `what the present policy does not serve is called unusable`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        machine.resolver.turn(on: false)
+        #expect(await why("www.example.com", machine).first?.contains("route=bypass") == true)
+        #expect(await why("www.example.com", machine).first?.contains("state=unusable") == true)
+    }
+
+    @Test @Loop func `a name of which nothing is kept has its route told, and nobody is asked`() async {
+        let machine = Machine(policy: RoutePolicy(bypass: [(try? Name("lan.example")) ?? .root]))
+        #expect(await why("www.example.com", machine) == ["route=protect state=not-kept"])
+        #expect(await why("printer.lan.example", machine) == ["route=bypass state=not-kept"])
+        #expect(machine.vendor.asked.isEmpty && machine.localDNS.asked.isEmpty)
+    }
+
+    @Test @Loop func `a name that is answered here is said to be`() async {
+        #expect(await why("localhost", Machine()) == ["state=answered-here"])
+    }
+
+    @Test @Loop func `the reason of a stale answer says who told it, and when`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(100))
+        machine.failEverything()
+        #expect(await machine.ask().response?.extendedError?.text == "told by vendor 100 s ago")
+    }
+
+    @Test func `a text longer than a string is cut into several`() {
+        let record = Record.chaosText(String(repeating: "x", count: 300), name: .root)
+        #expect(record.rdata.count == 302)
+        #expect(record.rdata[0] == 255 && record.rdata[256] == 45)
+    }
+
+    @Test @Loop func `servers keep their numbers, and too many have none`() {
+        let names = ServerNames()
+        #expect(names.number(of: "") == 0)
+        let first = names.number(of: "192.0.2.1:443")
+        #expect(names.number(of: "192.0.2.1:443") == first && names.name(of: first) == "192.0.2.1:443")
+        for number in 2...65_535 { _ = names.number(of: "\(number)") }
+        #expect(names.number(of: "one too many") == 0 && names.name(of: 0).isEmpty)
+        #expect(names.name(of: .max) == "65535")
+    }
+}
