@@ -168,12 +168,14 @@ extension Integration {
         }
 
         @Test(arguments: Lab.LinkFailure.allCases)
-        func `when the link is back a name asked for alone is right within 1.5 seconds`(
+        func `when the link is back a name asked for alone is soon right`(
             failure: Lab.LinkFailure
         ) throws {
             let time = try recovery(
                 within: .seconds(3), cut: { try lab.cutLink(failure) }, restore: { try lab.restoreLink(failure) })
-            #expect(try #require(time) < .seconds(1.5), "\(String(describing: time))")
+            // Of a carrier at the other end of a cable the kernel tells, and lets packets through, up to 1 s late.
+            let limit: Duration = failure == .cable ? .seconds(2.5) : .seconds(1.5)
+            #expect(try #require(time) < limit, "\(String(describing: time))")
         }
 
         /// How long after the end of a long outage, in which LocalDNS lies, the only name that is asked for then is right.
