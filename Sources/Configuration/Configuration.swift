@@ -1,7 +1,7 @@
 /// The whole configuration, read and checked: every value has its type, every key its default.
 package struct Configuration: SettingsTable {
     package var listen = Listen()
-    /// Asked in this order. Only those whose type is built.
+    /// Asked in this order.
     package var providers: [ProviderEntry] = []
     package var route = Route()
     package var forwards: [Forward] = []
@@ -31,7 +31,6 @@ package struct Configuration: SettingsTable {
 
     mutating func finish(at path: SettingPath, _ reading: Reading) {
         nameProviders(reading)
-        leaveOutProviders(reading)
         checkMode(reading)
         checkLoops(reading)
         checkSuffixes(reading)

@@ -16,12 +16,8 @@ extension Configuration {
             reading.isSound(Self.modePath)
         else { return }
         if route.mode.needsProvider {
-            let why =
-                if reading.leftOutEntries.contains(where: { $0.parent == .providers }) {
-                    " (what the file has holds only variables that are not set, or empty)"
-                } else {
-                    reading.written.contains(.providers) ? " (those listed are of types that are not built yet)" : ""
-                }
+            let isLeftOut = reading.leftOutEntries.contains { $0.parent == .providers }
+            let why = isLeftOut ? " (what the file has holds only variables that are not set, or empty)" : ""
             reading.fail(
                 Self.modePath,
                 "\(quoted(route.mode.rawValue)) needs at least one [[provider]], and there is none\(why);"

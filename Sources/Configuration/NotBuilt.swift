@@ -10,8 +10,6 @@ enum NotBuilt {
 
     /// Keys in the form of `Schema.keys`; a table stands for all keys in it.
     static let keys: [String: Condition] = [
-        "provider[].encryption_key": .notDefault,
-        "provider[].encryption": .notDefault,
         "provider[].client_subnet": .notDefault,
         "provider[].daily_limit": .notDefault,
         "provider[].pin": .notDefault,
@@ -19,33 +17,20 @@ enum NotBuilt {
         "http.proxy": .notDefault,
     ]
 
-    /// Types of provider that are left out of the configuration when they are listed.
-    static let providerTypes: Set<ProviderType> = [.aliyunV2, .tencent, .tencentHTTPS]
-
-    /// One thing of the file that has no effect yet.
-    struct Use {
-        var path: SettingPath
-        /// What is said of it beside its path and line.
-        var remark: String?
-    }
-
     static func note(_ path: SettingPath, _ node: TOMLNode, isDefault: Bool, in reading: Reading) {
         let matters =
             switch keys[path.schemaPath] {
             case nil: false
             case .notDefault: !isDefault
             }
-        if matters { reading.notBuilt.append(Use(path: path)) }
+        if matters { reading.notBuilt.append(path) }
     }
 
     /// The single warning about everything noted; nil when there is nothing.
     static func warning(_ reading: Reading) -> Diagnostic? {
-        let sorted = reading.notBuilt.map { (use: $0, line: reading.lines.line(of: $0.path)) }
-            .sorted { ($0.line ?? .max, $0.use.path.description) < ($1.line ?? .max, $1.use.path.description) }
-        let uses = sorted.map { use, line in
-            let remarks = [line.map { "line \($0)" }, use.remark].compactMap { $0 }
-            return "\(use.path)" + (remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))")
-        }
+        let sorted = reading.notBuilt.map { (path: $0, line: reading.lines.line(of: $0)) }
+            .sorted { ($0.line ?? .max, $0.path.description) < ($1.line ?? .max, $1.path.description) }
+        let uses = sorted.map { path, line in "\(path)" + (line.map { " (line \($0))" } ?? "") }
         guard !uses.isEmpty else { return nil }
         return Diagnostic(
             file: reading.file, message: "has no effect, because it is not built yet: \(uses.joined(separator: ", "))")

@@ -5,21 +5,20 @@ extension Configuration.ProviderEntry {
     /// The most bytes of a file that holds a secret.
     private static let maximumSecretFile = 4096
 
-    /// Fills in what the type has built in, and checks what depends on several keys. A type that is not built yet is
-    /// left as it was read.
+    /// Fills in what the type has built in, and checks what depends on several keys.
     mutating func completeProvider(at path: SettingPath, _ reading: Reading) {
         let typePath = path.appending(key: "type")
         if !reading.written.contains(typePath), !reading.isMisspelt(typePath) {
             let choices = ProviderType.allCases.map(\.rawValue).joined(separator: ", ")
             reading.fail(typePath, "is missing; write one of \(choices)")
         }
-        guard reading.written.contains(typePath), reading.isSound(typePath), !NotBuilt.providerTypes.contains(type)
-        else { return }
+        guard reading.written.contains(typePath), reading.isSound(typePath) else { return }
         completeSecret(at: path, reading)
         checkAccount(at: path, reading)
         if completeURL(at: path, reading) {
             completeAddresses(at: path, reading)
             completeCertificate(at: path, reading)
+            completeEncryption(at: path, reading)
         }
     }
 
@@ -45,20 +44,47 @@ extension Configuration.ProviderEntry {
     }
 
     private func checkAccount(at path: SettingPath, _ reading: Reading) {
-        let place = path.appending(key: "account")
+        let example = type.accountExample
+        if let example, account.isEmpty {
+            require("account", "the account's \(example.kind), such as \(quoted(example.text))", at: path, reading)
+        }
         switch type {
-        case .aliyun where account.isEmpty && reading.isSound(place) && !reading.isMisspelt(place):
-            reading.fail(place, "is missing: a provider of type aliyun needs the account's number, such as \"139450\"")
         case .doh:
             for key in ["account", "secret", "secret_file"] where reading.written.contains(path.appending(key: key)) {
                 reading.warn(path.appending(key: key), "has no effect: a provider of type doh has no account")
             }
         case .dohJSON: checkAliDNSAccount(at: path, reading)
-        default: break
+        case .aliyunV2:
+            if let secret, !Self.isHexadecimal(secret) {
+                let key = secretFile.isEmpty ? "secret" : "secret_file"
+                reading.fail(
+                    path.appending(key: key), "must be an even number of hexadecimal digits, as the console has it")
+            }
+        case .tencent:
+            for key in ["secret", "secret_file"] where reading.written.contains(path.appending(key: key)) {
+                reading.warn(path.appending(key: key), "has no effect: the key of type tencent is encryption_key")
+            }
+        case .tencentHTTPS where secret == nil:
+            let file = path.appending(key: "secret_file")
+            if reading.isSound(file), !reading.isMisspelt(file) {
+                require("secret", "the account's token", at: path, reading)
+            }
+        case .aliyun, .tencentHTTPS: break
         }
         if type != .dohJSON, !accessKeyID.isEmpty {
             reading.warn(path.appending(key: "access_key_id"), "has no effect: only the type doh-json knows it")
         }
+    }
+
+    /// Reports a key that the type cannot do without, unless something is wrong with it already.
+    private func require(_ key: String, _ what: String, at path: SettingPath, _ reading: Reading) {
+        let place = path.appending(key: key)
+        guard reading.isSound(place), !reading.isMisspelt(place) else { return }
+        reading.fail(place, "is missing: a provider of type \(type.rawValue) needs \(what)")
+    }
+
+    private static func isHexadecimal(_ secret: Secret) -> Bool {
+        TextDecoding.hexadecimal(secret.value) != nil
     }
 
     /// Requests are signed with all three parts of an account at AliDNS, or not at all.
@@ -90,6 +116,9 @@ extension Configuration.ProviderEntry {
             url = builtIn
         }
         guard reading.isSound(place) else { return false }
+        if type == .tencentHTTPS, url.scheme == .http {
+            reading.warn(place, "sends the account's token in clear, for anybody on the path to use: write https")
+        }
         guard let usualPath = type.usualPath else {
             while url.path.hasSuffix("/") { url.path.removeLast() }
             return true
@@ -112,8 +141,8 @@ extension Configuration.ProviderEntry {
         guard reading.isSound(place) else { return }
         if addresses.isEmpty {
             switch url.host {
-            case AliyunService.url.host where type == .aliyun && url.port == url.scheme.defaultPort:
-                addresses = AliyunService.addresses.map { Endpoint($0, port: url.port) }
+            case let host where host == type.builtInURL?.host && url.port == url.scheme.defaultPort:
+                addresses = type.builtInAddresses.map { Endpoint($0, port: url.port) }
             case .address(let address):
                 addresses = [Endpoint(address, port: url.port)]
             case .name where url.scheme == .http:
@@ -135,7 +164,7 @@ extension Configuration.ProviderEntry {
                 reading.warn(path.appending(key: key), "has no effect: the url is plain http")
             }
         } else if tlsNames.isEmpty, reading.isSound(path.appending(key: "tls_names")) {
-            tlsNames = type == .aliyun && AliyunService.isAt(url.host) ? AliyunService.certificateHosts : [url.host]
+            tlsNames = type.certificateHosts(at: url.host)
         }
     }
 }
@@ -169,19 +198,6 @@ extension Configuration {
             owners[name] = SettingPath.provider(index)
             providers[index].name = name
         }
-    }
-
-    /// Takes out providers whose type is not built yet, and notes them for the warning.
-    mutating func leaveOutProviders(_ reading: Reading) {
-        for (index, provider) in providers.enumerated() where NotBuilt.providerTypes.contains(provider.type) {
-            let path = SettingPath.provider(index)
-            reading.notBuilt.removeAll { $0.path.isWithin(path) }
-            reading.notBuilt.append(
-                NotBuilt.Use(
-                    path: path.appending(key: "type"),
-                    remark: "the provider of type \(provider.type.rawValue) is left out"))
-        }
-        providers.removeAll { NotBuilt.providerTypes.contains($0.type) }
     }
 }
 

@@ -16,7 +16,8 @@ extension Configuration {
         /// Absolute; empty: none.
         package var secretFile = ""
         package var encryptionKey: Secret?
-        package var encryption = PayloadEncryption.gcm
+        /// Nil: the type has none, or has not been told yet.
+        package var encryption: PayloadEncryption?
         /// The base of the service; of `doh` and `doh-json` the whole path, of other types the part before the service's own paths.
         package var url = AliyunService.url
         /// Connect here, in this order. Empty: the URL's name is looked up through LocalDNS (https only).
@@ -36,8 +37,9 @@ extension Configuration {
 
         package init() {}
 
-        /// Whether its answers are proven to come from the service: https. Plain http can be forged on the path.
-        package var isAuthenticated: Bool { url.scheme == .https }
+        /// Whether its answers are proven to come from the service: by https, or by GCM, whose tag only the account's key
+        /// makes. Anything else that goes over plain http can be forged on the path, encrypted or not.
+        package var isAuthenticated: Bool { url.scheme == .https || encryption == .gcm }
 
         /// Whether each question is billed: by the type, and by AliDNS to whoever has an account there.
         var isMetered: Bool { type.isMetered || type == .dohJSON && !account.isEmpty }
@@ -51,10 +53,12 @@ extension Configuration {
             Setting(
                 "access_key_id", \.accessKeyID, .identifier("access key", maximumLength: 64),
                 "The AccessKey ID that the secret belongs to, for AliDNS."),
-            Setting("secret", \.secret, .secret, "The account's key, for signed requests; empty sends unsigned ones."),
+            Setting("secret", \.secret, .secret, "The account's signing key or token; empty sends unsigned requests."),
             Setting("secret_file", \.secretFile, .path(), "A file that holds the secret, instead of secret."),
             Setting("encryption_key", \.encryptionKey, .secret, "The key for encrypted requests."),
-            Setting("encryption", \.encryption, .choice(), "The cipher for encrypted requests."),
+            Setting(
+                "encryption", \.encryption, .optional(.choice()), default: "by the type",
+                "The cipher for encrypted requests."),
             Setting(
                 "url", \.url, .url, default: "the service's own, where the type has one", "The base of the service."),
             Setting(
@@ -83,7 +87,8 @@ extension Configuration {
 
 /// How the payload of a request is encrypted.
 package enum PayloadEncryption: String, Hashable, Sendable, CaseIterable {
-    case none, cbc, gcm, des, aes
+    case plain = "none"
+    case cbc, gcm, des, aes
 }
 
 /// The client network that a provider is told.

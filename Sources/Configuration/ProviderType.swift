@@ -12,9 +12,6 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
     /// RFC 8484.
     case doh
 
-    /// Whether a provider of this type is asked; else it is left out of the configuration.
-    package var isBuilt: Bool { !NotBuilt.providerTypes.contains(self) }
-
     /// Whether the URL is the whole address that is asked; of other types the service's own paths follow it.
     package var urlIsWhole: Bool { usualPath != nil }
 
@@ -44,6 +41,34 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
         case .dohJSON, .doh: nil
         }
     }
+
+    /// Where the built-in service is reached.
+    var builtInAddresses: [IPAddress] {
+        switch self {
+        case .aliyun, .aliyunV2: AliyunService.addresses
+        case .tencent: TencentService.addresses
+        case .tencentHTTPS: TencentService.secureAddresses
+        case .dohJSON, .doh: []
+        }
+    }
+
+    /// What a certificate may be for when the service is at `host` and the file does not say.
+    func certificateHosts(at host: ServiceHost) -> [ServiceHost] {
+        switch self {
+        case .aliyun, .aliyunV2: AliyunService.isAt(host) ? AliyunService.certificateHosts : [host]
+        case .tencentHTTPS where host == builtInURL?.host: TencentService.secureAddresses.map { .address($0) }
+        case .tencent, .tencentHTTPS, .dohJSON, .doh: [host]
+        }
+    }
+
+    /// What `account` holds, for the types that need one.
+    var accountExample: (kind: String, text: String)? {
+        switch self {
+        case .aliyun, .aliyunV2: ("number", "139450")
+        case .tencent: ("ID", "1001")
+        case .tencentHTTPS, .dohJSON, .doh: nil
+        }
+    }
 }
 
 /// Alibaba Cloud's service in mainland China, as help.aliyun.com/document_detail/111585.html and the vendor's SDKs
@@ -67,6 +92,15 @@ enum AliyunService {
         case .name(let name): (try? Name("httpdns.aliyuncs.com")).map { name.isWithin($0) } ?? false
         }
     }
+}
+
+/// Tencent Cloud's service, as cloud.tencent.com/document/product/379/54976 has it.
+enum TencentService {
+    /// For encrypted questions over http.
+    static let addresses: [IPAddress] = [.v4(0x771d_1d62), .v4(0x771c_1c62)]
+
+    /// For https. The vendor's SDKs check the certificate against the very address they connect to.
+    static let secureAddresses: [IPAddress] = [.v4(0x771d_1d63), .v4(0x771c_1c63)]
 }
 
 /// Alibaba Cloud's public resolver, as www.alibabacloud.com/help/en/dns/httpdns-doh-json-api has it.

@@ -17,7 +17,7 @@ final class Reading {
     /// Entries of arrays of tables in which every value was left out: they count as not written.
     private(set) var leftOutEntries: [SettingPath] = []
     /// What the file sets that is not built yet.
-    var notBuilt: [NotBuilt.Use] = []
+    var notBuilt: [SettingPath] = []
 
     init(file: String, lines: KeyLines, environment: [String: String]) {
         self.file = file

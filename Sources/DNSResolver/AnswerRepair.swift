@@ -61,13 +61,14 @@ final class AnswerRepair {
         for (type, told) in job.answers {
             let verdicts = await job.check.verdicts(
                 on: told.answer, to: job.key.name, until: clock.now + AddressChecks.longest)
-            // Under another policy these answers are not used any more.
-            guard job.key.generation == cache.generation else { return }
+            // Under another policy these answers are not used any more; in another network, as stale ones.
+            let isCurrent = job.key.generation == cache.generation
             if verdicts.values.contains(.forged) {
-                isLie = true
+                isLie = isCurrent
                 cache.forgetUnverified(job.key, type)
-            } else if case .verified(let proven) = CheckedAnswer(
-                told.answer, for: type, verdicts: verdicts, level: .lenient)
+            } else if isCurrent,
+                case .verified(let proven) = CheckedAnswer(
+                    told.answer, for: type, verdicts: verdicts, level: .lenient)
             {
                 _ = cache.keep(proven, for: job.key, type, .verifiedLocalDNS, told.server)
             }

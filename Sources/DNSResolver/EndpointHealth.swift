@@ -2,9 +2,13 @@ package import Scheduling
 
 /// What the last attempts say of one upstream address, and for how long it is therefore left alone.
 ///
-/// Two failures in a row without a success between set it aside, one if no connection could be made: for 1, 2, then 5 s
+/// Two failures in a row without a success between set it aside, one if no connection could be made: for 1 s, then 2 s
 /// each time. After that a single attempt is let through as a probe. The first success clears everything (RFC 9520).
+/// No longer than 2 s, for it is what every name waits for once the service is back, and a probe costs one request.
 package struct EndpointHealth: Sendable {
+    private static let firstPause: Duration = .seconds(1)
+    private static let longestPause: Duration = .seconds(2)
+
     private var failures = 0
     private var pausesTaken = 0
     /// Until when it is left alone, or was; nil when it has answered since.
@@ -72,7 +76,7 @@ package struct EndpointHealth: Sendable {
             setAsideUntil = now + BackOff.settling
             return
         }
-        setAsideUntil = now + BackOff.pause(after: pausesTaken)
+        setAsideUntil = now + (pausesTaken == 0 ? Self.firstPause : Self.longestPause)
         pausesTaken += 1
     }
 

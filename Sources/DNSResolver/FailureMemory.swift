@@ -16,6 +16,7 @@ package final class FailureMemory {
         var until: Instant
         var count: Int
         var error: ExtendedError
+        var recoveries: Int
     }
 
     private struct Key: Hashable {
@@ -33,19 +34,24 @@ package final class FailureMemory {
     package nonisolated init() {}
 
     /// Why the question failed, while it is not to be asked again.
-    package func remembered(_ flight: FlightKey, _ type: RecordType, at now: Instant) -> ExtendedError? {
+    ///
+    /// - Parameter recoveries: how often a provider has come back: once one has, what failed before may succeed.
+    package func remembered(
+        _ flight: FlightKey, _ type: RecordType, at now: Instant, recoveries: Int = 0
+    ) -> ExtendedError? {
         let key = Key(flight: flight, type: type)
-        guard let failure = unreachable[flight.route]?[key] ?? refused[key], now < failure.until else { return nil }
+        guard let failure = unreachable[flight.route]?[key] ?? refused[key], now < failure.until,
+            failure.recoveries == recoveries
+        else { return nil }
         return failure.error
     }
 
     /// - Parameters:
     ///   - isTransport: whether nothing was heard at all.
-    ///   - trial: when a source that is left alone, and therefore was not asked, is tried again; the question then may be
-    ///     what tries it.
+    ///   - recoveries: how often a provider had come back when the question was begun to be asked.
     package func failed(
         _ flight: FlightKey, _ type: RecordType, isTransport: Bool, error: ExtendedError, at now: Instant,
-        trial: Instant? = nil
+        recoveries: Int = 0
     ) {
         if count >= Self.capacity { forgetAll() }
         let key = Key(flight: flight, type: type)
@@ -53,9 +59,9 @@ package final class FailureMemory {
         if earlier == nil { count += 1 }
         let times = earlier.map { now - $0.until < Self.forgetAfter ? $0.count : 0 } ?? 0
         let isSettling = settlesAt.map { now < $0 } ?? false
-        var until = now + (isSettling ? BackOff.settling : BackOff.pause(after: times))
-        if let trial { until = min(until, max(trial, now + BackOff.settling)) }
-        let failure = Failure(until: until, count: isSettling ? times : times + 1, error: error)
+        let pause = isSettling ? BackOff.settling : BackOff.pause(after: times)
+        let failure = Failure(
+            until: now + pause, count: isSettling ? times : times + 1, error: error, recoveries: recoveries)
         if isTransport {
             unreachable[flight.route, default: [:]][key] = failure
         } else {

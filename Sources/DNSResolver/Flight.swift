@@ -56,6 +56,8 @@ package final class Flight {
     private(set) var isAbandoned = false
     /// The task that asks.
     var work: Task<Void, Never>?
+    /// How often a provider had come back when it began: what failed before one did says nothing of the time after.
+    var recoveries = 0
     /// Whether it was told that it has failed, for the first of its types that did.
     var isToldFailed = false
 

@@ -9,6 +9,8 @@ package final class ProviderSelector {
     /// A service that asks to be left alone for longer is tried again all the same.
     private static let longestPause: Duration = .seconds(300)
 
+    /// How often an address that had been set aside has answered again.
+    private(set) var recoveries = 0
     private let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
 
@@ -46,16 +48,9 @@ package final class ProviderSelector {
     /// Whether not one address of these providers may be asked now.
     package func areSetAside(_ indices: [Int]) -> Bool { usable(indices).isEmpty }
 
-    /// When the first address of these providers that is left alone is tried again; nil when one may be asked now.
-    func nextTrial(of indices: [Int]) -> Instant? {
-        guard areSetAside(indices) else { return nil }
-        return indices.flatMap { index -> [Instant] in
-            let pause = providers[index].health.setAsideUntil
-            return providers[index].endpoints.compactMap { endpoint in
-                guard let aside = endpoint.health.setAsideUntil ?? pause else { return nil }
-                return max(aside, pause ?? aside)
-            }
-        }.min()
+    /// Whether one of these providers has an address that was left alone and is to be tried again now.
+    func awaitTrial(_ indices: [Int]) -> Bool {
+        usable(indices).contains { $0.endpoints.contains { $0.health.hasFailed } }
     }
 
     private func usable(_ indices: [Int]) -> [(index: Int, endpoints: [any Endpoint])] {
@@ -178,6 +173,7 @@ package final class ProviderSelector {
         switch reply.blame {
         case .none:
             if endpoint.health.hasFailed {
+                recoveries += 1
                 report(.endpointRecovered(provider: provider.name, endpoint: endpoint.name))
             }
             if provider.health.setAsideUntil != nil { report(.providerAccepted(provider: provider.name)) }

@@ -50,7 +50,7 @@ extension Resolver {
 
     /// The flight that asks; nil when the question failed just now, or clients need the room.
     private func startInBackground(_ key: FlightKey, _ type: RecordType) -> Flight? {
-        guard coalescer.isQuiet, failures.remembered(key, type, at: clock.now) == nil else { return nil }
+        guard coalescer.isQuiet, remembered(key, type) == nil else { return nil }
         return join(key)
     }
 }

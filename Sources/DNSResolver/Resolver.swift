@@ -120,7 +120,7 @@ package final class Resolver {
             if kept.isEnding, cache.claimRefresh(client.key) { refreshAhead(key, type) }
             return kept.response
         }
-        if let error = failures.remembered(key, type, at: clock.now) {
+        if let error = remembered(key, type) {
             if kept == nil, case .answer(let answer)? = cache.keepFailedFamily(key, type) {
                 return Response(.answer(answer, age: 0))
             }
@@ -138,6 +138,13 @@ package final class Resolver {
         case .failure(let error)?: return stale(kept, client.question, key.route, or: error.code, error.text)
         case nil: return stale(kept, client.question, key.route, or: .noReachableAuthority, "no answer in time")
         }
+    }
+
+    /// Why a question failed just now and is not asked again; nil too when it may be what tries a provider again.
+    func remembered(_ key: FlightKey, _ type: RecordType) -> ExtendedError? {
+        let recoveries = policy.strategy.recoveries(for: key)
+        let error = failures.remembered(key, type, at: clock.now, recoveries: recoveries)
+        return error == nil || policy.strategy.awaitsTrial(key) ? nil : error
     }
 
     /// The flight that asks; nil when there is no room for one, or for one more who waits.
@@ -195,7 +202,7 @@ package final class Resolver {
     func prepare(_ question: ClientQuestion, until deadline: Instant) async {
         guard policy.localAnswers.reply(to: question.question, policy: policy.routes) == nil else { return }
         let key = flightKey(for: question)
-        guard failures.remembered(key, question.question.type, at: clock.now) == nil,
+        guard remembered(key, question.question.type) == nil,
             let flight = join(key)
         else { return }
         _ = await flight.outcome(of: question.question.type, until: deadline)
@@ -206,6 +213,7 @@ package final class Resolver {
     /// - Parameter mode: for this flight; nil: the policy's.
     private func fly(_ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil) async {
         let key = flight.key
+        flight.recoveries = policy.strategy.recoveries(for: key)
         let sources = policy.sources
         var failed: [RecordType: UpstreamFailure] = [:]
         var denied: [RecordType: (answer: Answer, source: Source, server: String)] = [:]
@@ -324,7 +332,7 @@ package final class Resolver {
             if failure?.isOurs != true {
                 failures.failed(
                     flight.key, type, isTransport: failure?.isTransport ?? false, error: error, at: clock.now,
-                    trial: policy.strategy.nextTrial(for: flight.key))
+                    recoveries: flight.recoveries)
             }
         }
         flight.finish(type, with: outcome, source: source)

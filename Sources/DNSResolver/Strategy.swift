@@ -56,11 +56,14 @@ package final class Strategy {
         return [.a, .aaaa]
     }
 
-    /// When the first of a flight's providers that are left alone is tried again; nil when one may be asked, or there is none.
-    func nextTrial(for key: FlightKey) -> Instant? {
-        guard case .protect = key.route else { return nil }
-        return selector.nextTrial(
-            of: selector.eligible(for: key.name, type: key.types[0], signed: key.dnssecOK || key.checkingDisabled))
+    /// How often a provider has come back, as far as it matters to a flight.
+    func recoveries(for key: FlightKey) -> Int { if case .protect = key.route { selector.recoveries } else { 0 } }
+
+    /// Whether a provider of a flight was left alone, and its next question is what finds out whether it is back.
+    func awaitsTrial(_ key: FlightKey) -> Bool {
+        guard case .protect = key.route else { return false }
+        return selector.awaitTrial(
+            selector.eligible(for: key.name, type: key.types[0], signed: key.dnssecOK || key.checkingDisabled))
     }
 
     /// Whether an answer was told by LocalDNS for a protected name, and its addresses are still to be checked.

@@ -20,5 +20,15 @@ struct AliyunError {
         }
     }
 
-    private var text: String { HTTPStatusFailure.text(of: response, code: code) }
+    /// The failure of a reply whose body cannot be read. Of an error the status alone tells: a proxy on the way, or the
+    /// service in trouble.
+    static func unreadable(_ response: HTTPResponse, _ error: JSONError) -> ServiceFailure {
+        response.isSuccess
+            ? .unavailable("unreadable reply: \(error)") : AliyunError(code: nil, response: response).failure
+    }
+
+    private var text: String {
+        code == nil && response.isSuccess
+            ? "the reply is neither an answer nor an error" : HTTPStatusFailure.text(of: response, code: code)
+    }
 }

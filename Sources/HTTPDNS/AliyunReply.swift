@@ -3,11 +3,11 @@ import DNSWire
 /// The body of Aliyun's reply for one name, or of its error.
 struct AliyunReply {
     private(set) var host: String?
-    /// Address text as it came: IPv4 in `ips`, IPv6 in `ipsv6`.
-    private(set) var ips: [String] = []
-    private(set) var ipsv6: [String] = []
+    /// IPv4 in `ips`, IPv6 in `ipsv6`.
+    private var ips: [String] = []
+    private var ipsv6: [String] = []
     /// Seconds, for both families; 0 when there is none.
-    private(set) var ttl: Int64 = 0
+    private var ttl: Int64 = 0
     /// The error code, if the body is an error.
     private(set) var code: String?
 
@@ -26,28 +26,28 @@ struct AliyunReply {
         guard try reader.kind() != .null else { return }
         switch key {
         case "host": host = try reader.string()
-        case "ips": ips = try Self.strings(&reader)
-        case "ipsv6": ipsv6 = try Self.strings(&reader)
+        case "ips": ips = try reader.strings()
+        case "ipsv6": ipsv6 = try reader.strings()
         case "ttl": ttl = try reader.integer()
-        case "code": code = try reader.kind() == .string ? reader.string() : nil
+        case "code": code = try reader.stringIfAny()
         default: break
         }
     }
 
-    private static func strings(_ reader: inout JSONReader) throws(JSONError) -> [String] {
+    /// What is listed for one family.
+    func list(_ type: RecordType) -> AddressList { AddressList(texts: type == .a ? ips : ipsv6, ttl: ttl) }
+}
+
+extension JSONReader {
+    /// Reads the strings of an array; its other elements are passed over.
+    mutating func strings() throws(JSONError) -> [String] {
         var strings: [String] = []
-        try reader.array { reader throws(JSONError) in
-            if try reader.kind() == .string { strings.append(try reader.string()) }
+        try array { reader throws(JSONError) in
+            if let text = try reader.stringIfAny() { strings.append(text) }
         }
         return strings
     }
 
-    /// The addresses of one family, in the service's order, each once; text that is none, or of the other family,
-    /// dropped.
-    func addresses(of type: RecordType) -> [IPAddress] {
-        var seen: Set<IPAddress> = []
-        return (type == .a ? ips : ipsv6).compactMap { IPAddress($0) }.filter {
-            $0.recordType == type && seen.insert($0).inserted
-        }
-    }
+    /// Reads a string, or leaves a value of another kind to be skipped.
+    mutating func stringIfAny() throws(JSONError) -> String? { try kind() == .string ? string() : nil }
 }

@@ -1,14 +1,12 @@
 package import DNSWire
 
-/// Aliyun HTTPDNS, the interface for one name: `/{account}/d`, or `/{account}/sign_d` with a secret.
+/// Aliyun HTTPDNS, the interface for one name, `/{account}/d`, and for up to five, `/{account}/resolve`; with a secret
+/// `sign_d` and `sign_resolve`.
 ///
-/// A and AAAA come in one call and share one TTL. Source: help.aliyun.com/document_detail/52679.html (reply),
-/// /56810.html (signature, error codes).
-package struct AliyunService: Service {
-    /// Seconds from now until a signature expires; the service takes up to 86,400.
-    package static let signatureLifetime: Int64 = 600
-    /// The TTL, in seconds, of addresses that come with none, with 0, or with a negative one.
-    package static let minimumTTL: UInt32 = 60
+/// A and AAAA come in one call; of one name they share one TTL. Source: help.aliyun.com/document_detail/52679.html
+/// (reply), /56810.html (signature, error codes), www.alibabacloud.com/help/doc-detail/52680.html (several names).
+package struct AliyunService: BatchService {
+    package static let maximumNames = 5
 
     private let account: String
     private let secret: Secret?
@@ -23,25 +21,28 @@ package struct AliyunService: Service {
         self.crypto = crypto
     }
 
-    package var answersBothFamilies: Bool { true }
-
-    package func answers(_ type: RecordType) -> Bool { type.isAddress }
-
     package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
-        guard !question.types.isEmpty, question.types.allSatisfy(answers) else {
-            throw .rejected("only A and AAAA can be asked for")
-        }
-        let host = try HostText.of(question.name)
-        let families = (question.types.contains(.a) ? ["4"] : []) + (question.types.contains(.aaaa) ? ["6"] : [])
-        let query = "host=\(TextEncoding.percent(host))&query=\(families.joined(separator: ","))"
-        let path = "/\(TextEncoding.percent(account))/"
-        guard let secret else { return HTTPRequest(target: "\(path)d?\(query)") }
-        // Ten digits, whatever the clock says.
-        let expiry = min(max(time, 1_000_000_000), 9_999_999_999 - Self.signatureLifetime) + Self.signatureLifetime
+        try request(to: "d", for: try HostText.of(question.name), types: question.types, at: time)
+    }
+
+    package func request(
+        for names: [Name], types: [RecordType], at time: Int64
+    ) throws(ServiceFailure) -> HTTPRequest {
+        try request(to: "resolve", for: try Self.list(names), types: types, at: time)
+    }
+
+    /// - Parameter host: one name, or several with commas between them: bytes that stand in a URL as they are.
+    private func request(
+        to path: String, for host: String, types: [RecordType], at time: Int64
+    ) throws(ServiceFailure) -> HTTPRequest {
+        let query = "host=\(host)&query=\(try AddressFamilies(types).aliyunText)"
+        let base = "/\(TextEncoding.percent(account))/"
+        guard let secret else { return HTTPRequest(target: "\(base)\(path)?\(query)") }
+        let expiry = SignatureExpiry.text(at: time)
         guard let digest = crypto.md5(Array("\(host)-\(secret.value)-\(expiry)".utf8)) else {
             throw .unavailable("no MD5 in this system's libcrypto, and requests are signed with it")
         }
-        return HTTPRequest(target: "\(path)sign_d?\(query)&t=\(expiry)&s=\(TextEncoding.hexadecimal(digest))")
+        return HTTPRequest(target: "\(base)sign_\(path)?\(query)&t=\(expiry)&s=\(TextEncoding.hexadecimal(digest))")
     }
 
     package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
@@ -49,26 +50,41 @@ package struct AliyunService: Service {
         do {
             reply = try AliyunReply(response.body)
         } catch {
-            if (200..<300).contains(response.status) { return .failure(.unavailable("unreadable reply: \(error)")) }
-            // The status alone tells: a proxy on the way, or the service in trouble.
-            return .failure(AliyunError(code: nil, response: response).failure)
+            return .failure(AliyunError.unreadable(response, error))
         }
-        guard (200..<300).contains(response.status), reply.code == nil || reply.host != nil else {
+        guard response.isSuccess, reply.code == nil || reply.host != nil else {
             return .failure(AliyunError(code: reply.code, response: response).failure)
         }
         guard let host = reply.host, HostText.matches(host, question.name) else {
             return .failure(.unavailable("the reply is for another name"))
         }
         return .results(
-            Dictionary(question.types.map { ($0, result(reply, for: $0, name: question.name)) }) { first, _ in first })
+            Dictionary(question.types.map { ($0, reply.list($0).result(for: $0, of: question.name)) }) { first, _ in
+                first
+            })
     }
 
-    private func result(_ reply: AliyunReply, for type: RecordType, name: Name) -> ServiceResult {
-        let addresses = reply.addresses(of: type)
-        let told = reply.ttl > 0 ? UInt32(min(reply.ttl, Int64(Int32.max))) : nil
-        guard !addresses.isEmpty else {
-            return .unknownEmpty(ttl: told)
+    package func outcome(of response: HTTPResponse, to names: [Name], types: [RecordType]) -> BatchOutcome {
+        let reply: AliyunBatchReply
+        do {
+            reply = try AliyunBatchReply(response.body)
+        } catch {
+            return .failure(AliyunError.unreadable(response, error))
         }
-        return .answer(Answer(name: name, addresses: addresses, ttl: told ?? Self.minimumTTL))
+        guard response.isSuccess, let elements = reply.elements else {
+            return .failure(AliyunError(code: reply.code, response: response).failure)
+        }
+        do {
+            var results = BatchResults(names)
+            for element in elements {
+                let name = try results.name(element.host)
+                for type in types where element.type == nil || element.type == type {
+                    results.take(element.list.result(for: type, of: name), type, of: name)
+                }
+            }
+            return .results(results.results)
+        } catch {
+            return .failure(error)
+        }
     }
 }

@@ -52,16 +52,15 @@ package struct DoHJSONService: Service {
     }
 
     private func message(in response: HTTPResponse) throws(ServiceFailure) -> Message {
-        let isSuccess = (200..<300).contains(response.status)
         let reply: DoHJSONReply
         do {
             reply = try DoHJSONReply(response.body)
         } catch {
             // The status alone tells: a proxy on the way, or the service in trouble.
-            guard isSuccess else { throw failure(of: response, code: nil) }
+            guard response.isSuccess else { throw failure(of: response, code: nil) }
             throw .unavailable("unreadable reply: \(error)")
         }
-        guard isSuccess else { throw failure(of: response, code: reply.code) }
+        guard response.isSuccess else { throw failure(of: response, code: reply.code) }
         if let message = reply.message { return message }
         guard reply.code == nil else { throw refusal(of: response, code: reply.code) }
         throw .unavailable("the reply has no Status that means anything")

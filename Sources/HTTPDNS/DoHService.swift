@@ -70,7 +70,7 @@ package struct DoHService: Service {
     }
 
     private static func message(in response: HTTPResponse) throws(ServiceFailure) -> Message {
-        guard (200..<300).contains(response.status) else { throw DoHOutcome.failure(of: response) }
+        guard response.isSuccess else { throw DoHOutcome.failure(of: response) }
         guard isDNSMessage(response.contentType) else { throw .unavailable("the reply is not \(mediaType)") }
         let message: Message
         do {

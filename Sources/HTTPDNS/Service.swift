@@ -7,6 +7,9 @@ package protocol Service: Sendable {
     /// Whether one request brings A and AAAA together.
     var answersBothFamilies: Bool { get }
 
+    /// Whether a reply proves by a key of the account's that the service made it, whatever carried it.
+    var authenticatesReplies: Bool { get }
+
     /// Whether the service can be asked for records of this type at all.
     func answers(_ type: RecordType) -> Bool
 
@@ -18,6 +21,10 @@ package protocol Service: Sendable {
 
     /// What a complete reply means. Never traps on any bytes.
     func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome
+}
+
+extension Service {
+    package var authenticatesReplies: Bool { false }
 }
 
 /// What a service is asked: one name, one or more types.
@@ -77,6 +84,9 @@ package struct HTTPResponse: Hashable, Sendable {
         self.date = date
         self.body = body
     }
+
+    /// Whether the status is one of success.
+    var isSuccess: Bool { (200..<300).contains(status) }
 }
 
 /// What a reply means, for each type that was asked.

@@ -70,10 +70,13 @@ package final class NetworkWatch {
 
     private func take(_ datagram: [UInt8]) -> Bool {
         var isChanged = false
-        for (message, isDump) in RouteMessages(datagram) {
+        var messages = RouteMessages(datagram)
+        while let (message, isDump) = messages.next() {
             if state.take(message, isDump: isDump) { isChanged = true }
             if message == .dumpEnded { askNext() }
         }
+        // A refused request has no end of its own.
+        if messages.isBroken { askNext() }
         return isChanged
     }
 }

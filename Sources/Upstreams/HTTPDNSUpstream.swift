@@ -51,7 +51,9 @@ package final class HTTPDNSUpstream: Provider {
         }
     }
 
-    package nonisolated var isAuthenticated: Bool { settings.scheme == .https }
+    package nonisolated var isAuthenticated: Bool {
+        settings.scheme == .https || settings.service.authenticatesReplies
+    }
 
     package nonisolated func answers(_ type: RecordType) -> Bool { settings.service.answers(type) }
 

@@ -56,14 +56,13 @@ struct Composition {
                 servers: forward.servers.map { LocalDNSServer($0) }, timeout: settings.localDNS.timeout, limit: limit,
                 loop: loop, report: report)
         }
-        providers = settings.providers.compactMap { entry in
+        providers = settings.providers.map { entry in
             // Its own look-ups go through LocalDNS: with another one it must be made anew.
             if let kept = old?.providers.first(where: { $0.entry == entry }), old?.localDNS === localDNS { return kept }
-            return HTTPDNSSettings(entry).map {
-                ConfiguredProvider(
-                    entry: entry,
-                    upstream: HTTPDNSUpstream($0, loop: loop, bootstrap: localDNS, timeOfDay: { Int64(time(nil)) }))
-            }
+            return ConfiguredProvider(
+                entry: entry,
+                upstream: HTTPDNSUpstream(
+                    HTTPDNSSettings(entry), loop: loop, bootstrap: localDNS, timeOfDay: { Int64(time(nil)) }))
         }
         (sources, numbers) = Self.number(settings, providers, replacing: old)
     }

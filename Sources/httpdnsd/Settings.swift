@@ -21,33 +21,53 @@ extension SocketAddress {
 }
 
 extension HTTPDNSSettings {
-    /// Nil for a type that is not built.
-    init?(_ entry: Configuration.ProviderEntry) {
-        let isHTTPS = entry.url.scheme == .https
-        let service: any Service
-        switch entry.type {
-        case .aliyun:
-            service = AliyunService(
-                account: entry.account, secret: entry.secret,
-                crypto: OpenSSLCrypto())
-        case .doh:
-            service = DoHService(path: entry.url.path.isEmpty ? "/" : entry.url.path, padsQueries: isHTTPS)
-        case .dohJSON:
-            let account = entry.secret.map {
-                AliDNSAccount(
-                    id: entry.account, accessKeyID: entry.accessKeyID, secret: $0, crypto: OpenSSLCrypto())
-            }
-            service = DoHJSONService(path: entry.url.path, account: account)
-        case .aliyunV2, .tencent, .tencentHTTPS:
-            return nil
-        }
+    init(_ entry: Configuration.ProviderEntry) {
         self.init(
-            name: entry.name, service: service, scheme: isHTTPS ? .https : .http, host: entry.url.host.description,
-            port: entry.url.port, basePath: entry.type.urlIsWhole ? "" : entry.url.path,
+            name: entry.name, service: entry.service, scheme: entry.url.scheme == .https ? .https : .http,
+            host: entry.url.host.description, port: entry.url.port,
+            basePath: entry.type.urlIsWhole ? "" : entry.url.path,
             addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
             tlsNames: entry.tlsNames.map(\.description),
             caFile: entry.caFile, names: entry.names, timeout: entry.timeout)
     }
+}
+
+extension Configuration.ProviderEntry {
+    /// The wire form of its type, with its credentials.
+    fileprivate var service: any Service {
+        let crypto = OpenSSLCrypto()
+        return switch type {
+        case .aliyun: AliyunService(account: account, secret: secret, crypto: crypto)
+        case .aliyunV2:
+            AliyunV2Service(account: account, secret: secret, encryption: aliyunEncryption, crypto: crypto)
+        case .tencent: TencentService(tencentAccess, crypto: crypto)
+        case .tencentHTTPS: TencentService(.token(secret ?? Self.noSecret, id: account), crypto: crypto)
+        case .doh: DoHService(path: url.path.isEmpty ? "/" : url.path, padsQueries: url.scheme == .https)
+        case .dohJSON:
+            DoHJSONService(
+                path: url.path,
+                account: secret.map {
+                    AliDNSAccount(id: account, accessKeyID: accessKeyID, secret: $0, crypto: crypto)
+                })
+        }
+    }
+
+    private var aliyunEncryption: AliyunV2Service.Encryption {
+        let key = encryptionKey ?? Self.noSecret
+        return switch encryption {
+        case .cbc: .cbc(key: key)
+        case .gcm: .gcm(key: key)
+        case .plain, .des, .aes, nil: .none
+        }
+    }
+
+    private var tencentAccess: TencentService.Access {
+        let key = encryptionKey ?? Self.noSecret
+        return encryption == .des ? .des(id: account, key: key) : .aes(id: account, key: key)
+    }
+
+    /// Stands for one that the configuration is checked to hold.
+    private static var noSecret: Secret { Secret("") }
 }
 
 extension Configuration {

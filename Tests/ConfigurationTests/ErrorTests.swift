@@ -183,12 +183,6 @@ import Testing
         #expect(errors("[route]\nmode = \"httpdns-only\"").first?.hasPrefix("t.toml:2: route.mode: ") == true)
     }
 
-    @Test func `a mode that needs HTTPDNS is refused when only unbuilt types are listed`() {
-        let all = errors("[[provider]]\ntype = \"tencent\"\n")
-        #expect(all.count == 1)
-        #expect(all.first?.contains("those listed are of types that are not built yet") == true)
-    }
-
     @Test func `localdns-only needs no provider`() throws {
         #expect(try accepted("[route]\nmode = \"localdns-only\"").warnings.isEmpty)
     }

@@ -61,10 +61,6 @@ import Testing
         for (key, entry) in pairs {
             #expect(entry.lines.contains("- Not built yet") == !key.isBuilt, "\(key.path)")
         }
-        let types = ProviderType.allCases.filter { !$0.isBuilt }.map { "`\($0.rawValue)`" }
-        let marked = entries.filter { $0.item("Not built yet") != nil }
-        #expect(marked.map(\.path) == (types.isEmpty ? [] : ["provider[].type"]))
-        #expect(marked.allSatisfy { $0.item("Not built yet") ?? "" == types.joined(separator: " ") })
     }
 
     @Test func `every example loads, and sets the key that it stands under`() throws {
@@ -72,9 +68,7 @@ import Testing
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         try "secret\n".write(to: directory.appending(path: "aliyun"), atomically: true, encoding: .utf8)
-        let environment = [
-            "ALIYUN_HTTPDNS_SECRET": "secret", "ALIDNS_SECRET": "secret", "CREDENTIALS_DIRECTORY": directory.path,
-        ]
+        let environment = credentials.merging(["CREDENTIALS_DIRECTORY": directory.path]) { $1 }
         for entry in entries {
             let name = entry.path.split(separator: ".").last ?? ""
             let table = entry.path.dropLast(name.count + 1)

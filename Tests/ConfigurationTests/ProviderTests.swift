@@ -221,6 +221,180 @@ import Testing
             ])
     }
 
+    private static let hexadecimalKey = "00112233445566778899aabbccddeeff"
+
+    @Test func `aliyun-v2 has the service of aliyun built in, and over https encrypts only with a key`() throws {
+        let entry = try provider("type = \"aliyun-v2\"\naccount = \"139450\"")
+        #expect(entry.url.description == "https://203.107.1.1")
+        #expect(entry.addresses.count == 10)
+        #expect(entry.tlsNames.map(\.description) == ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"])
+        #expect(entry.encryption == .plain)
+        #expect(entry.isAuthenticated)
+        let keyed = try provider(
+            "type = \"aliyun-v2\"\naccount = \"139450\"\nencryption_key = \"\(Self.hexadecimalKey)\"")
+        #expect(keyed.encryption == .gcm)
+    }
+
+    private static let overHTTP = "type = \"aliyun-v2\"\naccount = \"1\"\nurl = \"http://203.107.1.1\"\n"
+
+    @Test func `aliyun-v2 over plain http is encrypted with GCM, which nobody can forge without the key`() throws {
+        let entry = try provider(Self.overHTTP + "encryption_key = \"\(Self.hexadecimalKey)\"")
+        #expect(entry.encryption == .gcm)
+        #expect(entry.isAuthenticated)
+        for encryption in ["none", "cbc"] {
+            let entry = try provider(
+                Self.overHTTP + "encryption_key = \"\(Self.hexadecimalKey)\"\nencryption = \"\(encryption)\"")
+            #expect(!entry.isAuthenticated)
+        }
+    }
+
+    @Test(arguments: ["", "encryption = \"gcm\"", "encryption = \"cbc\"", "encryption_key = \"${NONE:-}\""])
+    func `aliyun-v2 without the key of its cipher is an error that says what else to write`(line: String) {
+        let all = errors("[[provider]]\n" + Self.overHTTP + line)
+        #expect(all.count == 1)
+        #expect(
+            all.first?.contains(
+                "provider[1].encryption_key: is missing: a provider of type aliyun-v2 needs the account's key for encryption"
+            )
+                == true)
+        #expect(all.first?.hasSuffix("(or write encryption = \"none\")") == true)
+    }
+
+    @Test func `a key that is written and not used is warned about`() throws {
+        let loaded = try accepted(
+            "[[provider]]\n" + Self.overHTTP
+                + "names = [\"a.example\"]\nencryption = \"none\"\nencryption_key = \"\(Self.hexadecimalKey)\"")
+        #expect(
+            loaded.warnings.map(\.description) == [
+                "t.toml:7: provider[1].encryption_key: has no effect: encryption is \"none\""
+            ])
+    }
+
+    @Test(arguments: [("aliyun-v2", "number"), ("aliyun", "number"), ("tencent", "ID")])
+    func `an account that is missing is named`(type: String, kind: String) {
+        let all = errors(
+            "[[provider]]\ntype = \"\(type)\"\nurl = \"https://192.0.2.1\"\nencryption_key = \"0123456789abcdef\"")
+        #expect(
+            all.contains {
+                $0.contains("provider[1].account: is missing: a provider of type \(type) needs the account's \(kind)")
+            }
+        )
+    }
+
+    @Test func `tencent has its service built in, encrypts with AES, and can be forged`() throws {
+        let entry = try provider("type = \"tencent\"\naccount = \"1001\"\nencryption_key = \"0123456789abcdef\"")
+        #expect(entry.url.description == "http://119.29.29.98")
+        #expect(entry.addresses.map(\.description) == ["119.29.29.98:80", "119.28.28.98:80"])
+        #expect(entry.encryption == .aes)
+        #expect(!entry.isAuthenticated)
+    }
+
+    @Test func `tencent without a key is an error that names it`() {
+        let all = errors("[[provider]]\ntype = \"tencent\"\naccount = \"1001\"")
+        #expect(all.count == 1)
+        #expect(all.first?.contains("provider[1].encryption_key: is missing: a provider of type tencent needs") == true)
+    }
+
+    @Test func `tencent-https has its service built in, checked by its own addresses, and needs no account`() throws {
+        let entry = try provider("type = \"tencent-https\"\nsecret = \"123456789\"")
+        #expect(entry.url.description == "https://119.29.29.99")
+        #expect(entry.addresses.map(\.description) == ["119.29.29.99:443", "119.28.28.99:443"])
+        #expect(entry.tlsNames.map(\.description) == ["119.29.29.99", "119.28.28.99"])
+        #expect(entry.encryption == nil)
+        #expect(entry.isAuthenticated)
+    }
+
+    @Test func `tencent-https without its token is an error that names it`() {
+        let all = errors("[[provider]]\ntype = \"tencent-https\"")
+        #expect(
+            all == [
+                "t.toml:1: provider[1].secret: is missing: a provider of type tencent-https needs the account's token"
+            ])
+        #expect(errors("[[provider]]\ntype = \"tencent-https\"\nsecret_file = \"/nonexistent/x\"").count == 1)
+    }
+
+    @Test func `a token over plain http is warned about`() throws {
+        let loaded = try accepted(
+            "[[provider]]\ntype = \"tencent-https\"\nurl = \"http://192.0.2.1\"\nsecret = \"1\"\nnames = [\"a.example\"]"
+        )
+        #expect(loaded.warnings.count == 1)
+        #expect(
+            loaded.warnings.first?.description.contains("provider[1].url: sends the account's token in clear") == true)
+    }
+
+    @Test(arguments: [
+        ("aliyun-v2", "gcm", "0011", "must be 32 hexadecimal digits for encryption \"gcm\""),
+        (
+            "aliyun-v2", "cbc", "00112233445566778899aabbccddeefg",
+            "must be 32 hexadecimal digits for encryption \"cbc\""
+        ),
+        ("tencent", "des", "hunter2", "must have at least 8 characters for encryption \"des\""),
+        ("tencent", "aes", "0123456789abcde", "must have exactly 16 characters for encryption \"aes\""),
+        ("tencent", "aes", "0123456789abcdef0", "must have exactly 16 characters for encryption \"aes\""),
+    ])
+    func `a key that does not fit its cipher is refused and never repeated`(
+        type: String, encryption: String, key: String, message: String
+    ) {
+        let all = errors(
+            "[[provider]]\ntype = \"\(type)\"\naccount = \"1\"\nencryption = \"\(encryption)\"\nencryption_key = \"\(key)\""
+        )
+        #expect(all == ["t.toml:5: provider[1].encryption_key: \(message)"])
+    }
+
+    @Test func `a longer key for DES is taken, as the vendor's own example is`() throws {
+        let entry = try provider(
+            "type = \"tencent\"\naccount = \"1\"\nencryption = \"des\"\nencryption_key = \"dnspodpass\"")
+        #expect(entry.encryption == .des)
+    }
+
+    @Test(arguments: [
+        ("aliyun-v2", "des", "\"none\", \"cbc\", \"gcm\""), ("aliyun-v2", "aes", "\"none\", \"cbc\", \"gcm\""),
+        ("tencent", "gcm", "\"des\", \"aes\""), ("tencent", "none", "\"des\", \"aes\""),
+    ])
+    func `a cipher that the type has not is refused`(type: String, encryption: String, choices: String) {
+        let all = errors(
+            "[[provider]]\ntype = \"\(type)\"\naccount = \"1\"\nencryption = \"\(encryption)\"\nencryption_key = \"0123456789abcdef\""
+        )
+        #expect(all == ["t.toml:4: provider[1].encryption: must be one of \(choices) for a provider of type \(type)"])
+    }
+
+    @Test func `a cipher is of no use to types that encrypt nothing`() throws {
+        let loaded = try accepted(minimal + "encryption = \"gcm\"\nencryption_key = \"x\"\n")
+        #expect(
+            loaded.warnings.map(\.description) == [
+                "t.toml:4: provider[1].encryption: has no effect: a provider of type doh encrypts nothing",
+                "t.toml:5: provider[1].encryption_key: has no effect: a provider of type doh encrypts nothing",
+            ])
+    }
+
+    @Test func `a secret of aliyun-v2 must be hexadecimal`() {
+        let all = errors("[[provider]]\ntype = \"aliyun-v2\"\naccount = \"1\"\nsecret = \"hunter2\"")
+        #expect(
+            all == ["t.toml:4: provider[1].secret: must be an even number of hexadecimal digits, as the console has it"]
+        )
+    }
+
+    @Test func `a secret is of no use to tencent`() throws {
+        let loaded = try accepted(
+            "[[provider]]\ntype = \"tencent\"\naccount = \"1\"\nencryption_key = \"0123456789abcdef\"\nsecret = \"x\"\nnames = [\"a.example\"]"
+        )
+        #expect(
+            loaded.warnings.map(\.description) == [
+                "t.toml:5: provider[1].secret: has no effect: the key of type tencent is encryption_key"
+            ])
+    }
+
+    @Test(arguments: ["aliyun-v2", "tencent", "tencent-https"])
+    func `a service of one's own is asked at its own address`(type: String) throws {
+        let entry = try provider(
+            "type = \"\(type)\"\naccount = \"1\"\nurl = \"https://dns.example:8443/base/\"\nsecret = \"00\"\n"
+                + "encryption_key = \"\(type == "tencent" ? "0123456789abcdef" : Self.hexadecimalKey)\"")
+        #expect(entry.addresses.isEmpty)
+        #expect(entry.url.path == "/base")
+        #expect(entry.tlsNames.map(\.description) == ["dns.example"])
+        #expect(entry.isAuthenticated)
+    }
+
     @Test func `providers may be written inline`() throws {
         let loaded = try accepted("provider = [{ type = \"doh\", url = \"https://192.0.2.1/q\" }]")
         #expect(loaded.configuration.providers.count == 1)

@@ -10,6 +10,13 @@ let minimal = """
 
     """
 
+/// The variables that the examples of the pages take their credentials from; invented.
+let credentials = [
+    "ALIYUN_HTTPDNS_SECRET": "0123456789abcdef0123456789abcdef",
+    "ALIYUN_HTTPDNS_KEY": "00112233445566778899aabbccddeeff",
+    "ALIDNS_SECRET": "secret", "TENCENT_HTTPDNS_KEY": "0123456789abcdef", "TENCENT_HTTPDNS_TOKEN": "123456789",
+]
+
 /// The configuration of a text that must be accepted.
 func accepted(
     _ text: String, environment: [String: String] = [:], at location: SourceLocation = #_sourceLocation

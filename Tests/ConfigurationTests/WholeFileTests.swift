@@ -83,9 +83,6 @@ import Testing
                 daily_limit = 5
                 client_subnet = "client/24"
                 pin = ["sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
-                [[provider]]
-                type = "tencent"
-                encryption_key = "hunter2"
                 [cache]
                 disk.path = ""
                 disk.flush_interval = "2s"
@@ -98,22 +95,14 @@ import Testing
             loaded.warnings.map(\.description) == [
                 "t.toml: has no effect, because it is not built yet: "
                     + "provider[1].daily_limit (line 4), provider[1].client_subnet (line 5), provider[1].pin (line 6), "
-                    + "provider[2].type (line 8, the provider of type tencent is left out), cache.disk.flush_interval (line 12), "
-                    + "control.http (line 14), http.proxy (line 16)"
+                    + "cache.disk.flush_interval (line 9), control.http (line 11), http.proxy (line 13)"
             ])
-        #expect(loaded.configuration.providers.map(\.type) == [.doh])
         #expect(loaded.configuration.providers.first?.clientSubnet == .client(bits: 24))
         #expect(loaded.configuration.cache.disk.path == "")
     }
 
     @Test func `a default that is written out is no reason to warn`() throws {
         #expect(try accepted(minimal + "daily_limit = 0\n[answers]\nprefer = \"both\"").warnings.isEmpty)
-    }
-
-    @Test func `every provider type that is not built yet is accepted with a warning`() throws {
-        for type in ProviderType.allCases where !type.isBuilt {
-            #expect(try accepted(minimal + "[[provider]]\ntype = \"\(type.rawValue)\"").warnings.count == 1)
-        }
     }
 
     @Test func `a suffix in two lists is told with the list that wins`() throws {

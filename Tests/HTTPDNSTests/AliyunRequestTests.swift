@@ -93,13 +93,17 @@ struct AliyunRequestTests {
     }
 
     /// As in a system whose policy forbids what is needed.
-    struct NoDigests: Crypto {
+    struct NoCrypto: Crypto {
         func md5(_ bytes: [UInt8]) -> [UInt8]? { nil }
         func sha256(_ bytes: [UInt8]) -> [UInt8]? { nil }
+        func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? { nil }
+        func randomBytes(_ count: Int) -> [UInt8]? { nil }
+        func encrypt(_ plaintext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { nil }
+        func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { nil }
     }
 
     @Test func `without MD5 nothing is sent unsigned`() {
-        let service = AliyunService(account: "1", secret: Self.secret, crypto: NoDigests())
+        let service = AliyunService(account: "1", secret: Self.secret, crypto: NoCrypto())
         #expect(throws: ServiceFailure.self) { try target(service) }
     }
 

@@ -90,7 +90,7 @@ struct DoHJSONRequestTests {
     }
 
     @Test func `without SHA-256 nothing is sent unsigned`() {
-        let service = DoHJSONService(account: Self.account(AliyunRequestTests.NoDigests()))
+        let service = DoHJSONService(account: Self.account(AliyunRequestTests.NoCrypto()))
         #expect(throws: ServiceFailure.self) { try target(service) }
     }
 

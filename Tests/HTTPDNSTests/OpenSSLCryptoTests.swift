@@ -1,3 +1,4 @@
+import HTTPDNS
 import Testing
 import Upstreams
 
@@ -37,5 +38,151 @@ struct OpenSSLCryptoTests {
     ])
     func `SHA-256 digests are those published`(text: String, digest: String) {
         #expect(OpenSSLCrypto().sha256(Array(text.utf8)) == hex(digest))
+    }
+
+    @Test(arguments: [
+        // RFC 4231 test case 2.
+        (
+            "what do ya want for nothing?", "4a656665",
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        ),
+        ("", "00", "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad"),
+    ])
+    func `HMACs are those published`(text: String, key: String, code: String) {
+        #expect(OpenSSLCrypto().hmacSHA256(Array(text.utf8), key: hex(key)) == hex(code))
+    }
+
+    /// A text, what it is encrypted, and with what.
+    struct CipherVector: Sendable {
+        let cipher: PayloadCipher
+        let key: [UInt8]
+        /// IV, ciphertext and tag.
+        let sealed: [UInt8]
+        let text: [UInt8]
+
+        init(_ cipher: PayloadCipher, _ key: [UInt8], _ text: String, _ sealed: String) {
+            (self.cipher, self.key, self.text, self.sealed) = (cipher, key, Array(text.utf8), hex(sealed))
+        }
+
+        var iv: [UInt8] { Array(sealed.prefix(cipher.ivLength)) }
+        var ciphertext: [UInt8] { Array(sealed.dropFirst(cipher.ivLength)) }
+    }
+
+    private static let aliyunKey = hex("00112233445566778899aabbccddeeff")
+    private static let tencentKey = Array("0123456789abcdef".utf8)
+    private static let desKey = Array("k3yD3s8x".utf8)
+
+    static let vectors: [CipherVector] = [
+        CipherVector(
+            .aes128CBC, aliyunKey, #"{"dn":"www.example.com","q":"4,6"}"#,
+            """
+            000102030405060708090a0b0c0d0e0f39cc1ffafb6111e2e9734349b7e84ed4f365fd95f821cd41015763be2cb86d7d
+            2134125f05d0f7ed3d315efa40136b54
+            """),
+        CipherVector(
+            .aes128GCM, aliyunKey, #"{"dn":"www.example.com","q":"4,6"}"#,
+            """
+            000102030405060708090a0b50f753aa8cadad17e84f07fa68ec2c9d617aa3291bdccca1ad2ff874c33faa1e14f46aca
+            04f2ef645da00ba3d05fa28c66e2
+            """),
+        // NIST's GCM test case 1: no text at all.
+        CipherVector(
+            .aes128GCM, [UInt8](repeating: 0, count: 16), "",
+            "000000000000000000000000 58e2fccefa7e3061367f1d57a4e7455a"),
+        CipherVector(.desECB, Array("dnspodpa".utf8), "www.dnspod.cn", "87ae992c1321f299da3c0210a9900ae7"),
+        CipherVector(.desECB, desKey, "www.example.com", "5d3bf9d247bddbd0e75393177aae4175"),
+        CipherVector(
+            .desECB, desKey, "www.example.com,api.example.com",
+            "5d3bf9d247bddbd04d9ce53f5ec0b34e02ee4a1b739ad2d1e75393177aae4175"),
+        CipherVector(.desECB, desKey, "203.0.113.7", "97b3a76f5f10b00c15fceddf42950123"),
+        CipherVector(
+            .desECB, desKey, "192.0.2.1;192.0.2.2,60|203.0.113.7",
+            "fb7d7eac1c4e53e7b2da01b215b9f0a26482b919aca5ae2c76a1f68445b7b4ecd645651ed636cb50"),
+        CipherVector(
+            .desECB, desKey, "www.example.com.:0|203.0.113.7",
+            "5d3bf9d247bddbd05f0666f33cd0d5c4e2981fb205c2fcc29cadacc19fd38e83"),
+        CipherVector(
+            .aes128CBC, tencentKey, "www.example.com",
+            "000102030405060708090a0b0c0d0e0fc76e0a8818928ce7aa8b99f52a5d3fff"),
+        CipherVector(
+            .aes128CBC, tencentKey, "www.example.com,api.example.com",
+            """
+            000102030405060708090a0b0c0d0e0f04f195bc1a4a2905cdbb5000f9768009af328d68f65409bf8f27537df78f9240
+            """),
+        CipherVector(
+            .aes128CBC, tencentKey, "www.example.com;1700000000",
+            """
+            000102030405060708090a0b0c0d0e0fee503a514135066b14062a07562dbf1e4555eb7e9e68c53659d4889d784ccab9
+            """),
+        CipherVector(
+            .aes128CBC, tencentKey, "203.0.113.7", "000102030405060708090a0b0c0d0e0fbd02a139376986145c96a90ae9db49c2"),
+        CipherVector(
+            .aes128CBC, tencentKey, "192.0.2.1;192.0.2.2,60|203.0.113.7",
+            """
+            101112131415161718191a1b1c1d1e1fa775c1b0aa250ef383d0204c3fa55337e7b08a68e88f267fa0d75357c731e28e
+            5c7b20a5a386c8e96dba389f158b290f
+            """),
+        CipherVector(
+            .aes128CBC, tencentKey, "www.example.com.:192.0.2.1;192.0.2.2,60-2001:db8::1,120|203.0.113.7",
+            """
+            101112131415161718191a1b1c1d1e1f4550da0e4983c6086c18c0f90c619f5f48e522ed2e5b01bbe39534983856a880
+            aa48787f78ee95bb00a7fc6abae58c67ea74f32856b890664f1c9a0bd54584577cdc9cc166a97a34f5e9504ee5982618
+            """),
+        CipherVector(
+            .aes128CBC, tencentKey, "log:0|domain:0|ip:119.29.29.98;119.28.28.98|ttl:60",
+            """
+            101112131415161718191a1b1c1d1e1f31de9f155037e27469c3be64270b98b6ad7d4ad9b481d67029a94d99973d6372
+            14b256b339bde818597d3f6390a8a6a43ba786a216fc4166c7270ca5ec28a142
+            """),
+    ]
+
+    @Test(arguments: vectors)
+    func `ciphertexts are those of the vectors, both ways`(vector: CipherVector) {
+        let crypto = OpenSSLCrypto()
+        #expect(crypto.encrypt(vector.text, vector.cipher, key: vector.key, iv: vector.iv) == vector.ciphertext)
+        #expect(crypto.decrypt(vector.ciphertext, vector.cipher, key: vector.key, iv: vector.iv) == vector.text)
+    }
+
+    @Test func `no bit of what GCM sealed can be changed`() {
+        let vector = Self.vectors[1]
+        for position in vector.sealed.indices {
+            for bit in 0..<8 {
+                var changed = vector.sealed
+                changed[position] ^= 1 << bit
+                let (iv, ciphertext) = (Array(changed.prefix(12)), Array(changed.dropFirst(12)))
+                #expect(OpenSSLCrypto().decrypt(ciphertext, .aes128GCM, key: vector.key, iv: iv) == nil)
+            }
+        }
+    }
+
+    @Test(arguments: vectors)
+    func `a ciphertext that was cut is refused`(vector: CipherVector) {
+        // Whole blocks that are missing are seen by the padding alone, and not always.
+        for length in 0..<vector.ciphertext.count where vector.cipher == .aes128GCM || !length.isMultiple(of: 8) {
+            let cut = Array(vector.ciphertext.prefix(length))
+            #expect(OpenSSLCrypto().decrypt(cut, vector.cipher, key: vector.key, iv: vector.iv) == nil)
+        }
+    }
+
+    @Test(arguments: PayloadCipher.allCases)
+    func `keys, IVs and texts of a wrong length are refused`(cipher: PayloadCipher) {
+        let crypto = OpenSSLCrypto()
+        func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 7, count: count) }
+        let (key, iv) = (bytes(cipher.keyLength), bytes(cipher.ivLength))
+        for length in [0, cipher.keyLength - 1, cipher.keyLength + 1, 2 * cipher.keyLength] {
+            #expect(crypto.encrypt(bytes(5), cipher, key: bytes(length), iv: iv) == nil)
+            #expect(crypto.decrypt(bytes(32), cipher, key: bytes(length), iv: iv) == nil)
+        }
+        #expect(crypto.encrypt(bytes(5), cipher, key: key, iv: bytes(cipher.ivLength + 1)) == nil)
+        #expect(crypto.decrypt([], cipher, key: key, iv: iv) == nil)
+        #expect(crypto.encrypt(bytes(1 << 20), cipher, key: key, iv: iv) != nil)
+        #expect(crypto.encrypt(bytes(1 << 20 + 1), cipher, key: key, iv: iv) == nil)
+    }
+
+    @Test func `random bytes are as many as asked, and never the same`() {
+        let crypto = OpenSSLCrypto()
+        #expect(crypto.randomBytes(0) == [])
+        #expect(crypto.randomBytes(16)?.count == 16)
+        #expect(crypto.randomBytes(16) != crypto.randomBytes(16))
     }
 }

@@ -1,5 +1,7 @@
 import DNSWire
+import HTTPDNS
 import Testing
+import Upstreams
 
 /// A name that is known to be one; the root, and a failed test, when it is not.
 func name(_ text: String) -> Name {
@@ -15,4 +17,27 @@ func name(_ text: String) -> Name {
 func hex(_ text: String) -> [UInt8] {
     let digits = text.compactMap(\.hexDigitValue)
     return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+}
+
+/// The real cryptography with IVs that count up from 0, as those of the vectors do.
+struct CountingIVs: Crypto {
+    private let crypto = OpenSSLCrypto()
+
+    func md5(_ bytes: [UInt8]) -> [UInt8]? { crypto.md5(bytes) }
+    func sha256(_ bytes: [UInt8]) -> [UInt8]? { crypto.sha256(bytes) }
+    func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? { crypto.hmacSHA256(bytes, key: key) }
+    func randomBytes(_ count: Int) -> [UInt8]? { (0..<count).map { UInt8($0) } }
+
+    func encrypt(_ plaintext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? {
+        crypto.encrypt(plaintext, cipher, key: key, iv: iv)
+    }
+
+    func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? {
+        crypto.decrypt(ciphertext, cipher, key: key, iv: iv)
+    }
+}
+
+/// A result of these addresses of `www.example.com`.
+func addresses(_ texts: [String], ttl: UInt32) -> ServiceResult {
+    .answer(Answer(name: name("www.example.com"), addresses: texts.compactMap { IPAddress($0) }, ttl: ttl))
 }

@@ -50,6 +50,75 @@ extension Integration {
             #expect(lines[2] == #"{"code":"SignatureExpired"}"#)
         }
 
+        @Test func `the v2 form takes the requests of the vectors and answers in the same mode`() throws {
+            for (mode, encrypted) in [
+                (
+                    FakeAliyunV2Account.Mode.cbc,
+                    "000102030405060708090a0b0c0d0e0f39cc1ffafb6111e2e9734349b7e84ed4f365fd95f821cd41015763be2cb86d7d"
+                        + "2134125f05d0f7ed3d315efa40136b54"
+                ),
+                (
+                    .gcm,
+                    "000102030405060708090a0b50f753aa8cadad17e84f07fa68ec2c9d617aa3291bdccca1ad2ff874c33faa1e14f46aca"
+                        + "04f2ef645da00ba3d05fa28c66e2"
+                ),
+            ] {
+                let vendor = try FakeHTTPDNS(zone, account: .aliyunV2(FakeAliyunV2Account(secret: nil, mode: mode)))
+                let outcome = try curl("\(vendor.url)/v2/d?id=139450&m=\(mode.rawValue)&enc=\(encrypted)&v=1.0")
+                #expect(outcome.output.hasPrefix("{\"code\":\"success\",\"mode\":\(mode.rawValue),\"data\":\""))
+                #expect(vendor.calls == [.init(.aliyunV2, "www.example.com", "4,6")])
+                let other = try curl(
+                    "\(vendor.url)/v2/d?id=139450&m=\(mode.rawValue)&enc=\(encrypted.dropLast(2))00&v=1.0")
+                #expect(!other.output.contains("success"))
+            }
+        }
+
+        @Test func `the v2 form takes the signature of the vectors and finds it expired, and no other`() throws {
+            let vendor = try FakeHTTPDNS(zone, account: .aliyunV2(FakeAliyunV2Account()))
+            let base = "\(vendor.url)/v2/d?id=139450&m=0&dn=www.example.com&q=4,6&v=1.0"
+            #expect(try curl("\(base)&exp=1700000000&s=00").output == #"{"code":"SignatureExpired"}"#)
+            #expect(try curl(base).output == #"{"code":"UnsignedInterfaceDisabled"}"#)
+            #expect(try curl("\(base)&exp=9999999999&s=00").output == #"{"code":"InvalidDuration"}"#)
+            #expect(
+                try OpenSSLCommand.hmacSHA256(
+                    "dn=www.example.com&exp=1700000000&id=139450&m=0&q=4,6&v=1.0",
+                    hexadecimalKey: "0123456789abcdef0123456789abcdef")
+                    == "fb1024c870ab1d04d2a12bbd34ea593dc23d86191be92dedb1aef7e0262945ec")
+        }
+
+        @Test func `GCM put together from other modes gives the vectors`() throws {
+            let key = (0..<16).map { UInt8($0 * 17) }
+            let text = Array(#"{"dn":"www.example.com","q":"4,6"}"#.utf8)
+            let sealed = try OpenSSLCommand.sealGCM(text, key: key, nonce: (0..<12).map { UInt8($0) })
+            #expect(
+                sealed.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+                    == "50f753aa8cadad17e84f07fa68ec2c9d617aa3291bdccca1ad2ff874c33faa1e14f46aca04f2ef645da00ba3d05fa28c66e2"
+            )
+        }
+
+        @Test func `the Tencent form answers the vectors`() throws {
+            let zone = FakeZone([
+                "www.example.com": .init(a: ["192.0.2.1", "192.0.2.2"], aaaa: ["2001:db8::1"], ttl: 60)
+            ])
+            let des = try FakeHTTPDNS(zone, account: .tencent(.des(id: "1001", key: "k3yD3s8x")))
+            let name = "5d3bf9d247bddbd0e75393177aae4175"
+            #expect(
+                try curl("\(des.url)/d?dn=\(name)&id=1001&alg=des&ttl=1&clientip=1").output
+                    == "fb7d7eac1c4e53e7b2da01b215b9f0a26482b919aca5ae2c76a1f68445b7b4ecd645651ed636cb50")
+            des.zone = FakeZone()
+            #expect(
+                try curl("\(des.url)/d?dn=\(name)&id=1001&alg=des&ttl=1&clientip=1&query=1").output
+                    == "5d3bf9d247bddbd05f0666f33cd0d5c4e2981fb205c2fcc29cadacc19fd38e83")
+            #expect(try curl("\(des.url)/d?dn=\(name.dropLast(2))00&id=1001&alg=des").output == "")
+            let token = try FakeHTTPDNS(zone, account: .tencent(.token("123456789")))
+            #expect(
+                try curl(
+                    "\(token.url)/d?dn=www.example.com,none.example.com&token=123456789&query=1&ttl=1&clientip=1&type=addrs"
+                ).output
+                    == "www.example.com.:192.0.2.1;192.0.2.2,60-2001:db8::1,60\nnone.example.com.:0-0|203.0.113.7")
+            #expect(try curl("-w", "%{http_code}", "\(token.url)/d?dn=www.example.com&token=1").output == "401")
+        }
+
         @Test func `each JSON dialect is written its own way`() throws {
             func body(_ dialect: FakeJSONDialect, _ name: String = "alias.example.com") throws -> String {
                 let vendor = try FakeHTTPDNS(

@@ -168,12 +168,14 @@ extension Integration {
         }
 
         @Test(arguments: Lab.LinkFailure.allCases)
-        func `when the link is back a name asked for alone is right within 1.5 seconds`(
+        func `when the link is back a name asked for alone is soon right`(
             failure: Lab.LinkFailure
         ) throws {
             let time = try recovery(
                 within: .seconds(3), cut: { try lab.cutLink(failure) }, restore: { try lab.restoreLink(failure) })
-            #expect(try #require(time) < .seconds(1.5), "\(String(describing: time))")
+            // Of a carrier at the other end of a cable the kernel tells, and lets packets through, up to 1 s late.
+            let limit: Duration = failure == .cable ? .seconds(2.5) : .seconds(1.5)
+            #expect(try #require(time) < limit, "\(String(describing: time))")
         }
 
         /// How long after the end of a long outage, in which LocalDNS lies, the only name that is asked for then is right.
@@ -189,10 +191,10 @@ extension Integration {
             let client = try lab.machine.namespace.inside { try daemon.client() }
             try #require(try client.ask(names[0].text).addresses == [names[0].address(RecordType.a)])
             try cut()
-            // Until HTTPDNS has failed so often that it is left alone for the longest time there is.
+            // Until HTTPDNS has failed so often that it is left alone for the longest time that there is.
             let end = ContinuousClock.now + .seconds(20)
             var asked = 1
-            while try secondsSetAside(daemon) < 4 {
+            while try failures(daemon) < 5 {
                 try #require(asked < names.count && ContinuousClock.now < end)
                 _ = try client.ask(names[asked].text)
                 asked += 1
@@ -212,13 +214,13 @@ extension Integration {
             return nil
         }
 
-        /// For how many seconds more the address of HTTPDNS is left alone.
-        private func secondsSetAside(_ daemon: Daemon) throws -> Int {
+        /// How many requests to HTTPDNS have failed.
+        private func failures(_ daemon: Daemon) throws -> Int {
             let outcome = try Daemon.run(["status", "--config", daemon.configurationFile, "--json"])
             let status = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any]
             let provider = try #require((status?["providers"] as? [[String: Any]])?.first)
             let address = try #require((provider["addresses"] as? [[String: Any]])?.first)
-            return address["retry_seconds"] as? Int ?? 0
+            return address["failures"] as? Int ?? 0
         }
     }
 }

@@ -7,13 +7,14 @@ struct FakeHTTPConnection: Sendable {
     let monitor: Monitor<FakeHTTPDNS.State>
     let secret: String?
     let dialect: FakeJSONDialect
+    let account: FakeAccount?
 
     /// Answers requests until the client or the server closes.
     func serve() {
         var reader = HTTPRequestReader()
         defer { socket.shutdown() }
         while let request = reader.next(socket, connection: number) {
-            let service = FakeHTTPService(request: request, secret: secret, dialect: dialect)
+            let service = FakeHTTPService(request: request, secret: secret, dialect: dialect, account: account)
             let call = service.call
             let (zone, headers, fault) = monitor.withLock { state in
                 state.requests.append(request)

@@ -2,15 +2,15 @@ import Foundation
 import Glibc
 
 /// An HTTPDNS service on loopback: Aliyun's `/{account}/d` and `/{account}/sign_d`, RFC 8484's `/dns-query`, and one
-/// dialect of DoH in JSON, over HTTP/1.1 with persistent connections. It counts what it is asked, and misbehaves on command.
+/// dialect of DoH in JSON, and with an account Aliyun's `/v2/d` or Tencent's `/d`, over HTTP/1.1 with persistent connections. It counts what it is asked, and misbehaves on command.
 package final class FakeHTTPDNS: Sendable {
     /// What a request was for.
     package struct Call: Sendable, Hashable {
-        package enum Kind: Sendable { case aliyun, aliyunSigned, doh, dohJSON }
+        package enum Kind: Sendable { case aliyun, aliyunSigned, aliyunV2, tencent, doh, dohJSON }
         package var kind: Kind
         /// Lower-cased.
         package var name: String
-        /// Aliyun's `query` (`4`, `6`, `4,6`), or the number of the record type.
+        /// Aliyun's `query` (`4`, `6`, `4,6`), Tencent's `type` (`a` when it is missing), or the number of the record type.
         package var types: String
 
         package init(_ kind: Kind, _ name: String, _ types: String) {
@@ -38,6 +38,7 @@ package final class FakeHTTPDNS: Sendable {
     let secret: String?
     /// Which JSON form of DoH it speaks.
     let dialect: FakeJSONDialect
+    let account: FakeAccount?
     let monitor: Monitor<State>
     private let listener: TestSocket
 
@@ -46,15 +47,17 @@ package final class FakeHTTPDNS: Sendable {
     /// - Parameters:
     ///   - secret: what `sign_d` must be signed with; nil refuses every signed request.
     ///   - dialect: which JSON form of DoH it speaks.
+    ///   - account: a service that it speaks beside the others, and its only account.
     ///   - port: 0 takes a free one.
     package init(
-        _ zone: FakeZone, secret: String? = nil, dialect: FakeJSONDialect = .google, host: String = "127.0.0.1",
-        port: UInt16 = 0
+        _ zone: FakeZone, secret: String? = nil, dialect: FakeJSONDialect = .google,
+        account: FakeAccount? = nil, host: String = "127.0.0.1", port: UInt16 = 0
     ) throws {
         listener = try TestSocket.listener(TestAddress(host, port: port))
         address = listener.localAddress
         self.secret = secret
         self.dialect = dialect
+        self.account = account
         monitor = Monitor(State(zone: zone))
         let (listener, monitor) = (listener, monitor)
         Thread.detachNewThread {
@@ -65,7 +68,8 @@ package final class FakeHTTPDNS: Sendable {
                     return state.connections
                 }
                 let connection = FakeHTTPConnection(
-                    socket: socket, number: number, monitor: monitor, secret: secret, dialect: dialect)
+                    socket: socket, number: number, monitor: monitor, secret: secret, dialect: dialect,
+                    account: account)
                 Thread.detachNewThread {
                     connection.serve()
                     monitor.withLock { $0.open[number] = nil }

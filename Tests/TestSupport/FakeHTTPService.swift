@@ -5,6 +5,19 @@ struct FakeHTTPService {
     let request: RecordedRequest
     let secret: String?
     let dialect: FakeJSONDialect
+    private let aliyunV2: FakeAliyunV2?
+    private let tencent: FakeTencent?
+
+    init(request: RecordedRequest, secret: String?, dialect: FakeJSONDialect, account: FakeAccount?) {
+        self.request = request
+        self.secret = secret
+        self.dialect = dialect
+        switch account {
+        case .aliyunV2(let account): (aliyunV2, tencent) = (FakeAliyunV2(request, account), nil)
+        case .tencent(let account): (aliyunV2, tencent) = (nil, FakeTencent(request, account))
+        case nil: (aliyunV2, tencent) = (nil, nil)
+        }
+    }
 
     /// The path below the account: `d` or `sign_d`.
     private var aliyunPath: Substring? {
@@ -30,6 +43,8 @@ struct FakeHTTPService {
             return FakeHTTPDNS.Call(
                 path == "d" ? .aliyun : .aliyunSigned, host, request.parameters["query"] ?? "4")
         }
+        if let aliyunV2 { return aliyunV2.call }
+        if let tencent { return tencent.call }
         if let json {
             return json.question.map { FakeHTTPDNS.Call(.dohJSON, $0.name, request.parameters["type"] ?? "") }
         }
@@ -40,6 +55,8 @@ struct FakeHTTPService {
     /// The proper reply; with `renamed`, the one to a question for that name.
     func reply(_ zone: FakeZone, renamed: String? = nil) -> HTTPReply {
         if let path = aliyunPath { return aliyun(zone, signed: path == "sign_d", renamed) }
+        if let aliyunV2 { return aliyunV2.reply(zone, renamed: renamed) }
+        if let tencent { return tencent.reply(zone, renamed: renamed) }
         if let json { return json.reply(zone, renamed: renamed) }
         guard request.path == "/dns-query" else {
             return HTTPReply(status: 404, contentType: "text/plain", body: Array("not here".utf8))

@@ -144,7 +144,8 @@ struct HTTPTransfersTests {
             Issue.record("\(result)")
             return
         }
-        #expect(ContinuousClock.now - start < .seconds(1))
+        // Long before its time-out of 10 s.
+        #expect(ContinuousClock.now - start < .seconds(5))
     }
 
     @Test func `an attempt that hangs ends at its time-out`() async throws {

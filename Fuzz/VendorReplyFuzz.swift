@@ -1,0 +1,72 @@
+// sources: Sources/DNSWire Sources/HTTPDNS
+//
+// Any bytes as the body of a reply in each proprietary form, for one name and for two: whatever is taken for a result is
+// of a name and type that was asked, and addresses are of their family.
+
+import DNSWire
+
+/// Takes what is encrypted for what it was: the readers behind the ciphers see any bytes.
+private struct NoEncryption: Crypto {
+    func md5(_ bytes: [UInt8]) -> [UInt8]? { nil }
+    func sha256(_ bytes: [UInt8]) -> [UInt8]? { nil }
+    func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? { nil }
+    func randomBytes(_ count: Int) -> [UInt8]? { [UInt8](repeating: 0, count: count) }
+    func encrypt(_ plaintext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { plaintext }
+    func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { ciphertext }
+}
+
+private let services: [any BatchService] = [
+    AliyunService(account: "1", secret: nil, crypto: NoEncryption()),
+    AliyunV2Service(account: "1", secret: nil, encryption: .none, crypto: NoEncryption()),
+    AliyunV2Service(account: "1", secret: nil, encryption: .gcm(key: Secret("00")), crypto: NoEncryption()),
+    TencentService(.token(Secret("1"), id: ""), crypto: NoEncryption()),
+    TencentService(.aes(id: "1", key: Secret("1")), crypto: NoEncryption()),
+]
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzVendorReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let body = Array(UnsafeBufferPointer(start: data, count: count))
+    let names = ["www.example.com", "api.example.com"].compactMap { try? Name($0) }
+    for service in services {
+        for types in [[RecordType.a], [.aaaa], [.a, .aaaa]] {
+            let question = ServiceQuestion(name: names[0], types: types)
+            if case .results(let results) = service.outcome(of: HTTPResponse(status: 200, body: body), to: question) {
+                check(results, names[0], types)
+            }
+            let batch = service.outcome(of: HTTPResponse(status: 200, body: body), to: names, types: types)
+            if case .results(let results) = batch {
+                for (name, results) in results {
+                    precondition(names.contains(name), "a name that was not asked")
+                    check(results, name, types)
+                }
+            }
+            for status in [302, 400, 403, 500] {
+                guard case .failure = service.outcome(of: HTTPResponse(status: status, body: body), to: question) else {
+                    preconditionFailure("an answer from an error")
+                }
+            }
+        }
+    }
+    return 0
+}
+
+private func check(_ results: [RecordType: ServiceResult], _ name: Name, _ types: [RecordType]) {
+    for (type, result) in results {
+        precondition(types.contains(type), "a type that was not asked")
+        switch result {
+        case .unknownEmpty(let ttl):
+            precondition(ttl.map { (1...UInt32(Int32.max)).contains($0) } ?? true, "a TTL that is none")
+        case .answer(let answer):
+            precondition([.noError, .nameError].contains(answer.responseCode), "a failure as an answer")
+            precondition(answer.answers.isEmpty != answer.authorities.isEmpty, "neither addresses nor an SOA record")
+            for record in answer.answers {
+                precondition(record.name == name && record.type == type, "another name or type than was asked")
+                precondition(record.address?.recordType == type, "no address of the family")
+            }
+            for record in answer.answers + answer.authorities {
+                precondition((1...UInt32(Int32.max)).contains(record.ttl), "a TTL that is none")
+            }
+        }
+    }
+}

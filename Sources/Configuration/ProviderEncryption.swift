@@ -1,0 +1,67 @@
+import HTTPDNS
+
+extension Configuration.ProviderEntry {
+    /// Fills in the cipher that the type uses, and checks that its key is there and fits. After this the cipher is set for
+    /// `aliyun-v2` and `tencent`, and for no other type.
+    mutating func completeEncryption(at path: SettingPath, _ reading: Reading) {
+        let place = path.appending(key: "encryption")
+        guard let choices = type.encryptions else {
+            for (key, isSet) in [("encryption", encryption != nil), ("encryption_key", encryptionKey != nil)]
+            where isSet {
+                reading.warn(
+                    path.appending(key: key), "has no effect: a provider of type \(type.rawValue) encrypts nothing")
+            }
+            encryption = nil
+            return
+        }
+        guard reading.isSound(place) else { return }
+        let chosen = encryption ?? usualEncryption
+        guard choices.contains(chosen) else {
+            let list = choices.map { quoted($0.rawValue) }.joined(separator: ", ")
+            return reading.fail(place, "must be one of \(list) for a provider of type \(type.rawValue)")
+        }
+        encryption = chosen
+        checkEncryptionKey(for: chosen, at: path, reading)
+    }
+
+    /// Over https a second encryption adds nothing, but whoever writes a key wants it used.
+    private var usualEncryption: PayloadEncryption {
+        if type == .tencent { return .aes }
+        return url.scheme == .http || encryptionKey != nil ? .gcm : .plain
+    }
+
+    private func checkEncryptionKey(for encryption: PayloadEncryption, at path: SettingPath, _ reading: Reading) {
+        let place = path.appending(key: "encryption_key")
+        guard reading.isSound(place), !reading.isMisspelt(place) else { return }
+        guard let key = encryptionKey?.value else {
+            guard encryption != .plain else { return }
+            let way = type == .aliyunV2 ? " (or write encryption = \"none\")" : ""
+            return reading.fail(
+                place,
+                "is missing: a provider of type \(type.rawValue) needs the account's key for encryption \(quoted(encryption.rawValue))\(way)"
+            )
+        }
+        let problem: String? =
+            switch encryption {
+            case .plain: nil
+            case .cbc, .gcm:
+                TextDecoding.hexadecimal(key)?.count == PayloadCipher.aes128GCM.keyLength
+                    ? nil : "must be 32 hexadecimal digits"
+            case .des: key.utf8.count >= PayloadCipher.desECB.keyLength ? nil : "must have at least 8 characters"
+            case .aes: key.utf8.count == PayloadCipher.aes128CBC.keyLength ? nil : "must have exactly 16 characters"
+            }
+        if let problem { reading.fail(place, "\(problem) for encryption \(quoted(encryption.rawValue))") }
+        if encryption == .plain { reading.warn(place, "has no effect: encryption is \"none\"") }
+    }
+}
+
+extension ProviderType {
+    /// The ciphers of the service; nil: it has none.
+    fileprivate var encryptions: [PayloadEncryption]? {
+        switch self {
+        case .aliyunV2: [.plain, .cbc, .gcm]
+        case .tencent: [.des, .aes]
+        case .aliyun, .tencentHTTPS, .dohJSON, .doh: nil
+        }
+    }
+}

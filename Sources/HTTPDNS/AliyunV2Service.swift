@@ -1,0 +1,124 @@
+package import DNSWire
+
+/// Aliyun HTTPDNS, the interface of the second version: `/v2/d`, plain or encrypted, for up to five names.
+///
+/// A and AAAA come in one call, each with its own TTL, and an empty family may tell why. Source:
+/// help.aliyun.com/document_detail/2978980.html and the vendor's SDKs.
+package struct AliyunV2Service: BatchService {
+    /// How requests and replies are encrypted. Keys are 32 hexadecimal digits.
+    package enum Encryption: Sendable {
+        case none
+        /// Proves nothing of who made a reply.
+        case cbc(key: Secret)
+        case gcm(key: Secret)
+
+        /// The parameter `m`, and the `mode` of the reply.
+        fileprivate var mode: Int64 {
+            switch self {
+            case .none: 0
+            case .cbc: 1
+            case .gcm: 2
+            }
+        }
+    }
+
+    package static let maximumNames = 5
+
+    private let account: String
+    private let secret: Secret?
+    private let encryption: Encryption
+    private let crypto: any Crypto
+
+    /// - Parameters:
+    ///   - account: the account's number, as text.
+    ///   - secret: the key that signs requests, hexadecimal digits; nil sends unsigned ones.
+    package init(account: String, secret: Secret?, encryption: Encryption, crypto: any Crypto) {
+        self.account = account
+        self.secret = secret
+        self.encryption = encryption
+        self.crypto = crypto
+    }
+
+    /// With GCM only the service can have made a reply: its tag needs the key, and a reply in another mode is refused.
+    package var authenticatesReplies: Bool {
+        if case .gcm = encryption { true } else { false }
+    }
+
+    private var box: PayloadBox? {
+        switch encryption {
+        case .none: nil
+        case .cbc(let key): PayloadBox(cipher: .aes128CBC, key: key, keyForm: .hexadecimal, crypto: crypto)
+        case .gcm(let key): PayloadBox(cipher: .aes128GCM, key: key, keyForm: .hexadecimal, crypto: crypto)
+        }
+    }
+
+    package func request(
+        for names: [Name], types: [RecordType], at time: Int64
+    ) throws(ServiceFailure) -> HTTPRequest {
+        let (hosts, families) = (try Self.list(names), try AddressFamilies(types).aliyunText)
+        var parameters: [AliyunV2Signature.Parameter] = [("id", account), ("m", String(encryption.mode))]
+        if let box {
+            let text = JSONWriter.object { writer in
+                writer.member("dn", hosts)
+                writer.member("q", families)
+            }
+            parameters.append(("enc", TextEncoding.hexadecimal(try box.seal(Array(text.utf8)))))
+        } else {
+            parameters += [("dn", hosts), ("q", families)]
+        }
+        parameters.append(("v", "1.0"))
+        if let secret {
+            parameters.append(("exp", SignatureExpiry.text(at: time)))
+            // Itself not signed: the last one.
+            parameters.append(
+                ("s", try AliyunV2Signature.hexadecimal(of: parameters, secret: secret, crypto: crypto)))
+        }
+        let query = parameters.map { "\($0.name)=\(TextEncoding.percent($0.value))" }
+        return HTTPRequest(target: "/v2/d?\(query.joined(separator: "&"))")
+    }
+
+    package func outcome(of response: HTTPResponse, to names: [Name], types: [RecordType]) -> BatchOutcome {
+        let reply: AliyunV2Reply
+        do {
+            reply = try AliyunV2Reply(response.body)
+        } catch {
+            return .failure(AliyunError.unreadable(response, error))
+        }
+        guard response.isSuccess, reply.code == "success" else {
+            return .failure(AliyunError(code: reply.code, response: response).failure)
+        }
+        do {
+            var results = BatchResults(names)
+            for answer in try answers(in: reply) {
+                let name = try results.name(answer.host)
+                for type in types {
+                    guard let family = answer.families[type] else { continue }
+                    results.take(family.result(for: type, of: name), type, of: name)
+                }
+            }
+            return .results(results.results)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// What the reply tells, decrypted. Never what came in another mode than was asked for: in plain anybody can write.
+    private func answers(in reply: AliyunV2Reply) throws(ServiceFailure) -> [AliyunV2Answer] {
+        guard reply.mode == nil || reply.mode == encryption.mode else {
+            throw .unavailable("the reply is not encrypted as it was asked for")
+        }
+        let text: [UInt8]
+        switch (reply.data, box) {
+        case (.plain(let answers), nil): return answers
+        case (.text(let json), nil): text = Array(json.utf8)
+        case (.text(let encrypted), let box?): text = try box.open(TextDecoding.base64(encrypted))
+        case (.plain, _?): throw .unavailable("the reply is not encrypted as it was asked for")
+        case (nil, _): throw .unavailable("the reply holds no data")
+        }
+        do {
+            return try AliyunV2Answer.all(in: text)
+        } catch {
+            throw .unavailable("unreadable reply: \(error)")
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import DNSWire
+
+/// The text of a reply of Tencent's, once it is decrypted: lines such as
+/// `www.example.com.:192.0.2.1;192.0.2.2,60-2001:db8::1,120|203.0.113.7`.
+///
+/// The name stands there because it is asked for (`query=1`). Behind the bar, which only the last line must have, stands
+/// the client's address: of no use but as a mark that the reply is whole, for a cut one may end in the middle of an
+/// address. For both families the IPv4 part comes first. `0` is a family without addresses. Source:
+/// cloud.tencent.com/document/product/379/54976, and the vendor's SDKs.
+enum TencentReply {
+    /// - Throws: for a reply that tells of a name that was not asked, or of none, and for what is no such text.
+    static func results(
+        _ text: [UInt8], _ names: [Name], _ types: [RecordType]
+    ) throws(ServiceFailure) -> [Name: [RecordType: ServiceResult]] {
+        var results = BatchResults(names)
+        let lines = text.split(separator: UInt8(ascii: "\n")).map(trimmed).filter { !$0.isEmpty }
+        for line in lines {
+            let (name, lists) = try read(line, names, types, results)
+            for type in types {
+                if let list = lists[type] { results.take(list.result(for: type, of: name), type, of: name) }
+            }
+        }
+        let hasAddresses = results.results.values.contains { $0.values.contains { $0.isAnswer } }
+        guard !hasAddresses || lines.last?.contains(UInt8(ascii: "|")) == true else {
+            throw .unavailable("the reply is cut short")
+        }
+        // The service leaves out what it has nothing for.
+        for name in names where results.results[name] == nil {
+            for type in types { results.take(.unknownEmpty(ttl: nil), type, of: name) }
+        }
+        return results.results
+    }
+
+    /// One line: the name, and what is listed for each type of which it tells.
+    private static func read(
+        _ line: ArraySlice<UInt8>, _ names: [Name], _ types: [RecordType], _ results: BatchResults
+    ) throws(ServiceFailure) -> (Name, [RecordType: AddressList]) {
+        let line = line[..<(line.lastIndex(of: UInt8(ascii: "|")) ?? line.endIndex)]
+        if let dot = line.indices.first(where: { line[$0...].starts(with: ".:".utf8) }) {
+            return (try results.name(text(line[..<dot])), try lists(line[(dot + 2)...], types))
+        }
+        // Without the mark between name and result a line can only say that there is nothing.
+        let nothing = Dictionary(types.map { ($0, AddressList()) }) { first, _ in first }
+        if names.count == 1, line.elementsEqual("0".utf8) || line.elementsEqual("0-0".utf8) {
+            return (names[0], nothing)
+        }
+        if let name = names.first(where: { HostText.matches(text(line), $0) }) { return (name, nothing) }
+        throw .unavailable("the reply does not tell which name it is for")
+    }
+
+    private static func lists(
+        _ result: ArraySlice<UInt8>, _ types: [RecordType]
+    ) throws(ServiceFailure) -> [RecordType: AddressList] {
+        let parts = result.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        let both: [RecordType] = [.a, .aaaa]
+        switch (try AddressFamilies(types), parts.count) {
+        case (.both, 2):
+            return [.a: try list(parts[0]), .aaaa: try list(parts[1])]
+        case (.both, 1):
+            // Silent on a family, unless it says that there is nothing at all.
+            let list = try list(parts[0])
+            let told = both.filter { !list.addresses(of: $0).isEmpty }
+            return Dictionary(uniqueKeysWithValues: (told.isEmpty ? both : told).map { ($0, list) })
+        case (.v4, 1): return [.a: try list(parts[0])]
+        case (.v6, 1): return [.aaaa: try list(parts[0])]
+        default: throw unreadable
+        }
+    }
+
+    /// Addresses, and the TTL where there is one.
+    private static func list(_ part: ArraySlice<UInt8>) throws(ServiceFailure) -> AddressList {
+        let fields = part.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+        guard fields.count <= 2 else { throw unreadable }
+        var list = AddressList(texts: fields[0].split(separator: UInt8(ascii: ";")).map(text))
+        if fields.count == 2 {
+            guard !fields[1].isEmpty, fields[1].allSatisfy({ (0x30...0x39).contains($0) }) else { throw unreadable }
+            // Only digits: what is no number is past the largest one.
+            list.ttl = Int64(text(fields[1])) ?? .max
+        }
+        return list
+    }
+
+    private static var unreadable: ServiceFailure { .unavailable("unreadable reply: not in the service's form") }
+
+    private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+
+    /// Without blanks at its ends.
+    static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let isBlank = { (byte: UInt8) in [0x20, 0x09, 0x0a, 0x0d].contains(byte) }
+        var bytes = bytes.drop(while: isBlank)
+        while let last = bytes.last, isBlank(last) { bytes.removeLast() }
+        return bytes
+    }
+}
+
+extension ServiceResult {
+    fileprivate var isAnswer: Bool { if case .answer = self { true } else { false } }
+}

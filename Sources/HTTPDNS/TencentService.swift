@@ -1,0 +1,80 @@
+package import DNSWire
+
+/// Tencent Cloud's HTTPDNS (DNSPod): `/d`, encrypted with DES or AES, or with a token over https; up to eight names.
+///
+/// A and AAAA come in one call, each with its own TTL. Source: cloud.tencent.com/document/product/379/54976 (HTTP),
+/// tencentcloud.com/document/product/1130/44469 (HTTPS), cloud.tencent.com/document/product/379/3530 (encryption), and
+/// the vendor's SDKs, whose parameters these are.
+package struct TencentService: BatchService {
+    /// What the account is shown by.
+    package enum Access: Sendable {
+        /// The first 8 bytes of the key's text are the key.
+        case des(id: String, key: Secret)
+        /// The 16 bytes of the key's text are the key.
+        case aes(id: String, key: Secret)
+        /// Nothing is encrypted: for https.
+        ///
+        /// - Parameter id: empty sends none.
+        case token(Secret, id: String)
+    }
+
+    package static let maximumNames = 8
+
+    private let access: Access
+    private let crypto: any Crypto
+
+    package init(_ access: Access, crypto: any Crypto) {
+        self.access = access
+        self.crypto = crypto
+    }
+
+    private var box: PayloadBox? {
+        switch access {
+        case .des(_, let key): PayloadBox(cipher: .desECB, key: key, keyForm: .text, crypto: crypto)
+        case .aes(_, let key): PayloadBox(cipher: .aes128CBC, key: key, keyForm: .text, crypto: crypto)
+        case .token: nil
+        }
+    }
+
+    package func request(
+        for names: [Name], types: [RecordType], at time: Int64
+    ) throws(ServiceFailure) -> HTTPRequest {
+        let hosts = try Self.list(names)
+        var target = "/d?dn="
+        // Commas stand as they are, as in the vendor's pages; there is no other byte that must not.
+        target +=
+            try box.map { box throws(ServiceFailure) in
+                TextEncoding.hexadecimal(try box.seal(Array(hosts.utf8)))
+            } ?? hosts
+        switch access {
+        case .des(let id, _): target += "&id=\(TextEncoding.percent(id))&alg=des"
+        case .aes(let id, _): target += "&id=\(TextEncoding.percent(id))&alg=aes"
+        case .token(let token, let id):
+            target += "&token=\(TextEncoding.percent(token.value))"
+            if !id.isEmpty { target += "&id=\(TextEncoding.percent(id))" }
+        }
+        // The client's address ends the reply, which shows that it is whole. Both SDKs ask for it too.
+        target += "&ttl=1&clientip=1&query=1"
+        switch try AddressFamilies(types) {
+        case .v4: break
+        case .v6: target += "&type=aaaa"
+        case .both: target += "&type=addrs"
+        }
+        return HTTPRequest(target: target)
+    }
+
+    package func outcome(of response: HTTPResponse, to names: [Name], types: [RecordType]) -> BatchOutcome {
+        guard response.isSuccess else { return .failure(HTTPStatusFailure.failure(of: response)) }
+        let body = TencentReply.trimmed(response.body[...])
+        do {
+            // Nothing at all, not even encrypted: nothing is known of the names.
+            guard let box, !body.isEmpty else {
+                return .results(try TencentReply.results(Array(body), names, types))
+            }
+            let text = try box.open(TextDecoding.hexadecimal(String(decoding: body, as: UTF8.self)))
+            return .results(try TencentReply.results(text, names, types))
+        } catch {
+            return .failure(error)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import COpenSSL
+import HTTPDNS
+
+/// OpenSSL's state of encrypting or decrypting one text; freed with it.
+struct CipherContext: ~Copyable {
+    enum Direction: Int32 {
+        case decrypt = 0
+        case encrypt = 1
+    }
+
+    /// The most bytes of one text. HTTP bodies have at most 64 KiB; it keeps the lengths of the C interface in range.
+    static let maximumLength = 1 << 20
+    /// Bytes of GCM's tag, which follows the ciphertext.
+    private static let tagLength = 16
+    /// The longest block of a cipher: what an encrypted text may be longer than the plain one, beside the tag.
+    private static let blockLength = 16
+
+    private let context: OpaquePointer
+    private let cipher: PayloadCipher
+    private let direction: Direction
+
+    /// Nil without memory.
+    init?(_ cipher: PayloadCipher, _ direction: Direction) {
+        guard let context = EVP_CIPHER_CTX_new() else { return nil }
+        self.context = context
+        self.cipher = cipher
+        self.direction = direction
+    }
+
+    deinit { EVP_CIPHER_CTX_free(context) }
+
+    /// The whole text at once. Nil when the library has no such cipher, for a key or IV of another length than it takes, a
+    /// padding or tag that is wrong, and a text past the limit.
+    consuming func transform(_ text: [UInt8], key: [UInt8], iv: [UInt8]) -> [UInt8]? {
+        guard text.count <= Self.maximumLength, start(key, iv) else { return nil }
+        let hasTag = cipher == .aes128GCM
+        var input = text
+        if hasTag, direction == .decrypt {
+            guard text.count >= Self.tagLength else { return nil }
+            var tag = Array(text.suffix(Self.tagLength))
+            input.removeLast(Self.tagLength)
+            guard EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), &tag) == 1 else {
+                return nil
+            }
+        }
+        var output = [UInt8](repeating: 0, count: input.count + Self.blockLength + Self.tagLength)
+        guard let length = update(input, &output), let last = finish(&output, at: length) else { return nil }
+        output.removeLast(output.count - length - last)
+        guard hasTag, direction == .encrypt else { return output }
+        var tag = [UInt8](repeating: 0, count: Self.tagLength)
+        guard EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagLength), &tag) == 1 else { return nil }
+        return output + tag
+    }
+
+    private borrowing func start(_ key: [UInt8], _ iv: [UInt8]) -> Bool {
+        guard key.count == cipher.keyLength, iv.count == cipher.ivLength else { return false }
+        let (algorithm, key) =
+            switch cipher {
+            case .aes128CBC: (EVP_aes_128_cbc(), key)
+            case .aes128GCM: (EVP_aes_128_gcm(), key)
+            // DES itself is in the legacy provider only. Encrypting, decrypting and encrypting with one key is the same.
+            case .desECB: (EVP_des_ede3_ecb(), key + key + key)
+            }
+        return EVP_CipherInit_ex2(context, algorithm, key, iv, direction.rawValue, nil) == 1
+    }
+
+    /// - Returns: how many bytes were written.
+    private borrowing func update(_ input: [UInt8], _ output: inout [UInt8]) -> Int? {
+        var length: Int32 = 0
+        guard EVP_CipherUpdate(context, &output, &length, input, Int32(input.count)) == 1 else { return nil }
+        return Int(length)
+    }
+
+    /// Writes the last block, or checks padding and tag.
+    private borrowing func finish(_ output: inout [UInt8], at offset: Int) -> Int? {
+        var length: Int32 = 0
+        let succeeded = output.withUnsafeMutableBufferPointer { buffer in
+            buffer.baseAddress.map { EVP_CipherFinal_ex(context, $0 + offset, &length) == 1 } ?? false
+        }
+        return succeeded ? Int(length) : nil
+    }
+}

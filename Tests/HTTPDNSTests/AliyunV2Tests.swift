@@ -1,0 +1,321 @@
+import DNSWire
+import HTTPDNS
+import Testing
+
+/// What Aliyun's v2 interface is asked, and what its replies mean.
+struct AliyunV2Tests {
+    static let secret = Secret("0123456789abcdef0123456789abcdef")
+    static let key = Secret("00112233445566778899aabbccddeeff")
+    private static let host = name("www.example.com")
+
+    static func service(
+        _ encryption: AliyunV2Service.Encryption = .none, secret: Secret? = secret, crypto: any Crypto = CountingIVs()
+    ) -> AliyunV2Service {
+        AliyunV2Service(account: "139450", secret: secret, encryption: encryption, crypto: crypto)
+    }
+
+    // MARK: Requests
+
+    @Test(
+        arguments: [
+            (
+                [
+                    ("v", "1.0"), ("q", "4,6"), ("m", "0"), ("id", "139450"), ("exp", "1700000000"),
+                    ("dn", "www.example.com"),
+                ],
+                "dn=www.example.com&exp=1700000000&id=139450&m=0&q=4,6&v=1.0",
+                "fb1024c870ab1d04d2a12bbd34ea593dc23d86191be92dedb1aef7e0262945ec"
+            ),
+            (
+                [
+                    ("id", "139450"), ("m", "0"), ("dn", "www.example.com,api.example.com"), ("q", "4"),
+                    ("cip", "203.0.113.7"), ("sdns-region", "sh"), ("sdns-Ver", "2"), ("tags", ""), ("v", "1.0"),
+                    ("exp", "1700000000"),
+                ],
+                "cip=203.0.113.7&dn=www.example.com,api.example.com&exp=1700000000&id=139450&m=0&q=4&sdns-Ver=2"
+                    + "&sdns-region=sh&v=1.0",
+                "6aadf8af613eb6344404338c000f09f112b60e4833e4ddb9c94efe76b51f147d"
+            ),
+            (
+                [("dn", "www.example.com"), ("q", "4"), ("id", "139450"), ("m", "0"), ("exp", "1700000000")],
+                "dn=www.example.com&exp=1700000000&id=139450&m=0&q=4",
+                "0366cea106f2c07f3a83aedfbf10c98a9e080cd8f03cdac9ddc3fbde6cb09fad"
+            ),
+        ] as [([(String, String)], String, String)])
+    func `parameters are signed in the order of their names, those without a value not at all`(
+        parameters: [(String, String)], text: String, signature: String
+    ) throws {
+        let parameters = parameters.map { AliyunV2Signature.Parameter($0.0, $0.1) }
+        #expect(AliyunV2Signature.text(of: parameters) == text)
+        #expect(
+            try AliyunV2Signature.hexadecimal(of: parameters, secret: Self.secret, crypto: CountingIVs()) == signature)
+    }
+
+    private func target(
+        _ service: AliyunV2Service, _ names: [String] = ["www.example.com"], _ types: [RecordType] = [.a, .aaaa]
+    ) throws(ServiceFailure) -> String {
+        try service.request(for: names.map { name($0) }, types: types, at: 1_699_999_400).target
+    }
+
+    @Test func `a signed plain request expires ten minutes from now`() throws {
+        #expect(
+            try target(Self.service())
+                == "/v2/d?id=139450&m=0&dn=www.example.com&q=4%2C6&v=1.0&exp=1700000000"
+                + "&s=fb1024c870ab1d04d2a12bbd34ea593dc23d86191be92dedb1aef7e0262945ec")
+    }
+
+    @Test(arguments: [
+        (
+            AliyunV2Service.Encryption.cbc(key: key), "1",
+            "000102030405060708090a0b0c0d0e0f39cc1ffafb6111e2e9734349b7e84ed4f365fd95f821cd41015763be2cb86d7d"
+                + "2134125f05d0f7ed3d315efa40136b54",
+            "ecf668b07c6709c51638b97a7c9698da0df6156efd95de6f390255326ba45f44"
+        ),
+        (
+            .gcm(key: key), "2",
+            "000102030405060708090a0b50f753aa8cadad17e84f07fa68ec2c9d617aa3291bdccca1ad2ff874c33faa1e14f46aca"
+                + "04f2ef645da00ba3d05fa28c66e2",
+            "a13cb5e983f1572ec181d8cecd96325312cb068f0c97aa5ae826470c63c5c359"
+        ),
+    ])
+    func `an encrypted request shows neither name nor families`(
+        encryption: AliyunV2Service.Encryption, mode: String, encrypted: String, signature: String
+    ) throws {
+        #expect(
+            try target(Self.service(encryption))
+                == "/v2/d?id=139450&m=\(mode)&enc=\(encrypted)&v=1.0&exp=1700000000&s=\(signature)")
+    }
+
+    @Test func `without a secret nothing is signed`() throws {
+        #expect(
+            try target(Self.service(secret: nil), ["www.example.com"], [.aaaa])
+                == "/v2/d?id=139450&m=0&dn=www.example.com&q=6&v=1.0")
+    }
+
+    @Test func `up to five names are asked at once`() throws {
+        let names = (1...6).map { "w\($0).example.com" }
+        #expect(
+            try target(Self.service(secret: nil), Array(names.prefix(5)), [.a])
+                == "/v2/d?id=139450&m=0&dn=w1.example.com%2Cw2.example.com%2Cw3.example.com%2Cw4.example.com"
+                + "%2Cw5.example.com&q=4&v=1.0")
+        #expect(throws: ServiceFailure.self) { try target(Self.service(), names) }
+        #expect(throws: ServiceFailure.self) { try target(Self.service(), []) }
+        #expect(throws: ServiceFailure.self) { try target(Self.service(), ["www.example.com", "a&b.example"]) }
+        #expect(throws: ServiceFailure.self) { try target(Self.service(), ["www.example.com"], [.a, .txt]) }
+    }
+
+    @Test(arguments: ["", "0", "xy", "00112233445566778899aabbccddee", "00112233445566778899aabbccddeeff00"])
+    func `with a key that is none nothing is sent`(text: String) {
+        for encryption in [AliyunV2Service.Encryption.cbc(key: Secret(text)), .gcm(key: Secret(text))] {
+            #expect(throws: ServiceFailure.self) { try target(Self.service(encryption)) }
+        }
+    }
+
+    @Test func `without the cryptography that it takes nothing is sent`() {
+        let without = AliyunRequestTests.NoCrypto()
+        #expect(throws: ServiceFailure.self) { try target(Self.service(crypto: without)) }
+        #expect(throws: ServiceFailure.self) {
+            try target(Self.service(.gcm(key: Self.key), secret: nil, crypto: without))
+        }
+    }
+
+    @Test func `neither secret nor key shows in a dump`() {
+        var dumped = ""
+        dump(Self.service(.gcm(key: Self.key)), to: &dumped)
+        #expect(!dumped.contains(Self.secret.value) && !dumped.contains(Self.key.value))
+    }
+
+    @Test func `only GCM authenticates replies`() {
+        #expect(Self.service(.gcm(key: Self.key)).authenticatesReplies)
+        #expect(!Self.service(.cbc(key: Self.key)).authenticatesReplies)
+        #expect(!Self.service().authenticatesReplies)
+    }
+
+    // MARK: Replies
+
+    private func outcome(
+        _ body: String, _ encryption: AliyunV2Service.Encryption = .none, types: [RecordType] = [.a, .aaaa],
+        status: Int = 200
+    ) -> ServiceOutcome {
+        Self.service(encryption).outcome(
+            of: HTTPResponse(status: status, body: Array(body.utf8)),
+            to: ServiceQuestion(name: Self.host, types: types))
+    }
+
+    /// The plain reply with these families of the name.
+    private func outcome(families: String, types: [RecordType] = [.a, .aaaa]) -> ServiceOutcome {
+        outcome(
+            #"{"code":"success","mode":0,"data":{"answers":[{"dn":"www.example.com",\#(families)}]}}"#, types: types)
+    }
+
+    private static let text =
+        #"{"cip":"203.0.113.7","answers":[{"dn":"www.example.com","v4":{"ips":["192.0.2.1","192.0.2.2"],"ttl":60},"#
+        + #""v6":{"ips":[],"ttl":300,"no_ip_code":"RRNotExist"}}]}"#
+    private static let inCBC =
+        "EBESExQVFhcYGRobHB0eH4LgiJJSgauor+AlXLz2hhGMIdGPzJpqofc9hg2n192haAup+I40SuqygPUDzXz7XjZaBvT4lAohBrUrVdjEYXFxPgpK"
+        + "fW40zd1iZ5r88CzMjvYXH3C64jdL4158CVD0zFEtK+CJEfvb6ghwflN3JMs2OPyjUwy+d7QriZ/ZSWMKl/6rjIu9+tApsQMfka8svvqW1BREjvIy"
+        + "mvI/y6APDDs="
+    private static let inGCM =
+        "EBESExQVFhcYGRob82ZKalzpGZNP3dZa3XSRmzJcQqAljw2Whphb+u0cvHMamhOFe5Z0Fun1rURDLvcfBrmTbdMcclqOy4pGAVN+n3vKzuqrjYwI"
+        + "cxShMX6osYSyM4/foI0PZ7uJsepe5djilojx4vr0q41UR0JKMgZy3rZM0miHXCa9JJUAvmPQ1X84bhJ9LrWzVAVRTBugLlAlEMR+mclXrZOeK4uU"
+        + "xNeer+iaWgYbyUE/85tzZtEY"
+    private static let told: ServiceOutcome = .results([
+        .a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60), .aaaa: .answer(.negative(name: host, ttl: 300)),
+    ])
+
+    @Test(arguments: [
+        (AliyunV2Service.Encryption.none, #"{"code":"success","mode":0,"data":\#(text)}"#),
+        (.none, #"{"code":"success","data":\#(text)}"#),
+        (.none, #"{"data":\#(text),"mode":"0","code":"success"}"#),
+        (.none, #"{"code":"success","data":"\#(text.replacing("\"", with: "\\\""))"}"#),
+        (.cbc(key: key), #"{"code":"success","mode":1,"data":"\#(inCBC)"}"#),
+        (.gcm(key: key), #"{"code":"success","mode":2,"data":"\#(inGCM)"}"#),
+        (.gcm(key: key), #"{"code":"success","mode":"2","data":"\#(inGCM)"}"#),
+        (.gcm(key: key), #"{"code":"success","data":"\#(inGCM)"}"#),
+        // Base64 in lines, as some libraries write it.
+        (.gcm(key: key), #"{"code":"success","data":"\#(inGCM.prefix(76))\r\n\#(inGCM.dropFirst(76))\n"}"#),
+    ])
+    func `a reply is read in each mode, and whichever way the mode is written`(
+        encryption: AliyunV2Service.Encryption, body: String
+    ) {
+        #expect(outcome(body, encryption) == Self.told)
+    }
+
+    @Test(arguments: [
+        // Plain, where the question was encrypted: anybody on the path can write that.
+        (AliyunV2Service.Encryption.gcm(key: key), #"{"code":"success","mode":0,"data":\#(text)}"#),
+        (.gcm(key: key), #"{"code":"success","data":\#(text)}"#),
+        (.gcm(key: key), #"{"code":"success","mode":2,"data":\#(text)}"#),
+        (.gcm(key: key), #"{"code":"success","mode":2,"data":"\#(text.replacing("\"", with: "\\\""))"}"#),
+        (.gcm(key: key), #"{"code":"success","mode":1,"data":"\#(inCBC)"}"#),
+        (.gcm(key: key), #"{"code":"success","data":"\#(inCBC)"}"#),
+        (.cbc(key: key), #"{"code":"success","data":"\#(inGCM)"}"#),
+        (.cbc(key: key), #"{"code":"success","mode":0,"data":\#(text)}"#),
+        (.none, #"{"code":"success","mode":2,"data":"\#(inGCM)"}"#),
+        (.none, #"{"code":"success","mode":"x","data":\#(text)}"#),
+        // The request sent back: a text under the right key that is no reply.
+        (
+            .gcm(key: key),
+            #"{"code":"success","mode":2,"data":"AAECAwQFBgcICQoLUPdTqoytrRfoTwf6aOwsnWF6oykb3MyhrS/4dMM/qh4U9GrKBPLvZF2gC6PQX6KMZuI="}"#
+        ),
+        (.gcm(key: Secret("00112233445566778899aabbccddeefe")), #"{"code":"success","mode":2,"data":"\#(inGCM)"}"#),
+        (.gcm(key: key), #"{"code":"success","mode":2,"data":"\#(inGCM.dropLast(4))"}"#),
+        (.gcm(key: key), #"{"code":"success","mode":2,"data":"A\#(inGCM)"}"#),
+        (.gcm(key: key), #"{"code":"success","mode":2,"data":"\#(inGCM)AAAA"}"#),
+        (.gcm(key: key), #"{"code":"success","mode":2,"data":"=\#(inGCM)"}"#),
+        (.gcm(key: key), #"{"code":"success","mode":2,"data":""}"#),
+        (.gcm(key: key), #"{"code":"success","mode":2,"data":"AAAA"}"#),
+        (.gcm(key: key), #"{"code":"success","mode":2,"data":"===="}"#),
+        (.gcm(key: key), #"{"code":"success","mode":2}"#),
+    ])
+    func `what is not encrypted as it was asked for, or was changed, is unusable and no matter of the account`(
+        encryption: AliyunV2Service.Encryption, body: String
+    ) {
+        guard case .failure(.unavailable(_, retryAfter: nil)) = outcome(body, encryption) else {
+            Issue.record("\(outcome(body, encryption))")
+            return
+        }
+    }
+
+    @Test func `each family has its own TTL and its own reason to be empty`() {
+        #expect(
+            outcome(families: #""v4":{"ips":["192.0.2.1"],"ttl":7},"v6":{"ips":["2001:db8:0:0:0:0:0:1"],"ttl":9}"#)
+                == .results([.a: addresses(["192.0.2.1"], ttl: 7), .aaaa: addresses(["2001:db8::1"], ttl: 9)]))
+        #expect(
+            outcome(
+                families:
+                    #""v4":{"ips":[],"ttl":30,"no_ip_code":"DomainNotExist"},"v6":{"ips":null,"no_ip_code":"DomainNotExist"}"#
+            )
+                == .results([
+                    .a: .answer(.negative(.nameError, name: Self.host, ttl: 30)),
+                    .aaaa: .answer(.negative(.nameError, name: Self.host, ttl: 60)),
+                ]))
+    }
+
+    @Test(arguments: [
+        #"{"ips":[],"ttl":30}"#, #"{"ips":[],"ttl":30,"no_ip_code":""}"#, #"{"ttl":30,"no_ip_code":"Whatever"}"#,
+        #"{"ips":[],"ttl":30,"no_ip_code":null}"#, #"{"ips":[],"ttl":30,"no_ip_code":7}"#,
+        #"{"ips":["2001:db8::1"],"ttl":30}"#, #"{"ips":["x"],"ttl":30,"no_ip_code":"DomainNotExist"}"#,
+    ])
+    func `empty for a reason that is not told or not known is unknown`(family: String) {
+        #expect(outcome(families: #""v4":\#(family)"#, types: [.a]) == .results([.a: .unknownEmpty(ttl: 30)]))
+    }
+
+    @Test func `a reason does not take addresses away`() {
+        #expect(
+            outcome(families: #""v4":{"ips":["192.0.2.1"],"ttl":0,"no_ip_code":"DomainNotExist"}"#, types: [.a])
+                == .results([.a: addresses(["192.0.2.1"], ttl: 60)]))
+    }
+
+    @Test func `a family that is left out has no result`() {
+        #expect(
+            outcome(families: #""v4":{"ips":["192.0.2.1"],"ttl":60},"v6":null"#)
+                == .results([.a: addresses(["192.0.2.1"], ttl: 60)]))
+        #expect(outcome(families: #""v6":{"ips":["2001:db8::1"]}"#, types: [.a]) == silent)
+    }
+
+    private var silent: ServiceOutcome { .failure(.unavailable("the reply is silent on the name")) }
+
+    @Test(arguments: [#"{"answers":[]}"#, "{}", #"{"answers":null}"#])
+    func `a reply without the name is no answer`(data: String) {
+        #expect(outcome(#"{"code":"success","data":\#(data)}"#) == silent)
+    }
+
+    @Test(arguments: ["api.example.com", "", "www..example.com", "www.example.com.example"])
+    func `a reply for another name is refused whole`(other: String) {
+        let family = #""v4":{"ips":["192.0.2.66"],"ttl":60}"#
+        let answers = #"{"dn":"www.example.com",\#(family)},{"dn":"\#(other)",\#(family)}"#
+        #expect(
+            outcome(#"{"code":"success","data":{"answers":[\#(answers)]}}"#)
+                == .failure(.unavailable("the reply is for another name")))
+    }
+
+    @Test func `several names get each their own result, in any order and letter case`() {
+        let names = ["www.example.com", "api.example.com", "gone.example.com"].map { name($0) }
+        let body =
+            #"{"code":"success","data":{"answers":[{"dn":"API.example.com.","v4":{"ips":["192.0.2.9"],"ttl":5}},"#
+            + #"{"dn":"www.example.com","v4":{"ips":["192.0.2.1"],"ttl":6}}]}}"#
+        #expect(
+            Self.service().outcome(of: HTTPResponse(status: 200, body: Array(body.utf8)), to: names, types: [.a])
+                == .results([
+                    names[0]: [.a: addresses(["192.0.2.1"], ttl: 6)],
+                    names[1]: [.a: .answer(Answer(name: names[1], addresses: [.v4(0xc000_0209)], ttl: 5))],
+                ]))
+    }
+
+    /// What the failure of an error asks to be done.
+    private func action(_ body: String, status: Int) -> String {
+        switch outcome(body, .gcm(key: Self.key), status: status) {
+        case .failure(.authentication): "authentication"
+        case .failure(.rejected): "rejected"
+        case .failure(.unavailable): "unavailable"
+        case .failure(.clockSkew): "clock"
+        default: "other"
+        }
+    }
+
+    @Test(arguments: [
+        ("InvalidSignature", 403, "authentication"), ("InvalidSignature", 200, "authentication"),
+        ("SignatureExpired", 403, "clock"), ("InvalidHost", 400, "rejected"), ("TooManyHosts", 400, "rejected"),
+        ("ServiceLevelDeny", 403, "unavailable"), ("Whatever", 200, "unavailable"), ("success", 500, "unavailable"),
+        ("Whatever", 400, "unavailable"), ("Whatever", 401, "authentication"),
+    ])
+    func `an error says by its code what to do, also with status 200`(code: String, status: Int, expected: String) {
+        #expect(action(#"{"code":"\#(code)"}"#, status: status) == expected)
+        #expect(action(#"{"code":"\#(code)","data":"\#(Self.inGCM)","mode":2}"#, status: status) == expected)
+    }
+
+    @Test(arguments: [
+        "", "<html>", "[]", "{}", #"{"mode":2}"#, #"{"code":7,"data":{}}"#, #"{"code":"success","data":[]}"#,
+    ])
+    func `a body of another form is no answer`(body: String) {
+        #expect(action(body, status: 200) == "unavailable")
+    }
+
+    @Test func `a reply cut at any byte is no answer`() {
+        let body = Array(#"{"code":"success","mode":2,"data":"\#(Self.inGCM)"}"#.utf8)
+        for length in 0..<body.count {
+            #expect(action(String(decoding: body[..<length], as: UTF8.self), status: 200) == "unavailable")
+        }
+    }
+}

@@ -1,0 +1,267 @@
+import DNSWire
+import HTTPDNS
+import Testing
+
+/// What Tencent's service is asked, and what its replies mean.
+struct TencentTests {
+    static let desKey = Secret("k3yD3s8x")
+    static let aesKey = Secret("0123456789abcdef")
+    static let des = TencentService(.des(id: "1001", key: desKey), crypto: CountingIVs())
+    static let aes = TencentService(.aes(id: "1001", key: aesKey), crypto: CountingIVs())
+    static let token = TencentService(.token(Secret("123456789"), id: ""), crypto: CountingIVs())
+    private static let host = name("www.example.com")
+
+    private func target(
+        _ service: TencentService, _ names: [String] = ["www.example.com"], _ types: [RecordType] = [.a]
+    ) throws(ServiceFailure) -> String {
+        try service.request(for: names.map { name($0) }, types: types, at: 0).target
+    }
+
+    // MARK: Requests
+
+    @Test(
+        arguments: [([.a], ""), ([.aaaa], "&type=aaaa"), ([.a, .aaaa], "&type=addrs"), ([.aaaa, .a], "&type=addrs")]
+            as [([RecordType], String)])
+    func `the name and the families are asked for, always with the name in the reply`(
+        types: [RecordType], type: String
+    ) throws {
+        let rest = "&ttl=1&clientip=1&query=1\(type)"
+        let names = ["www.example.com"]
+        #expect(
+            try target(Self.des, names, types)
+                == "/d?dn=5d3bf9d247bddbd0e75393177aae4175&id=1001&alg=des\(rest)")
+        #expect(
+            try target(Self.aes, names, types)
+                == "/d?dn=000102030405060708090a0b0c0d0e0fc76e0a8818928ce7aa8b99f52a5d3fff&id=1001&alg=aes\(rest)")
+        #expect(try target(Self.token, names, types) == "/d?dn=www.example.com&token=123456789\(rest)")
+    }
+
+    @Test func `an ID goes with the token if there is one`() throws {
+        let service = TencentService(.token(Secret("1&2"), id: "1 1"), crypto: CountingIVs())
+        #expect(try target(service) == "/d?dn=www.example.com&token=1%262&id=1%201&ttl=1&clientip=1&query=1")
+    }
+
+    @Test func `up to eight names are asked at once`() throws {
+        let two = ["www.example.com", "api.example.com"]
+        #expect(
+            try target(Self.des, two).hasPrefix(
+                "/d?dn=5d3bf9d247bddbd04d9ce53f5ec0b34e02ee4a1b739ad2d1e75393177aae4175&id="))
+        #expect(
+            try target(Self.aes, two).hasPrefix(
+                "/d?dn=000102030405060708090a0b0c0d0e0f04f195bc1a4a2905cdbb5000f9768009af328d68f65409bf8f27537df78f9240&id="
+            ))
+        #expect(try target(Self.token, two).hasPrefix("/d?dn=www.example.com,api.example.com&token="))
+        let many = (1...9).map { "w\($0).example.com" }
+        #expect(throws: Never.self) { try target(Self.token, Array(many.prefix(8))) }
+        #expect(throws: ServiceFailure.self) { try target(Self.token, many) }
+        #expect(throws: ServiceFailure.self) { try target(Self.token, []) }
+        #expect(throws: ServiceFailure.self) { try target(Self.token, ["a,b.example"]) }
+        #expect(throws: ServiceFailure.self) { try target(Self.token, ["www.example.com"], [.mx]) }
+    }
+
+    @Test func `the first 8 bytes of a key for DES are the key`() throws {
+        let service = TencentService(.des(id: "1", key: Secret("dnspodpass")), crypto: CountingIVs())
+        // The example that the vendor prints.
+        #expect(try target(service, ["www.dnspod.cn"]).hasPrefix("/d?dn=87ae992c1321f299da3c0210a9900ae7&"))
+    }
+
+    @Test(arguments: ["", "short", "sevenby"])
+    func `with a key that is too short nothing is sent`(key: String) {
+        for access in [TencentService.Access.des(id: "1", key: Secret(key)), .aes(id: "1", key: Secret(key))] {
+            #expect(throws: ServiceFailure.self) { try target(TencentService(access, crypto: CountingIVs())) }
+        }
+    }
+
+    @Test func `without the cipher nothing is sent`() {
+        let service = TencentService(.des(id: "1", key: Self.desKey), crypto: AliyunRequestTests.NoCrypto())
+        #expect(throws: ServiceFailure.self) { try target(service) }
+    }
+
+    @Test func `neither key nor token shows in a dump`() {
+        for (service, secret) in [
+            (Self.des, Self.desKey.value), (Self.aes, Self.aesKey.value), (Self.token, "123456789"),
+        ] {
+            var dumped = ""
+            dump(service, to: &dumped)
+            #expect(!dumped.contains(secret))
+        }
+    }
+
+    @Test func `no form of it authenticates replies`() {
+        for service in [Self.des, Self.aes, Self.token] { #expect(!service.authenticatesReplies) }
+    }
+
+    // MARK: Replies
+
+    private func outcome(
+        _ body: String, _ types: [RecordType] = [.a], _ service: TencentService = token, status: Int = 200
+    ) -> ServiceOutcome {
+        service.outcome(
+            of: HTTPResponse(status: status, retryAfter: 7, body: Array(body.utf8)),
+            to: ServiceQuestion(name: Self.host, types: types))
+    }
+
+    private static let both: ServiceOutcome = .results([
+        .a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60), .aaaa: addresses(["2001:db8::1"], ttl: 120),
+    ])
+
+    @Test(arguments: [
+        "www.example.com.:192.0.2.1;192.0.2.2,60-2001:db8::1,120|203.0.113.7",
+        "www.example.com.:192.0.2.1;192.0.2.2;,60-2001:db8:0:0:0:0:0:1;,120|",
+        "WWW.Example.com.:192.0.2.1;192.0.2.2,60-2001:db8::1,120|203.0.113.7\n",
+        "\r\nwww.example.com.:192.0.2.1;192.0.2.2;192.0.2.1,060-2001:db8::1,120|203.0.113.7\r\n\r\n",
+        "www.example.com.:192.0.2.1;192.0.2.2,60-2001:db8::1,120|2001:db8::7",
+    ])
+    func `a line has the name, both families with their TTLs, and the client's address`(body: String) {
+        #expect(outcome(body, [.a, .aaaa]) == Self.both)
+    }
+
+    @Test func `a reply in AES is read, in either letter case`() {
+        let body =
+            "101112131415161718191a1b1c1d1e1f4550da0e4983c6086c18c0f90c619f5f48e522ed2e5b01bbe39534983856a880"
+            + "aa48787f78ee95bb00a7fc6abae58c67ea74f32856b890664f1c9a0bd54584577cdc9cc166a97a34f5e9504ee5982618"
+        #expect(outcome(body, [.a, .aaaa], Self.aes) == Self.both)
+        #expect(outcome(body.uppercased() + "\n", [.a, .aaaa], Self.aes) == Self.both)
+    }
+
+    @Test func `a reply in DES is read`() {
+        let body = "5d3bf9d247bddbd05f0666f33cd0d5c4e2981fb205c2fcc29cadacc19fd38e83"
+        #expect(outcome(body, [.a], Self.des) == .results([.a: .unknownEmpty(ttl: nil)]))
+    }
+
+    @Test(arguments: [
+        "192.0.2.1;192.0.2.2,60|203.0.113.7", "192.0.2.1", ":192.0.2.1,60", "|203.0.113.7",
+        "api.example.com.:192.0.2.1,60", "api.example.com.:0", "www.example.com:192.0.2.1,60",
+        "www.example.com.:192.0.2.1,60\napi.example.com.:192.0.2.1,60", ".:192.0.2.1,60", "203.0.113.7|0", "error",
+        "www.example.com.example.:192.0.2.1,60",
+    ])
+    func `a reply for another name, or for none, is refused whole`(body: String) {
+        guard case .failure(.unavailable(_, retryAfter: nil)) = outcome(body) else {
+            Issue.record("\(body): \(outcome(body))")
+            return
+        }
+    }
+
+    @Test func `the reply without a name that the vendor's page shows is refused`() {
+        let body = "fb7d7eac1c4e53e7b2da01b215b9f0a26482b919aca5ae2c76a1f68445b7b4ecd645651ed636cb50"
+        #expect(
+            outcome(body, [.a], Self.des) == .failure(.unavailable("the reply does not tell which name it is for")))
+    }
+
+    @Test(arguments: [
+        "", "\n", "0", "0|203.0.113.7", "0-0|203.0.113.7", "www.example.com.:0|203.0.113.7", "www.example.com.:0-0",
+        "www.example.com.:0-0|203.0.113.7", "www.example.com|203.0.113.7", "www.example.com.|203.0.113.7",
+        "www.example.com.:", "www.example.com.:-",
+    ])
+    func `no address is empty without a cause`(body: String) {
+        #expect(outcome(body, [.a, .aaaa]) == .results([.a: .unknownEmpty(ttl: nil), .aaaa: .unknownEmpty(ttl: nil)]))
+    }
+
+    @Test func `one family may be missing beside the other`() {
+        let a = addresses(["192.0.2.1"], ttl: 60)
+        let aaaa = addresses(["2001:db8::1"], ttl: 120)
+        #expect(
+            outcome("www.example.com.:192.0.2.1,60-0|203.0.113.7", [.a, .aaaa])
+                == .results([.a: a, .aaaa: .unknownEmpty(ttl: nil)]))
+        #expect(
+            outcome("www.example.com.:0-2001:db8::1,120|203.0.113.7", [.a, .aaaa])
+                == .results([.a: .unknownEmpty(ttl: nil), .aaaa: aaaa]))
+        // One part where two were asked for: nothing is told of the other.
+        #expect(outcome("www.example.com.:192.0.2.1,60|203.0.113.7", [.a, .aaaa]) == .results([.a: a]))
+        #expect(outcome("www.example.com.:2001:db8::1,120|203.0.113.7", [.a, .aaaa]) == .results([.aaaa: aaaa]))
+        #expect(outcome("www.example.com.:2001:db8::1,120|203.0.113.7", [.aaaa]) == .results([.aaaa: aaaa]))
+    }
+
+    @Test(arguments: [
+        ("192.0.2.1", 60), ("192.0.2.1,0", 60), ("192.0.2.1,1", 1), ("192.0.2.1,2147483648", 0x7fff_ffff),
+        ("192.0.2.1,99999999999999999999", 0x7fff_ffff),
+    ])
+    func `a TTL that is missing or 0 becomes the least one, one past 31 bits the longest`(result: String, ttl: UInt32) {
+        #expect(outcome("www.example.com.:\(result)|203.0.113.7") == .results([.a: addresses(["192.0.2.1"], ttl: ttl)]))
+    }
+
+    @Test func `text that is no address, and addresses of the other family, are dropped`() {
+        #expect(
+            outcome("www.example.com.:x;2001:db8::2;192.0.2.1;192.0.2.1 ;;1.2.3,60|203.0.113.7")
+                == .results([.a: addresses(["192.0.2.1"], ttl: 60)]))
+        #expect(outcome("www.example.com.:x;2001:db8::2,60") == .results([.a: .unknownEmpty(ttl: 60)]))
+    }
+
+    @Test(arguments: [
+        "www.example.com.:192.0.2.1,60,60", "www.example.com.:192.0.2.1,", "www.example.com.:192.0.2.1,-5",
+        "www.example.com.:192.0.2.1,x", "www.example.com.:192.0.2.1,60-2001:db8::1,60-0",
+        "www.example.com.:192.0.2.1,60-2001:db8::1,60", "www.example.com.:192.0.2.1,٦٠",
+    ])
+    func `a line of another form is no answer`(body: String) {
+        guard case .failure(.unavailable) = outcome(body) else {
+            Issue.record("\(body)")
+            return
+        }
+    }
+
+    @Test func `several names get each their own line, and none means nothing is known`() {
+        let names = ["www.example.com", "none.example.com", "left.example.com"].map { name($0) }
+        let body = "none.example.com.:0\nwww.example.com.:192.0.2.1;192.0.2.2,60|203.0.113.7"
+        #expect(
+            Self.token.outcome(of: HTTPResponse(status: 200, body: Array(body.utf8)), to: names, types: [.a])
+                == .results([
+                    names[0]: [.a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60)],
+                    names[1]: [.a: .unknownEmpty(ttl: nil)], names[2]: [.a: .unknownEmpty(ttl: nil)],
+                ]))
+        #expect(
+            Self.token.outcome(of: HTTPResponse(status: 200, body: Array("0".utf8)), to: names, types: [.a])
+                == .failure(.unavailable("the reply does not tell which name it is for")))
+    }
+
+    @Test(arguments: [
+        // Another key, other bytes, an odd digit, no digits, and what was not encrypted at all.
+        "87ae992c1321f299da3c0210a9900ae7", "00", "5d3bf9d247bddbd05f0666f33cd0d5c4e2981fb205c2fcc29cadacc19fd38e8",
+        "5d3bf9d247bddbd05f0666f33cd0d5c4e2981fb205c2fcc29cadacc19fd38e8x", "www.example.com.:192.0.2.1,60",
+    ])
+    func `what cannot be decrypted is unusable and no matter of the account`(body: String) {
+        for service in [Self.des, Self.aes] {
+            #expect(
+                outcome(body, [.a], service)
+                    == .failure(
+                        .unavailable("the reply cannot be decrypted: another key, or it was changed on the way")))
+        }
+    }
+
+    @Test(arguments: [(401, true), (403, true), (404, false), (429, false), (500, false), (501, false), (302, false)])
+    func `a status other than 2xx says what to do`(status: Int, isRefusal: Bool) {
+        let body = "www.example.com.:192.0.2.1,60"
+        #expect(
+            outcome(body, status: status)
+                == .failure(
+                    isRefusal
+                        ? .authentication("HTTP \(status)") : .unavailable("HTTP \(status)", retryAfter: 7)))
+    }
+
+    @Test func `a reply cut before its end is no answer, for half an address may be one`() {
+        let body = "www.example.com.:192.0.2.123;192.0.2.2,60-2001:db8::12,120|203.0.113.7"
+        for length in 0..<body.utf8.count - "|203.0.113.7".utf8.count {
+            if case .results(let results) = outcome(String(body.prefix(length)), [.a, .aaaa]) {
+                #expect(results.values.allSatisfy { $0 == .unknownEmpty(ttl: nil) }, "\(length)")
+            }
+        }
+        let names = [Self.host, name("api.example.com")]
+        let batch = "api.example.com.:192.0.2.9,60\nwww.example.com.:192.0.2.1,60"
+        #expect(
+            Self.token.outcome(of: HTTPResponse(status: 200, body: Array(batch.utf8)), to: names, types: [.a])
+                == .failure(.unavailable("the reply is cut short")))
+    }
+
+    @Test func `a reply in AES cut at any byte is no answer`() {
+        let body = Array(
+            ("101112131415161718191a1b1c1d1e1fa775c1b0aa250ef383d0204c3fa55337e7b08a68e88f267fa0d75357c731e28e"
+                + "5c7b20a5a386c8e96dba389f158b290f").utf8)
+        for length in 1..<body.count {
+            guard
+                case .failure(.unavailable) = outcome(String(decoding: body[..<length], as: UTF8.self), [.a], Self.aes)
+            else {
+                Issue.record("\(length)")
+                return
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+import TestSupport
+import Testing
+
+extension Integration {
+    /// The proprietary forms, each against a service that checks signatures and ciphers with the `openssl` command.
+    @Suite(.serialized)
+    struct VendorTests {
+        /// A form, and an account at its service.
+        enum Form: String, CaseIterable, Sendable, CustomTestStringConvertible {
+            case aliyun = "aliyun"
+            case plain = "aliyun-v2, plain"
+            case unsigned = "aliyun-v2, plain and unsigned"
+            case cbc = "aliyun-v2, CBC"
+            case gcm = "aliyun-v2, GCM"
+            case des = "tencent, DES"
+            case aes = "tencent, AES"
+            case token = "tencent-https"
+
+            static let secret = "0123456789abcdef0123456789abcdef"
+
+            var testDescription: String { rawValue }
+
+            /// The account of the service; nil for the form that the fake always speaks.
+            var account: FakeAccount? {
+                switch self {
+                case .aliyun: nil
+                case .plain: .aliyunV2(FakeAliyunV2Account(mode: .plain))
+                case .unsigned: .aliyunV2(FakeAliyunV2Account(secret: nil, mode: .plain))
+                case .cbc: .aliyunV2(FakeAliyunV2Account(mode: .cbc))
+                case .gcm: .aliyunV2(FakeAliyunV2Account(mode: .gcm))
+                case .des: .tencent(.des(id: "1001", key: "k3yD3s8x"))
+                case .aes: .tencent(.aes(id: "1001", key: "0123456789abcdef"))
+                case .token: .tencent(.token("123456789"))
+                }
+            }
+
+            /// The same account with a secret, key or token that is another one.
+            var wrong: FakeAccount? {
+                switch self {
+                case .aliyun, .unsigned: nil
+                case .plain: .aliyunV2(FakeAliyunV2Account(secret: String(Self.secret.reversed()), mode: .plain))
+                case .cbc: .aliyunV2(FakeAliyunV2Account(mode: .cbc, encryptionKey: Self.secret))
+                case .gcm: .aliyunV2(FakeAliyunV2Account(mode: .gcm, encryptionKey: Self.secret))
+                case .des: .tencent(.des(id: "1001", key: "an0therK"))
+                case .aes: .tencent(.aes(id: "1001", key: "fedcba9876543210"))
+                case .token: .tencent(.token("987654321"))
+                }
+            }
+
+            /// What `query` says of a name that is not there.
+            var noSuchName: String {
+                switch self {
+                case .plain, .unsigned, .cbc, .gcm: "NXDOMAIN"
+                case .aliyun, .des, .aes, .token: "empty, for a reason the service does not tell"
+                }
+            }
+
+            /// What it says of a secret, key or token that is not the account's.
+            var refusal: String {
+                switch self {
+                case .aliyun, .plain: "InvalidSignature (HTTP 403)"
+                // Made up by the fake: what the service says is not published.
+                case .cbc, .gcm: "InvalidEncryption (HTTP 400)"
+                // Tencent's service does not tell.
+                case .des, .aes: "empty, for a reason the service does not tell"
+                case .token: "HTTP 401"
+                case .unsigned: ""
+                }
+            }
+
+            /// How the families are written when both are asked.
+            var bothFamilies: String {
+                switch self {
+                case .des, .aes, .token: "addrs"
+                case .aliyun, .plain, .unsigned, .cbc, .gcm: "4,6"
+                }
+            }
+        }
+
+        /// A vendor, and a file that names it as its only provider.
+        private struct Service {
+            let vendor: FakeHTTPDNS
+            let table: String
+
+            init(_ form: Form, hasWrongSecret: Bool = false) throws {
+                try self.init(
+                    VendorTests.zone, form.account, shown: hasWrongSecret ? form.wrong : form.account,
+                    secret: String(hasWrongSecret ? String(Form.secret.reversed()) : Form.secret))
+            }
+
+            /// - Parameters:
+            ///   - account: the service's.
+            ///   - shown: the one that is configured.
+            init(_ zone: FakeZone, _ account: FakeAccount?, shown: FakeAccount?, secret: String = Form.secret) throws {
+                vendor = try FakeHTTPDNS(zone, secret: Form.secret, account: account)
+                table =
+                    switch shown {
+                    case nil: DaemonConfiguration.aliyun(vendor.url, secret: secret)
+                    case .aliyunV2(let account)?: DaemonConfiguration.aliyunV2(vendor.url, account)
+                    case .tencent(let account)?: DaemonConfiguration.tencent(vendor.url, account)
+                    }
+            }
+
+            func query(_ arguments: String..., within limit: Duration = .seconds(15)) throws -> ChildProcess.Outcome {
+                let directory = try TemporaryDirectory()
+                let file = try directory.write(table + DaemonConfiguration.rest(), to: "httpdnsd.toml")
+                return try Daemon.run(["query", "--config", file] + arguments + ["--via", "vendor"], within: limit)
+            }
+        }
+
+        private static let zone = Stage.zone
+        /// What LocalDNS says of every name: seen when the vendor's answer was not good.
+        private static let local = FakeZone(["*": .init(a: ["198.51.100.1"], aaaa: ["2001:db8:ffff::1"])])
+
+        @Test(arguments: Form.allCases)
+        func `query gets each family, and what there is to tell of a name that is not there`(form: Form) throws {
+            let service = try Service(form)
+            let four = try service.query("www.example.com")
+            #expect(four.status == 0, "\(four.output)\(four.errors)")
+            #expect(four.output.contains("www.example.com A: NOERROR, from vendor in "))
+            #expect(four.output.contains("www.example.com 60 A 192.0.2.1\nwww.example.com 60 A 192.0.2.2\n"))
+            let six = try service.query("WWW.example.com", "AAAA")
+            #expect(six.status == 0, "\(six.output)\(six.errors)")
+            #expect(six.output.hasSuffix(" AAAA 2001:db8::1\n"))
+            let none = try service.query("none.example.com")
+            #expect(none.status == 1)
+            #expect(none.output.contains("none.example.com A: \(form.noSuchName), from vendor in "))
+            #expect(service.vendor.callCount() == 3)
+        }
+
+        @Test(arguments: Form.allCases)
+        func `a client that asks for both families costs one call`(form: Form) throws {
+            let service = try Service(form)
+            let localDNS = try FakeLocalDNS(Self.local)
+            let daemon = try Daemon(
+                service.table + DaemonConfiguration.route(mode: "httpdns-only")
+                    + DaemonConfiguration.rest(localDNS: localDNS.address))
+            #expect(try daemon.dig("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+            #expect(try daemon.dig("www.example.com", "AAAA").addresses == ["2001:db8::1"])
+            #expect(service.vendor.calls.map(\.name) == ["www.example.com"])
+            #expect(service.vendor.calls.map(\.types) == [form.bothFamilies])
+            // IPv4 alone: the service knows the name, so there is no IPv6.
+            let empty = try daemon.dig("four.example.com", "AAAA")
+            #expect(empty.status == "NOERROR")
+            #expect(empty.addresses.isEmpty)
+            #expect(localDNS.questionCount() == 0)
+        }
+
+        @Test(arguments: Form.allCases.filter { $0 != .unsigned })
+        func `a wrong secret is told as far as the service tells it, and nothing of it is shown`(form: Form) throws {
+            let service = try Service(form, hasWrongSecret: true)
+            let outcome = try service.query("www.example.com")
+            #expect(outcome.status == 1)
+            #expect(outcome.output.contains(form.refusal), "\(outcome.output)")
+            #expect(service.vendor.requests.count == 1)
+            for secret in [Form.secret, String(Form.secret.reversed()), "an0therK", "fedcba9876543210", "987654321"] {
+                #expect(!(outcome.output + outcome.errors).contains(secret))
+            }
+        }
+
+        @Test(arguments: [Form.plain, .token])
+        func `a service that refuses the account is put aside, and the next source asked`(form: Form) throws {
+            let service = try Service(form, hasWrongSecret: true)
+            let localDNS = try FakeLocalDNS(Self.local)
+            let daemon = try Daemon(service.table + DaemonConfiguration.rest(localDNS: localDNS.address))
+            #expect(try daemon.dig("www.example.com").addresses == ["198.51.100.1"])
+            #expect(try daemon.dig("four.example.com").addresses == ["198.51.100.1"])
+            #expect(service.vendor.requests.count == 1)
+            #expect(daemon.waitForLog { $0.contains(form.refusal) })
+        }
+
+        @Test(arguments: Form.allCases)
+        func `a service that hangs is given up in time`(form: Form) throws {
+            let service = try Service(form)
+            service.vendor.misbehave(.hang)
+            let start = ContinuousClock.now
+            let outcome = try service.query("www.example.com", within: .seconds(5))
+            #expect(outcome.status == 1)
+            #expect(outcome.output.contains("no answer"))
+            #expect(ContinuousClock.now - start < .seconds(3.5))
+        }
+
+        @Test(arguments: Form.allCases, [HTTPFault.wrongName, .truncatedBody, .body(Array("<html>".utf8))])
+        func `a bad reply is no answer, the next source is asked`(form: Form, fault: HTTPFault) throws {
+            let service = try Service(form)
+            service.vendor.misbehave(fault)
+            let localDNS = try FakeLocalDNS(Self.local)
+            let daemon = try Daemon(service.table + DaemonConfiguration.rest(localDNS: localDNS.address))
+            #expect(try daemon.dig("www.example.com").addresses == ["198.51.100.1"])
+            #expect(!daemon.errors.contains("refuse"))
+        }
+
+        @Test(arguments: [FakeAliyunV2Account.Mode.cbc, .gcm])
+        func `a reply under another key is no answer, and no reason to put the account aside`(
+            mode: FakeAliyunV2Account.Mode
+        ) throws {
+            var account = FakeAliyunV2Account(mode: mode)
+            account.replyKey = Form.secret
+            let service = try Service(Self.zone, .aliyunV2(account), shown: .aliyunV2(account))
+            let outcome = try service.query("www.example.com")
+            #expect(outcome.status == 1)
+            #expect(outcome.output.contains("the reply cannot be decrypted"))
+        }
+
+        @Test func `whoever answers in plain instead of GCM is not believed`() throws {
+            let service = try Service(.gcm)
+            let forged =
+                #"{"code":"success","mode":0,"data":{"answers":[{"dn":"www.example.com","#
+                + #""v4":{"ips":["203.0.113.66"],"ttl":60},"v6":{"ips":["2001:db8::66"],"ttl":60}}]}}"#
+            service.vendor.misbehave(.body(Array(forged.utf8)))
+            let outcome = try service.query("www.example.com")
+            #expect(outcome.status == 1)
+            #expect(!outcome.output.contains("203.0.113.66"))
+        }
+
+        @Test(arguments: Form.allCases)
+        func `check and status mark what can be forged on the path: all over http but GCM`(form: Form) throws {
+            let service = try Service(form)
+            let directory = try TemporaryDirectory()
+            let control = directory.path + "/control.sock"
+            let text = service.table + DaemonConfiguration.rest(control: control)
+            let mark = "can be forged on the path"
+            let check = try Daemon.check("[listen]\naddresses = [\"127.0.0.1:5399\"]\n" + text)
+            #expect(check.status == 0)
+            #expect(check.output.contains(mark) == (form != .gcm))
+            let daemon = try Daemon(text)
+            let status = try Daemon.run(["status", "--config", daemon.configurationFile])
+            #expect(status.status == 0)
+            #expect(status.output.contains(mark) == (form != .gcm))
+        }
+
+        @Test func `tencent-https is asked over TLS, and its certificate checked`() throws {
+            let account = FakeTencentAccount.token("123456789")
+            let backend = try FakeHTTPDNS(Self.zone, account: .tencent(account))
+            let certificates = try TestCertificates()
+            let nginx = try Nginx(certificates.leaf(addresses: ["127.0.0.1"]), backend: backend)
+            let localDNS = try FakeLocalDNS(Self.local)
+            func daemon(_ extra: String) throws -> Daemon {
+                try Daemon(
+                    DaemonConfiguration.tencent(nginx.url, account, "ca_file = \"\(certificates.authority)\"\n" + extra)
+                        + DaemonConfiguration.rest(localDNS: localDNS.address))
+            }
+            #expect(try daemon("").dig("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+            #expect(
+                try daemon(#"tls_names = ["other.example"]"#).dig("www.example.com").addresses == ["198.51.100.1"])
+        }
+    }
+}

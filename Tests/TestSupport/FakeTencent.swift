@@ -1,0 +1,107 @@
+/// The only account that a fake of Tencent's service knows.
+package enum FakeTencentAccount: Sendable {
+    /// - Parameter key: text.
+    case des(id: String, key: String)
+    case aes(id: String, key: String)
+    case token(String)
+}
+
+/// What a `FakeHTTPDNS` answers to one request of Tencent's form.
+struct FakeTencent {
+    private let request: RecordedRequest
+    private let account: FakeTencentAccount
+    /// Empty when it cannot be decrypted.
+    private let names: [String]
+
+    /// Nil when the request is for another service than this one.
+    init?(_ request: RecordedRequest, _ account: FakeTencentAccount) {
+        guard request.path == "/d" else { return nil }
+        self.request = request
+        self.account = account
+        let asked = request.parameters["dn"] ?? ""
+        let text: String?
+        if case .token = account {
+            text = asked
+        } else {
+            let bytes = OpenSSLCommand.bytes(hexadecimal: asked).flatMap { try? Self.open($0, account) }
+            text = bytes.flatMap { String(validating: $0, as: UTF8.self) }
+        }
+        names = (text ?? "").split(separator: ",").map(String.init)
+    }
+
+    /// What is asked; the first name of several.
+    var call: FakeHTTPDNS.Call? {
+        names.first.map { .init(.tencent, $0, request.parameters["type"] ?? "a") }
+    }
+
+    /// The proper reply; with `renamed`, the one to a question for that name.
+    func reply(_ zone: FakeZone, renamed: String?) -> HTTPReply {
+        guard request.method == "GET", isAccount else { return Self.text(request.method == "GET" ? 401 : 501, []) }
+        // A key that is not the account's: the service says the same as of a name that it does not have.
+        guard !names.isEmpty, names.count <= 8 else { return Self.text(200, []) }
+        var lines = names.map { name in
+            let prefix = request.parameters["query"] == "1" ? "\(renamed ?? name).:" : ""
+            return prefix + result(zone.entry(name))
+        }
+        if request.parameters["clientip"] == "1" { lines[lines.count - 1] += "|203.0.113.7" }
+        let body = Array(lines.joined(separator: "\n").utf8)
+        if case .token = account { return Self.text(200, body) }
+        guard let sealed = try? seal(body) else { return Self.text(500, []) }
+        return Self.text(200, Array(OpenSSLCommand.hexadecimal(sealed).utf8))
+    }
+
+    private var isAccount: Bool {
+        let parameters = request.parameters
+        return switch account {
+        case .des(let id, _): parameters["id"] == id && parameters["alg"] == "des"
+        case .aes(let id, _): parameters["id"] == id && parameters["alg"] == "aes"
+        case .token(let token): parameters["token"] == token
+        }
+    }
+
+    private func result(_ entry: FakeZone.Entry?) -> String {
+        let parts =
+            switch request.parameters["type"] {
+            case "aaaa", "AAAA": [entry?.aaaa]
+            case "addrs", "ADDRS": [entry?.a, entry?.aaaa]
+            default: [entry?.a]
+            }
+        let ttl = request.parameters["ttl"] == "1" ? ",\(entry?.ttl ?? 0)" : ""
+        return parts.map { list in
+            guard let list, !list.isEmpty else { return "0" }
+            return list.joined(separator: ";") + ttl
+        }.joined(separator: "-")
+    }
+
+    private static func key(_ text: String, _ length: Int) -> [UInt8] { Array(text.utf8.prefix(length)) }
+
+    private static func open(_ bytes: [UInt8], _ account: FakeTencentAccount) throws -> [UInt8] {
+        switch account {
+        case .des(_, let key):
+            let key = Self.key(key, 8)
+            return try OpenSSLCommand.transform(bytes, .decrypt, "des-ede3", key: key + key + key)
+        case .aes(_, let key):
+            return try OpenSSLCommand.transform(
+                Array(bytes.dropFirst(16)), .decrypt, "aes-128-cbc", key: Self.key(key, 16), iv: Array(bytes.prefix(16))
+            )
+        case .token: return bytes
+        }
+    }
+
+    private func seal(_ bytes: [UInt8]) throws -> [UInt8] {
+        switch account {
+        case .des(_, let key):
+            let key = Self.key(key, 8)
+            return try OpenSSLCommand.transform(bytes, .encrypt, "des-ede3", key: key + key + key)
+        case .aes(_, let key):
+            let iv = (0..<16).map { _ in UInt8.random(in: 0...255) }
+            return iv
+                + (try OpenSSLCommand.transform(bytes, .encrypt, "aes-128-cbc", key: Self.key(key, 16), iv: iv))
+        case .token: return bytes
+        }
+    }
+
+    private static func text(_ status: Int, _ body: [UInt8]) -> HTTPReply {
+        HTTPReply(status: status, contentType: "text/plain", body: body)
+    }
+}
