@@ -29,6 +29,7 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
 
@@ -41,6 +42,9 @@ let package = Package(
 
         // The outside world.
         .target(name: "Platform", dependencies: ["CLinux", "DNSWire", "Scheduling"], swiftSettings: strict),
+        .target(
+            name: "DiskCache", dependencies: ["CSQLite", "DNSCache", "DNSWire", "Platform", "Scheduling"],
+            swiftSettings: strict),
         .target(
             name: "Logs",
             dependencies: ["HTTPDNS", "Platform", "Scheduling", .product(name: "Logging", package: "swift-log")],
@@ -70,7 +74,8 @@ let package = Package(
         .executableTarget(
             name: "httpdnsd",
             dependencies: [
-                "Admin", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Logs",
+                "Admin", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "DiskCache", "HTTPDNS",
+                "Logs",
                 "Platform", "Scheduling", "Upstreams",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -81,6 +86,9 @@ let package = Package(
         .executableTarget(
             name: "HitRate", dependencies: ["DNSCache", "DNSWire", "Scheduling"], path: "Benchmarks/HitRate",
             swiftSettings: strict),
+        .executableTarget(
+            name: "DiskFigures", dependencies: ["DNSCache", "DNSWire", "DiskCache", "Platform", "Scheduling"],
+            path: "Benchmarks/DiskFigures", swiftSettings: strict),
 
         // Tests.
         .target(
@@ -90,9 +98,12 @@ let package = Package(
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict),
+        .target(
+            name: "CSQLiteFaults", path: "Tests/CSQLiteFaults", linkerSettings: [.linkedLibrary("sqlite3")]),
     ]
         + [
             ("Scheduling", []), ("DNSWire", []), ("DNSCache", ["DNSWire", "Scheduling"]),
+            ("DiskCache", ["CSQLiteFaults", "DNSCache", "DNSWire", "Platform", "Scheduling"]),
             ("HTTPDNS", ["DNSWire", "Upstreams"]),
             ("DNSResolver", ["DNSWire", "DNSCache", "Scheduling"]), ("Platform", ["DNSWire", "Scheduling"]),
             ("Upstreams", ["DNSWire", "DNSResolver", "HTTPDNS", "Platform", "Scheduling"]),

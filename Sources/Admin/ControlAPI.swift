@@ -47,7 +47,7 @@ struct ControlAPI {
     ]
 
     private func list(_ request: ControlRequest) async throws(Fault) -> ControlResponse {
-        let parameters = try request.allow(parameters: ["suffix", "limit", "cursor"])
+        let parameters = try request.allow(parameters: ["suffix", "limit", "cursor", "records"])
         var limit = Self.defaultPage
         if let text = parameters["limit"] {
             guard let number = Int(text), (1...Self.pageLimit).contains(number) else {
@@ -57,7 +57,11 @@ struct ControlAPI {
         }
         let suffix = try parameters["suffix"].map { text throws(Fault) in try Self.name(text, "suffix") }
         let cursor = parameters["cursor"]
-        guard let report = await target.cached(below: suffix, limit: limit, cursor: cursor) else {
+        guard ["true", nil].contains(parameters["records"]) else { throw Fault(400, "records: must be true") }
+        let withRecords = parameters["records"] != nil
+        guard
+            let report = await target.cached(below: suffix, limit: limit, cursor: cursor, withRecords: withRecords)
+        else {
             throw Fault(400, "cursor: not one that was given")
         }
         return ControlResponse(report)

@@ -12,8 +12,9 @@ package protocol ControlTarget: AnyObject, Sendable {
     /// - Parameters:
     ///   - limit: how many, at least 1.
     ///   - cursor: where an earlier report left off.
+    ///   - withRecords: whether all their records are wanted, or addresses alone.
     /// - Returns: nil for a cursor that was never given.
-    func cached(below suffix: Name?, limit: Int, cursor: String?) async -> CacheReport?
+    func cached(below suffix: Name?, limit: Int, cursor: String?, withRecords: Bool) async -> CacheReport?
 
     /// Answers of one name, with their records.
     func cached(_ name: Name) async -> CacheReport

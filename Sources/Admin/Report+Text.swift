@@ -28,6 +28,7 @@ extension StatusReport {
                 "cache",
                 "\(cache.entries) answers, \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(cache.hits) hits, \(cache.misses) misses, \(cache.stale) served stale, \(cache.refreshes) refreshed ahead",
             ],
+            ["disk", cache.fileText],
             [
                 "now",
                 "\(flights) flights, \(waiters) waiters, \(queries) queries, \(connections) TCP connections",
@@ -161,6 +162,14 @@ extension ForgedAddress {
         if !issuer.isEmpty { text += ", issuer \(issuer)" }
         if !fingerprint.isEmpty { text += ", SHA-256 \(fingerprint)" }
         return text + "; seen \(count) time\(count == 1 ? "" : "s"), \(first) to \(last)"
+    }
+}
+
+extension StatusReport.Cache {
+    fileprivate var fileText: String {
+        if file.isEmpty { return "answers are kept in memory alone" }
+        let reason = fileError.isEmpty ? "" : " (\(fileError))"
+        return "\(file), \(fileState)\(reason): \(loaded) answers loaded, \(written) written"
     }
 }
 

@@ -273,11 +273,24 @@ extension StatusReport {
         package var stale = 0
         /// Answers that were asked for again before they expired.
         package var refreshes = 0
+        /// The file that keeps answers over a restart; empty: none.
+        package var file = ""
+        /// How it stands with it, and why it is not used.
+        package var fileState = ""
+        package var fileError = ""
+        /// Answers that came from it, and that were written to it.
+        package var loaded = 0
+        package var written = 0
 
         package init() {}
 
         package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
             switch key {
+            case "file": file = try reader.string()
+            case "file_state": fileState = try reader.string()
+            case "file_error": fileError = try reader.string()
+            case "loaded": loaded = try reader.int()
+            case "written": written = try reader.int()
             case "entries": entries = try reader.int()
             case "bytes": bytes = try reader.int()
             case "limit": limit = try reader.int()
@@ -297,6 +310,11 @@ extension StatusReport {
             writer.member("misses", misses)
             writer.member("stale", stale)
             writer.member("refreshes", refreshes)
+            writer.member("file", file)
+            writer.member("file_state", fileState)
+            writer.member("file_error", fileError)
+            writer.member("loaded", loaded)
+            writer.member("written", written)
         }
     }
 }

@@ -6,8 +6,6 @@ enum NotBuilt {
     /// When a written key is worth the warning.
     enum Condition {
         case notDefault
-        /// For a key whose default already asks for the part: when it was written and is not empty.
-        case notEmpty
     }
 
     /// Keys in the form of `Schema.keys`; a table stands for all keys in it.
@@ -15,8 +13,6 @@ enum NotBuilt {
         "provider[].client_subnet": .notDefault,
         "provider[].daily_limit": .notDefault,
         "provider[].pin": .notDefault,
-        "cache.disk.path": .notEmpty,
-        "cache.disk.flush_interval": .notDefault,
         "control.http": .notDefault,
         "http.proxy": .notDefault,
     ]
@@ -26,7 +22,6 @@ enum NotBuilt {
             switch keys[path.schemaPath] {
             case nil: false
             case .notDefault: !isDefault
-            case .notEmpty: node != .string("")
             }
         if matters { reading.notBuilt.append(path) }
     }

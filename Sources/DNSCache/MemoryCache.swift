@@ -92,6 +92,16 @@ package final class MemoryCache: Sendable {
         return withShard(of: key) { shard, name, tail, hash in shard.insert(entry, for: name, tail, hash: hash) }
     }
 
+    /// Stores an entry unless there is one already, which is newer.
+    ///
+    /// - Returns: whether it was missing and is now kept.
+    package func storeIfAbsent(_ entry: CacheEntry, for key: borrowing QueryKey) -> Bool {
+        guard entry.lifetime > 0 else { return false }
+        return withShard(of: key) { shard, name, tail, hash in
+            !shard.holds(name, tail, hash: hash) && shard.insert(entry, for: name, tail, hash: hash)
+        }
+    }
+
     /// Puts an entry under another generation of the policy: the route by which it came still holds.
     package func restamp(_ key: borrowing QueryKey, generation: UInt32) {
         withShard(of: key) { shard, name, tail, hash in shard.restamp(name, tail, hash: hash, generation: generation) }

@@ -84,6 +84,11 @@ struct Shard: ~Copyable {
         return false
     }
 
+    /// Whether there is an entry for a key; it does not count as asked for.
+    func holds(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
+        store.find(name, tail, hash: hash) != nil
+    }
+
     /// A copy of the entry for `key`, of whatever age and generation.
     func entry(for name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> CacheEntry? {
         guard let slot = store.find(name, tail, hash: hash) else { return nil }

@@ -16,6 +16,7 @@ extension AnswerStore {
 
     /// Forgets answers of every type. Returns how many.
     package func remove(_ removal: Removal) async -> Int {
+        archive?.remove(removal)
         switch removal {
         case .all:
             let count = memory.statistics.entries
@@ -37,6 +38,7 @@ extension AnswerStore {
 
     /// Forgets the answers that hold an address, and those of the other family of their names. Returns how many.
     package func remove(holding address: IPAddress) async -> Int {
+        archive?.remove(holding: address)
         var count = 0
         await forEach(where: { _ in true }) { answer in
             guard answer.type.isAddress, answer.entry.answer.holds(address) else { return }
@@ -45,6 +47,7 @@ extension AnswerStore {
             let sibling = answer.key(type: answer.type.otherFamily)
             guard memory.entry(for: sibling) != nil else { return }
             memory.remove(sibling)
+            archive?.remove(sibling)
             count += 1
         }
         return count

@@ -21,6 +21,8 @@ package final class AnswerStore {
     /// The numbers of the sources of the policy in force.
     private(set) var sources: SourceTags
     package let serverNames = ServerNames()
+    /// Where answers are kept beyond this process, if anywhere.
+    package var archive: (any AnswerArchive)?
 
     package nonisolated init(
         memory: MemoryCache, freshness: FreshnessPolicy, generation: PolicyGeneration, sources: SourceTags,
@@ -191,6 +193,7 @@ package final class AnswerStore {
         let cacheKey = queryKey(key, type)
         guard let entry = memory.entry(for: cacheKey), entry.source == sources.tag(of: .localDNS) else { return }
         memory.remove(cacheKey)
+        archive?.remove(cacheKey)
     }
 
     /// Keeps NODATA for a name of which every source said "nothing" without a cause.
@@ -245,14 +248,15 @@ package final class AnswerStore {
         if lifetime == 0 {
             // Not to be kept, and what was kept before is no longer true.
             memory.remove(cacheKey)
+            archive?.remove(cacheKey)
         } else {
-            memory.store(
-                CacheEntry(
-                    answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
-                    route: key.route.tag, source: sources.tag(of: source), server: serverNames.number(of: server),
-                    isNegative: normalized.isNegative(for: type),
-                    refreshMargin: source == .rule ? 0 : freshness.refreshMargin(lifetime: lifetime)),
-                for: cacheKey)
+            let entry = CacheEntry(
+                answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
+                route: key.route.tag, source: sources.tag(of: source), server: serverNames.number(of: server),
+                isNegative: normalized.isNegative(for: type),
+                refreshMargin: source == .rule ? 0 : freshness.refreshMargin(lifetime: lifetime))
+            memory.store(entry, for: cacheKey)
+            archive?.store(entry, for: cacheKey)
         }
         return .answer(packed)
     }

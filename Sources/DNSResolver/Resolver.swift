@@ -114,6 +114,7 @@ package final class Resolver {
     func lookUp(_ client: ClientQuestion) async -> Response {
         let type = client.question.type
         let key = flightKey(for: client)
+        await cache.recall(client.key)
         let kept = cache.kept(client.key, route: key.route, at: clock.now)
         if let kept, kept.isFresh {
             if kept.isEnding, cache.claimRefresh(client.key) { refreshAhead(key, type) }

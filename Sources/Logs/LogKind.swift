@@ -35,6 +35,12 @@ package enum LogKind: String, CaseIterable, Sendable {
     case networkChanged = "network.changed"
     case networkUnwatched = "network.unwatched"
 
+    // MARK: The disk
+    case diskUnavailable = "disk.unavailable"
+    case diskBack = "disk.back"
+    case diskSetAside = "disk.set_aside"
+    case diskLoaded = "disk.loaded"
+
     // MARK: Questions
     case answerFailed = "answer.failed"
     case answerStale = "answer.stale"
@@ -49,16 +55,16 @@ package enum LogKind: String, CaseIterable, Sendable {
 
     package var level: Logger.Level {
         switch self {
-        case .query: .info
+        case .query, .diskLoaded: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerAccepted, .localDNSServerBack,
-            .localDNSServerLoopEnded, .networkChanged, .answerStale, .answerPreset:
+            .localDNSServerLoopEnded, .networkChanged, .answerStale, .answerPreset, .diskBack:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
             .reloadRestartNeeded,
             .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .localDNSForged, .localDNSServerLoops,
-            .networkUnwatched, .answerFailed, .limitQueries, .logDropped, .logQueriesDropped:
+            .networkUnwatched, .diskUnavailable, .answerFailed, .limitQueries, .logDropped, .logQueriesDropped:
             .warning
-        case .startAuthorities, .reloadRefused, .providerRefused, .limitConnections: .error
+        case .startAuthorities, .reloadRefused, .providerRefused, .limitConnections, .diskSetAside: .error
         case .startFailed: .critical
         }
     }

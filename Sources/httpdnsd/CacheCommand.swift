@@ -3,11 +3,11 @@ import ArgumentParser
 import DNSWire
 import HTTPDNS
 
-/// `httpdnsd cache`: what the running server has in its cache.
+/// `httpdnsd cache`: what the running server has in its cache, or a file of it.
 struct CacheCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cache", abstract: "Lists, shows and forgets what the running server has cached.",
-        subcommands: [List.self, Show.self, Flush.self])
+        commandName: "cache", abstract: "Lists, shows, exports and forgets what is cached.",
+        subcommands: [List.self, Show.self, Export.self, Flush.self])
 }
 
 extension CacheCommand {
@@ -21,6 +21,8 @@ extension CacheCommand {
         @Argument(help: "Only names below this one, and itself.")
         var suffix: String?
 
+        @OptionGroup var place: CacheFileOption
+
         @Option(help: "List so many answers at most; 0 lists all.")
         var limit = 100
 
@@ -30,18 +32,18 @@ extension CacheCommand {
         }
 
         func run() throws {
+            let wanted = limit == 0 ? Int.max : limit
             var all = CacheReport()
-            repeat {
-                let left = limit == 0 ? 1_000 : limit - all.entries.count
-                var parameters = [("limit", "\(min(left, 1_000))")]
-                if let suffix { parameters.append(("suffix", suffix)) }
-                if let cursor = all.next { parameters.append(("cursor", cursor)) }
-                let reply = try control.perform { client throws(ControlError) in
-                    try client.get("/v1/cache", parameters, as: CacheReport.self)
-                }
-                all.entries += reply.report.entries
-                all.next = reply.report.next
-            } while all.next != nil && (limit == 0 || all.entries.count < limit)
+            if let reader = try place.reader() {
+                all = try reader.report(below: suffix, limit: wanted)
+            } else {
+                repeat {
+                    let page = try control.page(
+                        below: suffix, limit: min(wanted - all.entries.count, 1_000), cursor: all.next)
+                    all.entries += page.entries
+                    all.next = page.next
+                } while all.next != nil && all.entries.count < wanted
+            }
             all.entries.sort { ($0.name, $0.type) < ($1.name, $1.type) }
             if control.json { return print(all.json) }
             let text = all.listText
@@ -57,20 +59,58 @@ extension CacheCommand {
 
         @OptionGroup var control: ControlOptions
 
+        @OptionGroup var place: CacheFileOption
+
         @Argument(help: "The name.")
         var name: String
 
         func validate() throws { try checkName(name) }
 
         func run() throws {
+            if let reader = try place.reader() { return try show(reader.report(of: name)) }
             let reply = try control.perform { client throws(ControlError) in
                 try client.get("/v1/cache/entry", [("name", name)], as: CacheReport.self)
             }
-            control.show(reply) { $0.showText }
-            guard !reply.report.entries.isEmpty else {
+            try show(reply.report)
+        }
+
+        private func show(_ report: CacheReport) throws {
+            if control.json { print(report.json) } else if !report.entries.isEmpty { print(report.showText) }
+            guard !report.entries.isEmpty else {
                 if !control.json { printError("nothing is cached under \(name)") }
                 throw ExitStatus.no.exitCode
             }
+        }
+    }
+
+    /// `httpdnsd cache export [SUFFIX]`
+    struct Export: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "export", abstract: "Prints cached answers with all records, a JSON object on each line.")
+
+        @OptionGroup var control: ControlOptions
+
+        @OptionGroup var place: CacheFileOption
+
+        @Argument(help: "Only names below this one, and itself.")
+        var suffix: String?
+
+        func validate() throws { if let suffix { try checkName(suffix) } }
+
+        func run() throws {
+            if let reader = try place.reader() {
+                try reader.forEach(below: suffix, withRecords: true) { entry in
+                    print(entry.json)
+                    return true
+                }
+                return
+            }
+            var cursor: String?
+            repeat {
+                let page = try control.page(below: suffix, limit: 1_000, cursor: cursor, withRecords: true)
+                for entry in page.entries { print(entry.json) }
+                cursor = page.next
+            } while cursor != nil
         }
     }
 

@@ -45,6 +45,17 @@ struct ControlOptions: ParsableArguments {
         }
     }
 
+    /// A part of what the server has cached.
+    func page(below suffix: String?, limit: Int, cursor: String?, withRecords: Bool = false) throws -> CacheReport {
+        var parameters = [("limit", "\(limit)")]
+        if let suffix { parameters.append(("suffix", suffix)) }
+        if let cursor { parameters.append(("cursor", cursor)) }
+        if withRecords { parameters.append(("records", "true")) }
+        return try perform { client throws(ControlError) in
+            try client.get("/v1/cache", parameters, as: CacheReport.self)
+        }.report
+    }
+
     /// Prints a reply in the form that was asked for.
     func show<Report: JSONRecord>(_ reply: ControlClient.Reply<Report>, _ text: (Report) -> String) {
         if json { return print(reply.text, terminator: "") }

@@ -2,6 +2,7 @@ import Admin
 import DNSCache
 import DNSResolver
 import DNSWire
+import DiskCache
 import Logs
 import Platform
 import Scheduling
@@ -10,12 +11,12 @@ import Scheduling
 extension DNSService: ControlTarget {
     // MARK: The cache
 
-    func cached(below suffix: Name?, limit: Int, cursor: String?) async -> CacheReport? {
+    func cached(below suffix: Name?, limit: Int, cursor: String?, withRecords: Bool) async -> CacheReport? {
         guard let start = cursor.map({ CacheCursor($0) }) ?? .start else { return nil }
         let (answers, next) = await store.answers(from: start, limit: limit) { name in
             suffix.map { name.isWithin($0) } ?? true
         }
-        return CacheReport(entries: answers.map { entry(of: $0, withRecords: false) }, next: next?.description)
+        return CacheReport(entries: answers.map { entry(of: $0, withRecords: withRecords) }, next: next?.description)
     }
 
     func cached(_ name: Name) async -> CacheReport {
@@ -29,29 +30,16 @@ extension DNSService: ControlTarget {
     func flush(_ what: AnswerStore.Removal) async -> FlushReport { FlushReport(removed: await store.remove(what)) }
 
     private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {
-        var report = CacheReport.Entry()
-        report.name = cached.name.description
-        report.type = cached.type.description
-        report.isSigned = cached.dnssecOK || cached.checkingDisabled
-        let age = cached.entry.age(at: loop.now)
-        report.age = Int(age)
-        report.isStale = store.isStale(cached.entry)
-        report.ttl = Int(cached.entry.lifetime) - min(Int(age), Int(cached.entry.lifetime))
         let source = composition.sources.source(of: cached.entry.source)
-        report.source = source.map(composition.name) ?? "a former source"
+        var report = CacheReport.Entry(
+            Question(name: cached.name, type: cached.type), cached.entry.answer,
+            isSigned: cached.dnssecOK || cached.checkingDisabled, isNegative: cached.entry.isNegative,
+            age: Int(cached.entry.age(at: loop.now)), lifetime: Int(cached.entry.lifetime),
+            source: source.map(composition.name) ?? "a former source", withRecords: withRecords)
+        // Also what another network told.
+        report.isStale = store.isStale(cached.entry)
         report.check = check(cached.entry, from: source)
         report.server = store.serverNames.name(of: cached.entry.server)
-        let code = cached.entry.answer.responseCode
-        report.status = cached.entry.isNegative && code == .noError ? "NODATA" : "\(code)"
-        let question = Question(name: cached.name, type: cached.type)
-        guard let answer = cached.entry.answer.unpacked(for: question) else { return report }
-        report.addresses = answer.addresses.map(\.description)
-        guard withRecords else { return report }
-        report.records = (answer.answers + answer.authorities + answer.additionals).map { record in
-            CachedRecord(
-                name: record.name.description, type: record.type.description,
-                ttl: Int(record.ttl) - min(Int(age), Int(record.ttl)), data: record.dataText)
-        }
         return report
     }
 
@@ -69,6 +57,7 @@ extension DNSService: ControlTarget {
     func turn(on isOn: Bool) -> SwitchReport {
         if isOn != resolver.isOn {
             resolver.turn(on: isOn)
+            tellDiskOfPolicy()
             log.logger.log(
                 isOn ? .switchOn : .switchOff,
                 isOn
@@ -85,13 +74,16 @@ extension DNSService: ControlTarget {
 
     func reportBad(_ address: IPAddress, lifetime: Duration) async -> BadAddressReport {
         reported.report(address, lifetime: lifetime)
+        keepBadAddress(address)
         // Only now: what is stored meanwhile has the address at its end already.
         let removed = await store.remove(holding: address)
         return report(removed: removed)
     }
 
     func forgetBad(_ address: IPAddress) -> BadAddressReport? {
-        reported.remove(address) ? report(removed: 0) : nil
+        guard reported.remove(address) else { return nil }
+        keepBadAddress(address)
+        return report(removed: 0)
     }
 
     private func report(removed: Int) -> BadAddressReport {

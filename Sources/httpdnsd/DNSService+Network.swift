@@ -32,6 +32,7 @@ extension DNSService {
         guard signs != .files || hasOtherServers || hasOtherRoutes else { return }
         composition.networkChanged(hasOtherServers: hasOtherServers)
         resolver.networkChanged()
+        tellDiskOfPolicy()
         Loop.spawn { [resolver] in await resolver.refreshHot() }
         networkChanges.count += 1
         networkChanges.last = loop.now

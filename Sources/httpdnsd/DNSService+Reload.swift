@@ -55,6 +55,7 @@ extension Configuration {
         keep(\.listen.udpThreads, of: old, "listen.udp_threads", &changed)
         keep(\.listen.user, of: old, "listen.user", &changed)
         keep(\.control.socket, of: old, "control.socket", &changed)
+        keep(\.cache.disk.path, of: old, "cache.disk.path", &changed)
         return changed
     }
 

@@ -4,6 +4,7 @@ import DNSCache
 import DNSResolver
 import DNSServer
 import DNSWire
+import DiskCache
 import Glibc
 import Platform
 import Scheduling
@@ -49,6 +50,14 @@ extension DNSService {
         cache.misses = statistics.misses
         cache.stale = resolver.staleAnswers
         cache.refreshes = resolver.refreshes
+        if let disk {
+            let status = disk.status
+            cache.file = disk.path
+            cache.fileState = status.state.rawValue
+            cache.fileError = status.reason
+            cache.loaded = status.loaded + status.recalled
+            cache.written = status.written
+        }
         return cache
     }
 

@@ -2,6 +2,7 @@ import Configuration
 import DNSCache
 import DNSResolver
 import DNSServer
+import DiskCache
 import Logs
 import Platform
 import Scheduling
@@ -17,6 +18,8 @@ final class DNSService {
     let store: AnswerStore
     let reported: BadAddresses
     let memory: MemoryCache
+    /// Nil when answers are kept in memory alone.
+    let disk: DiskCache?
     let generation = PolicyGeneration()
     private(set) var composition: Composition
     /// How often the configuration was read again and taken.
@@ -53,6 +56,10 @@ final class DNSService {
             badAddresses: reported, clock: loop)
         let policy = composition.policy()
         routes = policy.routes
+        disk = Self.disk(
+            settings, memory: memory, freshness: freshness,
+            identity: composition.identity(routes: policy.routes, generation: generation.current), log: log)
+        store.archive = disk
         resolver = Resolver(policy: policy, cache: store, clock: loop) { events.report(LogMessage($0)) }
         access = SharedAccessList(AccessList(settings.listen.allow))
         for provider in composition.providers { provider.upstream.start() }
@@ -61,6 +68,14 @@ final class DNSService {
             events: events)
         logQueries()
         server.feed.turn(on: settings.log.queries)
+        Loop.spawn { [self] in await restoreState() }
+    }
+
+    /// The lists, with the mode that the switch has put in force.
+    var routesInForce: RoutePolicy {
+        var routes = routes
+        if !resolver.isOn { routes.mode = .localdnsOnly }
+        return routes
     }
 
     /// Serves by another configuration from now on; flights under way end by the old one, for those who wait already.
@@ -83,6 +98,7 @@ final class DNSService {
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
         composition = new
         routes = policy.routes
+        tellDiskOfPolicy()
         reloads += 1
         log.set(settings.log.style, level: settings.log.threshold)
         server.feed.turn(on: settings.log.queries)
@@ -109,7 +125,7 @@ final class DNSService {
 }
 
 extension FreshnessPolicy {
-    fileprivate init(_ cache: Configuration.CacheSettings) {
+    init(_ cache: Configuration.CacheSettings) {
         self.init(
             minTTL: cache.minTTL, maxTTL: cache.maxTTL, negativeTTL: cache.negativeTTL, staleMax: cache.stale.max,
             staleWait: cache.stale.wait, prefetches: cache.prefetch)

@@ -2,6 +2,7 @@ import Admin
 import Configuration
 import DNSResolver
 import DNSServer
+import DiskCache
 import Glibc
 import Logs
 import Platform
@@ -68,6 +69,8 @@ final class RunningServer {
         stopControl()
         listener?.removeFile()
         await service.server.stop()
+        // Nothing is answered any more: the loop may wait.
+        service.disk?.stop()
         service.events.finish()
     }
 

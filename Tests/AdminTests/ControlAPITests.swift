@@ -104,7 +104,7 @@ struct ControlAPITests {
             return status
         }
 
-        func cached(below suffix: Name?, limit: Int, cursor: String?) async -> CacheReport? {
+        func cached(below suffix: Name?, limit: Int, cursor: String?, withRecords: Bool) async -> CacheReport? {
             calls.append("list \(suffix?.description ?? "-") \(limit) \(cursor ?? "-")")
             return cursor == "bad" ? nil : CacheReport()
         }

@@ -1,0 +1,87 @@
+import DNSCache
+import DNSWire
+import DiskCache
+import Glibc
+import Platform
+import Scheduling
+
+/// What the cache on disk costs: `DiskFigures [NAMES] [DIRECTORY]`, 1,000,000 names in /var/tmp unless told otherwise.
+@main
+struct DiskFigures {
+    private let names: Int
+    private let path: String
+    private let identity = PolicyIdentity(
+        sources: [0x8001: "vendor"], standIns: [], rules: [], digest: "figures", generation: 1, route: { _ in 0 })
+
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        let names = arguments.count > 1 ? Int(arguments[1]) ?? 0 : 1_000_000
+        let directory = (arguments.count > 2 ? arguments[2] : "/var/tmp") + "/httpdnsd-figures-\(getpid())"
+        let figures = DiskFigures(names: max(names, 1), path: directory + "/cache.sqlite")
+        try figures.write()
+        try await figures.load()
+        for end in ["", "-wal", "-shm", ".lock"] { unlink(figures.path + end) }
+        rmdir(directory)
+    }
+
+    private func disk(_ memory: MemoryCache) throws -> DiskCache {
+        let disk = try DiskCache(
+            DiskSettings(path: path, limit: 8 << 30), memory: memory,
+            clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) }), identity: identity,
+            freshness: FreshnessPolicy(), report: { _ in })
+        try disk.start()
+        return disk
+    }
+
+    private func question(_ index: Int, _ type: RecordType) throws -> Question {
+        Question(name: try Name("host-\(index).example.com"), type: type)
+    }
+
+    /// Rows a second, and what they take.
+    private func write() throws {
+        let memory = MemoryCache(memory: 1 << 20)
+        let disk = try disk(memory)
+        let begin = Instant.bootTime
+        var rows = 0
+        for index in 0..<names {
+            for type in [RecordType.a, .aaaa] {
+                let question = try question(index, type)
+                let address: IPAddress = type == .a ? .v4(UInt32(index)) : .v6(UInt128(index))
+                guard
+                    let packed = PackedAnswer(
+                        Answer(name: question.name, addresses: [address], ttl: 86_400), for: question)
+                else { continue }
+                disk.store(
+                    CacheEntry(
+                        answer: packed, storedAt: .bootTime, lifetime: 86_400, generation: 1, source: 0x8001),
+                    for: QueryKey(question, dnssecOK: false, checkingDisabled: false))
+                rows += 1
+            }
+            // No more than waits at once.
+            while rows - disk.status.written > 12_000 { usleep(500) }
+        }
+        disk.stop(within: .seconds(60))
+        let seconds = (Instant.bootTime - begin).nanoseconds / 1_000_000
+        var status = stat()
+        stat(path, &status)
+        print("written: \(rows) answers in \(seconds) ms, \(rows * 1_000 / max(1, Int(seconds))) a second")
+        print("file: \(status.st_size) bytes, \(Int(status.st_size) / names) of a name (A and AAAA)")
+    }
+
+    /// Answers loaded a second, and how long one that is not loaded yet takes.
+    private func load() async throws {
+        let memory = MemoryCache(memory: 1 << 30)
+        let begin = Instant.bootTime
+        let disk = try disk(memory)
+        var first: Duration?
+        while disk.status.state != .used {
+            if first == nil, memory.statistics.entries > 0 { first = Instant.bootTime - begin }
+            usleep(200)
+        }
+        let seconds = (Instant.bootTime - begin).nanoseconds / 1_000_000
+        let loaded = disk.status.loaded
+        print("loaded: \(loaded) answers in \(seconds) ms, \(loaded * 1_000 / max(1, Int(seconds))) a second")
+        print("first answers in memory after \((first ?? .zero).nanoseconds / 1_000) us")
+        disk.stop()
+    }
+}

@@ -1,0 +1,62 @@
+package import DNSWire
+
+// What the disk keeps of an answer, on its way there and back.
+
+extension PackedAnswer {
+    /// The addresses of the A and AAAA records in the answer section.
+    package var addresses: [IPAddress] {
+        ttlOffsets.prefix(Int(counts.answer)).compactMap { offset in
+            let start = Int(offset) - 4
+            guard start >= 0, start + 10 <= body.count, body[start] == 0, body[start + 2] == 0, body[start + 3] == 1
+            else { return nil }
+            let type = RecordType(rawValue: UInt16(body[start + 1]))
+            let end = start + 10 + (Int(body[start + 8]) << 8 | Int(body[start + 9]))
+            guard type.isAddress, end <= body.count, let address = IPAddress(bytes: body[(start + 10)..<end]),
+                address.recordType == type
+            else { return nil }
+            return address
+        }
+    }
+
+    /// An answer whose body was packed once, and has been out of our hands since: nothing in it is believed.
+    ///
+    /// - Returns: the answer, and whether it is negative; nil unless packing what the body says gives the same body.
+    package static func checked(
+        _ body: [UInt8], responseCode: ResponseCode, counts: SectionCounts, for question: Question
+    ) -> (answer: PackedAnswer, isNegative: Bool)? {
+        guard responseCode == .noError || responseCode == .nameError else { return nil }
+        if let offsets = plainTTLOffsets(body, responseCode, counts, question) {
+            let answer = PackedAnswer(responseCode: responseCode, counts: counts, body: body, ttlOffsets: offsets)
+            return (answer, false)
+        }
+        let kept = PackedAnswer(responseCode: responseCode, counts: counts, body: body, ttlOffsets: [])
+        guard let answer = kept.unpacked(for: question), let packed = PackedAnswer(answer, for: question),
+            packed.body == body, packed.counts == counts
+        else { return nil }
+        return (packed, answer.isNegative(for: question.type))
+    }
+
+    /// The short way for most answers: addresses of the name itself, and nothing else. Nil for all others.
+    private static func plainTTLOffsets(
+        _ body: [UInt8], _ responseCode: ResponseCode, _ counts: SectionCounts, _ question: Question
+    ) -> [UInt16]? {
+        guard responseCode == .noError, question.type.isAddress, question.class == .internet, !question.name.isRoot,
+            counts.answer > 0, counts.total == Int(counts.answer)
+        else { return nil }
+        let dataLength: UInt8 = question.type == .a ? 4 : 16
+        // A pointer to the question's name, type, class; TTL; length of the data.
+        let head: [UInt8] = [0xc0, 0x0c, 0, UInt8(truncatingIfNeeded: question.type.rawValue), 0, 1]
+        let size = head.count + 6 + Int(dataLength)
+        guard body.count == counts.total * size, body.count <= MessageBuilder.maximumLength / 2 else { return nil }
+        var offsets: [UInt16] = []
+        offsets.reserveCapacity(counts.total)
+        for start in stride(from: 0, to: body.count, by: size) {
+            let ttl = start + head.count
+            guard body[start..<ttl].elementsEqual(head), body[ttl] < 0x80, body[ttl + 4] == 0,
+                body[ttl + 5] == dataLength
+            else { return nil }
+            offsets.append(UInt16(truncatingIfNeeded: ttl))
+        }
+        return offsets
+    }
+}

@@ -1,0 +1,33 @@
+package import DNSCache
+package import DNSWire
+package import Scheduling
+
+/// What keeps answers longer than memory does: the disk. Nothing of it waits but `recall`.
+@Loop
+package protocol AnswerArchive: AnyObject, Sendable {
+    /// Takes an answer that memory has just got.
+    func store(_ entry: CacheEntry, for key: borrowing QueryKey)
+
+    /// Forgets the answer under a key.
+    func remove(_ key: borrowing QueryKey)
+
+    /// Forgets answers, also those that memory does not have; called before memory forgets them.
+    func remove(_ removal: AnswerStore.Removal)
+
+    /// Forgets answers that hold an address, as above.
+    func remove(holding address: IPAddress)
+
+    /// Whether it may have answers that memory does not.
+    var mayRecall: Bool { get }
+
+    /// Puts the answer under a key into memory if it has it; takes 100 ms at most.
+    func recall(_ key: QueryKey, clock: any LoopClock) async
+}
+
+extension AnswerStore {
+    /// Has an answer brought into memory that only the archive has.
+    func recall(_ key: QueryKey) async {
+        guard let archive, archive.mayRecall, memory.entry(for: key) == nil else { return }
+        await archive.recall(key, clock: clock)
+    }
+}

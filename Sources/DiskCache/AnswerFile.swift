@@ -1,0 +1,357 @@
+import DNSCache
+import DNSWire
+
+/// The open file: answers and state, read and written by one thread.
+///
+/// After an error that was thrown by a method which writes, the file must be closed: numbers of texts may have been
+/// given that were not kept.
+final class AnswerFile {
+    /// A row, and its place in the order of writing.
+    struct Row: Equatable {
+        let id: Int64
+        let answer: StoredAnswer
+    }
+
+    private let connection: SQLiteConnection
+    private let insert: SQLiteStatement
+    private let delete: SQLiteStatement
+    private let select: SQLiteStatement
+    private let page: SQLiteStatement
+    private let pageOfName: SQLiteStatement
+    private var sources: IdentityTable
+    private var policies: IdentityTable
+
+    /// Opens the file for writing, and makes it if there is none.
+    ///
+    /// - Parameter system: the name of a registered VFS; nil: SQLite's default.
+    convenience init(_ path: String, system: String? = nil) throws(SQLiteError) {
+        let connection = try SQLiteConnection(path, .readWrite, system: system)
+        // WAL: a commit is an append, and readers need not wait. Without a sync for each: a crash of the process loses
+        // nothing, one of the machine the last commits, and neither damages the file.
+        try connection.execute(
+            """
+            PRAGMA auto_vacuum = INCREMENTAL;
+            PRAGMA journal_mode = WAL;
+            PRAGMA synchronous = NORMAL;
+            PRAGMA journal_size_limit = 8388608;
+            PRAGMA temp_store = MEMORY;
+            PRAGMA cell_size_check = ON;
+            """)
+        try StoreSchema.migrate(connection)
+        try self.init(connection)
+    }
+
+    /// Opens a file that nobody writes, without leaving anything beside it.
+    convenience init(reading path: String) throws(SQLiteError) {
+        let connection = try SQLiteConnection(path, .readOnly)
+        guard try connection.integer("PRAGMA application_id") == StoreSchema.applicationID else {
+            throw SQLiteError(damaged: "it is not a cache of this program")
+        }
+        guard try connection.integer("PRAGMA user_version") == StoreSchema.version else {
+            throw SQLiteError(damaged: "it is of another version; the server brings it up to date when it starts")
+        }
+        try self.init(connection)
+    }
+
+    private init(_ connection: consuming SQLiteConnection) throws(SQLiteError) {
+        try StoreSchema.check(connection)
+        insert = try connection.prepare(
+            """
+            INSERT OR REPLACE INTO answer
+            (name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, addresses, body, checksum)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        delete = try connection.prepare("DELETE FROM answer WHERE name = ? AND type = ? AND class = ? AND flags = ?")
+        select = try connection.prepare(
+            """
+            SELECT id, name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, body, checksum
+            FROM answer WHERE name = ? AND type = ? AND class = ? AND flags = ?
+            """)
+        page = try connection.prepare(
+            """
+            SELECT id, name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, body, checksum
+            FROM answer WHERE id < ? ORDER BY id DESC LIMIT ?
+            """)
+        pageOfName = try connection.prepare(
+            """
+            SELECT id, name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, body, checksum
+            FROM answer WHERE name = ? ORDER BY type, flags
+            """)
+        sources = try IdentityTable(
+            connection, select: "SELECT id, identity FROM source",
+            insert: "INSERT INTO source (id, identity) VALUES (?, ?)")
+        policies = try IdentityTable(
+            connection, select: "SELECT id, digest FROM policy", insert: "INSERT INTO policy (id, digest) VALUES (?, ?)"
+        )
+        self.connection = connection
+    }
+
+    /// Does several things in one transaction.
+    func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
+        try connection.transaction(body)
+    }
+
+    // MARK: Answers
+
+    /// Writes an answer in place of an older one; it is then the newest.
+    func write(_ stored: StoredAnswer) throws(SQLiteError) {
+        let body = stored.answer.body
+        let counts = stored.answer.counts
+        let head = [counts.answer, counts.authority, counts.additional].flatMap {
+            [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)]
+        }
+        let addresses = stored.answer.addresses.map(\.description).joined(separator: " ")
+        try insert.run(
+            Self.keyValues(stored.name, stored.type, stored.class, stored.flags) + [
+                .integer(stored.storedAt), .integer(Int64(stored.lifetime)),
+                .integer(try sources.number(of: stored.source)),
+                .integer(Int64(stored.route.rawValue)), .integer(try policies.number(of: stored.policy)),
+                .integer(Int64(stored.answer.responseCode.rawValue)), .integer(stored.isNegative ? 1 : 0),
+                addresses.isEmpty ? .null : .text(addresses), .blob(head + body), .integer(stored.checksum),
+            ])
+    }
+
+    /// Forgets the answer under one key.
+    ///
+    /// - Parameter key: the bytes of a `QueryKey`.
+    func remove(_ key: [UInt8]) throws(SQLiteError) {
+        guard let values = Self.keyValues(key) else { return }
+        try delete.run(values)
+    }
+
+    /// The answer under one key.
+    ///
+    /// - Parameter key: the bytes of a `QueryKey`.
+    func find(_ key: [UInt8]) throws(SQLiteError) -> Row? {
+        guard let values = Self.keyValues(key) else { return nil }
+        try select.bind(values)
+        guard try select.step() else { return nil }
+        defer { select.finish() }
+        let row = try row(select)
+        guard row.answer.key.array == key else { throw Self.damagedRow }
+        return row
+    }
+
+    /// All answers of one name.
+    func answers(of name: Name) throws(SQLiteError) -> [Row] {
+        try pageOfName.bind([.text(name.lowercased.description)])
+        defer { pageOfName.finish() }
+        var rows: [Row] = []
+        while try pageOfName.step() { rows.append(try row(pageOfName)) }
+        return rows
+    }
+
+    /// The newest answers written before the one with number `id`, the newest first.
+    ///
+    /// - Returns: those that are sound, where to go on, nil at the end, and whether some are damaged.
+    func page(below id: Int64, limit: Int) throws(SQLiteError) -> (rows: [Row], next: Int64?, isDamaged: Bool) {
+        try page.bind([.integer(id), .integer(Int64(limit))])
+        defer { page.finish() }
+        var rows: [Row] = []
+        var count = 0
+        var last: Int64?
+        do throws(SQLiteError) {
+            while try page.step() {
+                count += 1
+                last = page.integer(0)
+                if let row = try? row(page) { rows.append(row) }
+            }
+        } catch {
+            guard error.remedy == .replaceFile else { throw error }
+            // What was read before the damage is sound.
+            return (rows, nil, true)
+        }
+        return (rows, count == limit ? last : nil, rows.count < count)
+    }
+
+    /// Forgets what `removal` covers, also what is damaged.
+    func remove(_ removal: DiskRemoval) throws(SQLiteError) {
+        guard removal != .all else {
+            try connection.execute("DELETE FROM answer")
+            return
+        }
+        let all = try connection.prepare("SELECT id, name, addresses FROM answer")
+        let one = try connection.prepare("DELETE FROM answer WHERE id = ?")
+        var doomed: [Int64] = []
+        while try all.step() {
+            guard let name = try? Name(all.text(1)) else {
+                doomed.append(all.integer(0))
+                continue
+            }
+            if removal.covers(name, all.text(2).split(separator: " ").compactMap { IPAddress($0) }) {
+                doomed.append(all.integer(0))
+            }
+        }
+        for id in doomed { try one.run([.integer(id)]) }
+    }
+
+    // MARK: Bounds
+
+    /// The number of the answer written last; 0 when there is none.
+    func lastID() throws(SQLiteError) -> Int64 { try connection.integer("SELECT max(id) FROM answer") ?? 0 }
+
+    /// Bytes of pages in use.
+    func size() throws(SQLiteError) -> Int64 {
+        let pages = try connection.integer("PRAGMA page_count") ?? 0
+        let free = try connection.integer("PRAGMA freelist_count") ?? 0
+        return (pages - free) * (try connection.integer("PRAGMA page_size") ?? 4_096)
+    }
+
+    /// Looks at some answers, from number `id` on, and forgets those past their staleness.
+    ///
+    /// - Parameters:
+    ///   - now: seconds since 1970.
+    ///   - staleMax: as in `FreshnessPolicy`.
+    /// - Returns: where to go on.
+    func sweep(from id: Int64, count: Int64, now: Int64, _ policy: FreshnessPolicy) throws(SQLiteError) -> Int64 {
+        let statement = try connection.prepare(
+            """
+            DELETE FROM answer WHERE id >= ?1 AND id < ?2
+            AND stored + lifetime + CASE ?3 WHEN 0 THEN 0 ELSE max(3600, min(?3, lifetime * 100)) END < ?4
+            """)
+        try statement.run([.integer(id), .integer(id + count), .integer(Int64(policy.staleMax)), .integer(now)])
+        return id + count
+    }
+
+    /// Forgets so many of the answers written first.
+    func removeOldest(_ count: Int) throws(SQLiteError) {
+        let statement = try connection.prepare(
+            "DELETE FROM answer WHERE id IN (SELECT id FROM answer ORDER BY id LIMIT ?)")
+        try statement.run([.integer(Int64(count))])
+    }
+
+    /// Gives some unused pages back to the file system when there are many. Outside a transaction.
+    func shrink() throws(SQLiteError) {
+        let pages = try connection.integer("PRAGMA page_count") ?? 0
+        guard try connection.integer("PRAGMA freelist_count") ?? 0 > max(1_024, pages / 4) else { return }
+        try connection.execute("PRAGMA incremental_vacuum(1024)")
+    }
+
+    // MARK: State
+
+    /// Writes a record in place of an older one.
+    func write(_ record: StateRecord) throws(SQLiteError) {
+        let statement = try connection.prepare(
+            "INSERT OR REPLACE INTO state (kind, name, value, stored, checksum) VALUES (?, ?, ?, ?, ?)")
+        try statement.run([
+            .text(record.kind.rawValue), .text(record.name), .text(record.value), .integer(record.storedAt),
+            .integer(record.checksum),
+        ])
+    }
+
+    func remove(_ key: StateRecord.Key) throws(SQLiteError) {
+        let statement = try connection.prepare("DELETE FROM state WHERE kind = ? AND name = ?")
+        try statement.run([.text(key.kind.rawValue), .text(key.name)])
+    }
+
+    /// All records of the kinds that this version knows.
+    func states() throws(SQLiteError) -> [StateRecord] {
+        let statement = try connection.prepare("SELECT kind, name, value, stored, checksum FROM state LIMIT ?")
+        try statement.bind([.integer(Int64(StateRecord.limit))])
+        var records: [StateRecord] = []
+        while try statement.step() {
+            guard let kind = StateRecord.Kind(rawValue: statement.text(0)) else { continue }
+            let record = StateRecord(
+                kind, statement.text(1), value: statement.text(2), storedAt: statement.integer(3))
+            guard record.fits, record.checksum == statement.integer(4) else { throw Self.damagedRow }
+            records.append(record)
+        }
+        return records
+    }
+
+    /// What the clock is known to have done.
+    struct ClockMark: Equatable {
+        /// The latest time of day at which something was written, in seconds since 1970.
+        var latest: Int64 = 0
+        /// Answers up to this number are of unknown age: the clock was set back after them.
+        var distrusted: Int64 = 0
+    }
+
+    /// Kept beside the records, under a kind of its own.
+    func clockMark() throws(SQLiteError) -> ClockMark {
+        let statement = try connection.prepare("SELECT name, stored, value, checksum FROM state WHERE kind = 'clock'")
+        var mark = ClockMark()
+        while try statement.step() {
+            guard statement.text(0) == "written", let distrusted = Int64(statement.text(2)) else {
+                throw Self.damagedRow
+            }
+            mark = ClockMark(latest: statement.integer(1), distrusted: distrusted)
+            guard mark.checksum == statement.integer(3) else { throw Self.damagedRow }
+        }
+        return mark
+    }
+
+    func write(_ mark: ClockMark) throws(SQLiteError) {
+        let statement = try connection.prepare(
+            "INSERT OR REPLACE INTO state (kind, name, value, stored, checksum) VALUES ('clock', 'written', ?, ?, ?)")
+        try statement.run([.text("\(mark.distrusted)"), .integer(mark.latest), .integer(mark.checksum)])
+    }
+
+    /// Whether SQLite finds the file sound; reads all of it.
+    static func isSound(_ path: String, unless flag: InterruptFlag) throws(SQLiteError) -> Bool {
+        let connection = try SQLiteConnection(path, .readOnly)
+        connection.interrupt(when: flag)
+        let check = try connection.prepare("PRAGMA quick_check(1)")
+        return try check.step() && check.text(0) == "ok"
+    }
+
+    // MARK: Rows
+
+    private static var damagedRow: SQLiteError { SQLiteError(damaged: "a row is not as it was written") }
+
+    private static func keyValues(
+        _ name: Name, _ type: RecordType, _ class: RecordClass, _ flags: UInt16
+    ) -> [SQLiteStatement.Value] {
+        [
+            .text(name.description), .integer(Int64(type.rawValue)), .integer(Int64(`class`.rawValue)),
+            .integer(Int64(flags)),
+        ]
+    }
+
+    /// Nil for bytes that are no key.
+    private static func keyValues(_ key: [UInt8]) -> [SQLiteStatement.Value]? {
+        guard key.count > 5, let name = try? Name(wire: Array(key.dropLast(5))) else { return nil }
+        let end = key.suffix(5).map { UInt16($0) }
+        return keyValues(
+            name, RecordType(rawValue: end[0] << 8 | end[1]), RecordClass(rawValue: end[2] << 8 | end[3]), end[4])
+    }
+
+    /// The row at which a statement stands; every value of it is checked as if it had come from the network.
+    private func row(_ statement: borrowing SQLiteStatement) throws(SQLiteError) -> Row {
+        guard let name = try? Name(statement.text(1)), let type = UInt16(exactly: statement.integer(2)),
+            let `class` = UInt16(exactly: statement.integer(3)), (0...3).contains(statement.integer(4)),
+            (1...StoredAnswer.longestLifetime).contains(statement.integer(6)),
+            let source = sources.text(of: statement.integer(7)),
+            let route = UInt16(exactly: statement.integer(8)).flatMap({ StoredRoute(rawValue: $0) }),
+            let policy = policies.text(of: statement.integer(9)), let code = UInt16(exactly: statement.integer(10))
+        else { throw Self.damagedRow }
+        let blob = statement.bytes(12)
+        guard blob.count > 6 else { throw Self.damagedRow }
+        let numbers = (0..<3).map { UInt16(blob[$0 * 2]) << 8 | UInt16(blob[$0 * 2 + 1]) }
+        let question = Question(
+            name: name, type: RecordType(rawValue: type), class: RecordClass(rawValue: `class`))
+        let counts = PackedAnswer.SectionCounts(answer: numbers[0], authority: numbers[1], additional: numbers[2])
+        guard
+            let (answer, isNegative) = PackedAnswer.checked(
+                Array(blob[6...]), responseCode: ResponseCode(rawValue: code), counts: counts, for: question)
+        else { throw Self.damagedRow }
+        let stored = StoredAnswer(
+            name: name, type: question.type, class: question.class, dnssecOK: statement.integer(4) & 1 != 0,
+            checkingDisabled: statement.integer(4) & 2 != 0, answer: answer, isNegative: isNegative,
+            storedAt: statement.integer(5), lifetime: UInt32(statement.integer(6)), source: source, route: route,
+            policy: policy)
+        guard isNegative == (statement.integer(11) != 0), stored.checksum == statement.integer(13) else {
+            throw Self.damagedRow
+        }
+        return Row(id: statement.integer(0), answer: stored)
+    }
+}
+
+extension AnswerFile.ClockMark {
+    fileprivate var checksum: Int64 {
+        var checksum = Checksum()
+        checksum.add(latest)
+        checksum.add(distrusted)
+        return checksum.integer
+    }
+}

@@ -1,0 +1,25 @@
+/// FNV-1a with 64 bits: notices whatever a failing disk does to a row. It is no protection against who means harm.
+struct Checksum {
+    private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+
+    mutating func add(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+    }
+
+    mutating func add(_ number: some FixedWidthInteger) {
+        var rest = UInt64(truncatingIfNeeded: number)
+        for _ in 0..<8 {
+            add(CollectionOfOne(UInt8(truncatingIfNeeded: rest)))
+            rest >>= 8
+        }
+    }
+
+    /// A text and its end, so that two texts in a row do not read as two others.
+    mutating func add(_ text: String) {
+        add(text.utf8)
+        add(CollectionOfOne(0))
+    }
+
+    /// As SQLite keeps it: the same 64 bits.
+    var integer: Int64 { Int64(bitPattern: value) }
+}

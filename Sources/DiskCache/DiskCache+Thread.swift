@@ -1,0 +1,53 @@
+import DNSCache
+import DNSWire
+import Platform
+import Synchronization
+
+// What the thread does to memory.
+
+extension DiskCache {
+    /// Puts an answer of the file into memory, unless memory has one, or the answer is not to be used any more.
+    ///
+    /// - Returns: whether it was put there.
+    func remember(_ row: AnswerFile.Row, from store: OpenStore) -> Bool {
+        let reading = clock.reading
+        let key = row.answer.key
+        let bytes = key.array
+        // Under the lock: whoever forgets answers says so here first, and only then empties memory.
+        return shared.withLock { shared in
+            guard shared.pending.allows(bytes, row.answer),
+                var entry = row.answer.entry(
+                    shared.identity, reading, isClockSound: store.knowsAge(of: row, at: reading)),
+                entry.freshness(at: reading.now, shared.freshness) != .dead
+            else { return false }
+            if !shared.identity.rules.contains(entry.source) {
+                entry.refreshMargin = shared.freshness.refreshMargin(lifetime: entry.lifetime)
+            }
+            return memory.storeIfAbsent(entry, for: key)
+        }
+    }
+
+    /// Has SQLite read the whole file, on another thread. What it finds wrong is told to the disk's thread.
+    ///
+    /// - Returns: what ends it.
+    func checkInBackground() -> InterruptFlag? {
+        let flag = InterruptFlag()
+        let path = settings.path
+        do throws(SystemError) {
+            _ = try NamedThread("disk check") { [self] in
+                do throws(SQLiteError) {
+                    guard try !AnswerFile.isSound(path, unless: flag) else { return }
+                } catch {
+                    guard error.remedy == .replaceFile else { return }
+                }
+                guard !flag.isRaised else { return }
+                shared.withLock { $0.damage = "SQLite finds it damaged" }
+                wake.post()
+            }
+            return flag
+        } catch {
+            // Without a thread to spare there is no check; damage shows when it is read.
+            return nil
+        }
+    }
+}

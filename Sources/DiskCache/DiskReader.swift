@@ -1,0 +1,49 @@
+package import DNSWire
+
+/// A file of answers for those who only read it: no server need run, and one that does is not disturbed.
+package final class DiskReader {
+    private let file: AnswerFile
+    private static let page = 1_024
+
+    /// - Throws: for a file that is none of ours.
+    package init(_ path: String) throws(DiskReaderError) {
+        do throws(SQLiteError) {
+            file = try AnswerFile(reading: path)
+        } catch {
+            throw DiskReaderError(text: "\(path): \(error)")
+        }
+    }
+
+    /// Gives the answers of the names below `suffix`, or all, the newest first, until `body` returns false.
+    ///
+    /// - Returns: whether all were given. Damaged ones are left out.
+    package func forEach(below suffix: Name?, _ body: (StoredAnswer) -> Bool) throws(DiskReaderError) -> Bool {
+        do throws(SQLiteError) {
+            var next: Int64? = .max
+            while let position = next {
+                let (rows, following, _) = try file.page(below: position, limit: Self.page)
+                for row in rows where suffix.map({ row.answer.name.isWithin($0) }) ?? true {
+                    guard body(row.answer) else { return false }
+                }
+                next = following
+            }
+            return true
+        } catch {
+            throw DiskReaderError(text: "\(error)")
+        }
+    }
+
+    /// The answers of one name.
+    package func answers(of name: Name) throws(DiskReaderError) -> [StoredAnswer] {
+        do throws(SQLiteError) {
+            return try file.answers(of: name).map(\.answer)
+        } catch {
+            throw DiskReaderError(text: "\(error)")
+        }
+    }
+}
+
+/// Why a file cannot be read, in one line.
+package struct DiskReaderError: Error, Hashable, Sendable {
+    package let text: String
+}

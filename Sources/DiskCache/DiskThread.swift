@@ -1,0 +1,269 @@
+import DNSCache
+import DNSWire
+import Platform
+import Scheduling
+import Synchronization
+
+/// What happens on the disk's thread: opens, loads, looks up, writes, checks; and tries again after a fault.
+final class DiskThread {
+    private let cache: DiskCache
+    private let folder: StoreFolder
+    private var open: OpenStore?
+    /// When a file that could not be used is tried again, and how long after that.
+    private var retryAt: Instant?
+    private var retryDelay: Duration
+    /// Whether the operator was told that the disk is not used.
+    private var isToldUnavailable = false
+    private var flushAt: Instant?
+    private var replacedAt: Instant?
+
+    /// Answers read from the file in one go: under a millisecond, so that a question does not wait for the loading.
+    private static let page = 256
+    /// Answers of memory that are looked at in one go when all are written.
+    private static let slotsPerStep = 1_024
+
+    init(_ cache: DiskCache) {
+        self.cache = cache
+        folder = StoreFolder(path: cache.settings.path)
+        retryDelay = cache.settings.retry.lowerBound
+    }
+
+    /// What waits here waits in real time, whatever the clock of the answers shows.
+    private var now: Instant { .bootTime }
+
+    /// Until the cache is stopped.
+    func run() {
+        while true {
+            let isStopping = cache.shared.withLock { $0.isStopping }
+            if open == nil, !isStopping || !isToldUnavailable, retryAt.map({ $0 <= now }) ?? true { openFile() }
+            if isStopping { return finish() }
+            answerRecalls()
+            answerStateReaders()
+            if let damage = cache.shared.withLock({ $0.damage.take() }), open != nil {
+                replaceFile(because: damage)
+                continue
+            }
+            if flushIfDue() || load() { continue }
+            wait()
+        }
+    }
+
+    /// Writes what is left, and lets everybody go who waits.
+    private func finish() {
+        if open != nil, cache.shared.withLock({ !$0.pending.isEmpty }) { flush() }
+        close()
+        answerRecalls()
+        answerStateReaders()
+    }
+
+    /// Until something is to be done.
+    private func wait() {
+        let due = [open == nil ? retryAt : nil, flushAt].compactMap { $0 }.min()
+        guard let due else { return cache.wake.wait() }
+        let left = (due - now).nanoseconds
+        guard left > 0 else { return }
+        cache.wake.wait(atMost: Int32(clamping: left / 1_000_000 + 1))
+    }
+
+    // MARK: Opening
+
+    private func openFile() {
+        retryAt = nil
+        do throws(OpenFailure) {
+            open = try OpenStore(folder, cache.settings, cache.clock)
+        } catch {
+            switch error {
+            case .inUse: fail("another process uses \(folder.path)")
+            case .system(let error): fail("\(error)")
+            case .database(let error) where error.remedy == .replaceFile: replaceFile(because: "\(error)")
+            case .database(let error): fail("\(folder.path): \(error)")
+            }
+            return
+        }
+        cache.hasMore.store(true, ordering: .releasing)
+        // After a fault only this tells whether it takes something again.
+        if cache.shared.withLock({ $0.pending.needsAll }), !flush() { return }
+        retryDelay = cache.settings.retry.lowerBound
+        cache.shared.withLock { shared in
+            shared.status.reason = ""
+            shared.status.state = .loading
+        }
+        if isToldUnavailable { cache.report(.back) }
+        isToldUnavailable = false
+    }
+
+    /// Goes on in memory alone, and tries again later.
+    private func fail(_ reason: String) {
+        close()
+        cache.hasMore.store(false, ordering: .releasing)
+        cache.shared.withLock { shared in
+            shared.pending.needsAll = true
+            shared.status.state = .memoryOnly
+            shared.status.reason = reason
+        }
+        retryAt = now + retryDelay
+        retryDelay = min(retryDelay * 2, cache.settings.retry.upperBound)
+        if !isToldUnavailable { cache.report(.unavailable(reason: reason)) }
+        isToldUnavailable = true
+    }
+
+    private func fail(_ error: SQLiteError) {
+        switch error.remedy {
+        case .replaceFile: replaceFile(because: "\(error)")
+        case .tryAgain: fail("\(folder.path): \(error)")
+        }
+    }
+
+    /// Puts the file aside and begins another one at once; but not again and again, when it is the disk that is bad.
+    private func replaceFile(because reason: String) {
+        if let replacedAt, now - replacedAt < cache.settings.retry.upperBound {
+            return fail("\(folder.path): \(reason)")
+        }
+        replacedAt = now
+        close()
+        let target = folder.setAside(at: cache.clock.secondsSince1970())
+        cache.report(.setAside(path: target, reason: reason))
+        cache.shared.withLock { $0.pending.needsAll = true }
+        retryAt = now
+    }
+
+    private func close() {
+        open?.check?.raise()
+        open = nil
+        flushAt = nil
+    }
+
+    // MARK: Reading
+
+    private func answerRecalls() {
+        let recalls = cache.shared.withLock { shared in
+            let recalls = shared.recalls
+            shared.recalls = []
+            return recalls
+        }
+        for recall in recalls {
+            if let open {
+                do throws(SQLiteError) {
+                    if let row = try open.file.find(recall.key), cache.remember(row, from: open) {
+                        cache.shared.withLock { $0.status.recalled += 1 }
+                    }
+                } catch {
+                    fail(error)
+                }
+            }
+            recall.finish()
+        }
+    }
+
+    private func answerStateReaders() {
+        let readers = cache.shared.withLock { shared in
+            let readers = shared.stateReaders
+            shared.stateReaders = []
+            return readers
+        }
+        for reader in readers { reader.resume(returning: open?.states ?? []) }
+    }
+
+    /// Reads the next answers into memory, until there are none or no room.
+    ///
+    /// - Returns: whether there was anything to do.
+    private func load() -> Bool {
+        guard let open, let position = open.loadPosition else { return false }
+        do throws(SQLiteError) {
+            let (rows, next, isDamaged) = try open.file.page(below: position, limit: Self.page)
+            open.isDamaged = open.isDamaged || isDamaged
+            open.loadPosition = next
+            let before = cache.memory.statistics.entries
+            let kept = rows.count { cache.remember($0, from: open) }
+            let grown = cache.memory.statistics.entries - before
+            open.loaded += kept
+            cache.shared.withLock { $0.status.loaded += kept }
+            // Whatever more is read drives out what was read before, and is used less.
+            let isFull = grown < kept - kept / 8
+            if isFull { open.loadPosition = nil }
+            if open.loadPosition == nil { finishLoading(isComplete: !isFull) }
+        } catch {
+            fail(error)
+        }
+        return true
+    }
+
+    private func finishLoading(isComplete: Bool) {
+        guard let open else { return }
+        if isComplete, !open.isDamaged { cache.hasMore.store(false, ordering: .releasing) }
+        cache.shared.withLock { $0.status.state = .used }
+        guard open.hadAnswers else { return }
+        cache.report(.loaded(count: open.loaded, isComplete: isComplete))
+        guard !open.isDamaged else { return replaceFile(because: "answers are not as they were written") }
+        open.check = cache.checkInBackground()
+    }
+
+    // MARK: Writing
+
+    /// - Returns: whether something was written.
+    private func flushIfDue() -> Bool {
+        guard let open else { return false }
+        let (changedAt, interval, isLarge) = cache.shared.withLock {
+            ($0.changedAt, $0.flushInterval, $0.pending.isLarge)
+        }
+        guard let changedAt else {
+            flushAt = nil
+            return false
+        }
+        let due = changedAt + interval
+        guard isLarge || due <= now else {
+            flushAt = due
+            return false
+        }
+        flushAt = nil
+        // A database that was deleted takes everything without a word.
+        guard folder.identity == open.identity else {
+            fail("\(folder.path) is gone")
+            return true
+        }
+        return flush() || true
+    }
+
+    /// Writes what waits, in one transaction, or after a fault all of memory in several.
+    ///
+    /// - Returns: whether it worked.
+    @discardableResult
+    private func flush() -> Bool {
+        guard let open else { return false }
+        let (changes, identity, freshness) = cache.shared.withLock { shared in
+            shared.changedAt = nil
+            shared.isWriting = true
+            return (shared.pending.take(), shared.identity, shared.freshness)
+        }
+        defer { cache.shared.withLock { $0.isWriting = false } }
+        do throws(SQLiteError) {
+            let written = try open.write(changes, identity, freshness)
+            cache.shared.withLock { $0.status.written += written }
+            if changes.needsAll { try writeAll(to: open) }
+            try open.file.shrink()
+            let memory = cache.memory.statistics
+            // Memory has begun to drive answers out, which the file still has.
+            if memory.bytes > memory.limit / 16 * 15 { cache.hasMore.store(true, ordering: .releasing) }
+            return true
+        } catch {
+            cache.shared.withLock { $0.pending.putBack(changes) }
+            fail(error)
+            return false
+        }
+    }
+
+    /// Writes all that memory holds, with what is looked up meanwhile in between.
+    private func writeAll(to open: OpenStore) throws(SQLiteError) {
+        var cursor: CacheCursor? = .start
+        while let place = cursor {
+            let step = cache.memory.walk(from: place, slots: Self.slotsPerStep) { _ in true }
+            cursor = step.next
+            guard !step.answers.isEmpty else { continue }
+            let (identity, freshness) = cache.shared.withLock { ($0.identity, $0.freshness) }
+            var changes = PendingChanges()
+            for answer in step.answers { changes.store(answer.entry, for: answer.key().array) }
+            let written = try open.write(changes, identity, freshness)
+            cache.shared.withLock { $0.status.written += written }
+        }
+    }
+}

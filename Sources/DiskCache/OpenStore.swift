@@ -1,0 +1,104 @@
+import DNSCache
+import DNSWire
+import Platform
+import Scheduling
+
+/// Why the file could not be opened.
+enum OpenFailure: Error {
+    /// Another process has the lock.
+    case inUse
+    case system(SystemError)
+    case database(SQLiteError)
+}
+
+/// The file while it is open, and how far it was read and swept.
+final class OpenStore {
+    let file: AnswerFile
+    let identity: StoreFolder.Identity?
+    /// As they were when it was opened.
+    let states: [StateRecord]
+    /// Answers before this number are still to be loaded; nil when there are no more.
+    var loadPosition: Int64?
+    /// Whether there was anything in it.
+    let hadAnswers: Bool
+    var loaded = 0
+    /// Whether rows were found that are not as they were written.
+    var isDamaged = false
+    /// Ends the check in the background.
+    var check: InterruptFlag?
+    private(set) var mark: AnswerFile.ClockMark
+    private var sweepPosition: Int64 = 0
+    private let lock: FileLock
+    private let clock: WallClock
+    private let limit: Int64
+
+    /// Answers that are looked at for their staleness with every flush.
+    private static let sweepStep: Int64 = 2_048
+    /// Answers that go at once when there are too many bytes.
+    private static let removalStep = 1_024
+
+    init(_ folder: StoreFolder, _ settings: DiskSettings, _ clock: WallClock) throws(OpenFailure) {
+        self.clock = clock
+        limit = Int64(settings.limit)
+        let lock: FileLock?
+        do throws(SystemError) {
+            try folder.prepare()
+            lock = try FileLock.take(folder.lock)
+        } catch { throw .system(error) }
+        guard let lock else { throw .inUse }
+        do throws(SQLiteError) {
+            let file = try AnswerFile(folder.path, system: settings.system)
+            var mark = try file.clockMark()
+            let lastID = try file.lastID()
+            let reading = clock.reading
+            if reading.isPlausible, reading.secondsSince1970 < mark.latest {
+                mark = AnswerFile.ClockMark(latest: reading.secondsSince1970, distrusted: lastID)
+            }
+            states = try file.states()
+            loadPosition = lastID + 1
+            hadAnswers = lastID > 0
+            self.mark = mark
+            self.file = file
+        } catch { throw .database(error) }
+        identity = folder.identity
+        self.lock = lock
+    }
+
+    /// Whether the time since a row was written is known.
+    func knowsAge(of row: AnswerFile.Row, at reading: WallClock.Reading) -> Bool {
+        row.id > mark.distrusted && reading.secondsSince1970 >= mark.latest
+    }
+
+    /// Writes changes in one transaction, and makes room where it is due.
+    ///
+    /// - Returns: how many answers were written.
+    func write(
+        _ changes: PendingChanges, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy
+    ) throws(SQLiteError) -> Int {
+        let reading = clock.reading
+        let rows = changes.stores.compactMap { StoredAnswer($1, key: $0, identity, reading) }
+        var mark = mark
+        var sweepPosition = sweepPosition
+        try file.transaction { () throws(SQLiteError) in
+            if reading.isPlausible {
+                // Set back while running: what was written until now is of unknown age.
+                if reading.secondsSince1970 < mark.latest { mark.distrusted = try file.lastID() }
+                mark.latest = reading.secondsSince1970
+                try file.write(mark)
+                sweepPosition = try file.sweep(
+                    from: sweepPosition, count: Self.sweepStep, now: reading.secondsSince1970, freshness)
+            }
+            for removal in changes.removals { try file.remove(removal) }
+            for key in changes.removedKeys { try file.remove(key) }
+            for row in rows { try file.write(row) }
+            for (key, record) in changes.states {
+                if let record { try file.write(record) } else { try file.remove(key) }
+            }
+            if try file.size() > limit { try file.removeOldest(rows.count + Self.removalStep) }
+            if try sweepPosition > file.lastID() { sweepPosition = 0 }
+        }
+        self.mark = mark
+        self.sweepPosition = sweepPosition
+        return rows.count
+    }
+}

@@ -1,0 +1,35 @@
+package import DNSWire
+
+/// The policy in force in terms that mean the same in the next process.
+///
+/// The memory cache keeps sources, routes and generations as numbers of this process. On the way to the disk they are
+/// replaced by these texts, and on the way back by today's numbers; what has none today is not used.
+package struct PolicyIdentity: Sendable {
+    /// The number of a source in the memory cache, and a text that changes with whatever makes it another source.
+    package var sources: [UInt16: String]
+    /// Numbers of sources whose answers depend on the whole policy when they are for protected names: LocalDNS.
+    package var standIns: Set<UInt16>
+    /// Numbers of sources that are nothing without the policy: our own rules.
+    package var rules: Set<UInt16>
+    /// A digest of lists, mode and sources.
+    package var digest: String
+    /// The number that the memory cache keeps for it.
+    package var generation: UInt32
+    /// The number of the route that a name in lower case takes.
+    package var route: @Sendable (Name) -> UInt16
+
+    package init(
+        sources: [UInt16: String], standIns: Set<UInt16>, rules: Set<UInt16>, digest: String, generation: UInt32,
+        route: @escaping @Sendable (Name) -> UInt16
+    ) {
+        self.sources = sources
+        self.standIns = standIns
+        self.rules = rules
+        self.digest = digest
+        self.generation = generation
+        self.route = route
+    }
+
+    /// Longest text of a source or a policy, in bytes.
+    static let longestText = 512
+}

@@ -1,0 +1,15 @@
+import Synchronization
+
+/// One who waits for the disk to look something up; resumed once, from any thread.
+final class Recall: Sendable {
+    /// The bytes of a `QueryKey`.
+    let key: [UInt8]
+    private let continuation: Mutex<CheckedContinuation<Void, Never>?>
+
+    init(key: [UInt8], _ continuation: CheckedContinuation<Void, Never>) {
+        self.key = key
+        self.continuation = Mutex(continuation)
+    }
+
+    func finish() { continuation.withLock { $0.take() }?.resume() }
+}

@@ -1,0 +1,92 @@
+import CSQLite
+
+/// The owner of a connection to one database file; for one thread.
+struct SQLiteConnection: ~Copyable {
+    enum Mode {
+        /// Makes the file if there is none.
+        case readWrite
+        /// Never writes, and fails where there is no file.
+        case readOnly
+        /// A database in memory; the path is not used.
+        case memory
+    }
+
+    private let handle: OpaquePointer
+
+    /// Bytes of the longest value: an answer, and room for its fields.
+    private static let longestValue: Int32 = 1 << 17
+    /// How long another process's lock is waited for, in milliseconds: a look with `sqlite3` is over by then.
+    private static let lockPatience: Int32 = 250
+
+    /// Opens a file, without reading it yet.
+    ///
+    /// - Parameter system: the name of a registered VFS; nil: SQLite's default.
+    init(_ path: String, _ mode: Mode, system: String? = nil) throws(SQLiteError) {
+        var opened: OpaquePointer?
+        let flags =
+            switch mode {
+            case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+            case .readOnly: SQLITE_OPEN_READONLY
+            case .memory: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY
+            }
+        let code = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, system)
+        guard code == SQLITE_OK, let opened else {
+            let error = SQLiteError(code, "open", on: opened)
+            sqlite3_close_v2(opened)
+            throw error
+        }
+        handle = opened
+        csqlite_harden(handle, Self.longestValue)
+        sqlite3_busy_timeout(handle, Self.lockPatience)
+    }
+
+    // With statements still open, the last of them closes it.
+    deinit { sqlite3_close_v2(handle) }
+
+    /// Runs constant statements that return nothing.
+    func execute(_ sql: StaticString) throws(SQLiteError) {
+        let code = sqlite3_exec(
+            handle, UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self), nil, nil, nil)
+        guard code == SQLITE_OK else { throw SQLiteError(code, "\(sql)".firstWords, on: handle) }
+    }
+
+    /// Compiles one constant statement, to be run many times.
+    func prepare(_ sql: StaticString) throws(SQLiteError) -> SQLiteStatement {
+        var statement: OpaquePointer?
+        let text = UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self)
+        let code = sqlite3_prepare_v3(
+            handle, text, Int32(sql.utf8CodeUnitCount), UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement else { throw SQLiteError(code, "\(sql)".firstWords, on: handle) }
+        return SQLiteStatement(owning: statement)
+    }
+
+    /// The first column of the first row; nil when there is none.
+    func integer(_ sql: StaticString) throws(SQLiteError) -> Int64? {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.integer(0) : nil
+    }
+
+    /// Runs `body` in one transaction, which is undone when it throws.
+    func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
+        try execute("BEGIN IMMEDIATE")
+        do throws(SQLiteError) {
+            let value = try body()
+            try execute("COMMIT")
+            return value
+        } catch {
+            // After some errors SQLite has undone it already, and this fails.
+            try? execute("ROLLBACK")
+            throw error
+        }
+    }
+
+    /// Makes long statements end with `SQLITE_INTERRUPT` once the flag is raised; looked at every few milliseconds.
+    func interrupt(when flag: InterruptFlag) {
+        sqlite3_progress_handler(handle, 10_000, isInterrupted, Unmanaged.passUnretained(flag).toOpaque())
+    }
+}
+
+extension String {
+    /// Enough of a statement to recognize it.
+    fileprivate var firstWords: String { String(prefix(40)) }
+}

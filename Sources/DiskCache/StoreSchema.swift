@@ -1,0 +1,104 @@
+/// The tables of the file and how they came to be. Documented in Documentation/Disk.md.
+enum StoreSchema {
+    /// In the file's header: it is ours ("hdns").
+    static let applicationID: Int64 = 0x6864_6e73
+
+    /// What makes a file of each version out of one of the version before; the first makes one out of an empty file.
+    ///
+    /// Never changed once published: a new version is a new step at the end.
+    static let steps: [StaticString] = [
+        """
+        CREATE TABLE source (id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE) STRICT;
+        CREATE TABLE policy (id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE) STRICT;
+        CREATE TABLE answer (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL,
+            type INTEGER NOT NULL,
+            class INTEGER NOT NULL,
+            flags INTEGER NOT NULL,
+            stored INTEGER NOT NULL,
+            lifetime INTEGER NOT NULL,
+            source INTEGER NOT NULL,
+            route INTEGER NOT NULL,
+            policy INTEGER NOT NULL,
+            rcode INTEGER NOT NULL,
+            negative INTEGER NOT NULL,
+            addresses TEXT,
+            body BLOB NOT NULL,
+            checksum INTEGER NOT NULL,
+            UNIQUE (name, type, class, flags)
+        ) STRICT;
+        CREATE VIEW answers AS SELECT
+            answer.name,
+            CASE type WHEN 1 THEN 'A' WHEN 2 THEN 'NS' WHEN 5 THEN 'CNAME' WHEN 6 THEN 'SOA' WHEN 12 THEN 'PTR'
+                WHEN 15 THEN 'MX' WHEN 16 THEN 'TXT' WHEN 28 THEN 'AAAA' WHEN 33 THEN 'SRV' WHEN 64 THEN 'SVCB'
+                WHEN 65 THEN 'HTTPS' ELSE 'TYPE' || type END AS type,
+            CASE WHEN rcode = 3 THEN 'NXDOMAIN' WHEN negative THEN 'NODATA' ELSE 'NOERROR' END AS status,
+            addresses,
+            lifetime AS ttl,
+            datetime(stored, 'unixepoch') AS stored,
+            datetime(stored + lifetime, 'unixepoch') AS fresh_until,
+            source.identity AS source,
+            CASE route WHEN 0 THEN 'protect' WHEN 1 THEN 'protect (listed)' WHEN 2 THEN 'bypass' ELSE 'forward' END AS route
+        FROM answer LEFT JOIN source ON source.id = answer.source;
+        """,
+        """
+        CREATE TABLE state (
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            value TEXT NOT NULL,
+            stored INTEGER NOT NULL,
+            checksum INTEGER NOT NULL,
+            PRIMARY KEY (kind, name)
+        ) STRICT, WITHOUT ROWID;
+        CREATE VIEW states AS SELECT kind, name, value, datetime(stored, 'unixepoch') AS stored FROM state;
+        """,
+    ]
+
+    static var version: Int64 { Int64(steps.count) }
+
+    /// Makes the file one of the present version, in one transaction.
+    ///
+    /// - Throws: also for a file that is not ours, or of a later version than we know.
+    static func migrate(_ connection: borrowing SQLiteConnection) throws(SQLiteError) {
+        let id = try connection.integer("PRAGMA application_id") ?? 0
+        let version = try connection.integer("PRAGMA user_version") ?? 0
+        let isEmpty = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
+        guard id == applicationID || (id == 0 && version == 0 && isEmpty) else {
+            throw SQLiteError(damaged: "it is a database of another program")
+        }
+        guard (0...Self.version).contains(version) else {
+            throw SQLiteError(damaged: "it is of version \(version), and this program knows \(Self.version)")
+        }
+        guard version < Self.version else { return }
+        try connection.execute("BEGIN IMMEDIATE")
+        do throws(SQLiteError) {
+            for step in steps[Int(version)...] { try connection.execute(step) }
+            try connection.execute("PRAGMA application_id = 0x68646e73")
+            try connection.execute("PRAGMA user_version = 2")
+            try connection.execute("COMMIT")
+        } catch {
+            try? connection.execute("ROLLBACK")
+            throw error
+        }
+    }
+
+    /// Whether the file has the tables and views that it must have, word for word, and no trigger.
+    static func check(_ connection: borrowing SQLiteConnection) throws(SQLiteError) {
+        let model = try SQLiteConnection("", .memory)
+        try migrate(model)
+        let expected = try objects(model)
+        let found = try objects(connection)
+        guard expected.isSubset(of: found), !found.contains(where: { $0.hasPrefix("trigger ") }) else {
+            throw SQLiteError(damaged: "its tables are not those of this program")
+        }
+    }
+
+    private static func objects(_ connection: borrowing SQLiteConnection) throws(SQLiteError) -> Set<String> {
+        let statement = try connection.prepare(
+            "SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema")
+        var objects: Set<String> = []
+        while try statement.step() { objects.insert(statement.text(0)) }
+        return objects
+    }
+}

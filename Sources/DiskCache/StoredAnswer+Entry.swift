@@ -1,0 +1,58 @@
+import DNSCache
+import DNSWire
+import Scheduling
+
+// Between the memory cache's entries and the file's rows.
+
+extension StoredAnswer {
+    /// The row for an entry; nil when its source is not one of the policy in force: it is not worth keeping.
+    ///
+    /// - Parameter key: the bytes of a `QueryKey`.
+    init?(_ entry: CacheEntry, key: [UInt8], _ identity: PolicyIdentity, _ reading: WallClock.Reading) {
+        guard let source = identity.sources[entry.source], let route = StoredRoute(tag: entry.route), key.count > 5,
+            let name = try? Name(wire: Array(key.dropLast(5)))
+        else { return nil }
+        let end = key.suffix(5).map { UInt16($0) }
+        self.name = name
+        type = RecordType(rawValue: end[0] << 8 | end[1])
+        `class` = RecordClass(rawValue: end[2] << 8 | end[3])
+        dnssecOK = end[4] & 1 != 0
+        checkingDisabled = end[4] & 2 != 0
+        answer = entry.answer
+        isNegative = entry.isNegative
+        storedAt = reading.secondsSince1970 - Int64(entry.age(at: reading.now))
+        lifetime = entry.lifetime
+        self.source = source
+        self.route = route
+        policy = entry.generation == identity.generation ? identity.digest : ""
+    }
+
+    /// The entry for a row; nil when today's policy would not have let this source answer this name.
+    ///
+    /// - Parameter isClockSound: whether the time between its writing and now is known; if not, it does not count as fresh.
+    func entry(_ identity: PolicyIdentity, _ reading: WallClock.Reading, isClockSound: Bool) -> CacheEntry? {
+        guard let tag = identity.sources.first(where: { $0.value == source })?.key else { return nil }
+        let routeTag = identity.route(name)
+        guard StoredRoute(tag: routeTag) == route else { return nil }
+        let isSamePolicy = policy == identity.digest
+        if identity.rules.contains(tag), !isSamePolicy { return nil }
+        if identity.standIns.contains(tag), route != .bypass, !isSamePolicy { return nil }
+        let age = age(reading, isClockSound: isClockSound)
+        return CacheEntry(
+            answer: answer, storedAt: reading.now - .seconds(age), lifetime: lifetime,
+            // Any other number than the present one: the loop decides anew before a thread serves it.
+            generation: isSamePolicy ? identity.generation : identity.generation &- 1, route: routeTag, source: tag,
+            isNegative: isNegative)
+    }
+
+    /// Seconds since it was stored. An age that cannot be known makes it stale, and not just stale: a client waits
+    /// longer for something better.
+    private func age(_ reading: WallClock.Reading, isClockSound: Bool) -> Int64 {
+        let age = reading.secondsSince1970 - storedAt
+        guard isClockSound, reading.isPlausible, storedAt >= WallClock.earliest, age >= 0 else {
+            return Int64(lifetime) + min(Int64(lifetime), 600) + 1
+        }
+        // Far past any use, and far from where 32 bits of seconds wrap.
+        return min(age, Int64(Int32.max / 2))
+    }
+}

@@ -1,0 +1,70 @@
+package import DNSCache
+package import DNSWire
+
+/// An answer as the file has it: nothing in it depends on the process that wrote it.
+package struct StoredAnswer: Equatable, Sendable {
+    /// Lower-cased.
+    package var name: Name
+    package var type: RecordType
+    package var `class`: RecordClass
+    package var dnssecOK: Bool
+    package var checkingDisabled: Bool
+    package var answer: PackedAnswer
+    package var isNegative: Bool
+    /// When it was stored, in seconds since 1970.
+    package var storedAt: Int64
+    /// Its original TTL, in seconds.
+    package var lifetime: UInt32
+    /// Who told it, as `PolicyIdentity` calls it.
+    package var source: String
+    package var route: StoredRoute
+    /// The digest of the policy under which it was stored.
+    package var policy: String
+
+    /// Seconds beyond which no lifetime is believed: the highest `cache.max_ttl`.
+    static let longestLifetime: Int64 = 7 * 86_400
+
+    package var question: Question { Question(name: name, type: type, class: `class`) }
+
+    /// What it is found by.
+    package var key: QueryKey { QueryKey(question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled) }
+
+    /// What the disk may not change unnoticed.
+    var checksum: Int64 {
+        var checksum = Checksum()
+        checksum.add(name.wire)
+        for number in [type.rawValue, `class`.rawValue, flags, route.rawValue, answer.responseCode.rawValue] {
+            checksum.add(number)
+        }
+        checksum.add(isNegative ? 1 : 0)
+        checksum.add(storedAt)
+        checksum.add(lifetime)
+        checksum.add(source)
+        checksum.add(policy)
+        for count in [answer.counts.answer, answer.counts.authority, answer.counts.additional] { checksum.add(count) }
+        checksum.add(answer.body)
+        return checksum.integer
+    }
+
+    var flags: UInt16 { (dnssecOK ? 1 : 0) | (checkingDisabled ? 2 : 0) }
+}
+
+/// The route by which a stored answer came. Which servers a `[[forward]]` entry led to is the source's identity.
+package enum StoredRoute: UInt16, Hashable, Sendable {
+    case protect = 0
+    case protectListed = 1
+    case bypass = 2
+    case forward = 3
+
+    /// Takes the number under which the memory cache keeps a route: all `[[forward]]` entries are one. Nil for the
+    /// highest number, by which no question goes: the configuration itself has answered.
+    init?(tag: UInt16) {
+        guard tag != .max else { return nil }
+        self = StoredRoute(rawValue: min(tag, 3)) ?? .forward
+    }
+}
+
+extension StoredAnswer {
+    /// The name in the bytes of a `QueryKey`.
+    static func name(inKey key: [UInt8]) -> Name? { try? Name(wire: Array(key.dropLast(5))) }
+}

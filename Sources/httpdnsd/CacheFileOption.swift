@@ -1,0 +1,70 @@
+import Admin
+import ArgumentParser
+import DNSWire
+import DiskCache
+import Glibc
+
+/// Where `cache list`, `show` and `export` read: the running server, or a file.
+struct CacheFileOption: ParsableArguments {
+    @Option(name: .customLong("file"), help: "Read this file (cache.disk.path) instead of asking a running server.")
+    var path: String?
+
+    /// Nil when the server is to be asked. Leaves with status 1 when the file cannot be read.
+    func reader() throws -> CacheFileReader? {
+        guard let path else { return nil }
+        do throws(DiskReaderError) {
+            return CacheFileReader(try DiskReader(path))
+        } catch {
+            printError(error.text)
+            throw ExitStatus.no.exitCode
+        }
+    }
+}
+
+/// A file of answers in the form of reports.
+struct CacheFileReader {
+    private let file: DiskReader
+    private let now = Int64(time(nil))
+
+    init(_ file: DiskReader) { self.file = file }
+
+    /// Some of the answers, the newest; `next` is not nil when there are more.
+    func report(below suffix: String?, limit: Int) throws -> CacheReport {
+        var report = CacheReport()
+        let isAll = try forEach(below: suffix, withRecords: false) { entry in
+            guard report.entries.count < limit else { return false }
+            report.entries.append(entry)
+            return true
+        }
+        if !isAll { report.next = "" }
+        return report
+    }
+
+    /// Everything of one name.
+    func report(of name: String) throws -> CacheReport {
+        try reading { () throws(DiskReaderError) in
+            guard let name = try? Name(name) else { return CacheReport() }
+            let entries = try file.answers(of: name).map { CacheReport.Entry($0, at: now, withRecords: true) }
+            return CacheReport(entries: entries, next: nil)
+        }
+    }
+
+    /// - Returns: whether `body` was given all.
+    @discardableResult
+    func forEach(below suffix: String?, withRecords: Bool, _ body: (CacheReport.Entry) -> Bool) throws -> Bool {
+        try reading { () throws(DiskReaderError) in
+            try file.forEach(below: suffix.flatMap { try? Name($0) }) { stored in
+                body(CacheReport.Entry(stored, at: now, withRecords: withRecords))
+            }
+        }
+    }
+
+    private func reading<Value>(_ body: () throws(DiskReaderError) -> Value) throws -> Value {
+        do throws(DiskReaderError) {
+            return try body()
+        } catch {
+            printError(error.text)
+            throw ExitStatus.no.exitCode
+        }
+    }
+}

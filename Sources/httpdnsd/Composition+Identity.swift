@@ -1,0 +1,72 @@
+import Configuration
+import DNSResolver
+import DNSWire
+import DiskCache
+import Upstreams
+
+// What the policy is called on disk: texts that change with whatever makes an answer another one.
+
+extension Composition {
+    /// The policy in force.
+    ///
+    /// - Parameters:
+    ///   - routes: in force, with the mode of the switch.
+    ///   - generation: its number.
+    func identity(routes: RoutePolicy, generation: UInt32) -> PolicyIdentity {
+        var texts = [sources.tag(of: .rule): "rule", sources.localDNS: Self.named("localdns", localDNSText)]
+        for (tag, forward) in zip(sources.forwards, settings.forwards) {
+            texts[tag] = Self.named("forward", forward.servers.map(\.description).joined(separator: ","))
+        }
+        for (tag, provider) in zip(sources.providers, providers) {
+            texts[tag] = Self.named(
+                "\(provider.entry.type.rawValue) \(provider.entry.name)",
+                provider.entry.serviceText + "\n\(settings.answers.httpsRecords)")
+        }
+        let verified = sources.tag(of: .verifiedLocalDNS)
+        texts[verified] = Self.named("localdns verified", localDNSText)
+        return PolicyIdentity(
+            sources: texts, standIns: [sources.localDNS, verified], rules: [sources.tag(of: .rule)],
+            digest: Self.digest(policyText(mode: routes.mode) + texts.values.sorted()), generation: generation,
+            route: { routes.route(for: $0).tag })
+    }
+
+    /// The network's resolvers: on another network they are others, and what they told means nothing there.
+    private var localDNSText: String {
+        let servers = (try? Self.localDNSServers(settings)) ?? localDNS.servers
+        return servers.map(\.description).joined(separator: ",")
+    }
+
+    private func policyText(mode: Mode) -> [String] {
+        let lists =
+            [settings.route.protect, settings.route.bypass] + settings.forwards.map(\.suffixes)
+            + providers.map(\.upstream.names) + [Self.searchDomains(settings), settings.localDNS.unverified]
+        let check = "\(settings.localDNS.certificateCheck) \(settings.localDNS.certificatePorts)"
+        return [mode.rawValue, check]
+            + lists.map { $0.map { $0.lowercased.description }.sorted().joined(separator: ",") }
+    }
+
+    /// A short name, and a digest of all that counts.
+    private static func named(_ name: String, _ text: String) -> String { "\(name) \(digest([text]))" }
+
+    /// 16 hexadecimal digits. Without SHA-256 in the library each start has another: nothing of the last time is used.
+    private static func digest(_ texts: [String]) -> String {
+        let bytes = texts.flatMap { Array($0.utf8) + [UInt8(0)] }
+        guard let digest = OpenSSLCrypto().sha256(bytes) else {
+            return String(UInt64.random(in: .min ... .max), radix: 16)
+        }
+        return digest.prefix(8).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    }
+}
+
+extension Configuration.ProviderEntry {
+    /// The service and the trust in it, without credentials and time-outs.
+    fileprivate var serviceText: String {
+        [
+            type.rawValue, name, account, accessKeyID, "\(encryption)", "\(url)",
+            addresses.map(\.description).joined(separator: ","), tlsNames.map(\.description).joined(separator: ","),
+            caFile,
+            pins.map { "\($0)" }.joined(separator: ","), names.map(\.description).joined(separator: ","),
+            "\(clientSubnet)", "\(dailyLimit)",
+        ].joined(separator: "\n")
+    }
+}

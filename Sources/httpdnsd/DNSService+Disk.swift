@@ -1,0 +1,110 @@
+import Configuration
+import DNSCache
+import DNSResolver
+import DNSWire
+import DiskCache
+import Glibc
+import Logs
+import Platform
+import Scheduling
+
+// The cache on disk: who is told of it, what is kept in it beside answers.
+
+extension DNSService {
+    /// Bytes in the file for each byte of `cache.memory`: names that memory has no room for are still of use.
+    private nonisolated static let fileShare = 2
+
+    /// The disk of a configuration; nil when none is wanted, or none can be had.
+    static func disk(
+        _ settings: Configuration, memory: MemoryCache, freshness: FreshnessPolicy, identity: PolicyIdentity,
+        log: LogOutput
+    ) -> DiskCache? {
+        guard !settings.cache.disk.path.isEmpty else { return nil }
+        do throws(SystemError) {
+            let disk = try DiskCache(
+                DiskSettings(
+                    path: settings.cache.disk.path, flushInterval: settings.cache.disk.flushInterval,
+                    limit: settings.cache.memory * fileShare),
+                memory: memory, clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) }),
+                identity: identity, freshness: freshness
+            ) { [logger = log.logger] in logger.log($0.kind, $0.text) }
+            try disk.start()
+            return disk
+        } catch {
+            log.logger.log(.diskUnavailable, "\(error); answers are kept in memory alone")
+            return nil
+        }
+    }
+
+    /// Tells the disk which policy is in force.
+    func tellDiskOfPolicy() {
+        disk?.adopt(
+            composition.identity(routes: routesInForce, generation: generation.current),
+            FreshnessPolicy(composition.settings.cache), flushInterval: composition.settings.cache.disk.flushInterval)
+    }
+
+    // MARK: Bad addresses
+
+    /// Takes up what the last process kept.
+    func restoreState() async {
+        guard let disk else { return }
+        let present = Int64(time(nil))
+        for record in await disk.states() where record.kind == .badAddress {
+            guard let address = IPAddress(record.name), let until = Int64(record.value), until > present,
+                until - present <= BadAddresses.lifetimes.upperBound.components.seconds
+            else { continue }
+            reported.report(address, lifetime: .seconds(until - present))
+        }
+    }
+
+    /// Keeps for how long a reported address still counts.
+    func keepBadAddress(_ address: IPAddress) {
+        guard let listed = reported.list.first(where: { $0.address == address }) else {
+            disk?.forget(.badAddress, address.description)
+            return
+        }
+        let present = Int64(time(nil))
+        disk?.keep(
+            StateRecord(
+                .badAddress, address.description, value: "\(present + (listed.until - loop.now).components.seconds)",
+                storedAt: present))
+    }
+}
+
+/// The disk is where answers go; neither target knows the other.
+extension DiskCache: AnswerArchive {
+    func remove(_ removal: AnswerStore.Removal) {
+        switch removal {
+        case .all: remove(DiskRemoval.all)
+        case .name(let name): remove(DiskRemoval.name(name))
+        case .suffix(let suffix): remove(DiskRemoval.suffix(suffix))
+        }
+    }
+
+    func remove(holding address: IPAddress) { remove(DiskRemoval.holding(address)) }
+}
+
+extension DiskEvent {
+    fileprivate var kind: LogKind {
+        switch self {
+        case .unavailable: .diskUnavailable
+        case .back: .diskBack
+        case .setAside: .diskSetAside
+        case .loaded: .diskLoaded
+        }
+    }
+
+    fileprivate var text: String {
+        switch self {
+        case .unavailable(let reason):
+            "the cache on disk cannot be used, answers are kept in memory alone: \(reason); cache.disk.path names another file"
+        case .back: "the cache on disk is used again"
+        case .setAside(let path?, let reason):
+            "the cache on disk is damaged (\(reason)): it is now \(path), and a new one is begun"
+        case .setAside(nil, let reason): "the cache on disk is damaged (\(reason)), and a new one is begun"
+        case .loaded(let count, true): "\(count) answers of the last time are loaded from disk"
+        case .loaded(let count, false):
+            "\(count) answers of the last time are loaded from disk; memory has no room for the others, which are read as they are asked for"
+        }
+    }
+}

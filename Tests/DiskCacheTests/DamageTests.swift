@@ -1,0 +1,189 @@
+import DNSCache
+import DNSWire
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import DiskCache
+
+/// Files that are not what they should be: never a crash, never a wrong answer, always another file.
+@Suite struct DamageTests {
+    private let directory: TemporaryDirectory
+    private var path: String { directory.path + "/cache.sqlite" }
+    private let names = (0..<300).map { "name-\($0).example.com" }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// A sound file with answers and state, in one piece.
+    private func soundFile() throws -> [UInt8] {
+        do {
+            let file = try AnswerFile(path)
+            try file.transaction { () throws(SQLiteError) in
+                for name in names {
+                    guard let row = try? stored(name) else { continue }
+                    try file.write(row)
+                }
+                try file.write(StateRecord(.calls, "vendor", value: "12", storedAt: noon))
+                try file.write(AnswerFile.ClockMark(latest: noon, distrusted: 0))
+            }
+        }
+        return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+    }
+
+    private func clear() throws {
+        for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) {
+            try FileManager.default.removeItem(atPath: directory.path + "/" + name)
+        }
+    }
+
+    /// Starts on a file with these bytes, uses it, and starts once more; every answer must be the right one.
+    private func survives(_ bytes: [UInt8], _ what: String) async throws {
+        try clear()
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        let machine = try Machine(path)
+        #expect(machine.wait { [.used, .memoryOnly].contains(machine.disk.status.state) }, "\(what)")
+        for name in names where machine.memory.entry(for: key(name)) != nil {
+            #expect(machine.has(name), "\(what): \(name)")
+        }
+        for record in await machine.disk.states() {
+            #expect(record == StateRecord(.calls, "vendor", value: "12", storedAt: noon), "\(what)")
+        }
+        try machine.put("new.example.com")
+        #expect(machine.flush(), "\(what)")
+        machine.disk.stop()
+        let next = try Machine(path)
+        #expect(next.load() && next.has("new.example.com"), "\(what)")
+        next.disk.stop()
+    }
+
+    @Test func `a file cut off at any page is read as far as it is sound, or replaced`() async throws {
+        let sound = try soundFile()
+        #expect(sound.count > 10 * 4_096)
+        for page in 0...(sound.count / 4_096) {
+            try await survives(Array(sound[..<(page * 4_096)]), "cut to \(page) pages")
+            if page % 3 == 0 {
+                try await survives(Array(sound[..<min(sound.count, page * 4_096 + 100)]), "cut in page \(page)")
+            }
+        }
+    }
+
+    @Test func `a file with one wrong bit on any page gives no wrong answer`() async throws {
+        let sound = try soundFile()
+        var numbers = SeededNumbers(7)
+        for page in 0..<(sound.count / 4_096) {
+            for _ in 0..<4 {
+                var bytes = sound
+                let offset = page * 4_096 + Int.random(in: 0..<4_096, using: &numbers)
+                bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
+                try await survives(bytes, "bit at \(offset)")
+            }
+        }
+    }
+
+    @Test(arguments: ["not a database at all, but some text that is long enough to be one", "", "SQLite format 3\0"])
+    func `garbage is set aside, and another file begun`(text: String) async throws {
+        try await survives(Array(text.utf8) + [UInt8](repeating: 7, count: text.isEmpty ? 0 : 9_000), "garbage")
+        let aside = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter {
+            $0.contains("damaged")
+        }
+        #expect(aside.isEmpty == text.isEmpty)
+    }
+
+    @Test func `the operator is told where the damaged file is`() throws {
+        try Data("no database".utf8).write(to: URL(fileURLWithPath: path))
+        let machine = try Machine(path)
+        #expect(machine.load())
+        guard case .setAside(let target?, let reason)? = machine.events.all.first else {
+            Issue.record("nothing was told: \(machine.events.all)")
+            return
+        }
+        #expect(
+            FileManager.default.contents(atPath: target) == Data("no database".utf8)
+                && reason.contains("not a database"))
+        machine.disk.stop()
+    }
+
+    @Test func `a database of another program is set aside, whole`() throws {
+        do {
+            let other = try SQLiteConnection(path, .readWrite)
+            try other.execute("CREATE TABLE recipes (name TEXT); INSERT INTO recipes VALUES ('soup')")
+        }
+        let machine = try Machine(path)
+        #expect(machine.load())
+        machine.disk.stop()
+        let aside = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: directory.path).first { $0.contains("damaged") })
+        let other = try SQLiteConnection(directory.path + "/" + aside, .readOnly)
+        #expect(try other.integer("SELECT count(*) FROM recipes WHERE name = 'soup'") == 1)
+    }
+
+    @Test func `a file of a later version is set aside`() throws {
+        _ = try soundFile()
+        do { try SQLiteConnection(path, .readWrite).execute("PRAGMA user_version = 99") }
+        let machine = try Machine(path)
+        #expect(machine.load() && machine.memory.statistics.entries == 0)
+        machine.disk.stop()
+    }
+
+    @Test func `a file of an earlier version is brought up to date with its answers`() throws {
+        do {
+            let old = try SQLiteConnection(path, .readWrite)
+            try old.execute(StoreSchema.steps[0])
+            try old.execute("PRAGMA application_id = 0x68646e73; PRAGMA user_version = 1")
+            try old.execute("INSERT INTO source VALUES (1, 'vendor one'); INSERT INTO policy VALUES (1, 'policy one')")
+            let row = try stored("www.example.com")
+            let insert = try old.prepare(
+                "INSERT INTO answer VALUES (1, ?, 1, 1, 0, ?, 300, 1, 0, 1, 0, 0, NULL, ?, ?)")
+            try insert.run([
+                .text("www.example.com"), .integer(noon), .blob([0, 1, 0, 0, 0, 0] + row.answer.body),
+                .integer(row.checksum),
+            ])
+        }
+        let machine = try Machine(path)
+        #expect(machine.load() && machine.has("www.example.com"))
+        #expect(machine.events.all == [.loaded(count: 1, isComplete: true)])
+        machine.disk.stop()
+    }
+
+    @Test func `a trigger that somebody put into the file is not run, and the file replaced`() throws {
+        _ = try soundFile()
+        do {
+            try SQLiteConnection(path, .readWrite).execute(
+                "CREATE TRIGGER evil AFTER INSERT ON answer BEGIN DELETE FROM answer; END")
+        }
+        let machine = try Machine(path)
+        #expect(machine.load() && machine.memory.statistics.entries == 0)
+        #expect(machine.events.all.contains { if case .setAside = $0 { true } else { false } })
+        machine.disk.stop()
+    }
+
+    @Test func `a file that turns bad while it is used is replaced with what memory holds`() throws {
+        let machine = try Machine(path)
+        #expect(machine.load())
+        for name in names { try machine.put(name) }
+        #expect(machine.flush())
+        let outcome = try ChildProcess.run(["sqlite3", path, "DROP VIEW answers; DROP TABLE answer"])
+        #expect(outcome.status == 0)
+        try machine.put("more.example.com")
+        #expect(machine.wait { machine.events.all.contains { if case .setAside = $0 { true } else { false } } })
+        #expect(machine.flush())
+        machine.disk.stop()
+        let next = try Machine(path)
+        #expect(next.load() && names.allSatisfy { next.has($0) })
+        next.disk.stop()
+    }
+
+    @Test func `what sqlite3 shows is readable`() throws {
+        _ = try soundFile()
+        let outcome = try ChildProcess.run(
+            [
+                "sqlite3", path,
+                "SELECT name, type, status, addresses, ttl, stored, fresh_until, source, route FROM answers LIMIT 1",
+            ])
+        #expect(
+            outcome.output
+                == "name-0.example.com|A|NOERROR|\(address(of: names[0]))|300|2027-01-15 08:00:00|2027-01-15 08:05:00|vendor one|protect\n"
+        )
+    }
+}

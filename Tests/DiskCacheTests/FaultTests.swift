@@ -1,0 +1,102 @@
+import CSQLiteFaults
+import DNSCache
+import DNSWire
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import DiskCache
+
+/// A disk on which calls fail. One test at a time: the plan of faults is the process's.
+@Suite(.serialized)
+struct FaultTests {
+    private let directory: TemporaryDirectory
+    private var path: String { directory.path + "/cache.sqlite" }
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        try #require(csqlite_faults_register() == 0)
+        csqlite_faults_plan(0, 0)
+        // These tests block their thread, and ask on the loop's.
+        _ = LoopRunner.shared
+    }
+
+    private var system: String { String(cString: csqlite_faults_name) }
+
+    /// A process that writes, and one that reads and writes on; checks all that is there.
+    ///
+    /// - Returns: whether everything went as without faults.
+    private func live(_ path: String) async throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock, system: system)
+        for index in 0..<20 { try first.put("n\(index).example.com") }
+        first.disk.keep(StateRecord(.calls, "vendor", value: "3", storedAt: noon))
+        first.disk.stop()
+        let second = try Machine(path, clock: clock, system: system)
+        _ = second.wait(.seconds(1)) { [.used, .memoryOnly].contains(second.disk.status.state) }
+        for index in 0..<20 where second.memory.entry(for: key("n\(index).example.com")) != nil {
+            #expect(second.has("n\(index).example.com"))
+        }
+        await second.disk.recall(key("n3.example.com"), clock: ManualClock())
+        #expect(second.memory.entry(for: key("n3.example.com")) == nil || second.has("n3.example.com"))
+        try second.put("later.example.com")
+        second.disk.remove(.name(name("n4.example.com")))
+        second.disk.stop()
+    }
+
+    /// Without faults from now on, everything works again on whatever was left.
+    private func recovers(_ path: String, _ what: String) throws {
+        csqlite_faults_plan(0, 0)
+        let machine = try Machine(path, system: system)
+        #expect(machine.load(), "\(what): \(machine.events.all)")
+        for index in 0..<20 where machine.memory.entry(for: key("n\(index).example.com")) != nil {
+            #expect(machine.has("n\(index).example.com"), "\(what)")
+        }
+        try machine.put("again.example.com")
+        #expect(machine.flush(), "\(what)")
+        machine.disk.stop()
+        let next = try Machine(path, system: system)
+        #expect(next.load() && next.has("again.example.com"), "\(what)")
+        next.disk.stop()
+    }
+
+    @Test(arguments: [1, 1_000_000])
+    func `whichever call fails, once or from then on, answers stay right and the disk comes back`(count: Int)
+        async throws
+    {
+        csqlite_faults_plan(0, 0)
+        try await live(directory.path + "/none.sqlite")
+        let calls = Int(csqlite_faults_calls())
+        #expect(calls > 50)
+        for failing in 1...calls {
+            let path = directory.path + "/\(count)-\(failing).sqlite"
+            csqlite_faults_plan(Int32(failing), Int32(count))
+            try await live(path)
+            try recovers(path, "call \(failing) of \(calls)")
+        }
+    }
+
+    @Test func `when the disk is full, all goes on in memory with one message, and is written once there is room`()
+        throws
+    {
+        let machine = try Machine(path, system: system)
+        try machine.put("before.example.com")
+        #expect(machine.flush() && machine.load())
+        csqlite_faults_plan(1, 1_000_000_000)
+        for index in 0..<5 { try machine.put("n\(index).example.com") }
+        #expect(machine.wait(.seconds(1)) { machine.disk.status.state == .memoryOnly })
+        let gone = "before.example.com"
+        machine.memory.remove(key(gone))
+        machine.disk.remove(key(gone))
+        usleep(50_000)
+        #expect(machine.events.all.count { if case .unavailable = $0 { true } else { false } } == 1)
+        csqlite_faults_plan(0, 0)
+        #expect(machine.wait { machine.events.all.contains(.back) } && machine.flush())
+        machine.disk.stop()
+        let next = try Machine(path)
+        #expect(next.load() && (0..<5).allSatisfy { next.has("n\($0).example.com") })
+        #expect(next.memory.entry(for: key(gone)) == nil)
+        next.disk.stop()
+    }
+}

@@ -1,0 +1,225 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DiskCache
+
+/// One process writes, the next reads.
+@Suite struct RestartTests {
+    private let directory: TemporaryDirectory
+    private var path: String { directory.path + "/cache.sqlite" }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// Writes answers as a process that then ends.
+    private func write(_ names: [String], clock: TestClock, ttl: UInt32 = 300) throws {
+        let machine = try Machine(path, clock: clock)
+        for name in names { try machine.put(name, ttl: ttl) }
+        machine.disk.stop()
+    }
+
+    @Test func `what one process was told, the next one knows`() throws {
+        let clock = TestClock()
+        try write(["www.example.com", "a.example.com"], clock: clock)
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load() && machine.has("www.example.com") && machine.has("a.example.com"))
+        #expect(machine.events.all == [.loaded(count: 2, isComplete: true)])
+        machine.disk.stop()
+    }
+
+    @Test func `the time in between counts, whatever the boot clock says`() throws {
+        let clock = TestClock()
+        try write(["www.example.com"], clock: clock)
+        clock.pass(100)
+        clock.restart()
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load() && machine.freshness("www.example.com") == .fresh(remaining: 200))
+        machine.disk.stop()
+        clock.pass(300)
+        let later = try Machine(path, clock: clock)
+        #expect(later.load() && later.freshness("www.example.com") == .stale(wait: .milliseconds(200)))
+        later.disk.stop()
+    }
+
+    @Test func `what is past its staleness is not loaded`() throws {
+        let clock = TestClock()
+        try write(["www.example.com"], clock: clock)
+        clock.pass(40_000)
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load() && machine.freshness("www.example.com") == nil)
+        machine.disk.stop()
+    }
+
+    @Test func `with a clock that was set back nothing is fresh`() throws {
+        let clock = TestClock()
+        try write(["www.example.com"], clock: clock)
+        clock.pass(50)
+        try write(["b.example.com"], clock: clock)
+        // Later than the first answer, but not than the second.
+        clock.set(noon + 20)
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load())
+        for name in ["www.example.com", "b.example.com"] {
+            #expect(machine.freshness(name) == .stale(wait: FreshnessPolicy.longWait))
+        }
+        machine.disk.stop()
+    }
+
+    @Test func `what was written before the clock was set back stays stale, what comes after is fresh`() throws {
+        let clock = TestClock()
+        try write(["www.example.com"], clock: clock)
+        clock.set(noon - 1_000)
+        try write(["b.example.com"], clock: clock, ttl: 3_000)
+        clock.pass(1_100)
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load())
+        #expect(machine.freshness("www.example.com") == .stale(wait: FreshnessPolicy.longWait))
+        #expect(machine.freshness("b.example.com") == .fresh(remaining: 1_900))
+        machine.disk.stop()
+    }
+
+    @Test func `without a clock nothing is fresh, and everything is there`() throws {
+        let clock = TestClock()
+        try write(["www.example.com"], clock: clock)
+        clock.set(12)
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load() && machine.freshness("www.example.com") == .stale(wait: FreshnessPolicy.longWait))
+        machine.disk.stop()
+    }
+
+    @Test func `what was written without a clock is stale once there is one`() throws {
+        let clock = TestClock()
+        clock.set(12)
+        try write(["www.example.com"], clock: clock)
+        clock.set(noon)
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load() && machine.freshness("www.example.com") == .stale(wait: FreshnessPolicy.longWait))
+        machine.disk.stop()
+    }
+
+    @Test func `an answer of a source that is gone is not used`() throws {
+        let clock = TestClock()
+        try write(["www.example.com"], clock: clock)
+        let machine = try Machine(path, clock: clock, identity: identity(provider: "another vendor"))
+        #expect(machine.load() && machine.memory.statistics.entries == 0)
+        machine.disk.stop()
+    }
+
+    @Test func `a source is known again under another number`() throws {
+        let clock = TestClock()
+        try write(["www.example.com"], clock: clock)
+        let machine = try Machine(path, clock: clock, identity: identity(tag: 0x8005, generation: 1))
+        #expect(machine.load())
+        let entry = machine.memory.entry(for: key("www.example.com"))
+        #expect(entry?.source == 0x8005 && entry?.generation == 1)
+        machine.disk.stop()
+    }
+
+    @Test func `under another policy an answer is decided anew, and of another route not used`() throws {
+        let clock = TestClock()
+        try write(["www.example.com"], clock: clock)
+        let other = try Machine(path, clock: clock, identity: identity("policy two"))
+        #expect(other.load())
+        #expect(other.memory.entry(for: key("www.example.com")).map { $0.generation != 7 } == true)
+        other.disk.stop()
+        let bypassed = try Machine(path, clock: clock, identity: identity(route: 2))
+        #expect(bypassed.load() && bypassed.memory.statistics.entries == 0)
+        bypassed.disk.stop()
+    }
+
+    @Test(arguments: [UInt16(2), 0])
+    func `what LocalDNS or a rule said of a protected name counts under the same policy alone`(source: UInt16) throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        try first.put("www.example.com", source: source)
+        first.disk.stop()
+        let same = try Machine(path, clock: clock)
+        #expect(same.load() && same.has("www.example.com"))
+        same.disk.stop()
+        let other = try Machine(path, clock: clock, identity: identity("policy two"))
+        #expect(other.load() && other.memory.statistics.entries == 0)
+        other.disk.stop()
+    }
+
+    @Test(arguments: [
+        DiskRemoval.all, .name(name("www.example.com")), .suffix(name("example.com")),
+        .holding(address(of: "www.example.com")),
+    ])
+    func `what was flushed does not come back`(removal: DiskRemoval) throws {
+        let clock = TestClock()
+        try write(["www.example.com"], clock: clock)
+        let second = try Machine(path, clock: clock)
+        #expect(second.load())
+        second.disk.remove(removal)
+        second.disk.stop()
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load() && machine.memory.statistics.entries == 0)
+        machine.disk.stop()
+    }
+
+    @Test func `an answer that came meanwhile is not replaced by an older one of the file`() throws {
+        let clock = TestClock()
+        try write(["www.example.com"], clock: clock, ttl: 100)
+        clock.pass(10)
+        let memory = MemoryCache(memory: 8 << 20)
+        memory.store(try entry("www.example.com", at: clock.now, ttl: 77), for: key("www.example.com"))
+        let row = try AnswerFile(path).find(key("www.example.com").array)
+        let restored = row?.answer.entry(identity(), clock.wall.reading, isClockSound: true)
+        #expect(restored.map { memory.storeIfAbsent($0, for: key("www.example.com")) } == false)
+        #expect(memory.entry(for: key("www.example.com"))?.lifetime == 77)
+    }
+
+    @Test func `the newest answers are the ones that are loaded when memory is small`() throws {
+        let clock = TestClock()
+        try write((0..<400).map { "n\($0).example.com" }, clock: clock)
+        let machine = try Machine(path, clock: clock, memory: 12 << 10)
+        #expect(machine.load())
+        let held = (0..<400).filter { machine.has("n\($0).example.com") }
+        #expect(!held.isEmpty && held.count < 400)
+        machine.disk.stop()
+    }
+
+    @Test func `the file keeps to its limit, and the newest answers stay`() throws {
+        let clock = TestClock()
+        let machine = try Machine(path, clock: clock, memory: 64 << 20, limit: DiskSettings.smallestLimit)
+        for batch in 0..<40 {
+            for index in 0..<500 { try machine.put("n\(batch * 500 + index).example.com") }
+            #expect(machine.flush())
+        }
+        machine.disk.stop()
+        let file = try AnswerFile(path)
+        #expect(try file.size() <= Int64(DiskSettings.smallestLimit) + 256 * 1_024)
+        #expect(try file.find(key("n19999.example.com").array) != nil)
+        #expect(try file.find(key("n0.example.com").array) == nil)
+    }
+
+    @Test func `what is past its staleness is removed from the file as others are written`() throws {
+        let clock = TestClock()
+        try write((0..<50).map { "n\($0).example.com" }, clock: clock, ttl: 1)
+        clock.pass(10_000)
+        try write(["www.example.com"], clock: clock)
+        let file = try AnswerFile(path)
+        #expect(try file.find(key("n7.example.com").array) == nil)
+        #expect(try file.find(key("www.example.com").array) != nil)
+    }
+
+    @Test func `records of state come back, and forgotten ones do not`() async throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        let records = StateRecord.Kind.allCases.map { StateRecord($0, "vendor", value: "192.0.2.1", storedAt: noon) }
+        for record in records { first.disk.keep(record) }
+        first.disk.keep(StateRecord(.calls, "gone", value: "1", storedAt: noon))
+        #expect(first.flush())
+        first.disk.forget(.calls, "gone")
+        first.disk.keep(StateRecord(.journal, "long", value: String(repeating: "x", count: 5_000), storedAt: noon))
+        first.disk.stop()
+        let second = try Machine(path, clock: clock)
+        let found = await second.disk.states()
+        #expect(
+            found.sorted { $0.kind.rawValue < $1.kind.rawValue }
+                == records.sorted { $0.kind.rawValue < $1.kind.rawValue })
+        second.disk.stop()
+    }
+}

@@ -1,0 +1,158 @@
+import DNSCache
+import DNSWire
+import Foundation
+import Glibc
+import Platform
+import Scheduling
+import Synchronization
+import TestSupport
+
+@testable import DiskCache
+
+func name(_ text: String) -> Name { (try? Name(text)) ?? .root }
+
+/// The time of day at which the tests begin, and the boot clock's then.
+let noon: Int64 = 1_800_000_000
+let bootSeconds: Int64 = 5_000
+
+/// Both clocks, in the hands of a test.
+final class TestClock: Sendable {
+    private let state = Mutex((day: noon, boot: bootSeconds))
+
+    /// Both go on.
+    func pass(_ seconds: Int64) {
+        state.withLock { state in
+            state.day += seconds
+            state.boot += seconds
+        }
+    }
+
+    /// The time of day alone is set.
+    func set(_ seconds: Int64) { state.withLock { $0.day = seconds } }
+
+    /// The boot clock begins anew, as after a restart of the machine.
+    func restart() { state.withLock { $0.boot = 10 } }
+
+    var now: Instant { Instant(nanoseconds: state.withLock { $0.boot } * 1_000_000_000) }
+
+    var wall: WallClock {
+        WallClock(now: { self.now }, secondsSince1970: { self.state.withLock { $0.day } })
+    }
+}
+
+/// A policy with one provider (number 0x8001), LocalDNS (2) and our own rule (0).
+func identity(
+    _ digest: String = "policy one", provider: String = "vendor one", tag: UInt16 = 0x8001, generation: UInt32 = 7,
+    route: UInt16 = 0
+) -> PolicyIdentity {
+    PolicyIdentity(
+        sources: [0: "rule", 2: "localdns", tag: provider], standIns: [2], rules: [0], digest: digest,
+        generation: generation, route: { _ in route })
+}
+
+/// An answer of one address that is told by the name.
+func answer(_ text: String, ttl: UInt32 = 300) -> PackedAnswer? {
+    PackedAnswer(
+        Answer(name: name(text), addresses: [address(of: text)], ttl: ttl), for: Question(name: name(text), type: .a))
+}
+
+func address(of text: String) -> IPAddress {
+    .v4(name(text).wire.reduce(UInt32(17)) { ($0 &* 31) &+ UInt32($1) })
+}
+
+func key(_ text: String, _ type: RecordType = .a) -> QueryKey {
+    QueryKey(Question(name: name(text), type: type), dnssecOK: false, checkingDisabled: false)
+}
+
+/// An entry as the resolver would store it.
+func entry(
+    _ text: String, at now: Instant, ttl: UInt32 = 300, source: UInt16 = 0x8001, route: UInt16 = 0,
+    generation: UInt32 = 7
+) throws -> CacheEntry {
+    guard let packed = answer(text, ttl: ttl) else { throw TestFailure("an answer that cannot be packed") }
+    return CacheEntry(
+        answer: packed, storedAt: now, lifetime: ttl, generation: generation, route: route, source: source)
+}
+
+/// A row as it is written for a name.
+func stored(_ text: String, at seconds: Int64 = noon, ttl: UInt32 = 300, source: String = "vendor one") throws
+    -> StoredAnswer
+{
+    guard let packed = answer(text, ttl: ttl) else { throw TestFailure("an answer that cannot be packed") }
+    return StoredAnswer(
+        name: name(text), type: .a, class: .internet, dnssecOK: false, checkingDisabled: false, answer: packed,
+        isNegative: false, storedAt: seconds, lifetime: ttl, source: source, route: .protect, policy: "policy one")
+}
+
+/// A disk cache in a folder of its own, with a memory that is as empty as after a restart.
+final class Machine: Sendable {
+    let memory: MemoryCache
+    let clock: TestClock
+    let disk: DiskCache
+
+    init(
+        _ path: String, clock: TestClock = TestClock(), identity: PolicyIdentity = identity(),
+        memory bytes: Int = 8 << 20,
+        limit: Int = 64 << 20, retry: ClosedRange<Duration> = .milliseconds(5) ... .milliseconds(20),
+        system: String? = nil
+    ) throws {
+        let memory = MemoryCache(memory: bytes)
+        (self.memory, self.clock) = (memory, clock)
+        let events = Events()
+        self.events = events
+        disk = try DiskCache(
+            DiskSettings(path: path, flushInterval: .milliseconds(2), limit: limit, retry: retry, system: system),
+            memory: memory,
+            clock: clock.wall, identity: identity, freshness: FreshnessPolicy()
+        ) { events.add($0) }
+        try disk.start()
+    }
+
+    /// What the disk has told.
+    let events: Events
+
+    final class Events: Sendable {
+        private let events = Mutex<[DiskEvent]>([])
+
+        func add(_ event: DiskEvent) { events.withLock { $0.append(event) } }
+
+        var all: [DiskEvent] { events.withLock { $0 } }
+    }
+
+    /// Waits until `condition` holds; false when it does not within 5 s.
+    func wait(_ limit: Duration = .seconds(5), until condition: () -> Bool) -> Bool {
+        let end = ContinuousClock.now + limit
+        while !condition() {
+            guard ContinuousClock.now < end else { return false }
+            usleep(500)
+        }
+        return true
+    }
+
+    /// Waits until everything of the file is in memory.
+    func load() -> Bool { wait { disk.status.state == .used } }
+
+    /// Stores an answer in memory and on disk, as the resolver does.
+    func put(_ text: String, ttl: UInt32 = 300, source: UInt16 = 0x8001, route: UInt16 = 0) throws {
+        let entry = try entry(text, at: clock.now, ttl: ttl, source: source, route: route)
+        memory.store(entry, for: key(text))
+        disk.store(entry, for: key(text))
+    }
+
+    /// Waits until all that was put is written.
+    func flush() -> Bool {
+        wait {
+            disk.status.state != .memoryOnly
+                && disk.shared.withLock { $0.pending.isEmpty && $0.changedAt == nil && !$0.isWriting }
+        }
+    }
+
+    func freshness(_ text: String) -> Freshness? {
+        memory.entry(for: key(text))?.freshness(at: clock.now, FreshnessPolicy())
+    }
+
+    /// Whether memory has the right address of a name.
+    func has(_ text: String) -> Bool {
+        memory.entry(for: key(text))?.answer.addresses == [address(of: text)]
+    }
+}
