@@ -62,11 +62,11 @@ extension Configuration.ProviderEntry {
     /// The service and the trust in it, without credentials and time-outs.
     fileprivate var serviceText: String {
         [
-            type.rawValue, name, account, accessKeyID, "\(encryption)", "\(url)",
+            type.rawValue, name, account, accessKeyID, encryption?.rawValue ?? "", "\(url)",
             addresses.map(\.description).joined(separator: ","), tlsNames.map(\.description).joined(separator: ","),
             caFile,
             pins.map { "\($0)" }.joined(separator: ","), names.map(\.description).joined(separator: ","),
-            "\(clientSubnet)", "\(dailyLimit)",
+            "\(clientSubnet)",
         ].joined(separator: "\n")
     }
 }
