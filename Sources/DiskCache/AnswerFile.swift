@@ -12,6 +12,8 @@ final class AnswerFile {
         let answer: StoredAnswer
     }
 
+    /// Whether there was no database before; one that was there may be damaged.
+    let isNew: Bool
     private let connection: SQLiteConnection
     private let insert: SQLiteStatement
     private let delete: SQLiteStatement
@@ -37,8 +39,8 @@ final class AnswerFile {
             PRAGMA temp_store = MEMORY;
             PRAGMA cell_size_check = ON;
             """)
-        try StoreSchema.migrate(connection)
-        try self.init(connection)
+        let isNew = try StoreSchema.migrate(connection)
+        try self.init(connection, isNew: isNew)
     }
 
     /// Opens a file that nobody writes, without leaving anything beside it.
@@ -50,10 +52,11 @@ final class AnswerFile {
         guard try connection.integer("PRAGMA user_version") == StoreSchema.version else {
             throw SQLiteError(damaged: "it is of another version; the server brings it up to date when it starts")
         }
-        try self.init(connection)
+        try self.init(connection, isNew: false)
     }
 
-    private init(_ connection: consuming SQLiteConnection) throws(SQLiteError) {
+    private init(_ connection: consuming SQLiteConnection, isNew: Bool) throws(SQLiteError) {
+        self.isNew = isNew
         try StoreSchema.check(connection)
         insert = try connection.prepare(
             """
@@ -149,10 +152,12 @@ final class AnswerFile {
         defer { page.finish() }
         var rows: [Row] = []
         var count = 0
-        var last: Int64?
+        var last = id
         do throws(SQLiteError) {
             while try page.step() {
                 count += 1
+                // SQLite trusts the order in which a page has its rows; where it is lost, no look-up finds anything.
+                guard page.integer(0) < last else { return (rows, nil, true) }
                 last = page.integer(0)
                 if let row = try? row(page) { rows.append(row) }
             }
@@ -287,14 +292,6 @@ final class AnswerFile {
         try statement.run([.text("\(mark.distrusted)"), .integer(mark.latest), .integer(mark.checksum)])
     }
 
-    /// Whether SQLite finds the file sound; reads all of it.
-    static func isSound(_ path: String, unless flag: InterruptFlag) throws(SQLiteError) -> Bool {
-        let connection = try SQLiteConnection(path, .readOnly)
-        connection.interrupt(when: flag)
-        let check = try connection.prepare("PRAGMA quick_check(1)")
-        return try check.step() && check.text(0) == "ok"
-    }
-
     // MARK: Rows
 
     private static var damagedRow: SQLiteError { SQLiteError(damaged: "a row is not as it was written") }
@@ -318,7 +315,8 @@ final class AnswerFile {
 
     /// The row at which a statement stands; every value of it is checked as if it had come from the network.
     private func row(_ statement: borrowing SQLiteStatement) throws(SQLiteError) -> Row {
-        guard let name = try? Name(statement.text(1)), let type = UInt16(exactly: statement.integer(2)),
+        guard statement.integer(0) > 0, let name = try? Name(statement.text(1)),
+            let type = UInt16(exactly: statement.integer(2)),
             let `class` = UInt16(exactly: statement.integer(3)), (0...3).contains(statement.integer(4)),
             (1...StoredAnswer.longestLifetime).contains(statement.integer(6)),
             let source = sources.text(of: statement.integer(7)),

@@ -26,28 +26,4 @@ extension DiskCache {
             return memory.storeIfAbsent(entry, for: key)
         }
     }
-
-    /// Has SQLite read the whole file, on another thread. What it finds wrong is told to the disk's thread.
-    ///
-    /// - Returns: what ends it.
-    func checkInBackground() -> InterruptFlag? {
-        let flag = InterruptFlag()
-        let path = settings.path
-        do throws(SystemError) {
-            _ = try NamedThread("disk check") { [self] in
-                do throws(SQLiteError) {
-                    guard try !AnswerFile.isSound(path, unless: flag) else { return }
-                } catch {
-                    guard error.remedy == .replaceFile else { return }
-                }
-                guard !flag.isRaised else { return }
-                shared.withLock { $0.damage = "SQLite finds it damaged" }
-                wake.post()
-            }
-            return flag
-        } catch {
-            // Without a thread to spare there is no check; damage shows when it is read.
-            return nil
-        }
-    }
 }

@@ -128,9 +128,11 @@ final class DiskThread {
     }
 
     private func close() {
-        open?.check?.raise()
+        open?.check?.stop()
         open = nil
         flushAt = nil
+        // Of the file that is closed now.
+        cache.shared.withLock { $0.damage = nil }
     }
 
     // MARK: Reading
@@ -172,6 +174,7 @@ final class DiskThread {
         do throws(SQLiteError) {
             let (rows, next, isDamaged) = try open.file.page(below: position, limit: Self.page)
             open.isDamaged = open.isDamaged || isDamaged
+            open.read += rows.count
             open.loadPosition = next
             let before = cache.memory.statistics.entries
             let kept = rows.count { cache.remember($0, from: open) }
@@ -191,11 +194,15 @@ final class DiskThread {
     private func finishLoading(isComplete: Bool) {
         guard let open else { return }
         if isComplete, !open.isDamaged { cache.hasMore.store(false, ordering: .releasing) }
-        cache.shared.withLock { $0.status.state = .used }
-        guard open.hadAnswers else { return }
-        cache.report(.loaded(count: open.loaded, isComplete: isComplete))
+        if open.read > 0 { cache.report(.loaded(count: open.loaded, isComplete: isComplete)) }
         guard !open.isDamaged else { return replaceFile(because: "answers are not as they were written") }
-        open.check = cache.checkInBackground()
+        cache.shared.withLock { $0.status.state = .used }
+        guard !open.file.isNew else { return }
+        // Without a thread to spare there is no check: damage shows when it is read.
+        open.check = try? SoundnessCheck(folder.path, system: cache.settings.system) { [cache] in
+            cache.shared.withLock { $0.damage = "SQLite finds it damaged" }
+            cache.wake.post()
+        }
     }
 
     // MARK: Writing

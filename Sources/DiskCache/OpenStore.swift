@@ -19,13 +19,12 @@ final class OpenStore {
     let states: [StateRecord]
     /// Answers before this number are still to be loaded; nil when there are no more.
     var loadPosition: Int64?
-    /// Whether there was anything in it.
-    let hadAnswers: Bool
+    /// Answers read so far, and those of them that are in memory.
+    var read = 0
     var loaded = 0
     /// Whether rows were found that are not as they were written.
     var isDamaged = false
-    /// Ends the check in the background.
-    var check: InterruptFlag?
+    var check: SoundnessCheck?
     private(set) var mark: AnswerFile.ClockMark
     private var sweepPosition: Int64 = 0
     private let lock: FileLock
@@ -55,8 +54,8 @@ final class OpenStore {
                 mark = AnswerFile.ClockMark(latest: reading.secondsSince1970, distrusted: lastID)
             }
             states = try file.states()
-            loadPosition = lastID + 1
-            hadAnswers = lastID > 0
+            // Not from the last number on: where the last page is damaged, SQLite may find another one.
+            loadPosition = .max
             self.mark = mark
             self.file = file
         } catch { throw .database(error) }
