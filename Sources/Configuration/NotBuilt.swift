@@ -15,8 +15,6 @@ enum NotBuilt {
         "provider[].encryption_key": .notDefault,
         "provider[].encryption": .notDefault,
         "provider[].client_subnet": .notDefault,
-        "provider[].daily_limit": .notDefault,
-        "provider[].pin": .notDefault,
         "localdns.certificate_check": .notDefault,
         "localdns.certificate_ports": .notDefault,
         "localdns.unverified": .notDefault,

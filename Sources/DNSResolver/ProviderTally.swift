@@ -13,6 +13,8 @@ struct ProviderTally {
     }
 
     private let question: UpstreamQuestion
+    /// Why nobody could be asked, if so.
+    private let hindrance: String
     private var wasAsked = false
     private var settled: [RecordType: UpstreamResult] = [:]
     private var sources: [RecordType: (provider: Int, server: String)] = [:]
@@ -20,7 +22,11 @@ struct ProviderTally {
     /// By type, then by provider: what one told later replaces its failure.
     private var failures: [RecordType: [Int: UpstreamFailure]] = [:]
 
-    init(_ question: UpstreamQuestion) { self.question = question }
+    /// - Parameter hindrance: what to tell of types for which nobody could be asked.
+    init(_ question: UpstreamQuestion, hindrance: String) {
+        self.question = question
+        self.hindrance = hindrance
+    }
 
     /// The types without an answer.
     var openTypes: [RecordType] { question.types.filter { settled[$0] == nil } }
@@ -70,7 +76,7 @@ struct ProviderTally {
             } else if let ttl = unknown[type] {
                 results[type] = .unknownEmpty(ttl: ttl)
             } else {
-                results[type] = .failure(wasAsked ? .timeout : .network("every address is set aside after failures"))
+                results[type] = .failure(wasAsked ? .timeout : .network(hindrance))
             }
         }
         return ProviderSelector.Reply(results: results, sources: sources)
@@ -82,7 +88,7 @@ extension UpstreamFailure {
     var endsProvider: Bool {
         switch self {
         case .authentication, .rejected, .responseCode, .cancelled: true
-        case .timeout, .slow, .network, .unusable, .busy, .overloaded: false
+        case .timeout, .slow, .network, .unusable, .certificate, .busy, .overloaded: false
         }
     }
 }
@@ -113,6 +119,7 @@ extension UpstreamReply {
         case none
         case nobody
         case address(String, severe: Bool)
+        case certificate(String)
         /// It said when to come back.
         case busy(String, Duration)
         case access(String)
@@ -123,8 +130,9 @@ extension UpstreamReply {
             case .nobody: 1
             case .address(_, severe: false): 2
             case .address(_, severe: true): 3
-            case .busy: 4
-            case .access: 5
+            case .certificate: 4
+            case .busy: 5
+            case .access: 6
             }
         }
     }
@@ -147,6 +155,7 @@ extension UpstreamFailure {
         case .busy(let reason, let pause): .busy(reason, pause)
         case .network(let reason): .address(reason, severe: true)
         case .unusable(let reason): .address(reason, severe: false)
+        case .certificate(let reason): .certificate(reason)
         case .timeout: .address("no answer in time", severe: false)
         case .slow, .responseCode, .rejected, .overloaded, .cancelled: .nobody
         }

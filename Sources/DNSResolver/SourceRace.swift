@@ -145,7 +145,9 @@ extension UpstreamFailure: CustomStringConvertible {
         switch self {
         case .timeout: "no answer in time"
         case .slow: "no answer in time to this question"
-        case .network(let text), .unusable(let text), .rejected(let text), .overloaded(let text): text
+        case .network(let text), .unusable(let text), .certificate(let text), .rejected(let text),
+            .overloaded(let text):
+            text
         case .responseCode(let code): "answered \(code)"
         case .authentication(let text): "access refused: \(text)"
         case .cancelled: "given up"

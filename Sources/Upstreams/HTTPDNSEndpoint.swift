@@ -8,15 +8,18 @@ import Scheduling
 @Loop
 final class HTTPDNSEndpoint: Endpoint {
     nonisolated let name: String
+    nonisolated var family: AddressFamily { address.ip.recordType == .aaaa ? .ipv6 : .ipv4 }
     var health = EndpointHealth()
-    let address: SocketAddress
+    nonisolated let address: SocketAddress
     private let origin: HTTPOrigin
     private let service: any Service
     private let timeout: Duration
-    private let clock: ServiceClock
+    private let account: ServiceAccount
     private let loop: EventLoop
     /// Made by the first request: an address that is never asked costs no descriptor.
     private var transfers: HTTPTransfers?
+    /// When its connection was last used or made ready.
+    private var lastUse: Instant?
     /// Whether the service has answered here. Over https its certificate was valid then: the address is the service's.
     private(set) var isProven = false
     /// Called with every answer.
@@ -24,14 +27,28 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Called when a request got no reply at all, or there is no valid certificate here.
     var onUnreachable: (@Loop () -> Void)?
 
-    init(_ settings: HTTPDNSSettings, _ address: SocketAddress, _ clock: ServiceClock, loop: EventLoop) {
+    init(_ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount, loop: EventLoop) {
         origin = settings.origin(at: address)
         name = origin.addressText
         self.address = address
         service = settings.service
         timeout = settings.timeout
-        self.clock = clock
+        self.account = account
         self.loop = loop
+    }
+
+    /// Whether it speaks HTTP/2, as far as is known.
+    var isMultiplexed: Bool { transfers?.isMultiplexed ?? false }
+
+    /// Makes a connection ready behind the asker's back, unless there is one.
+    ///
+    /// No timer: it is renewed by whoever asks next, so an idle daemon stays idle.
+    func keepReady() {
+        guard lastUse.map({ loop.now - $0 >= HTTPLimits.spareRenewal }) ?? true,
+            let transfers = try? readyTransfers()
+        else { return }
+        lastUse = loop.now
+        Loop.spawn { [timeout] in await transfers.connect(timeout: timeout) }
     }
 
     /// Sends one request for all types where the service answers them together, else one for each at the same time.
@@ -56,7 +73,7 @@ final class HTTPDNSEndpoint: Endpoint {
             checkingDisabled: question.checkingDisabled)
         var (outcome, date) = await attempt(asked, deadline: question.deadline)
         if case .success(.failure(.clockSkew(_, let serverTime))) = outcome, let time = serverTime ?? date,
-            clock.learn(time)
+            account.learn(time)
         {
             (outcome, date) = await attempt(asked, deadline: question.deadline)
         }
@@ -69,7 +86,7 @@ final class HTTPDNSEndpoint: Endpoint {
         case .failure(let failure):
             switch failure {
             case .timeout, .network, .certificate: onUnreachable?()
-            case .slow, .cancelled, .overloaded, .unusable: break
+            case .slow, .cancelled, .withheld, .overloaded, .unusable: break
             }
             return UpstreamReply(failure: .init(failure), types: question.types)
         }
@@ -79,9 +96,10 @@ final class HTTPDNSEndpoint: Endpoint {
     private func attempt(
         _ question: ServiceQuestion, deadline: Instant
     ) async -> (outcome: Result<ServiceOutcome, HTTPFailure>, date: Int64?) {
+        guard account.mayCall else { return (.failure(.overloaded(account.limitText)), nil) }
         let request: HTTPRequest
         do {
-            request = try service.request(for: question, at: clock.now)
+            request = try service.request(for: question, at: account.clock.now)
         } catch {
             return (.success(.failure(error)), nil)
         }
@@ -91,9 +109,23 @@ final class HTTPDNSEndpoint: Endpoint {
         } catch {
             return (.failure(error), nil)
         }
-        switch await transfers.perform(request, timeout: timeout, deadline: deadline) {
+        let began = loop.now
+        lastUse = began
+        let result = await transfers.perform(request, timeout: timeout, deadline: deadline) { [account] in
+            account.takeCall()
+        }
+        switch result {
         case .success(let response): return (.success(service.outcome(of: response, to: question)), response.date)
-        case .failure(let failure): return (.failure(failure), nil)
+        case .failure(.withheld): return (.failure(.overloaded(account.limitText)), nil)
+        case .failure(let failure):
+            switch failure {
+            case .timeout, .slow: health.responseTime.gaveUp(after: loop.now - began)
+            // Given up because another address was asked later and answered sooner.
+            case .cancelled where loop.now - began >= Budget.hedge:
+                health.responseTime.gaveUp(after: loop.now - began)
+            case .cancelled, .network, .certificate, .withheld, .overloaded, .unusable: break
+            }
+            return (.failure(failure), nil)
         }
     }
 
@@ -101,6 +133,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private func readyTransfers() throws(HTTPFailure) -> HTTPTransfers {
         if let transfers { return transfers }
         let made = try HTTPTransfers(origin, loop: loop)
+        made.onFirstByte = { [weak self] in self?.health.responseTime.take($0) }
         transfers = made
         return made
     }
@@ -141,7 +174,9 @@ extension UpstreamFailure {
             case .cancelled: .cancelled
             case .overloaded(let text): .overloaded(text)
             case .network(let text): .network(text)
-            case .certificate(let text), .unusable(let text): .unusable(text)
+            case .certificate(let text): .certificate(text)
+            case .unusable(let text): .unusable(text)
+            case .withheld: .cancelled
             }
     }
 }

@@ -101,7 +101,7 @@ import Testing
         #expect(
             loaded.warnings.map(\.description) == [
                 "t.toml: has no effect, because it is not built yet: "
-                    + "provider[1].daily_limit (line 4), provider[1].client_subnet (line 5), provider[1].pin (line 6), "
+                    + "provider[1].client_subnet (line 5), "
                     + "provider[2].type (line 8, the provider of type tencent is left out), cache.prefetch (line 11), "
                     + "preset.always (line 14), answers.prefer (line 16)"
             ])

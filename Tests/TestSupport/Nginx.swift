@@ -31,15 +31,17 @@ package final class Nginx: Sendable {
     ///   - address: where it listens; nil: a free port on 127.0.0.1.
     ///   - backend: who answers what nginx does not.
     ///   - http2: whether HTTP/2 is offered.
+    ///   - requestsPerConnection: after so many it tells the client that the connection ends (GOAWAY).
     ///   - namespace: where to run it.
     package init(
         _ leaf: TestCertificates.Leaf, at address: TestAddress? = nil, backend: FakeHTTPDNS? = nil, http2: Bool = true,
-        namespace: NetworkNamespace? = nil
+        requestsPerConnection: Int = 100_000, namespace: NetworkNamespace? = nil
     ) throws {
         let address = try address ?? TestAddress("127.0.0.1", port: FreePort.next())
         self.address = address
         self.leaf = leaf
-        process = try NginxProcess(Self.configuration(address, leaf, backend?.url, http2), namespace: namespace)
+        process = try NginxProcess(
+            Self.configuration(address, leaf, backend?.url, http2, requestsPerConnection), namespace: namespace)
     }
 
     /// The base of its URLs.
@@ -72,7 +74,8 @@ package final class Nginx: Sendable {
     }
 
     private static func configuration(
-        _ address: TestAddress, _ leaf: TestCertificates.Leaf, _ backend: String?, _ http2: Bool
+        _ address: TestAddress, _ leaf: TestCertificates.Leaf, _ backend: String?, _ http2: Bool,
+        _ requestsPerConnection: Int
     ) -> String {
         let proxy = backend.map { "proxy_pass \($0); break;" } ?? "return 404;"
         let reply =
@@ -84,6 +87,8 @@ package final class Nginx: Sendable {
               listen \(address) ssl\(http2 ? " http2" : "");
               ssl_certificate \(leaf.certificate);
               ssl_certificate_key \(leaf.key);
+              keepalive_requests \(requestsPerConnection);
+              proxy_buffering off;
               location ~ ^/[0-9]+/(sign_)?d$ {
                 default_type application/json;
                 if ($arg_host ~* "^slow") { \(proxy) }

@@ -7,6 +7,17 @@ package final class TestCertificates: Sendable {
         package let certificate: String
         /// Path of its key, PEM.
         package let key: String
+
+        /// The SHA-256 of its public key, as `pin` takes it.
+        package var pin: String {
+            get throws {
+                let digest = try ChildProcess.succeed([
+                    "sh", "-c",
+                    "openssl pkey -in '\(key)' -pubout -outform DER | openssl dgst -sha256 -binary | openssl base64",
+                ])
+                return "sha256//" + digest.filter { !$0.isWhitespace }
+            }
+        }
     }
 
     private let directory: TemporaryDirectory
@@ -20,17 +31,47 @@ package final class TestCertificates: Sendable {
     }
 
     /// A certificate for these DNS names and IP addresses.
-    package func leaf(names: [String] = [], addresses: [String] = []) throws -> Leaf {
+    package func leaf(
+        names: [String] = [], addresses: [String] = [], subject: String = "leaf"
+    ) throws -> Leaf {
         let alternatives = names.map { "DNS:" + $0 } + addresses.map { "IP:" + $0 }
         let file = "leaf-\(UInt32.random(in: 0...(.max)))"
         try request(
-            file, subject: "leaf",
+            file, subject: subject,
             [
                 "-CA", authority, "-CAkey", directory.path + "/ca.key", "-addext",
                 "subjectAltName=" + alternatives.joined(separator: ","), "-addext", "basicConstraints=CA:FALSE",
             ])
-        return Leaf(
-            directory: directory, certificate: "\(directory.path)/\(file).pem", key: "\(directory.path)/\(file).key")
+        return named(file)
+    }
+
+    /// A certificate for these DNS names that has expired.
+    package func expiredLeaf(names: [String]) throws -> Leaf {
+        let file = "expired-\(UInt32.random(in: 0...(.max)))"
+        try ChildProcess.succeed([
+            "openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
+            "/CN=leaf", "-keyout", "\(directory.path)/\(file).key", "-out", "\(directory.path)/\(file).csr",
+        ])
+        let extensions = try directory.write(
+            "subjectAltName=" + names.map { "DNS:" + $0 }.joined(separator: ","), to: "\(file).extensions")
+        try ChildProcess.succeed([
+            "openssl", "x509", "-req", "-in", "\(directory.path)/\(file).csr", "-CA", authority, "-CAkey",
+            directory.path + "/ca.key", "-days", "-1", "-extfile", extensions, "-out", "\(directory.path)/\(file).pem",
+        ])
+        return named(file)
+    }
+
+    /// A certificate for these DNS names that no authority has signed.
+    package func selfSignedLeaf(names: [String]) throws -> Leaf {
+        let file = "self-signed-\(UInt32.random(in: 0...(.max)))"
+        try request(
+            file, subject: "leaf",
+            ["-addext", "subjectAltName=" + names.map { "DNS:" + $0 }.joined(separator: ",")])
+        return named(file)
+    }
+
+    private func named(_ file: String) -> Leaf {
+        Leaf(directory: directory, certificate: "\(directory.path)/\(file).pem", key: "\(directory.path)/\(file).key")
     }
 
     private func request(_ file: String, subject: String, _ extra: [String]) throws {
