@@ -5,18 +5,22 @@ package struct CacheReport: JSONRecord {
     package var entries: [Entry] = []
     /// Where to go on; nil at the end.
     package var next: String?
+    /// What LocalDNS was caught at with the name; only where one name was asked for.
+    package var forged: [ForgedAddress] = []
 
     package init() {}
 
-    package init(entries: [Entry], next: String?) {
+    package init(entries: [Entry], next: String?, forged: [ForgedAddress] = []) {
         self.entries = entries
         self.next = next
+        self.forged = forged
     }
 
     package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
         switch key {
         case "entries": entries = try reader.records()
         case "next": next = try reader.optionalString()
+        case "forged": forged = try reader.records()
         default: break
         }
     }
@@ -24,6 +28,7 @@ package struct CacheReport: JSONRecord {
     package func write(to writer: inout JSONWriter) {
         writer.member("entries", records: entries)
         writer.member("next", next)
+        writer.member("forged", records: forged)
     }
 
     /// One answer.
@@ -42,6 +47,8 @@ package struct CacheReport: JSONRecord {
         package var isStale = false
         /// Who told it.
         package var source = ""
+        /// For LocalDNS's answers to protected names: `verified` by certificates, or `unverified`.
+        package var check: String?
         /// The address of the server that told it; empty when there was none.
         package var server = ""
         /// All its records; only where they were asked for.
@@ -63,6 +70,7 @@ package struct CacheReport: JSONRecord {
             case "age": age = try reader.int()
             case "stale": isStale = try reader.boolean()
             case "source": source = try reader.string()
+            case "check": check = try reader.optionalString()
             case "server": server = try reader.string()
             case "records": records = try reader.records()
             default: break
@@ -79,6 +87,7 @@ package struct CacheReport: JSONRecord {
             writer.member("age", age)
             writer.member("stale", isStale)
             writer.member("source", source)
+            writer.member("check", check)
             writer.member("server", server)
             writer.member("records", records: records)
         }

@@ -67,9 +67,14 @@ package final class ControlServer {
         guard let daemon else { return }
         timer?.cancel()
         timer = nil
+        let before = cmicrohttpd_connections(daemon)
         MHD_run(daemon)
         var milliseconds: UInt64 = 0
-        guard MHD_get_timeout(daemon, &milliseconds) == cmicrohttpd_yes else { return }
+        // It stops listening when it has as many connections as it may, and begins again only in the run after the one
+        // in which some ended; of itself it does not ask for that run.
+        if cmicrohttpd_connections(daemon) >= before {
+            guard MHD_get_timeout(daemon, &milliseconds) == cmicrohttpd_yes else { return }
+        }
         timer = loop.schedule(after: .milliseconds(Int64(clamping: milliseconds))) { [weak self] in self?.run() }
     }
 

@@ -22,14 +22,22 @@ extension StatusReport {
         rows += [
             [
                 "cache",
-                "\(cache.entries) answers, \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(cache.hits) hits, \(cache.misses) misses, \(cache.stale) served stale",
+                "\(cache.entries) answers, \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(cache.hits) hits, \(cache.misses) misses, \(cache.stale) served stale, \(cache.refreshes) refreshed ahead",
             ],
             [
                 "now",
                 "\(flights) flights, \(waiters) waiters, \(queries) queries, \(connections) TCP connections",
             ],
         ]
+        if presets > 0 || lastResorts > 0 {
+            rows.append([
+                "preset",
+                "\(presets) names, \(lastResorts) in the last resort, which answered \(lastResortAnswers) times",
+            ])
+        }
         if badAddresses > 0 { rows.append(["badip", "\(badAddresses) reported"]) }
+        if forgedChecks > 0 { rows.append(["forged", "\(forgedChecks) checks found a lie of LocalDNS; the last:"]) }
+        rows += forged.map { ["", "  " + $0.text] }
         return Self.lines(rows)
     }
 
@@ -124,7 +132,7 @@ extension CacheReport {
                 + entries.map { entry in
                     [
                         entry.name, entry.type + (entry.isSigned ? "+" : ""), entry.isStale ? "stale" : "\(entry.ttl)",
-                        "\(entry.age)", entry.source,
+                        "\(entry.age)", entry.sourceText,
                         entry.addresses.isEmpty ? entry.status : entry.addresses.joined(separator: " "),
                     ]
                 })
@@ -132,13 +140,29 @@ extension CacheReport {
 
     /// A head line for each answer, and its records.
     package var showText: String {
-        entries.map { entry in
+        let answers = entries.map { entry in
             let left = entry.isStale ? "stale" : "\(entry.ttl) s left"
             let head =
-                "\(entry.name) \(entry.type)\(entry.isSigned ? " (DNSSEC)" : ""): \(entry.status), from \(entry.source)\(entry.server.isEmpty ? "" : " at \(entry.server)") \(entry.age) s ago, \(left)"
+                "\(entry.name) \(entry.type)\(entry.isSigned ? " (DNSSEC)" : ""): \(entry.status), from \(entry.sourceText)\(entry.server.isEmpty ? "" : " at \(entry.server)") \(entry.age) s ago, \(left)"
             return ([head] + entry.records.map { "\($0.name) \($0.ttl) \($0.type) \($0.data)" })
                 .joined(separator: "\n")
-        }.joined(separator: "\n")
+        }
+        return (answers + forged.map { "forged: \($0.text)" }).joined(separator: "\n")
+    }
+}
+
+extension CacheReport.Entry {
+    /// Who told it, and whether that is proven where it matters.
+    fileprivate var sourceText: String { check.map { "\(source), \($0)" } ?? source }
+}
+
+extension ForgedAddress {
+    fileprivate var text: String {
+        var text = "\(name) at \(address) port \(port): \(reason)"
+        if !subject.isEmpty { text += "; subject \(subject)" }
+        if !issuer.isEmpty { text += ", issuer \(issuer)" }
+        if !fingerprint.isEmpty { text += ", SHA-256 \(fingerprint)" }
+        return text + "; seen \(count) time\(count == 1 ? "" : "s"), \(first) to \(last)"
     }
 }
 

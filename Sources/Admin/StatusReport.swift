@@ -29,6 +29,14 @@ package struct StatusReport: JSONRecord {
     package var connections = 0
     /// How many addresses are reported as bad.
     package var badAddresses = 0
+    /// How many checks of LocalDNS's addresses found a lie, and the last of them.
+    package var forgedChecks = 0
+    package var forged: [ForgedAddress] = []
+    /// Names given by hand: answered without asking anyone, and answered when nobody else can; a wildcard counts as one.
+    package var presets = 0
+    package var lastResorts = 0
+    /// How many answers came from the latter.
+    package var lastResortAnswers = 0
 
     package init() {}
 
@@ -55,6 +63,11 @@ package struct StatusReport: JSONRecord {
         case "queries": queries = try reader.int()
         case "connections": connections = try reader.int()
         case "bad_addresses": badAddresses = try reader.int()
+        case "forged_checks": forgedChecks = try reader.int()
+        case "forged": forged = try reader.records()
+        case "presets": presets = try reader.int()
+        case "last_resorts": lastResorts = try reader.int()
+        case "last_resort_answers": lastResortAnswers = try reader.int()
         default: break
         }
     }
@@ -78,6 +91,11 @@ package struct StatusReport: JSONRecord {
         writer.member("queries", queries)
         writer.member("connections", connections)
         writer.member("bad_addresses", badAddresses)
+        writer.member("forged_checks", forgedChecks)
+        writer.member("forged", records: forged)
+        writer.member("presets", presets)
+        writer.member("last_resorts", lastResorts)
+        writer.member("last_resort_answers", lastResortAnswers)
         writer.member("forgeable", strings: forgeable)
     }
 }
@@ -261,6 +279,8 @@ extension StatusReport {
         package var misses = 0
         /// Of the latter, those that got a stale answer in the end.
         package var stale = 0
+        /// Answers that were asked for again before they expired.
+        package var refreshes = 0
 
         package init() {}
 
@@ -272,6 +292,7 @@ extension StatusReport {
             case "hits": hits = try reader.int()
             case "misses": misses = try reader.int()
             case "stale": stale = try reader.int()
+            case "refreshes": refreshes = try reader.int()
             default: break
             }
         }
@@ -283,6 +304,7 @@ extension StatusReport {
             writer.member("hits", hits)
             writer.member("misses", misses)
             writer.member("stale", stale)
+            writer.member("refreshes", refreshes)
         }
     }
 }

@@ -59,6 +59,11 @@ static inline CURLcode ccurl_set_close_socket(CURL *easy, curl_closesocket_callb
     return (curl_easy_setopt)(easy, CURLOPT_CLOSESOCKETFUNCTION, callback);
 }
 
+// The callback is handed the TLS library's own context before each handshake.
+static inline CURLcode ccurl_set_on_tls(CURL *easy, curl_ssl_ctx_callback callback) {
+    return (curl_easy_setopt)(easy, CURLOPT_SSL_CTX_FUNCTION, callback);
+}
+
 // MARK: What an easy handle knows
 
 static inline CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value) {

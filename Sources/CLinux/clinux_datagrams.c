@@ -204,39 +204,57 @@ void clinux_batch_origin(struct clinux_batch *batch, int slot, struct clinux_ori
     }
 }
 
-int clinux_reply(int descriptor, const void *bytes, size_t length, const struct clinux_origin *origin) {
-    union control control;
-    struct iovec vector = {.iov_base = (void *)bytes, .iov_len = length};
-    struct msghdr message = {
+/// Fills the message of one late reply; `vector` and `control` must outlive it.
+static void fill_reply(struct msghdr *message, struct iovec *vector, union control *control, const uint8_t *bytes,
+                       const struct clinux_late_reply *reply) {
+    const struct clinux_origin *origin = &reply->origin;
+    *vector = (struct iovec){.iov_base = (void *)(bytes + reply->offset), .iov_len = reply->length};
+    *message = (struct msghdr){
         .msg_name = (void *)&origin->peer,
         .msg_namelen = origin->peer_length,
-        .msg_iov = &vector,
+        .msg_iov = vector,
         .msg_iovlen = 1,
     };
-    if (origin->has_local) {
-        memset(&control, 0, sizeof control);
-        message.msg_control = &control;
-        if (origin->peer.sin6_family == AF_INET) {
-            struct in_pktinfo *info = (struct in_pktinfo *)CMSG_DATA(&control.header);
-            control.header.cmsg_level = IPPROTO_IP;
-            control.header.cmsg_type = IP_PKTINFO;
-            control.header.cmsg_len = CMSG_LEN(sizeof *info);
-            message.msg_controllen = CMSG_SPACE(sizeof *info);
-            memcpy(&info->ipi_spec_dst, origin->local, sizeof info->ipi_spec_dst);
-        } else {
-            struct in6_pktinfo *info = (struct in6_pktinfo *)CMSG_DATA(&control.header);
-            control.header.cmsg_level = IPPROTO_IPV6;
-            control.header.cmsg_type = IPV6_PKTINFO;
-            control.header.cmsg_len = CMSG_LEN(sizeof *info);
-            message.msg_controllen = CMSG_SPACE(sizeof *info);
-            memcpy(&info->ipi6_addr, origin->local, sizeof info->ipi6_addr);
-            info->ipi6_ifindex = origin->interface;
+    if (!origin->has_local)
+        return;
+    memset(control, 0, sizeof *control);
+    message->msg_control = control;
+    if (origin->peer.sin6_family == AF_INET) {
+        struct in_pktinfo *info = (struct in_pktinfo *)CMSG_DATA(&control->header);
+        control->header.cmsg_level = IPPROTO_IP;
+        control->header.cmsg_type = IP_PKTINFO;
+        control->header.cmsg_len = CMSG_LEN(sizeof *info);
+        message->msg_controllen = CMSG_SPACE(sizeof *info);
+        memcpy(&info->ipi_spec_dst, origin->local, sizeof info->ipi_spec_dst);
+    } else {
+        struct in6_pktinfo *info = (struct in6_pktinfo *)CMSG_DATA(&control->header);
+        control->header.cmsg_level = IPPROTO_IPV6;
+        control->header.cmsg_type = IPV6_PKTINFO;
+        control->header.cmsg_len = CMSG_LEN(sizeof *info);
+        message->msg_controllen = CMSG_SPACE(sizeof *info);
+        memcpy(&info->ipi6_addr, origin->local, sizeof info->ipi6_addr);
+        info->ipi6_ifindex = origin->interface;
+    }
+}
+
+int clinux_send_late(int descriptor, const uint8_t *bytes, const struct clinux_late_reply *replies, int count) {
+    struct mmsghdr messages[CLINUX_LATE_MAX];
+    struct iovec vectors[CLINUX_LATE_MAX];
+    union control controls[CLINUX_LATE_MAX];
+    if (count > CLINUX_LATE_MAX)
+        count = CLINUX_LATE_MAX;
+    for (int index = 0; index < count; index++)
+        fill_reply(&messages[index].msg_hdr, &vectors[index], &controls[index], bytes, &replies[index]);
+    int next = 0, sent = 0;
+    while (next < count) {
+        int done = sendmmsg(descriptor, messages + next, (unsigned)(count - next), MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (done > 0) {
+            next += done;
+            sent += done;
+        } else if (errno != EINTR) {
+            // That one peer cannot be reached, or there is no room for its reply.
+            next++;
         }
     }
-    for (;;) {
-        if (sendmsg(descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-            return 0;
-        if (errno != EINTR)
-            return -errno;
-    }
+    return sent;
 }

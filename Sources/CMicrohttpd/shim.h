@@ -22,6 +22,12 @@ static inline int cmicrohttpd_epoll(struct MHD_Daemon *daemon) {
     return info ? info->epoll_fd : -1;
 }
 
+// How many clients are connected.
+static inline unsigned int cmicrohttpd_connections(struct MHD_Daemon *daemon) {
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    return info ? info->num_connections : 0;
+}
+
 // Its enumerations' constants, under names that no import rule changes.
 static const enum MHD_Result cmicrohttpd_yes = MHD_YES;
 static const enum MHD_Result cmicrohttpd_no = MHD_NO;

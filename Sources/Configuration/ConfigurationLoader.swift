@@ -1,7 +1,7 @@
 /// A configuration that can be used, and what the user should know about it.
 package struct LoadedConfiguration: Equatable, Sendable {
     package var configuration: Configuration
-    /// Sorted by line, those without one at the end.
+    /// Sorted by line, those without one at the end; then those about other files that it names.
     package var warnings: [Diagnostic]
 }
 
@@ -92,6 +92,7 @@ extension Configuration {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
         }
         let warnings = reading.warnings + [NotBuilt.warning(reading)].compactMap { $0 }
-        return LoadedConfiguration(configuration: configuration, warnings: Diagnostic.sorted(warnings))
+        return LoadedConfiguration(
+            configuration: configuration, warnings: Diagnostic.sorted(warnings) + reading.furtherWarnings)
     }
 }

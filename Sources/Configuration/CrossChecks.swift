@@ -5,6 +5,12 @@ extension Configuration {
 
     /// A mode that asks HTTPDNS needs somebody to ask.
     func checkMode(_ reading: Reading) {
+        if route.mode == .localDNSFirst, !providers.isEmpty {
+            reading.warn(
+                Self.modePath,
+                "\(quoted(route.mode.rawValue)) is weaker: the first answer to a name is LocalDNS's, and it is checked only after"
+                    + " clients have it")
+        }
         // Providers that were refused have been reported already.
         guard providers.isEmpty, reading.isSound(.providers), !reading.isMisspelt(.providers),
             reading.isSound(Self.modePath)

@@ -24,7 +24,7 @@ extension Configuration {
         /// For one question over all servers, 10 ms to 10 s.
         package var timeout = Duration.milliseconds(1500)
         package var certificateCheck = CertificateCheck.auto
-        /// 1 to 65535.
+        /// 1 to 65535; never empty.
         package var certificatePorts = [443]
         /// Suffixes whose servers have no TLS: not checked.
         package var unverified: [Name] = []
@@ -52,6 +52,11 @@ extension Configuration {
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {
             if resolvConf.isEmpty { reading.fail(path.appending(key: "resolv_conf"), "must not be empty") }
+            if certificatePorts.isEmpty {
+                reading.fail(
+                    path.appending(key: "certificate_ports"),
+                    "must hold at least one port; to check nothing, write certificate_check = \"off\"")
+            }
         }
     }
 }

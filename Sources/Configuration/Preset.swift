@@ -8,6 +8,9 @@ package struct PresetEntry: Hashable, Sendable {
     package var isWildcard: Bool
     /// At least one.
     package var addresses: [IPAddress]
+
+    /// As it stands in the file.
+    var writtenName: String { (isWildcard ? "*." : "") + name.description }
 }
 
 extension Configuration {
@@ -21,6 +24,8 @@ extension Configuration {
         package var preresolve: [Name] = []
         /// Absolute path in the form of `/etc/hosts`; empty: none.
         package var hostsFile = ""
+        /// What `hostsFile` holds; no key of its own.
+        package var hosts: [PresetEntry] = []
 
         package init() {}
 
@@ -31,6 +36,37 @@ extension Configuration {
             Setting("preresolve", \.preresolve, .list(of: .name, "list of names"), "Names looked up at start."),
             Setting("hosts_file", \.hostsFile, .path(), "A file like /etc/hosts with more addresses; empty for none."),
         ]
+
+        mutating func finish(at path: SettingPath, _ reading: Reading) {
+            for (key, entries) in [("always", always), ("last_resort", lastResort)] {
+                for entry in entries where entry.name.isFixed {
+                    reading.warn(
+                        path.appending(key: key),
+                        "\(quoted(entry.writtenName)) has no effect: it means the same everywhere")
+                }
+            }
+            let known = Set(always.filter { !$0.isWildcard }.map(\.name))
+            for entry in lastResort where !entry.isWildcard && known.contains(entry.name) {
+                reading.warn(
+                    path.appending(key: "last_resort"),
+                    "\(quoted(entry.writtenName)) has no effect: preset.always has it too")
+            }
+            readHosts(reading)
+        }
+
+        /// A file that cannot be read is no reason to serve nothing.
+        private mutating func readHosts(_ reading: Reading) {
+            guard !hostsFile.isEmpty else { return }
+            do throws(FileProblem) {
+                let file = try HostsFile.read(hostsFile)
+                hosts = file.entries
+                for (line, text) in file.problems {
+                    reading.warn(Diagnostic(file: hostsFile, line: line, message: text))
+                }
+            } catch {
+                reading.warn(Diagnostic(file: hostsFile, message: "\(error.text): no addresses are taken from it"))
+            }
+        }
     }
 }
 
@@ -51,7 +87,7 @@ extension Kind where Value == [PresetEntry] {
             write: { entries in
                 if entries.isEmpty { return "{ }" }
                 let texts = entries.map {
-                    quoted(($0.isWildcard ? "*." : "") + $0.name.description) + " = " + addresses.write($0.addresses)
+                    quoted($0.writtenName) + " = " + addresses.write($0.addresses)
                 }
                 return "{ \(texts.joined(separator: ", ")) }"
             })

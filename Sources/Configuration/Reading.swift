@@ -6,6 +6,8 @@ final class Reading {
 
     private(set) var errors: [Diagnostic] = []
     private(set) var warnings: [Diagnostic] = []
+    /// Those about other files that this one names.
+    private(set) var furtherWarnings: [Diagnostic] = []
     /// Keys that the file holds.
     private(set) var written: Set<SettingPath> = []
     /// Keys that an unknown key was probably meant to be.
@@ -29,6 +31,9 @@ final class Reading {
     }
 
     func warn(_ path: SettingPath, _ message: String) { warnings.append(diagnostic(path, message)) }
+
+    /// Warns about another file.
+    func warn(_ diagnostic: Diagnostic) { furtherWarnings.append(diagnostic) }
 
     /// Whether nothing was refused at `path` or inside it.
     func isSound(_ path: SettingPath) -> Bool { !refused.contains { $0.isWithin(path) } }

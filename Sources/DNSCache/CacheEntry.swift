@@ -17,10 +17,15 @@ package struct CacheEntry: Equatable, Sendable {
     package var server: UInt16
     /// Whether it says that there is no such name or no such record.
     package var isNegative: Bool
+    /// Seconds at the end of its lifetime in which the UDP threads leave it to the loop, so that it can be refreshed before
+    /// it expires; 0 never. At most 65,535.
+    package var refreshMargin: UInt32
+    /// Whether it has answered a client since it was stored. Storing one never sets this.
+    package internal(set) var wasHit = false
 
     package init(
         answer: PackedAnswer, storedAt: Instant, lifetime: UInt32, generation: UInt32, route: UInt16 = 0,
-        source: UInt16 = 0, server: UInt16 = 0, isNegative: Bool = false
+        source: UInt16 = 0, server: UInt16 = 0, isNegative: Bool = false, refreshMargin: UInt32 = 0
     ) {
         self.answer = answer
         self.storedAt = storedAt
@@ -30,10 +35,14 @@ package struct CacheEntry: Equatable, Sendable {
         self.source = source
         self.server = server
         self.isNegative = isNegative
+        self.refreshMargin = refreshMargin
     }
 
     /// Seconds since it was stored.
     package func age(at now: Instant) -> UInt32 { FreshnessPolicy.age(from: storedAt.seconds, to: now.seconds) }
+
+    /// Whether the UDP threads serve it by themselves at `now`, given its generation.
+    package func isHit(at now: Instant) -> Bool { age(at: now) < lifetime - min(refreshMargin, lifetime) }
 
     /// What it is good for at `now`.
     package func freshness(at now: Instant, _ policy: FreshnessPolicy) -> Freshness {

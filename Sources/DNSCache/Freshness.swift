@@ -18,6 +18,18 @@ extension FreshnessPolicy {
     /// And no longer than so many times its original TTL: an address that changes every minute is soon wrong.
     static let staleTTLFactor: UInt64 = 100
 
+    /// An answer that lives for less is not refreshed ahead, in seconds: it would be asked for all the time.
+    static let shortestRefreshed: UInt32 = 10
+    /// At the end of its lifetime an answer is refreshed ahead: in the last tenth, which leaves time for one question.
+    static let refreshShare: UInt32 = 10
+    static let shortestMargin: UInt32 = 3
+
+    /// Seconds at the end of a lifetime in which an answer is refreshed if it is asked for; 0 never.
+    package func refreshMargin(lifetime: UInt32) -> UInt32 {
+        guard prefetches, lifetime >= Self.shortestRefreshed else { return 0 }
+        return min(max(Self.shortestMargin, lifetime / Self.refreshShare), UInt32(UInt16.max))
+    }
+
     /// The state of an answer `age` seconds after it was stored.
     package func freshness(age: UInt32, lifetime: UInt32) -> Freshness {
         if age < lifetime { return .fresh(remaining: lifetime - age) }

@@ -12,6 +12,8 @@ package struct FreshnessPolicy: Hashable, Sendable {
     package let staleMax: UInt32
     /// How long a client waits for a refresh before it gets an answer that has just gone stale. Default 200 ms.
     package let staleWait: Duration
+    /// Whether answers that are asked for are refreshed before they expire. Default true.
+    package let prefetches: Bool
 
     /// Seconds beyond which no negative answer is kept: "one to three hours have been found to work well" (RFC 2308
     /// section 5).
@@ -22,13 +24,15 @@ package struct FreshnessPolicy: Hashable, Sendable {
     /// Takes the settings as configured; parts of a second count as a whole one.
     package init(
         minTTL: Duration = .zero, maxTTL: Duration = .seconds(86_400), negativeTTL: Duration = .seconds(30),
-        staleMax: Duration = .seconds(86_400), staleWait: Duration = .milliseconds(200)
+        staleMax: Duration = .seconds(86_400), staleWait: Duration = .milliseconds(200),
+        prefetches: Bool = true
     ) {
         self.minTTL = Self.seconds(minTTL)
         self.maxTTL = Self.seconds(maxTTL)
         self.negativeTTL = Self.seconds(negativeTTL)
         self.staleMax = Self.seconds(staleMax)
         self.staleWait = staleWait
+        self.prefetches = prefetches
     }
 
     private static func seconds(_ duration: Duration) -> UInt32 {

@@ -97,6 +97,15 @@ package final class MemoryCache: Sendable {
         withShard(of: key) { shard, name, tail, hash in shard.restamp(name, tail, hash: hash, generation: generation) }
     }
 
+    /// Decides whether an entry is worth a refresh, when a client asks for it in its refresh margin.
+    ///
+    /// It is when it has answered a client before. Then the UDP threads serve it again, to the end of its lifetime, so
+    /// there is one refresh for what was stored once, whatever comes of it.
+    /// - Returns: whether the caller is to refresh it.
+    package func claimRefresh(of key: borrowing QueryKey) -> Bool {
+        withShard(of: key) { shard, name, tail, hash in shard.claimRefresh(of: name, tail, hash: hash) }
+    }
+
     package func remove(_ key: borrowing QueryKey) {
         withShard(of: key) { shard, name, tail, hash in shard.remove(name, tail, hash: hash) }
     }

@@ -74,6 +74,16 @@ package struct PackedAnswer: Equatable, Sendable {
             additionals: message.additionals)
     }
 
+    /// Whether the answer section has a record of this type.
+    package func holds(_ type: RecordType) -> Bool {
+        ttlOffsets.prefix(Int(counts.answer)).contains { offset in
+            // Type and class stand before a record's TTL.
+            let start = Int(offset) - 4
+            guard start >= 0, start + 2 <= body.count else { return false }
+            return UInt16(body[start]) << 8 | UInt16(body[start + 1]) == type.rawValue
+        }
+    }
+
     /// Whether an A or AAAA record of the answer section has this address.
     package func holds(_ address: IPAddress) -> Bool {
         let type = address.recordType.rawValue

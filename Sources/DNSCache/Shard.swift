@@ -71,10 +71,12 @@ struct Shard: ~Copyable {
         if let slot = store.find(name, tail, hash: hash) {
             let block = store.block(inSlot: slot)
             let age = FreshnessPolicy.age(from: block.header.storedAt, to: now)
-            if block.header.generation == generation, age < block.header.lifetime {
+            if block.header.generation == generation, age < block.header.hitLifetime {
                 hits &+= 1
                 // Written only when it changes: a write takes the cache line from the other threads.
-                if !block.header.isVisited { block.update { $0.isVisited = true } }
+                if block.header.marks.rawValue != EntryMarks.afterHit.rawValue {
+                    block.update { $0.marks = .afterHit }
+                }
                 return block.write(echo, message: message, age: age, limit: limit, into: &output)
             }
         }
@@ -86,7 +88,7 @@ struct Shard: ~Copyable {
     func entry(for name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> CacheEntry? {
         guard let slot = store.find(name, tail, hash: hash) else { return nil }
         let block = store.block(inSlot: slot)
-        block.update { $0.isVisited = true }
+        block.update { $0.marks.insert(.visited) }
         return block.entry
     }
 
@@ -114,7 +116,7 @@ struct Shard: ~Copyable {
             while let offset = next {
                 let block = store.block(at: offset)
                 next = rings[queue].next(after: offset, size: block.size)
-                guard block.header.isLive else { continue }
+                guard block.header.marks.contains(.live) else { continue }
                 let key = block.key
                 let name = Array(key.dropLast(KeyTail.count))
                 _ = new.insert(block.entry, for: name.span, KeyTail(key), hash: block.header.hash)
@@ -136,7 +138,8 @@ struct Shard: ~Copyable {
         if let slot = store.find(name, tail, hash: hash) {
             let old = store.block(inSlot: slot)
             if old.size == size {
-                old.write(entry, name: name, tail: tail, hash: hash, size: size, isVisited: old.header.isVisited)
+                let isVisited = old.header.marks.contains(.visited)
+                old.write(entry, name: name, tail: tail, hash: hash, size: size, isVisited: isVisited)
                 return true
             }
             queue = max(queue, self.queue(of: store.offset(inSlot: slot)))
@@ -161,6 +164,19 @@ struct Shard: ~Copyable {
         store.block(inSlot: slot).update { $0.generation = generation }
     }
 
+    /// What `MemoryCache.claimRefresh` does.
+    func claimRefresh(of name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
+        guard let slot = store.find(name, tail, hash: hash) else { return false }
+        let block = store.block(inSlot: slot)
+        guard block.header.refreshMargin > 0 else { return false }
+        guard block.header.marks.contains(.hit) else {
+            block.update { $0.marks.insert(.hit) }
+            return false
+        }
+        block.update { $0.dropMargin() }
+        return true
+    }
+
     mutating func remove(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) {
         if let slot = store.find(name, tail, hash: hash) { remove(slot) }
     }
@@ -176,7 +192,7 @@ struct Shard: ~Copyable {
     /// Forgets an entry; its block stays in its ring until it is the oldest.
     private mutating func remove(_ slot: Int) {
         let block = store.block(inSlot: slot)
-        block.update { $0.isLive = false }
+        block.update { $0.marks.remove(.live) }
         rings[queue(of: store.offset(inSlot: slot))].liveBytes -= block.size
         count -= 1
         store.remove(slot)
@@ -226,27 +242,28 @@ struct Shard: ~Copyable {
         let block = store.block(at: offset)
         let header = block.header
         let size = block.size
-        guard header.isLive, !isDead(header, now: now) else {
-            if header.isLive { remove(store.slot(of: offset, hash: header.hash)) }
+        let isLive = header.marks.contains(.live)
+        guard isLive, !isDead(header, now: now) else {
+            if isLive { remove(store.slot(of: offset, hash: header.hash)) }
             return rings[queue].pop(size)
         }
         var target: Int?
         if isFull, queue == Self.nursery {
             rings[queue].pop(size)
             target = rings[Self.main].push(size)
-            if target == nil, isSpared, header.isVisited || !hasNoRoom(Self.main, for: size) {
+            if target == nil, isSpared, header.marks.contains(.visited) || !hasNoRoom(Self.main, for: size) {
                 target = allocate(size, in: Self.main, now: now)
             }
         } else {
             rings[queue].pop(size)
-            if isSpared, !isFull || header.isVisited {
+            if isSpared, !isFull || header.marks.contains(.visited) {
                 // It fits, for its own bytes have just become free.
                 target = rings[queue].push(size)
             }
         }
         let slot = store.slot(of: offset, hash: header.hash)
         guard let target else { return remove(slot) }
-        if isFull { block.update { $0.isVisited = false } }
+        if isFull { block.update { $0.marks.remove(.visited) } }
         rings[queue].liveBytes -= size
         rings[self.queue(of: target)].liveBytes += size
         store.move(slot, from: offset, to: target)
@@ -263,7 +280,9 @@ struct Shard: ~Copyable {
             let block = store.block(at: offset)
             let header = block.header
             next = rings[queue].next(after: offset, size: block.size)
-            if header.isLive, isDead(header, now: now) { remove(store.slot(of: offset, hash: header.hash)) }
+            if header.marks.contains(.live), isDead(header, now: now) {
+                remove(store.slot(of: offset, hash: header.hash))
+            }
         }
     }
 

@@ -222,12 +222,8 @@ struct Block {
         _ entry: CacheEntry, name: Span<UInt8>, tail: KeyTail, hash: UInt32, size: Int, isVisited: Bool
     ) {
         let header = EntryHeader(
-            hash: hash, granules: UInt16(truncatingIfNeeded: size / Self.granule), isLive: true, isVisited: isVisited,
-            storedAt: entry.storedAt.seconds, lifetime: entry.lifetime, generation: entry.generation,
-            route: entry.route, source: entry.source, server: entry.server,
-            responseCode: UInt8(truncatingIfNeeded: entry.answer.responseCode.rawValue),
-            isNegative: entry.isNegative, keyCount: UInt16(truncatingIfNeeded: name.count &+ KeyTail.count),
-            bodyCount: UInt16(truncatingIfNeeded: entry.answer.body.count), counts: entry.answer.counts)
+            entry, hash: hash, granules: size / Self.granule, keyCount: name.count &+ KeyTail.count,
+            marks: isVisited ? [.live, .visited] : .live)
         unsafe address.initializeMemory(as: EntryHeader.self, to: header)
         unsafe name.withUnsafeBytes { unsafe copy($0, to: Self.keyStart) }
         let tail = UInt64(tail.value &<< 24).bigEndian
@@ -256,10 +252,12 @@ struct Block {
         let answer = unsafe PackedAnswer(
             responseCode: ResponseCode(rawValue: UInt16(header.responseCode)), counts: header.counts,
             body: [UInt8](body), ttlOffsets: [UInt16](offsets.assumingMemoryBound(to: UInt16.self)))
-        return CacheEntry(
+        var entry = CacheEntry(
             answer: answer, storedAt: Instant(nanoseconds: Int64(header.storedAt) * 1_000_000_000),
             lifetime: header.lifetime, generation: header.generation, route: header.route, source: header.source,
-            server: header.server, isNegative: header.isNegative)
+            server: header.server, isNegative: header.isNegative, refreshMargin: header.refreshMargin)
+        entry.wasHit = header.marks.contains(.hit)
+        return entry
     }
 }
 

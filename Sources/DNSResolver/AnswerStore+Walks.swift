@@ -70,6 +70,21 @@ extension AnswerStore {
         return (found, cursor)
     }
 
+    /// Names whose addresses a source told and clients have been given since; the order means nothing.
+    func hotNames(limit: Int) async -> [Name] {
+        var names: Set<Name> = []
+        var cursor: CacheCursor? = .start
+        while let place = cursor, names.count < limit {
+            let step = memory.walk(from: place, slots: Self.slotsPerStep, where: { _ in true })
+            for answer in step.answers where answer.type.isAddress && answer.entry.wasHit && isTold(answer.entry) {
+                names.insert(answer.name)
+            }
+            cursor = step.next
+            await nextTurn()
+        }
+        return Array(names.prefix(limit))
+    }
+
     private func forEach(where isWanted: @Sendable (Name) -> Bool, _ body: (CachedAnswer) -> Void) async {
         var cursor: CacheCursor? = .start
         while let place = cursor {

@@ -52,8 +52,10 @@ package final class AnswerStore {
     package struct Kept {
         /// Nil when it is fresh; else how long a client waits for a better one.
         package let wait: Duration?
-        /// Whether a provider told it.
+        /// Whether a provider told it, or certificates prove it.
         package let isTrusted: Bool
+        /// Whether it is so near its end that it is worth a refresh if clients want it.
+        package let isEnding: Bool
         package let response: Response
 
         package var isFresh: Bool { wait == nil }
@@ -63,26 +65,39 @@ package final class AnswerStore {
     package func kept(_ key: QueryKey, route: Route, at now: Instant) -> Kept? {
         guard let entry = memory.entry(for: key), isUsable(entry, by: route) else { return nil }
         let state = entry.freshness(at: now, freshness)
-        let isTrusted = SourceTags.isProvider(entry.source)
+        let isTrusted = SourceTags.isTrusted(entry.source)
         // What we made up ourselves means nothing once its time is over.
-        if entry.source == sources.tag(of: .rule), case .stale = state { return nil }
+        if !isTold(entry), case .stale = state { return nil }
         switch state {
         case .fresh:
             // Decided anew under the present policy, with the same result: the UDP threads may serve it again.
             if entry.generation != generation { memory.restamp(key, generation: generation) }
             return Kept(
-                wait: nil, isTrusted: isTrusted,
+                wait: nil, isTrusted: isTrusted, isEnding: !entry.isHit(at: now),
                 response: Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
         case .stale(let wait):
             let isNXDomain = entry.answer.responseCode == .nameError
             let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, origin(of: entry, at: now))
             return Kept(
-                wait: wait, isTrusted: isTrusted,
+                wait: wait, isTrusted: isTrusted, isEnding: false,
                 response: Response(.stale(entry.answer), extendedError: error, from: .cache))
         case .dead:
             return nil
         }
     }
+
+    /// Decides whether a fresh answer that is ending is refreshed now: once, and only if a client has had it before.
+    func claimRefresh(_ key: QueryKey) -> Bool { memory.claimRefresh(of: key) && freshness.prefetches }
+
+    /// Whether a source told it: neither a rule of ours nor the configuration made it up.
+    func isTold(_ entry: CacheEntry) -> Bool {
+        entry.source != tag(of: .rule) && entry.source != tag(of: .preset)
+    }
+
+    func tag(of source: Source) -> UInt16 { sources.tag(of: source) }
+
+    /// The answer with addresses that were reported bad at its end.
+    func sunk(_ answer: Answer) -> Answer { badAddresses.sunk(answer) }
 
     /// Who told a stale answer, and when, for the text of an extended error.
     private func origin(of entry: CacheEntry, at now: Instant) -> String {
@@ -99,7 +114,7 @@ package final class AnswerStore {
         let freshness = entry.freshness(at: clock.now, freshness)
         var remaining: UInt32 = 0
         var state = Provenance.State.unusable
-        if isUsable(entry, by: route) {
+        if isUsable(entry, by: route) || isLocal(entry) {
             switch freshness {
             case .fresh(let seconds): (state, remaining) = (.fresh, seconds)
             case .stale: state = .stale
@@ -119,7 +134,7 @@ package final class AnswerStore {
         switch (source, route) {
         case (.provider, _), (.localDNS, .bypass): return true
         case (.forward, _): return sources.tag(of: source) == forwardTag(of: route)
-        case (.localDNS, _), (.rule, _): return entry.generation == generation
+        case (.localDNS, _), (.verifiedLocalDNS, _), (.rule, _), (.preset, _): return entry.generation == generation
         }
     }
 
@@ -136,7 +151,7 @@ package final class AnswerStore {
     }
 
     /// Keeps what LocalDNS told, unproven, of a protected name in reserve: for a minute at most, and not while a stale
-    /// answer of a provider can be had, which goes before (design: step 9).
+    /// trusted answer can be had, which goes before (design: step 9).
     package func keepUnverified(
         _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String
     ) -> Flight.Outcome {
@@ -145,6 +160,20 @@ package final class AnswerStore {
                 ExtendedError(.noReachableAuthority, "only LocalDNS answers, and an older answer is trusted more"))
         }
         return keep(answer, for: key, type, .localDNS, server, longest: Self.unverifiedLifetime)
+    }
+
+    /// Keeps what LocalDNS told of a protected name while its certificates are still to be checked: for a minute at most.
+    package func keepUnchecked(
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String
+    ) -> Flight.Outcome {
+        keep(answer, for: key, type, .localDNS, server, longest: Self.unverifiedLifetime)
+    }
+
+    /// Forgets what LocalDNS told, if that is still what is kept.
+    package func forgetUnverified(_ key: FlightKey, _ type: RecordType) {
+        let cacheKey = queryKey(key, type)
+        guard let entry = memory.entry(for: cacheKey), entry.source == sources.tag(of: .localDNS) else { return }
+        memory.remove(cacheKey)
     }
 
     /// Keeps NODATA for a name of which every source said "nothing" without a cause.
@@ -182,7 +211,7 @@ package final class AnswerStore {
         _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String, longest: UInt32
     ) -> Flight.Outcome {
         let question = Question(name: key.name, type: type)
-        let normalized = freshness.normalized(badAddresses.sunk(answer).limited(to: longest), for: question)
+        let normalized = freshness.normalized(sunk(answer).limited(to: longest), for: question)
         guard let packed = PackedAnswer(normalized, for: question) else {
             return .failure(ExtendedError(.other, "the answer is longer than a message can be"))
         }
@@ -198,7 +227,8 @@ package final class AnswerStore {
                 CacheEntry(
                     answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
                     route: key.route.tag, source: sources.tag(of: source), server: serverNames.number(of: server),
-                    isNegative: normalized.isNegative(for: type)),
+                    isNegative: normalized.isNegative(for: type),
+                    refreshMargin: source == .rule ? 0 : freshness.refreshMargin(lifetime: lifetime)),
                 for: cacheKey)
         }
         return .answer(packed)

@@ -12,6 +12,9 @@ package final class Coalescer {
 
     package nonisolated init(clock: any LoopClock) { self.clock = clock }
 
+    /// Whether there is plenty of room for flights that no client waits for.
+    var isQuiet: Bool { flights.count < Self.flightLimit / 2 }
+
     /// How many flights are under way, and how many clients wait for them.
     package var load: (flights: Int, waiters: Int) {
         (flights.count, flights.values.reduce(0) { $0 + $1.waiterCount })

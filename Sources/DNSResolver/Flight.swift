@@ -14,6 +14,9 @@ package struct FlightKey: Hashable, Sendable {
     /// The policy's, so that nobody joins a flight of an older policy, or hears of its failure.
     package var generation: UInt32
 
+    /// Whether it asks for signatures, or for a client who checks them.
+    var isSigned: Bool { dnssecOK || checkingDisabled }
+
     /// Whether it asks for HTTPS or SVCB, whose address hints stand beside A and AAAA (RFC 9460).
     var isServiceBinding: Bool { types == [.https] || types == [.svcb] }
 

@@ -1,29 +1,44 @@
 package import DNSWire
 
-/// Answers that need no source: questions about the server itself, types that are not records, special-use names
-/// (design: step 3).
+/// Answers that need no source: questions about the server itself, types that are not records, addresses given by hand,
+/// special-use names, and the family that nobody is to use (design: step 3).
 package struct LocalAnswers: Sendable {
     /// What `version.bind` and `version.server` answer; nil refuses.
     private let version: String?
     /// What `hostname.bind` and `id.server` answer; nil refuses. Not the host's name: that is nobody's business.
     private let identity: String?
+    /// Addresses given by hand.
+    package let presets: Presets
+    /// Which families are asked for at all.
+    package let families: FamilyPreference
 
     /// Seconds that an answer made here may be kept by the client (RFC 6303 section 3 has 10,800).
     private static let ttl: UInt32 = 10_800
+    /// Seconds for what the configuration says: clients see a change of it soon.
+    private static let configuredTTL: UInt32 = 60
 
-    package init(version: String? = "httpdnsd", identity: String? = "httpdnsd") {
+    package init(
+        version: String? = "httpdnsd", identity: String? = "httpdnsd", presets: Presets = Presets(),
+        families: FamilyPreference = .both
+    ) {
         self.version = version
         self.identity = identity
+        self.presets = presets
+        self.families = families
     }
 
     /// A local reply: an answer, or a code with which the question is turned away.
     package enum Reply: Sendable, Hashable {
         case answer(Answer)
+        /// By the configuration, and the same to everybody until that changes: addresses given by hand, or by a rule nothing.
+        case configured(Answer, Source)
         case refusal(ResponseCode, ExtendedError)
     }
 
     /// The local reply to `question`; nil when a source must be asked.
-    package func reply(to question: Question, policy: RoutePolicy) -> Reply? {
+    ///
+    /// - Parameter isSigned: whether the client wants signatures, or checks them.
+    package func reply(to question: Question, policy: RoutePolicy, isSigned: Bool = false) -> Reply? {
         switch (question.class, question.type) {
         case (_, .axfr), (_, .ixfr):
             return .refusal(.refused, ExtendedError(.prohibited, "zone transfers are not offered"))
@@ -38,10 +53,33 @@ package struct LocalAnswers: Sendable {
         case (.internet, let type) where type.isMeta:
             return .refusal(.notImplemented, ExtendedError(.notSupported, "type \(type) is not a record"))
         case (.internet, _):
-            return special(question, policy: policy).map { .answer($0) }
+            return address(of: question, policy: policy, isSigned: isSigned)
         default:
             return .refusal(.notImplemented, ExtendedError(.notSupported, "only class IN is resolved"))
         }
+    }
+
+    /// Names that mean the same everywhere, then what is given by hand, then other special-use names, then the families.
+    private func address(of question: Question, policy: RoutePolicy, isSigned: Bool) -> Reply? {
+        let rule = SpecialUseNames.rule(for: question.name)
+        if rule?.rule.isOverridable != false, let preset = preset(for: question) { return .configured(preset, .preset) }
+        if let rule, var answer = special(question, rule, policy: policy) {
+            // Given by hand, the name exists, though of this type it has nothing.
+            if rule.rule.isOverridable, presets.addresses(of: question.name) != nil { answer.responseCode = .noError }
+            return .answer(answer)
+        }
+        guard families.excludes(question.type), !isSigned else { return nil }
+        return .configured(.negative(name: question.name, ttl: Self.configuredTTL), .rule)
+    }
+
+    /// HTTPS and SVCB records hold addresses too, so of a name given by hand there are none. Other types are asked for.
+    private func preset(for question: Question) -> Answer? {
+        if question.type == .https || question.type == .svcb {
+            return presets.addresses(of: question.name).map { _ in
+                .negative(name: question.name, ttl: Self.configuredTTL)
+            }
+        }
+        return presets.answer(to: question, ttl: Self.configuredTTL)
     }
 
     private func chaos(_ question: Question) -> Reply {
@@ -57,8 +95,10 @@ package struct LocalAnswers: Sendable {
         return .answer(Answer(answers: [.chaosText(text, name: question.name)]))
     }
 
-    private func special(_ question: Question, policy: RoutePolicy) -> Answer? {
-        guard let (zone, rule) = SpecialUseNames.rule(for: question.name) else { return nil }
+    private func special(
+        _ question: Question, _ found: (zone: Name, rule: SpecialUseNames.Rule), policy: RoutePolicy
+    ) -> Answer? {
+        let (zone, rule) = found
         if rule.isOverridable, policy.listed(question.name, belowRoot: true) != nil { return nil }
         let nodata = Answer.negative(name: zone, ttl: Self.ttl)
         switch rule {

@@ -18,7 +18,9 @@ struct ProviderTally {
     private var wasAsked = false
     private var settled: [RecordType: UpstreamResult] = [:]
     private var sources: [RecordType: (provider: Int, server: String)] = [:]
-    private var unknown: [RecordType: UInt32?] = [:]
+    private var unknown: [RecordType: (source: (provider: Int, server: String), ttl: UInt32?)] = [:]
+    /// The providers that have told records of the name.
+    private var knowing: Set<Int> = []
     /// By type, then by provider: what one told later replaces its failure.
     private var failures: [RecordType: [Int: UpstreamFailure]] = [:]
 
@@ -40,16 +42,13 @@ struct ProviderTally {
         let knowsName = reply.results.values.contains { result in
             if case .answer(let answer) = result { !answer.answers.isEmpty } else { false }
         }
+        if knowsName { knowing.insert(provider) }
         for (type, result) in reply.results where settled[type] == nil {
             switch result {
             case .answer:
                 settle(type, result, (provider, server))
-            case .unknownEmpty(let ttl) where knowsName:
-                // The same reply has addresses of the other family, so the service knows the name: this family is empty.
-                let ttl = min(ttl ?? Self.emptyFamilyLimit, Self.emptyFamilyLimit)
-                settle(type, .answer(.negative(name: question.name, ttl: ttl)), (provider, server))
             case .unknownEmpty(let ttl):
-                unknown[type] = .some(ttl)
+                unknown[type] = ((provider, server), ttl)
                 failures[type]?[provider] = nil
                 verdict = .providerFinished
             case .failure(let failure):
@@ -57,7 +56,16 @@ struct ProviderTally {
                 if failure.endsProvider { verdict = .providerFinished }
             }
         }
+        settleEmptyFamilies()
         return verdict
+    }
+
+    /// Who has told addresses of one family knows the name: what it calls empty is the other family, not the name.
+    private mutating func settleEmptyFamilies() {
+        for (type, empty) in unknown where settled[type] == nil && knowing.contains(empty.source.provider) {
+            let ttl = min(empty.ttl ?? Self.emptyFamilyLimit, Self.emptyFamilyLimit)
+            settle(type, .answer(.negative(name: question.name, ttl: ttl)), empty.source)
+        }
     }
 
     private mutating func settle(
@@ -67,14 +75,19 @@ struct ProviderTally {
         sources[type] = source
     }
 
+    /// The types that have their answer, for those who need not wait for the others; nil when there is none.
+    var answered: ProviderSelector.Reply? {
+        settled.isEmpty ? nil : ProviderSelector.Reply(results: settled, sources: sources)
+    }
+
     /// A type that only some providers called empty, while others failed, is a failure: the others might know it.
     var reply: ProviderSelector.Reply {
         var results = settled
         for type in question.types where results[type] == nil {
             if let failure = failures[type]?.max(by: { $0.key < $1.key })?.value {
                 results[type] = .failure(failure)
-            } else if let ttl = unknown[type] {
-                results[type] = .unknownEmpty(ttl: ttl)
+            } else if let empty = unknown[type] {
+                results[type] = .unknownEmpty(ttl: empty.ttl)
             } else {
                 results[type] = .failure(wasAsked ? .timeout : .network(hindrance))
             }
@@ -88,7 +101,7 @@ extension UpstreamFailure {
     var endsProvider: Bool {
         switch self {
         case .authentication, .rejected, .responseCode, .cancelled: true
-        case .timeout, .slow, .network, .unusable, .certificate, .busy, .overloaded: false
+        case .timeout, .slow, .network, .unusable, .certificate, .forged, .busy, .overloaded: false
         }
     }
 }
@@ -154,7 +167,7 @@ extension UpstreamFailure {
         case .authentication(let reason): .access(reason)
         case .busy(let reason, let pause): .busy(reason, pause)
         case .network(let reason): .address(reason, severe: true)
-        case .unusable(let reason): .address(reason, severe: false)
+        case .unusable(let reason), .forged(let reason): .address(reason, severe: false)
         case .certificate(let reason): .certificate(reason)
         case .timeout: .address("no answer in time", severe: false)
         case .slow, .responseCode, .rejected, .overloaded, .cancelled: .nobody

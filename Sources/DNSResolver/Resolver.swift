@@ -12,13 +12,19 @@ package final class Resolver {
     /// Whether HTTPDNS is used at all.
     package private(set) var isOn = true
     let cache: AnswerStore
-    private let coalescer: Coalescer
-    private let failures = FailureMemory()
-    private let clock: any LoopClock
+    let coalescer: Coalescer
+    private let repair: AnswerRepair
+    let failures = FailureMemory()
+    let background = BackgroundLookups()
+    let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
 
     /// How many stale answers were given since the start.
     package private(set) var staleAnswers = 0
+    /// How many answers came from `[preset] last_resort`.
+    package private(set) var lastResortAnswers = 0
+    /// How many answers were asked for again before they expired.
+    package internal(set) var refreshes = 0
 
     /// - Parameters:
     ///   - cache: made with the sources of `policy`.
@@ -33,10 +39,16 @@ package final class Resolver {
         self.cache = cache
         self.clock = clock
         coalescer = Coalescer(clock: clock)
+        repair = AnswerRepair(cache: cache, clock: clock)
     }
 
     /// How many flights are under way, and how many clients wait for them.
     package var load: (flights: Int, waiters: Int) { coalescer.load }
+
+    /// How many names are given by hand, and how many for when nobody else can answer.
+    package var presetCounts: (always: Int, lastResort: Int) {
+        (policy.localAnswers.presets.count, policy.lastResort.count)
+    }
 
     /// Answers by another policy from now on, also those who wait already: what is under way for them is given up.
     ///
@@ -80,23 +92,29 @@ package final class Resolver {
     }
 
     private func decide(_ client: ClientQuestion) async -> Response {
-        if let subject = client.question.provenanceSubject {
-            return Response(explain(subject, to: client), to: client.question)
-        }
-        if let reply = policy.localAnswers.reply(to: client.question, policy: policy.routes) {
-            return Response(reply, to: client.question)
-        }
+        if let subject = client.question.provenanceSubject { return answer(explain(subject, to: client), to: client) }
+        let local = policy.localAnswers.reply(to: client.question, policy: policy.routes, isSigned: client.isSigned)
+        if let local { return answer(local, to: client) }
+        if let preferred = await preferredInstead(of: client) { return preferred }
+        return await lookUp(client)
+    }
+
+    /// The answer of the cache or of the sources to a client's question.
+    func lookUp(_ client: ClientQuestion) async -> Response {
         let type = client.question.type
         let key = flightKey(for: client)
         let kept = cache.kept(client.key, route: key.route, at: clock.now)
-        if let kept, kept.isFresh { return kept.response }
+        if let kept, kept.isFresh {
+            if kept.isEnding, cache.claimRefresh(client.key) { refreshAhead(key, type) }
+            return kept.response
+        }
         if let error = failures.remembered(key, type, at: clock.now) {
             if kept == nil, case .answer(let answer)? = cache.keepFailedFamily(key, type) {
                 return Response(.answer(answer, age: 0))
             }
             return stale(kept, client.question, key.route, or: .cachedError, error.text)
         }
-        guard let flight = coalescer.join(key, work: { [policy] in await self.fly($0, by: policy) }) else {
+        guard let flight = join(key) else {
             let reason = "too many questions are under way"
             report(.overloaded(reason: reason))
             return stale(kept, client.question, key.route, or: .other, reason)
@@ -110,44 +128,83 @@ package final class Resolver {
         }
     }
 
-    /// The stale answer if there is one, else SERVFAIL.
+    /// The flight that asks; nil when there is no room for one, or for one more who waits.
+    func join(_ key: FlightKey) -> Flight? {
+        coalescer.join(key) { [policy] in await self.fly($0, by: policy) }
+    }
+
+    /// The stale answer if there is one that can be trusted, else the preset of last resort, any stale answer, SERVFAIL.
     private func stale(
         _ kept: AnswerStore.Kept?, _ question: Question, _ route: Route, or code: ExtendedError.Code, _ text: String
     ) -> Response {
+        let isProven = kept?.isTrusted ?? false || !policy.routes.prefersProviders(route)
+        if kept == nil || !isProven, let response = lastResort(for: question) {
+            lastResortAnswers += 1
+            report(.answerPreset(question, route, reason: text))
+            return response
+        }
         guard let kept else { return Response(.failure(.serverFailure), extendedError: ExtendedError(code, text)) }
         staleAnswers += 1
         report(.answerStale(question, route, reason: text))
         return kept.response
     }
 
-    private func flightKey(for client: ClientQuestion) -> FlightKey {
-        let name = client.question.name.lowercased
+    private func lastResort(for question: Question) -> Response? {
+        // The TTL of a stale answer, for the same reason: somebody may be able to answer soon.
+        guard let answer = policy.lastResort.answer(to: question, ttl: Reply.staleTTL),
+            let packed = PackedAnswer(answer, for: question)
+        else { return nil }
+        return Response(
+            .answer(packed, age: 0), extendedError: ExtendedError(.other, "preset of last resort"),
+            from: .source(cache.tag(of: .preset)))
+    }
+
+    /// What is asked for a client.
+    func flightKey(for client: ClientQuestion) -> FlightKey {
+        flightKey(
+            client.question.name, client.question.type, dnssecOK: client.dnssecOK,
+            checkingDisabled: client.checkingDisabled)
+    }
+
+    /// What is asked for a name and type by the policy in force.
+    func flightKey(
+        _ name: Name, _ type: RecordType, dnssecOK: Bool = false, checkingDisabled: Bool = false
+    ) -> FlightKey {
+        let name = name.lowercased
         let route = policy.routes.route(for: name)
-        let types = policy.strategy.types(
-            for: client.question.type, name: name, route: route, signed: client.dnssecOK || client.checkingDisabled)
+        let signed = dnssecOK || checkingDisabled
+        let types = policy.strategy.types(for: type, name: name, route: route, signed: signed)
         return FlightKey(
-            name: name, types: types, route: route, dnssecOK: client.dnssecOK,
-            checkingDisabled: client.checkingDisabled, generation: cache.generation)
+            name: name, types: types.filter { $0 == type || signed || !policy.localAnswers.families.excludes($0) },
+            route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, generation: cache.generation)
     }
 
     /// What one flight does: asks the sources, keeps what they tell, wakes the waiters.
-    private func fly(_ flight: Flight, by policy: ResolverPolicy) async {
+    ///
+    /// - Parameter mode: for this flight; nil: the policy's.
+    private func fly(_ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil) async {
         let key = flight.key
         let sources = policy.sources
         var failed: [RecordType: UpstreamFailure] = [:]
         var denied: [RecordType: (answer: Answer, source: Source, server: String)] = [:]
-        let prefersProviders = policy.routes.prefersProviders(key.route)
-        await policy.strategy.run(key) { [self] type, result, source, server in
+        var unchecked: [RecordType: AnswerRepair.Told] = [:]
+        let prefersProviders = policy.routes.prefersProviders(key.route) || mode == .httpdnsFirst
+        await policy.strategy.run(key, mode: mode) { [self] type, result, source, server in
             switch result {
+            case .answer(let answer) where !prefersProviders && policy.strategy.isUnchecked(answer, key, type, source):
+                unchecked[type] = AnswerRepair.Told(answer: answer, server: server)
+                finish(
+                    flight, type, with: cache.keepUnchecked(answer, for: key, type, server),
+                    source: sources.tag(of: source))
             case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
                 denied[type] = (answer, source, server)
             case .answer(let answer):
                 finish(
                     flight, type,
-                    with: keep(answer, for: key, type, source, server, prefersProviders: prefersProviders),
+                    with: keep(answer, for: key, type, source, server, by: policy, prefersProviders: prefersProviders),
                     source: sources.tag(of: source))
             case .unknownEmpty(let ttl):
-                finish(flight, type, with: cache.keepEmpty(ttl: ttl, for: key, type))
+                finish(flight, type, with: keepEmpty(ttl: ttl, for: key, type, by: policy))
             case .failure(let failure):
                 failed[type] = failure
             }
@@ -157,7 +214,8 @@ package final class Resolver {
             var answer = answer
             if cache.hasOtherFamily(key, type) { answer.responseCode = .noError }
             finish(
-                flight, type, with: keep(answer, for: key, type, source, server, prefersProviders: prefersProviders),
+                flight, type,
+                with: keep(answer, for: key, type, source, server, by: policy, prefersProviders: prefersProviders),
                 source: sources.tag(of: source))
         }
         for type in key.types {
@@ -166,16 +224,48 @@ package final class Resolver {
             let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type)
             finish(flight, type, with: outcome ?? .failure(failure.extendedError), failure)
         }
+        if let check = policy.strategy.answerCheck {
+            repair.begin(key, unchecked, by: check) { [self] in
+                // What LocalDNS lied about goes to HTTPDNS first, this once.
+                _ = coalescer.join(key) { await self.fly($0, by: policy, mode: .httpdnsFirst) }
+            }
+        }
     }
 
+    /// Keeps what was told of one type, unless the family gives way to the other one.
     private func keep(
         _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
-        prefersProviders: Bool
+        by policy: ResolverPolicy, prefersProviders: Bool
+    ) -> Flight.Outcome {
+        if let yielded = yielded(key, type, by: policy) { return .answer(yielded) }
+        let outcome = keepTold(
+            answer, for: key, type, source, server, by: policy, prefersProviders: prefersProviders)
+        dropYielding(to: outcome, key, type, by: policy)
+        return outcome
+    }
+
+    private func keepTold(
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
+        by policy: ResolverPolicy, prefersProviders: Bool
     ) -> Flight.Outcome {
         if source == .localDNS, type.isAddress, prefersProviders {
+            if policy.lastResort.addresses(of: key.name) != nil {
+                return .failure(
+                    ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not proven"))
+            }
             return cache.keepUnverified(answer, for: key, type, server)
         }
-        return cache.keep(answer, for: key, type, source, server)
+        return cache.keep(policy.consistent(answer, for: key), for: key, type, source, server)
+    }
+
+    /// A preset of last resort is better than "nothing" that nobody can explain, but stands beside no told address.
+    private func keepEmpty(
+        ttl: UInt32?, for key: FlightKey, _ type: RecordType, by policy: ResolverPolicy
+    ) -> Flight.Outcome {
+        if type.isAddress, policy.lastResort.addresses(of: key.name) != nil, !cache.hasOtherFamily(key, type) {
+            return .failure(ExtendedError(.other, "the sources say nothing of this name"))
+        }
+        return cache.keepEmpty(ttl: ttl, for: key, type)
     }
 
     private func finish(
@@ -211,17 +301,22 @@ extension FlightKey {
     ///
     /// Broken load balancers say NXDOMAIN of the family they do not have, and musl then fails the whole look-up. Who
     /// checks signatures must get what was signed.
-    fileprivate func mayFitFamilies(_ type: RecordType) -> Bool { type.isAddress && !dnssecOK && !checkingDisabled }
+    fileprivate func mayFitFamilies(_ type: RecordType) -> Bool { type.isAddress && !isSigned }
 }
 
-extension Response {
-    fileprivate init(_ reply: LocalAnswers.Reply, to question: Question) {
+extension Resolver {
+    /// What is answered here; what the configuration says is kept where the UDP threads find it.
+    private func answer(_ reply: LocalAnswers.Reply, to client: ClientQuestion) -> Response {
+        let packed: PackedAnswer?
+        var origin = Response.Origin.ourselves
         switch reply {
-        case .refusal(let code, let error):
-            self.init(.failure(code), extendedError: error)
-        case .answer(let answer):
-            self.init(PackedAnswer(answer, for: question).map { .answer($0, age: 0) } ?? .failure(.serverFailure))
+        case .refusal(let code, let error): return Response(.failure(code), extendedError: error)
+        case .answer(let answer): packed = PackedAnswer(answer, for: client.question)
+        case .configured(let answer, let source):
+            packed = cache.keepLocal(answer, for: client, source)
+            origin = .source(cache.tag(of: source))
         }
+        return Response(packed.map { .answer($0, age: 0) } ?? .failure(.serverFailure), from: origin)
     }
 }
 
@@ -230,6 +325,7 @@ extension UpstreamFailure {
     fileprivate var extendedError: ExtendedError {
         switch self {
         case .network(let text): ExtendedError(.networkError, text)
+        case .forged(let text): ExtendedError(.forgedAnswer, text)
         case .overloaded(let text): ExtendedError(.other, text)
         default: ExtendedError(.noReachableAuthority, description)
         }

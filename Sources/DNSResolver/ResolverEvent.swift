@@ -26,6 +26,10 @@ package enum ResolverEvent: Hashable, Sendable {
     case answerFailed(Question, Route, reason: String)
     /// No source had an answer in time, and clients get one that is past its TTL.
     case answerStale(Question, Route, reason: String)
+    /// LocalDNS gave an address for a protected name whose certificate is not the name's.
+    case addressForged(HijackJournal.Entry)
+    /// No source had an answer, and clients get the addresses that the configuration has for such times.
+    case answerPreset(Question, Route, reason: String)
     /// A limit of the resolver is reached.
     case overloaded(reason: String)
 }
@@ -57,6 +61,10 @@ extension ResolverEvent: CustomStringConvertible {
             "\(question) (\(route)) has no answer: \(reason)"
         case .answerStale(let question, let route, let reason):
             "\(question) (\(route)) is answered from what is past its TTL: \(reason)"
+        case .addressForged(let entry):
+            "LocalDNS lies: it gave \(entry.address) for \(entry.name), and \(entry.evidence)"
+        case .answerPreset(let question, let route, let reason):
+            "\(question) (\(route)) is answered from preset.last_resort: \(reason)"
         case .overloaded(let reason):
             "\(reason): clients are told SERVFAIL"
         }

@@ -22,6 +22,7 @@ struct SourceRace {
     private struct Results {
         var httpdns: UpstreamResult?
         var localDNS: UpstreamResult?
+        var localSource = Source.localDNS
         var provider = 0
         /// The address of the provider's service, and the server of LocalDNS.
         var service = ""
@@ -34,7 +35,7 @@ struct SourceRace {
     let key: FlightKey
     let providers: [Int]
     let began: Instant
-    private let first: Contender
+    let first: Contender
     private let mayUseLocalDNS: Bool
     private let settle: Strategy.Settle
     private var results: [RecordType: Results] = [:]
@@ -94,8 +95,9 @@ struct SourceRace {
         }
     }
 
-    mutating func take(_ type: RecordType, _ result: UpstreamResult, from server: String) {
-        results[type, default: Results()].localDNS = result
+    mutating func take(_ type: RecordType, _ told: LocalDNSResult, from server: String) {
+        results[type, default: Results()].localDNS = told.result
+        results[type]?.localSource = told.source
         results[type]?.localServer = server
         decide(type)
     }
@@ -114,7 +116,7 @@ struct SourceRace {
         if let result = known.httpdns, case .answer = result {
             finish(type, result, .provider(index: known.provider), known.service)
         } else if let result = known.localDNS, case .answer = result, first == .localDNS || known.httpdns != nil {
-            finish(type, result, .localDNS, known.localServer)
+            finish(type, result, known.localSource, known.localServer)
         } else if let httpdns = known.httpdns, let localDNS = known.localDNS {
             finish(type, failure(httpdns, localDNS), mayUseLocalDNS ? .localDNS : .rule, "")
         }
@@ -145,7 +147,7 @@ extension UpstreamFailure: CustomStringConvertible {
         switch self {
         case .timeout: "no answer in time"
         case .slow: "no answer in time to this question"
-        case .network(let text), .unusable(let text), .certificate(let text), .rejected(let text),
+        case .network(let text), .unusable(let text), .certificate(let text), .forged(let text), .rejected(let text),
             .overloaded(let text):
             text
         case .responseCode(let code): "answered \(code)"
@@ -158,6 +160,7 @@ extension UpstreamFailure: CustomStringConvertible {
     /// The failure of both sources as one; a network failure only if nothing was heard of either.
     static func combined(httpdns: UpstreamFailure, localDNS: UpstreamFailure) -> UpstreamFailure {
         let text = "HTTPDNS: \(httpdns); LocalDNS: \(localDNS)"
+        if case .forged = localDNS { return .forged(text) }
         if httpdns.isOurs || localDNS.isOurs { return .overloaded(text) }
         return httpdns.isTransport && localDNS.isTransport ? .network(text) : .unusable(text)
     }

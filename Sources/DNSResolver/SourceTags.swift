@@ -5,8 +5,12 @@
 package struct SourceTags: Hashable, Sendable {
     /// The bit that all providers' numbers have: what they told is trusted more.
     private static let providerBit: UInt16 = 0x8000
+    /// The bit by which the number of LocalDNS's verified answers differs from that of its other ones.
+    private static let verifiedBit: UInt16 = 0x4000
     /// The number of `Source.rule`, in every policy.
     private static let rule: UInt16 = 0
+    /// The number of `Source.preset`, in every policy.
+    private static let preset: UInt16 = verifiedBit - 1
 
     package let localDNS: UInt16
     /// One for each `[[forward]]` entry, in order.
@@ -33,7 +37,9 @@ package struct SourceTags: Hashable, Sendable {
     package func tag(of source: Source) -> UInt16 {
         switch source {
         case .rule: Self.rule
+        case .preset: Self.preset
         case .localDNS: localDNS
+        case .verifiedLocalDNS: localDNS | Self.verifiedBit
         case .forward(let index): forwards.indices.contains(index) ? forwards[index] : localDNS
         case .provider(let index): providers.indices.contains(index) ? providers[index] : localDNS
         }
@@ -42,7 +48,9 @@ package struct SourceTags: Hashable, Sendable {
     /// The source that has this number; nil when it is no longer there.
     package func source(of tag: UInt16) -> Source? {
         if tag == Self.rule { return .rule }
+        if tag == Self.preset { return .preset }
         if tag == localDNS { return .localDNS }
+        if tag == localDNS | Self.verifiedBit { return .verifiedLocalDNS }
         if Self.isProvider(tag) { return providers.firstIndex(of: tag).map { .provider(index: $0) } }
         return forwards.firstIndex(of: tag).map { .forward(index: $0) }
     }
@@ -50,15 +58,18 @@ package struct SourceTags: Hashable, Sendable {
     /// Whether the number is a provider's, of this policy or an earlier one.
     static func isProvider(_ tag: UInt16) -> Bool { tag & providerBit != 0 }
 
+    /// Whether what was told under the number is known to be no lie: a provider told it, or certificates prove it.
+    static func isTrusted(_ tag: UInt16) -> Bool { tag & (providerBit | verifiedBit) != 0 }
+
     /// Gives numbers, none twice.
     package struct Numbers: Sendable {
         /// The highest number there is.
-        private static let last = providerBit - 1
+        private static let last = SourceTags.preset - 1
         private var given = SourceTags.rule
 
         package init() {}
 
-        /// How many can still be given, 32,767 at first; the last one is given again and again.
+        /// How many can still be given, 16,382 at first; the last one is given again and again.
         package var left: Int { Int(Self.last - given) }
 
         /// For LocalDNS or a `[[forward]]` entry.

@@ -8,17 +8,22 @@ package final class Strategy {
     private let localDNS: any Upstream
     private let forwarders: [any Upstream]
     private let mode: Mode
+    /// Nil: what LocalDNS tells is taken as it is.
+    package nonisolated let answerCheck: AnswerCheck?
     private let clock: any LoopClock
 
-    /// - Parameter forwarders: one for each `[[route.forward]]` entry, in order.
+    /// - Parameters:
+    ///   - forwarders: one for each `[[route.forward]]` entry, in order.
+    ///   - answerCheck: what is done about LocalDNS's answers to protected names; nil: nothing.
     package nonisolated init(
         mode: Mode, selector: ProviderSelector, localDNS: any Upstream, forwarders: [any Upstream],
-        clock: any LoopClock
+        answerCheck: AnswerCheck? = nil, clock: any LoopClock
     ) {
         self.mode = mode
         self.selector = selector
         self.localDNS = localDNS
         self.forwarders = forwarders
+        self.answerCheck = answerCheck
         self.clock = clock
     }
 
@@ -26,9 +31,11 @@ package final class Strategy {
     package nonisolated func name(of source: Source) -> String {
         switch source {
         case .localDNS: localDNS.name
+        case .verifiedLocalDNS: "\(localDNS.name)(verified)"
         case .forward(let index): forwarders[index].name
         case .provider(let index): selector.providers[index].name
         case .rule: "a rule"
+        case .preset: "a preset"
         }
     }
 
@@ -44,15 +51,22 @@ package final class Strategy {
         return [.a, .aaaa]
     }
 
+    /// Whether an answer was told by LocalDNS for a protected name, and its addresses are still to be checked.
+    nonisolated func isUnchecked(_ answer: Answer, _ key: FlightKey, _ type: RecordType, _ source: Source) -> Bool {
+        source == .localDNS && !answer.isNegative(for: type) && answerCheck?.level(for: key, type) != nil
+    }
+
     /// Asks until each of the flight's types is settled, with a failure if need be.
-    package func run(_ key: FlightKey, settle: @escaping Settle) async {
+    ///
+    /// - Parameter mode: for this flight; nil: the strategy's own.
+    package func run(_ key: FlightKey, mode: Mode? = nil, settle: @escaping Settle) async {
         switch key.route {
         case .bypass:
             await ask(localDNS, key, as: .localDNS, settle: settle)
         case .forward(let index):
             await ask(forwarders[index], key, as: .forward(index: index), settle: settle)
         case .protect:
-            await protect(key, settle: settle)
+            await protect(key, mode ?? self.mode, settle: settle)
         }
     }
 
@@ -61,7 +75,7 @@ package final class Strategy {
         for type in key.types { settle(type, reply.results[type] ?? .failure(.timeout), source, reply.server) }
     }
 
-    private func protect(_ key: FlightKey, settle: @escaping Settle) async {
+    private func protect(_ key: FlightKey, _ mode: Mode, settle: @escaping Settle) async {
         let isServiceBinding = key.isServiceBinding
         let providers = selector.eligible(
             for: key.name, type: key.types[0], signed: key.dnssecOK || key.checkingDisabled,
@@ -84,7 +98,9 @@ package final class Strategy {
 
     private enum Event: Sendable {
         case httpdns(ProviderSelector.Reply)
-        case localDNS(RecordType, UpstreamResult, server: String)
+        /// Both families came at once, or neither.
+        case nothingEarly
+        case localDNS(RecordType, LocalDNSResult, server: String)
         case secondDue
     }
 
@@ -100,6 +116,7 @@ package final class Strategy {
                 switch event {
                 case .secondDue: start(second, &race, in: &group)
                 case .httpdns(let reply): race.take(reply)
+                case .nothingEarly: break
                 case .localDNS(let type, let result, let server): race.take(type, result, from: server)
                 }
                 if race.needsSecond { start(second, &race, in: &group) }
@@ -110,13 +127,15 @@ package final class Strategy {
     }
 
     private func start(_ contender: Contender, _ race: inout SourceRace, in group: inout TaskGroup<Event>) {
-        let (key, providers, began) = (race.key, race.providers, race.began)
+        let (key, providers, began, first) = (race.key, race.providers, race.began, race.first)
         for work in race.start(contender, at: clock.now) {
             switch work {
             case .httpdns(let types):
-                group.addTask { await self.askProviders(key, types, providers, began: began) }
+                let early = EarlyReply()
+                if types.count > 1 { group.addTask { await self.early(early) } }
+                group.addTask { await self.askProviders(key, types, providers, began: began, early) }
             case .localDNS(let type):
-                group.addTask { await self.askLocalDNS(key, type, began: began) }
+                group.addTask { await self.askLocalDNS(key, type, began: began, isFirst: first == .localDNS) }
             }
         }
     }
@@ -126,15 +145,31 @@ package final class Strategy {
         return .secondDue
     }
 
-    private func askProviders(_ key: FlightKey, _ types: [RecordType], _ providers: [Int], began: Instant) async
-        -> Event
-    {
-        .httpdns(await selector.ask(question(key, types, until: began + Budget.lastStart), of: providers))
+    private func askProviders(
+        _ key: FlightKey, _ types: [RecordType], _ providers: [Int], began: Instant, _ early: EarlyReply
+    ) async -> Event {
+        let question = question(key, types, until: began + Budget.lastStart)
+        let reply = await selector.ask(question, of: providers, early: early)
+        early.close()
+        return .httpdns(reply)
     }
 
-    private func askLocalDNS(_ key: FlightKey, _ type: RecordType, began: Instant) async -> Event {
+    /// One family's answer while the other one is still asked for.
+    private func early(_ early: EarlyReply) async -> Event { await early.wait().map { .httpdns($0) } ?? .nothingEarly }
+
+    /// - Parameter isFirst: whether its answer is taken at once, and checked only behind.
+    private func askLocalDNS(
+        _ key: FlightKey, _ type: RecordType, began: Instant, isFirst: Bool
+    ) async -> Event {
         let reply = await localDNS.ask(question(key, [type], until: began + Budget.answer))
-        return .localDNS(type, reply.results[type] ?? .failure(.timeout), server: reply.server)
+        let result = reply.results[type] ?? .failure(.timeout)
+        guard let answerCheck else { return .localDNS(type, LocalDNSResult(result), server: reply.server) }
+        return .localDNS(
+            type,
+            isFirst
+                ? answerCheck.withoutKnownLies(result, to: key, type)
+                : await answerCheck.judged(result, to: key, type, began: began),
+            server: reply.server)
     }
 
     private nonisolated func question(_ key: FlightKey, _ types: [RecordType], until deadline: Instant)

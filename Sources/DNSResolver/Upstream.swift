@@ -59,6 +59,7 @@ package protocol Endpoint: AnyObject, Sendable {
 
     /// Makes one attempt: one request and its reply by the question's deadline.
     ///
+    /// Asked for both families together only if its provider answers them so.
     /// Ends at once, and harms no other attempt on the same connection, when the task is cancelled.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply
 }
@@ -125,6 +126,8 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
     case certificate(String)
     /// It said when to come back (`Retry-After`).
     case busy(String, retryAfter: Duration)
+    /// Its addresses were found out to be a liar's.
+    case forged(String)
     /// It answered SERVFAIL, REFUSED or another failure code.
     case responseCode(ResponseCode)
     /// Account, signature or token refused: the whole provider is put aside.

@@ -17,12 +17,6 @@ struct DatagramPath: Sendable {
     let socket: UDPSocket
     let origin: clinux_origin
 
-    /// Sends one reply; a client that cannot be reached any more, or a full send buffer, loses it.
-    func send(_ reply: [UInt8]) {
-        var origin = origin
-        _ = clinux_reply(socket.descriptor.number, reply, reply.count, &origin)
-    }
-
     /// The address that was asked, as two words; 0 where the socket does not report it.
     var local: (UInt64, UInt64) {
         guard origin.has_local != 0 else { return (0, 0) }

@@ -16,6 +16,7 @@ final class PendingQueries: Sendable {
     private let limits: ServerLimits
     private let feed: QueryFeed
     private let events: EventLog
+    let outbox = ReplyOutbox()
     /// How many wait, in all.
     private(set) var count = 0
     /// How many wait of each client address; loopback ones are not here.
@@ -73,7 +74,7 @@ final class PendingQueries: Sendable {
     }
 
     private func send(_ response: Response, to pending: PendingQuery) {
-        pending.reply(response, limits)
+        pending.reply(response, limits, outbox)
         if feed.isWanted { feed.tell(pending.answered(with: response, at: clock.now)) }
     }
 
@@ -107,6 +108,7 @@ final class PendingQueries: Sendable {
 
     /// Returns once nothing waits; each query waits no longer than its answer may take.
     func drain() async {
+        outbox.flush()
         await withCheckedContinuation { continuation in
             if count == 0 { continuation.resume() } else { drained.append(continuation) }
         }

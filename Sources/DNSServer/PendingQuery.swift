@@ -45,10 +45,10 @@ final class PendingQuery: Sendable {
         self.path = path
     }
 
-    /// Composes the reply and sends it.
-    func reply(_ response: Response, _ limits: ServerLimits) {
+    /// Composes the reply and sends it, over UDP by way of `outbox`.
+    func reply(_ response: Response, _ limits: ServerLimits, _ outbox: ReplyOutbox) {
         switch path {
-        case .datagram(let path): path.send(compose(response, limit: query.udpLimit, keepalive: nil))
+        case .datagram(let path): outbox.add(compose(response, limit: query.udpLimit, keepalive: nil), by: path)
         case .connection(let connection):
             let keepalive = query.hasKeepalive ? limits.keepalive : nil
             connection.send(compose(response, limit: MessageBuilder.maximumLength, keepalive: keepalive))

@@ -113,10 +113,10 @@ struct QueryHandler: Sendable {
         guard let entry = cache.entry(for: QueryKey(query, in: message)), entry.generation == generation.current else {
             return .miss
         }
-        let age = entry.age(at: now)
-        guard age < entry.lifetime else { return .miss }
+        guard entry.isHit(at: now) else { return .miss }
         let isWritten = Reply.write(
-            entry.answer, to: query, message: message, aging: .fresh(age: age), options: options(query, .tcp),
+            entry.answer, to: query, message: message, aging: .fresh(age: entry.age(at: now)),
+            options: options(query, .tcp),
             limit: MessageBuilder.maximumLength, into: &reply)
         return isWritten ? .reply : .miss
     }

@@ -31,10 +31,12 @@ package enum LogKind: String, CaseIterable, Sendable {
     case localDNSNoServers = "localdns.no_servers"
     case localDNSServerSilent = "localdns.server_silent"
     case localDNSServerBack = "localdns.server_back"
+    case localDNSForged = "localdns.forged"
 
     // MARK: Questions
     case answerFailed = "answer.failed"
     case answerStale = "answer.stale"
+    case answerPreset = "answer.preset"
     case limitQueries = "limit.queries"
     case limitConnections = "limit.connections"
     case query = "query"
@@ -47,15 +49,12 @@ package enum LogKind: String, CaseIterable, Sendable {
         switch self {
         case .query: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerCertificateAccepted,
-            .providerAccepted,
-            .localDNSServerBack,
-            .answerStale:
+            .providerAccepted, .localDNSServerBack, .answerStale, .answerPreset:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
             .reloadRestartNeeded,
             .providerAddressAside, .providerClock, .providerLimit, .localDNSNoServers, .localDNSServerSilent,
-            .answerFailed, .limitQueries, .logDropped,
-            .logQueriesDropped:
+            .localDNSForged, .answerFailed, .limitQueries, .logDropped, .logQueriesDropped:
             .warning
         case .startAuthorities, .reloadRefused, .providerCertificateRefused, .providerRefused, .limitConnections: .error
         case .startFailed: .critical

@@ -26,7 +26,7 @@ package final class LogOutput: Sendable {
         writer = try LogWriter(to: descriptor) { count in
             let kind = LogKind.logDropped
             return formatter.line(
-                kind.level, "\(count) log lines were dropped: nobody has read them in time",
+                kind.level, "\(count) log lines were dropped: not read in time, or the disk was full",
                 [
                     LogFormatter.kindField: "\(kind.rawValue)",
                     LogFormatter.suppressedField: .stringConvertible(count),

@@ -1,11 +1,11 @@
 import Glibc
 
 /// A point of the calendar in UTC, as logs show it.
-struct LogTime: Sendable {
+package struct LogTime: Sendable {
     /// Since 1970, without leap seconds.
     let milliseconds: Int64
 
-    init(milliseconds: Int64) { self.milliseconds = milliseconds }
+    package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     static var now: LogTime {
         var time = timespec()
@@ -16,7 +16,7 @@ struct LogTime: Sendable {
 
 extension LogTime: CustomStringConvertible {
     /// ISO 8601, such as `2026-08-01T12:34:56.789Z`.
-    var description: String {
+    package var description: String {
         let (days, ofDay) = Self.divided(milliseconds, by: 86_400_000)
         let (year, month, day) = Self.date(daysSince1970: days)
         let seconds = ofDay / 1_000

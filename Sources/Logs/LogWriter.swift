@@ -7,11 +7,8 @@ import Synchronization
 ///
 /// A pipe that is full, a terminal that was stopped or a slow disk block that thread alone. Standard error is often
 /// shared with other processes, and `O_NONBLOCK` would be theirs too. What does not fit into the queue meanwhile is
-/// dropped and counted.
+/// dropped and counted, and so is what the stream refuses, as on a full disk.
 final class LogWriter: Sendable {
-    /// Bytes written by one system call at most, in whole lines: a pipe takes so many at once or none, so that lines of
-    /// two processes do not mix (pipe(7), PIPE_BUF).
-    private static let chunk = 4_096
     /// Storage up to this many bytes is kept for the next lines.
     private static let kept = 64 << 10
 
@@ -84,7 +81,10 @@ final class LogWriter: Sendable {
     // MARK: On the thread
 
     private func run() {
+        var stream = LogStream(descriptor)
         var lines: [UInt8] = []
+        /// Lines that the stream has not taken, and of which nobody has been told yet.
+        var lost = 0
         while true {
             let (dropped, isEnding) = state.withLock { state in
                 swap(&state.lines, &lines)
@@ -99,39 +99,9 @@ final class LogWriter: Sendable {
                 work.wait()
                 continue
             }
-            put(lines)
-            if dropped > 0 { put(droppedLine(dropped)) }
+            lost += dropped + stream.put(lines)
+            if lost > 0, stream.put(droppedLine(lost)) == 0 { lost = 0 }
             lines.removeAll(keepingCapacity: lines.capacity <= Self.kept)
         }
-    }
-
-    /// Writes whole lines, as many at once as a pipe takes without a break; waits for the reader.
-    private func put(_ lines: [UInt8]) {
-        var rest = lines[...]
-        while !rest.isEmpty {
-            let head = rest.prefix(Self.chunk)
-            let end = head.count < rest.count ? head.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } : nil
-            let part = rest[..<(end ?? head.endIndex)]
-            rest = rest[part.endIndex...]
-            guard write(whole: part) else { return }
-        }
-    }
-
-    /// - Returns: false when the stream takes nothing any more: closed, or a full disk. Nobody can be told.
-    private func write(whole part: ArraySlice<UInt8>) -> Bool {
-        var part = part
-        while !part.isEmpty {
-            let count = part.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count >= 0 {
-                part = part.dropFirst(count)
-            } else if errno == EAGAIN {
-                // Another process that shares the stream has made it non-blocking.
-                var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                _ = poll(&entry, 1, -1)
-            } else if errno != EINTR {
-                return false
-            }
-        }
-        return true
     }
 }

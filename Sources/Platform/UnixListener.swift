@@ -4,7 +4,7 @@ import Synchronization
 /// A Unix socket that takes connections from its owner and root, and the file by which it is found.
 package final class UnixListener: Sendable {
     /// Connections that wait to be accepted.
-    private static let backlog: Int32 = 16
+    private static let backlog: Int32 = 128
 
     /// Where the file is.
     package let path: String

@@ -51,31 +51,17 @@ final class HTTPDNSEndpoint: Endpoint {
         Loop.spawn { [timeout] in await transfers.connect(timeout: timeout) }
     }
 
-    /// Sends one request for all types where the service answers them together, else one for each at the same time.
+    /// Sends one request; a second one when the service told that our clock is wrong.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        guard !service.answersBothFamilies, question.types.count > 1 else { return await request(question) }
-        return await withTaskGroup { group in
-            for type in question.types {
-                var single = question
-                single.types = [type]
-                group.addTask { [single] in await self.request(single) }
-            }
-            var reply = UpstreamReply([:])
-            for await part in group { reply.results.merge(part.results) { first, _ in first } }
-            return reply
-        }
-    }
-
-    /// One request; a second one when the service told that our clock is wrong.
-    private func request(_ question: UpstreamQuestion) async -> UpstreamReply {
         let asked = ServiceQuestion(
             name: question.name, types: question.types, dnssecOK: question.dnssecOK,
             checkingDisabled: question.checkingDisabled)
+        let offset = account.clock.offset
         var (outcome, date) = await attempt(asked, deadline: question.deadline)
-        if case .success(.failure(.clockSkew(_, let serverTime))) = outcome, let time = serverTime ?? date,
-            account.learn(time)
-        {
-            (outcome, date) = await attempt(asked, deadline: question.deadline)
+        if case .success(.failure(.clockSkew(_, let serverTime))) = outcome {
+            if let time = serverTime ?? date { account.learn(time) }
+            // Another question may have learnt it meanwhile.
+            if account.clock.offset != offset { (outcome, date) = await attempt(asked, deadline: question.deadline) }
         }
         switch outcome {
         case .success(.results(let results)):

@@ -49,7 +49,7 @@ package enum HTTPFailure: Error, Hashable, Sendable {
     /// OpenSSL's verification result (`X509_V_ERR_…`) in words.
     ///
     /// libcurl looks at the name before it asks for the result: then it still is 1, which is no reason of OpenSSL's.
-    private static func certificateText(_ verification: Int?) -> String {
+    static func certificateText(_ verification: Int?) -> String {
         switch verification {
         case 0, 1, nil: "the certificate is for another name"
         case 9: "the certificate is not valid yet"

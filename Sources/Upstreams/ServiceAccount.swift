@@ -35,10 +35,9 @@ final class ServiceAccount {
     /// Goes on from what was counted before.
     func restore(_ record: DailyCalls.Record) { calls = DailyCalls(limit: calls.limit, record: record) }
 
-    /// Takes over the service's time. Returns whether that is news.
-    func learn(_ time: Int64) -> Bool {
-        guard clock.learn(time) else { return false }
+    /// Takes over the service's time.
+    func learn(_ time: Int64) {
+        guard clock.learn(time) else { return }
         report(.clockCorrected(provider: provider, seconds: clock.offset))
-        return true
     }
 }

@@ -13,6 +13,7 @@ struct CheckCommand: ParsableCommand {
         let loaded = try file.load()
         for warning in loaded.warnings { printError("warning: \(warning)") }
         let settings = loaded.configuration
+        if let text = settings.unprovableLocalDNS { printError("warning: \(text)") }
         let problems = settings.problems(in: file.path)
         for problem in problems { printError(problem) }
         guard problems.isEmpty, let resolvers = try? Composition.localDNSServers(settings) else {
@@ -32,10 +33,26 @@ struct CheckCommand: ParsableCommand {
         if !searched.isEmpty {
             print("search    \(Self.list(searched)): names below go to localdns (from \(settings.localDNS.resolvConf))")
         }
+        for line in settings.answerLines { print(line) }
         print("\(file.path) is good")
     }
 
     private static func list(_ items: [some CustomStringConvertible]) -> String {
         items.map(\.description).joined(separator: ", ")
+    }
+}
+
+extension Configuration {
+    /// What is answered otherwise than the sources would.
+    fileprivate var answerLines: [String] {
+        var lines: [String] = []
+        var parts: [String] = []
+        if !preset.always.isEmpty { parts.append("\(preset.always.count) always") }
+        if !preset.hosts.isEmpty { parts.append("\(preset.hosts.count) of \(preset.hostsFile)") }
+        if !preset.lastResort.isEmpty { parts.append("\(preset.lastResort.count) in the last resort") }
+        if !preset.preresolve.isEmpty { parts.append("\(preset.preresolve.count) looked up at the start") }
+        if !parts.isEmpty { lines.append("preset    names: \(parts.joined(separator: ", "))") }
+        if answers.prefer != .both { lines.append("prefer    \(answers.prefer.rawValue)") }
+        return lines
     }
 }

@@ -23,6 +23,8 @@ struct Composition {
     let localDNS: LocalDNS
     let forwarders: [LocalDNS]
     let providers: [ConfiguredProvider]
+    /// What is known of the addresses that LocalDNS gives for protected names.
+    let checks: AddressChecks
     /// The numbers of these sources in the cache.
     let sources: SourceTags
     private let numbers: SourceTags.Numbers
@@ -39,9 +41,10 @@ struct Composition {
         let limit = old?.limit ?? LocalDNSChannelLimit()
         self.limit = limit
         let localDNS =
-            old.flatMap { $0.settings.localDNS == settings.localDNS ? $0.localDNS : nil }
+            old.flatMap { $0.settings.localDNS.asksLike(settings.localDNS) ? $0.localDNS : nil }
             ?? Self.localDNS(settings, limit: limit, loop: loop, events: events)
         self.localDNS = localDNS
+        checks = Self.checks(settings, replacing: old?.checks, loop: loop, report: report)
         forwarders = settings.forwards.map { forward in
             if let old, old.settings.localDNS.timeout == settings.localDNS.timeout,
                 let index = old.settings.forwards.firstIndex(where: { $0.servers == forward.servers })
@@ -67,6 +70,16 @@ struct Composition {
             }
         }
         (sources, numbers) = Self.number(settings, providers, replacing: old)
+    }
+
+    private static func checks(
+        _ settings: Configuration, replacing old: AddressChecks?, loop: EventLoop,
+        report: @escaping @Loop (ResolverEvent) -> Void
+    ) -> AddressChecks {
+        let ports = settings.localDNS.certificatePorts.compactMap { UInt16(exactly: $0) }
+        if let old, old.ports == ports { return old }
+        let journal = old?.journal ?? HijackJournal(timeOfDay: { Int64(time(nil)) }, report: report)
+        return AddressChecks(ports: ports, handshake: CertificateCheck(loop: loop), journal: journal, clock: loop)
     }
 
     private static func localDNS(
@@ -138,7 +151,33 @@ struct Composition {
     func policy() -> ResolverPolicy {
         let routes = routes()
         return ResolverPolicy(
-            localAnswers: LocalAnswers(), routes: routes, strategy: strategy(mode: routes.mode), sources: sources)
+            localAnswers: localAnswers(), routes: routes, strategy: strategy(mode: routes.mode), sources: sources,
+            lastResort: lastResort(), preresolve: settings.preset.preresolve)
+    }
+
+    /// What is answered without asking anyone.
+    func localAnswers() -> LocalAnswers {
+        var presets = Presets()
+        presets.add(settings.preset.always)
+        presets.add(settings.preset.hosts)
+        return LocalAnswers(presets: presets, families: families)
+    }
+
+    /// Addresses for names that nobody can answer.
+    func lastResort() -> Presets {
+        var presets = Presets()
+        presets.add(settings.preset.lastResort)
+        return presets
+    }
+
+    private var families: DNSResolver.FamilyPreference {
+        switch settings.answers.prefer {
+        case .both: .both
+        case .ipv4: .ipv4
+        case .ipv6: .ipv6
+        case .ipv4Only: .ipv4Only
+        case .ipv6Only: .ipv6Only
+        }
     }
 
     /// The names of the lists.
@@ -155,7 +194,8 @@ struct Composition {
         let asked = providers.map(\.upstream).filter { onlyProvider == nil || $0.name == onlyProvider }
         let selector = ProviderSelector(providers: asked, clock: loop, report: report)
         return Strategy(
-            mode: mode, selector: selector, localDNS: localDNS, forwarders: forwarders, clock: loop)
+            mode: mode, selector: selector, localDNS: localDNS, forwarders: forwarders,
+            answerCheck: AnswerCheck(rule: CertificateRule(settings.localDNS), check: checks, clock: loop), clock: loop)
     }
 
     /// The names of the providers, in the order in which they are asked.
@@ -164,11 +204,19 @@ struct Composition {
     /// What a source is called in output.
     func name(of source: Source) -> String {
         switch source {
-        case .localDNS: localDNS.name
+        case .localDNS, .verifiedLocalDNS: localDNS.name
         case .forward(let index): forwarders[index].name
         case .provider(let index): providers[index].upstream.name
         case .rule: "a rule"
+        case .preset: "a preset"
         }
+    }
+}
+
+extension Configuration.LocalDNSSettings {
+    /// Whether the same servers are asked in the same way; what is made of their answers may differ.
+    fileprivate func asksLike(_ other: Configuration.LocalDNSSettings) -> Bool {
+        servers == other.servers && resolvConf == other.resolvConf && timeout == other.timeout
     }
 }
 
@@ -189,6 +237,12 @@ extension Configuration.ProviderEntry {
     }
 }
 
+extension Presets {
+    fileprivate mutating func add(_ entries: [PresetEntry]) {
+        for entry in entries { add(entry.name, isWildcard: entry.isWildcard, addresses: entry.addresses) }
+    }
+}
+
 extension Mode {
     fileprivate init(_ mode: RouteMode) {
         self =
@@ -198,5 +252,18 @@ extension Mode {
             case .httpdnsOnly: .httpdnsOnly
             case .localDNSOnly: .localdnsOnly
             }
+    }
+}
+
+extension CertificateRule {
+    fileprivate init(_ settings: Configuration.LocalDNSSettings) {
+        let setting: Setting =
+            switch settings.certificateCheck {
+            case .auto: .auto
+            case .strict: .strict
+            case .lenient: .lenient
+            case .off: .off
+            }
+        self.init(setting, unverified: settings.unverified)
     }
 }

@@ -20,7 +20,10 @@ extension DNSService: ControlTarget {
 
     func cached(_ name: Name) async -> CacheReport {
         let (answers, _) = await store.answers(from: .start, limit: .max) { $0 == name }
-        return CacheReport(entries: answers.map { entry(of: $0, withRecords: true) }, next: nil)
+        let forged = composition.checks.journal.entries(of: name).prefix(ForgedAddress.limit)
+        return CacheReport(
+            entries: answers.map { entry(of: $0, withRecords: true) }, next: nil,
+            forged: forged.map { ForgedAddress($0) })
     }
 
     func flush(_ what: AnswerStore.Removal) async -> FlushReport { FlushReport(removed: await store.remove(what)) }
@@ -34,7 +37,9 @@ extension DNSService: ControlTarget {
         report.age = Int(age)
         report.isStale = age >= cached.entry.lifetime
         report.ttl = Int(cached.entry.lifetime) - min(Int(age), Int(cached.entry.lifetime))
-        report.source = composition.sources.source(of: cached.entry.source).map(composition.name) ?? "a former source"
+        let source = composition.sources.source(of: cached.entry.source)
+        report.source = source.map(composition.name) ?? "a former source"
+        report.check = check(cached.entry, from: source)
         report.server = store.serverNames.name(of: cached.entry.server)
         let code = cached.entry.answer.responseCode
         report.status = cached.entry.isNegative && code == .noError ? "NODATA" : "\(code)"
@@ -48,6 +53,15 @@ extension DNSService: ControlTarget {
                 ttl: Int(record.ttl) - min(Int(age), Int(record.ttl)), data: record.dataText)
         }
         return report
+    }
+
+    /// Whether certificates prove what LocalDNS told; nil where that does not matter.
+    private func check(_ entry: CacheEntry, from source: Source?) -> String? {
+        switch source {
+        case .verifiedLocalDNS: "verified"
+        case .localDNS where entry.isProtected: "unverified"
+        default: nil
+        }
     }
 
     // MARK: The switch
@@ -88,5 +102,29 @@ extension DNSService: ControlTarget {
                     address: listed.address.description, weight: Int((listed.weight * 100).rounded()),
                     fades: (listed.until - now).wholeSeconds)
             }, removed: removed)
+    }
+}
+
+extension CacheEntry {
+    /// Whether it was obtained for a protected name.
+    fileprivate var isProtected: Bool { [false, true].contains { Route.protect(explicit: $0).tag == route } }
+}
+
+extension ForgedAddress {
+    /// How many are in one report, those seen last.
+    static let limit = 20
+
+    init(_ entry: HijackJournal.Entry) {
+        self.init()
+        name = entry.name.description
+        address = entry.address.description
+        port = Int(entry.port)
+        reason = entry.evidence.reason
+        subject = entry.evidence.subject
+        issuer = entry.evidence.issuer
+        fingerprint = entry.evidence.fingerprint
+        first = LogTime(milliseconds: entry.first * 1_000).description
+        last = LogTime(milliseconds: entry.last * 1_000).description
+        count = entry.count
     }
 }

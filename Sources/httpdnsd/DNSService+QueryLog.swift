@@ -8,15 +8,18 @@ import Platform
 extension DNSService {
     /// Logs every query that the server tells of. Once.
     func logQueries() {
+        // All since the start: of what comes within a minute, the log shows only the last.
+        var dropped = 0
         server.feed.receive { [unowned self] query in
             let (text, fields) = line(of: query)
             log.write(.query, text, fields)
         } missed: { [events] count in
+            dropped += count
             events.report(
                 LogMessage(
                     .logQueriesDropped, about: "",
-                    "queries come faster than they can be logged: \(count) were answered and not logged",
-                    ["dropped": .stringConvertible(count)]))
+                    "queries come faster than they can be logged: \(dropped) since the start were answered and not logged",
+                    ["dropped": .stringConvertible(dropped)]))
         }
     }
 
@@ -44,6 +47,7 @@ extension DNSService {
         case .ourselves: "-"
         case .cache: query.isStale ? "stale" : "cache"
         case .source(let tag) where composition.sources.source(of: tag) == .rule: "rule"
+        case .source(let tag) where composition.sources.source(of: tag) == .preset: "preset"
         case .source(let tag): composition.sources.source(of: tag).map(composition.name) ?? "a former source"
         }
     }

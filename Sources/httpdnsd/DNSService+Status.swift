@@ -30,6 +30,10 @@ extension DNSService {
         (status.flights, status.waiters) = resolver.load
         (status.queries, status.connections) = server.load
         status.badAddresses = reported.list.count
+        status.forgedChecks = composition.checks.journal.total
+        status.forged = composition.checks.journal.entries.prefix(ForgedAddress.limit).map { ForgedAddress($0) }
+        (status.presets, status.lastResorts) = resolver.presetCounts
+        status.lastResortAnswers = resolver.lastResortAnswers
         return status
     }
 
@@ -42,6 +46,7 @@ extension DNSService {
         cache.hits = statistics.hits
         cache.misses = statistics.misses
         cache.stale = resolver.staleAnswers
+        cache.refreshes = resolver.refreshes
         return cache
     }
 

@@ -72,7 +72,9 @@ final class DNSService {
         let freshness = FreshnessPolicy(settings.cache)
         if new.hasRenumbered(old) { memory.removeAll() }
         let isNewGeneration =
-            policy.routes != routes || new.sources != old.sources || settings.listen.allow != old.settings.listen.allow
+            policy.routes != routes || new.sources != old.sources || settings.localDNS != old.settings.localDNS
+            || settings.listen.allow != old.settings.listen.allow || settings.preset != old.settings.preset
+            || settings.answers != old.settings.answers
         access.replace(with: AccessList(settings.listen.allow))
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
         composition = new
@@ -81,6 +83,7 @@ final class DNSService {
         log.set(settings.log.style, level: settings.log.threshold)
         server.feed.turn(on: settings.log.queries)
         for provider in new.providers { provider.upstream.start() }
+        resolver.preresolve()
         if settings.cache != old.settings.cache {
             await store.rebuild(memory: settings.cache.memory, freshness: freshness)
         }
@@ -99,7 +102,7 @@ extension FreshnessPolicy {
     fileprivate init(_ cache: Configuration.CacheSettings) {
         self.init(
             minTTL: cache.minTTL, maxTTL: cache.maxTTL, negativeTTL: cache.negativeTTL, staleMax: cache.stale.max,
-            staleWait: cache.stale.wait)
+            staleWait: cache.stale.wait, prefetches: cache.prefetch)
     }
 }
 

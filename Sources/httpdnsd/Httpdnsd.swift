@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Platform
 
 /// The command line: `serve` unless another command is named.
 @main
@@ -20,6 +21,7 @@ struct Httpdnsd: ParsableCommand {
     static let version = "0.1.0"
 
     static func main() {
+        StandardStreams.open()
         do {
             var command = try parseAsRoot()
             try command.run()

@@ -1,5 +1,6 @@
 import Admin
 import ArgumentParser
+import DNSCache
 import Configuration
 import DNSResolver
 import DNSWire
@@ -107,7 +108,7 @@ private final class SingleLookup {
         let logger = Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }
         let composition = Composition(settings, loop: loop, events: EventLog(logger, clock: loop))
         let policy = composition.routes()
-        if via == nil, let reply = LocalAnswers().reply(to: question, policy: policy) {
+        if via == nil, let reply = composition.localAnswers().reply(to: question, policy: policy) {
             outcome = .answered(QueryResult(question: question, reply))
             return
         }
@@ -128,11 +129,29 @@ private final class SingleLookup {
             name: question.name.lowercased, types: [question.type], route: route, dnssecOK: false,
             checkingDisabled: false)
         let began = loop.now
+        let lastResort = via == nil ? composition.lastResort().answer(to: question, ttl: Reply.staleTTL) : nil
         await strategy.run(key) { [self] _, result, source, _ in
             let took = loop.now - began
+            if let lastResort, result.isOutdone(from: source, by: route, policy) {
+                outcome = .answered(
+                    QueryResult(
+                        question: question, result: .answer(lastResort), source: "the preset of last resort", took: took
+                    ))
+                return
+            }
             outcome = .answered(
                 QueryResult(
                     question: question, result: result, source: provider ?? composition.name(of: source), took: took))
         }
+    }
+}
+
+extension UpstreamResult {
+    /// Whether a preset of last resort goes before it: nobody answered, or only LocalDNS in reserve.
+    fileprivate func isOutdone(from source: DNSResolver.Source, by route: DNSResolver.Route, _ routes: RoutePolicy)
+        -> Bool
+    {
+        guard case .answer = self else { return true }
+        return source == .localDNS && routes.prefersProviders(route)
     }
 }

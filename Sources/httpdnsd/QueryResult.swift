@@ -22,10 +22,12 @@ struct QueryResult: Sendable {
     init(question: Question, _ reply: LocalAnswers.Reply) {
         let result: UpstreamResult =
             switch reply {
-            case .answer(let answer): .answer(answer)
+            case .answer(let answer), .configured(let answer, _): .answer(answer)
             case .refusal(let code, _): .failure(.responseCode(code))
             }
-        self.init(question: question, result: result, source: "this server itself", took: .zero)
+        var source = "this server itself"
+        if case .configured(_, .preset) = reply { source = "a preset" }
+        self.init(question: question, result: result, source: source, took: .zero)
     }
 
     /// Whether there are records of the type asked for.
@@ -51,7 +53,9 @@ struct QueryResult: Sendable {
 
     /// Lines for people: the status, then a line for each record.
     var text: String {
-        let head = "\(question): \(status), from \(source) in \(milliseconds) ms"
+        // Where nobody answered, the source is only what the failure was counted as.
+        let origin = if case .failure = result { "after" } else { "from \(source) in" }
+        let head = "\(question): \(status), \(origin) \(milliseconds) ms"
         return ([head] + records.map { "\($0.name) \($0.ttl) \($0.type) \($0.dataText)" })
             .joined(separator: "\n")
     }

@@ -1,5 +1,6 @@
 import Admin
 import Configuration
+import DNSResolver
 import DNSServer
 import Glibc
 import Logs
@@ -46,6 +47,7 @@ final class RunningServer {
                     "\(provider): cannot read \(file), so no certificate can be checked: install ca-certificates or set ca_file"
                 )
             }
+            if let text = settings.unprovableLocalDNS { log.logger.log(.startAuthorities, text) }
             guard let bound = sockets.take() else { return }
             service = DNSService(settings, from: source, on: bound, log: log, loop: loop)
             self.service = service
@@ -56,6 +58,7 @@ final class RunningServer {
         }
         startControl(on: listener, of: service)
         announce(service.server)
+        service.resolver.preresolve()
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }

@@ -82,6 +82,15 @@ extension Configuration {
             .map { ($0.name, $0.caFile.isEmpty ? HTTPOrigin.defaultCAFile : $0.caFile) }
             .filter { access($0.1, R_OK) != 0 }
     }
+
+    /// What is said when addresses of LocalDNS are to be checked and cannot be; nil when all is well.
+    var unprovableLocalDNS: String? {
+        guard localDNS.certificateCheck != .off, route.mode == .httpdnsFirst || route.mode == .localDNSFirst,
+            access(HTTPOrigin.defaultCAFile, R_OK) != 0
+        else { return nil }
+        return
+            "localdns: cannot read \(HTTPOrigin.defaultCAFile), so no address from LocalDNS can be proven: install ca-certificates or set certificate_check = \"off\""
+    }
 }
 
 extension Configuration.LogSettings {

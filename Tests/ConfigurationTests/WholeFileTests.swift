@@ -91,23 +91,22 @@ import Testing
                 type = "tencent"
                 encryption_key = "hunter2"
                 [cache]
-                prefetch = false
                 disk.path = ""
-                [preset]
-                always = { "*.x" = ["192.0.2.1"] }
-                [answers]
-                prefer = "ipv4"
+                disk.flush_interval = "2s"
+                [control]
+                http = "127.0.0.1:9053"
+                [http]
+                proxy = "http://192.0.2.8:3128"
                 """)
         #expect(
             loaded.warnings.map(\.description) == [
                 "t.toml: has no effect, because it is not built yet: "
                     + "provider[1].client_subnet (line 5), "
-                    + "provider[2].type (line 8, the provider of type tencent is left out), cache.prefetch (line 11), "
-                    + "preset.always (line 14), answers.prefer (line 16)"
+                    + "provider[2].type (line 8, the provider of type tencent is left out), cache.disk.flush_interval (line 12), "
+                    + "control.http (line 14), http.proxy (line 16)"
             ])
         #expect(loaded.configuration.providers.map(\.type) == [.doh])
         #expect(loaded.configuration.providers.first?.clientSubnet == .client(bits: 24))
-        #expect(loaded.configuration.preset.always.first?.isWildcard == true)
         #expect(loaded.configuration.cache.disk.path == "")
     }
 

@@ -27,6 +27,34 @@ struct LocalAnswersTests {
         #expect(try answer(name, .mx).isNegative(for: .mx))
     }
 
+    @Test(arguments: ["localhost", "a.localhost", "www.invalid", "x.onion"])
+    func `what means the same everywhere is not overridden by what is given by hand`(name: String) throws {
+        var presets = Presets()
+        presets.add(try Name(name), addresses: [.v4(1)])
+        let local = LocalAnswers(presets: presets)
+        #expect(try reply(name, local: local) == reply(name))
+    }
+
+    @Test(arguments: ["printer.local", "nas.home.arpa", "a.test"])
+    func `other special-use names are overridden, and exist then in every type`(name: String) throws {
+        var presets = Presets()
+        presets.add(try Name(name), addresses: [.v4(1)])
+        let local = LocalAnswers(presets: presets)
+        guard case .configured(let answer, .preset)? = try reply(name, local: local) else { throw Missing() }
+        #expect(answer.addresses == [.v4(1)])
+        guard case .answer(let text)? = try reply(name, .txt, local: local) else { throw Missing() }
+        #expect(text.responseCode == .noError && text.isNegative(for: .txt))
+    }
+
+    @Test func `what is given by hand goes before the lists`() throws {
+        var presets = Presets()
+        presets.add(try Name("db.corp.example"), addresses: [.v4(1)])
+        let policy = RoutePolicy(bypass: [try Name("corp.example")], forward: [[try Name("db.corp.example")]])
+        guard case .configured? = try reply("db.corp.example", policy: policy, local: LocalAnswers(presets: presets))
+        else { throw Missing() }
+        #expect(try reply("www.corp.example", policy: policy, local: LocalAnswers(presets: presets)) == nil)
+    }
+
     @Test(arguments: ["www.invalid", "x.onion", "printer.local", "a.test", "b.alt", "nas.home.arpa"])
     func `special-use names do not exist`(name: String) throws {
         #expect(try answer(name).responseCode == .nameError)

@@ -227,7 +227,8 @@ struct PolicyTests {
     @Test func `numbers of sources are their own, and providers' can be told from others`() {
         let tags = SourceTags(forwards: 2, providers: 2)
         let sources: [Source] = [
-            .rule, .localDNS, .forward(index: 0), .forward(index: 1), .provider(index: 0), .provider(index: 1),
+            .rule, .localDNS, .verifiedLocalDNS, .forward(index: 0), .forward(index: 1), .provider(index: 0),
+            .provider(index: 1),
         ]
         #expect(Set(sources.map(tags.tag)).count == sources.count)
         for source in sources { #expect(tags.source(of: tags.tag(of: source)) == source) }

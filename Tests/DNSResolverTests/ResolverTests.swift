@@ -14,6 +14,9 @@ struct ResolverTests {
         let clock = ManualClock()
         let vendor: FakeUpstream
         let localDNS: FakeUpstream
+        /// The servers that certificate checks meet.
+        let handshake: FakeHandshake
+        let checks: AddressChecks
         let generation = PolicyGeneration()
         let memory = MemoryCache(memory: 1 << 20)
         let badAddresses: BadAddresses
@@ -30,18 +33,27 @@ struct ResolverTests {
             nonisolated init() {}
         }
 
-        init(policy: RoutePolicy = RoutePolicy(), freshness: FreshnessPolicy = FreshnessPolicy()) {
+        init(
+            policy: RoutePolicy = RoutePolicy(), freshness: FreshnessPolicy = FreshnessPolicy(),
+            rule: CertificateRule = CertificateRule(.off),
+            local: LocalAnswers = LocalAnswers(), lastResort: Presets = Presets(), preresolve: [Name] = []
+        ) {
             vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
             let selector = ProviderSelector(
                 providers: [FakeProvider("vendor", addresses: [vendor])], clock: clock, report: { _ in })
             badAddresses = BadAddresses(clock: clock)
+            handshake = FakeHandshake(clock: clock)
+            checks = AddressChecks(
+                ports: [443], handshake: handshake, journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }),
+                clock: clock)
             let sources = SourceTags(forwards: 0, providers: 1)
             self.policy = ResolverPolicy(
-                localAnswers: LocalAnswers(), routes: policy,
+                localAnswers: local, routes: policy,
                 strategy: Strategy(
-                    mode: policy.mode, selector: selector, localDNS: localDNS, forwarders: [], clock: clock),
-                sources: sources)
+                    mode: policy.mode, selector: selector, localDNS: localDNS, forwarders: [],
+                    answerCheck: AnswerCheck(rule: rule, check: checks, clock: clock), clock: clock),
+                sources: sources, lastResort: lastResort, preresolve: preresolve)
             store = AnswerStore(
                 memory: memory, freshness: freshness, generation: generation, sources: sources,
                 badAddresses: badAddresses, clock: clock)
@@ -49,9 +61,11 @@ struct ResolverTests {
         }
 
         /// Asks, moving time on until there is an answer; the time that took is added to `waited`.
-        func ask(_ name: String = "www.example.com", _ type: RecordType = .a) async -> Reply {
+        func ask(
+            _ name: String = "www.example.com", _ type: RecordType = .a, signed: Bool = false
+        ) async -> Reply {
             let reply = Reply(clock: clock)
-            start(name, type, reply)
+            start(name, type, reply, signed: signed)
             await clock.advance(by: .zero)
             while reply.response == nil, clock.now - reply.asked < .seconds(5) {
                 await clock.advance(by: .milliseconds(100))
@@ -60,15 +74,29 @@ struct ResolverTests {
         }
 
         /// Asks without waiting.
-        func start(_ name: String, _ type: RecordType, _ reply: Reply) {
+        func start(_ name: String, _ type: RecordType, _ reply: Reply, signed: Bool = false) {
             let question = Question(name: (try? Name(name)) ?? .root, type: type)
             let client = ClientQuestion(
-                question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
-                client: .v4(0x7f00_0001), arrived: clock.now)
+                question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: false),
+                dnssecOK: signed, client: .v4(0x7f00_0001), arrived: clock.now)
             Loop.spawn { [resolver] in
                 reply.response = await resolver.respond(to: client)
                 reply.answered = self.clock.now
             }
+        }
+
+        /// What the UDP threads answer by themselves; nil where they leave it to the resolver.
+        func hit(_ name: String = "www.example.com", _ type: RecordType = .a) throws -> Message? {
+            let question = Question(name: try Name(name), type: type)
+            let bytes = Message(id: 1, flags: .recursionDesired, questions: [question]).encoded
+            guard let query = Query.read(bytes.span) else { return nil }
+            var isHit = false
+            let reply = [UInt8](capacity: 512) { output in
+                isHit = memory.answer(
+                    query, memory.prefetch(for: query, in: bytes.span), message: bytes.span, now: clock.now,
+                    generation: generation.current, limit: 512, into: &output)
+            }
+            return isHit ? try MessageParser.parse(reply) : nil
         }
 
         /// Nobody answers any more.

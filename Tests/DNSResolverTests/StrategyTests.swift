@@ -281,6 +281,43 @@ struct StrategyTests {
     }
 
     @Test @Loop
+    func
+        `behind a service for both families, one for each is asked for both at once, and a slow AAAA does not hold A up`()
+        async
+    {
+        let network = Network()
+        network.first.behaviour = .failure(.network("refused"))
+        network.second.slow = [.aaaa: .milliseconds(250)]
+        let reserve = FakeProvider("reserve", addresses: [network.second], answersBothFamilies: false)
+        await network.fly(providers: [FakeProvider("vendor", addresses: [network.first]), reserve])
+        #expect(network.first.asked.map(\.types) == [[.a, .aaaa]])
+        #expect(Set(network.second.asked.map(\.types)) == [[.a], [.aaaa]])
+        #expect(network.addresses(.a) == ["192.0.2.2"])
+        #expect(network.results[.aaaa] == nil && !network.finished)
+        await network.clock.advance(by: .milliseconds(250))
+        #expect(network.addresses(.aaaa) == ["2001:db8::2"])
+        #expect(network.sources == [.a: .provider(index: 1), .aaaa: .provider(index: 1)])
+        #expect(network.second.asked.count == 2 && network.finished)
+        #expect(network.second.health.counters.requests == 1)
+    }
+
+    @Test @Loop
+    func `one family that fails there leaves the other's answer alone, and is asked elsewhere at once`() async {
+        let network = Network()
+        network.first.behaviour = .reply(
+            after: .zero,
+            [
+                .a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60)),
+                .aaaa: .failure(.unusable("HTTP 500")),
+            ])
+        let single = FakeProvider("single", addresses: [network.first, network.second], answersBothFamilies: false)
+        await network.fly(providers: [single])
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+        #expect(network.addresses(.aaaa) == ["2001:db8::2"])
+        #expect(network.second.asked.map(\.types) == [[.aaaa]])
+    }
+
+    @Test @Loop
     func `a refused account puts the provider aside without a second try`() async {
         let network = Network()
         network.first.behaviour = .failure(.authentication("InvalidSignature"))

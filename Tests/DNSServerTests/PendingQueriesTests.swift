@@ -43,6 +43,7 @@ import Testing
 
         /// The replies that have been sent.
         func replies() throws -> [TestMessage] {
+            queries.outbox.flush()
             var replies: [TestMessage] = []
             var buffer = [UInt8](repeating: 0, count: 2_000)
             while true {
@@ -65,6 +66,29 @@ import Testing
         fixture.responder.releaseForEver()
         await fixture.queries.drain()
         #expect(try fixture.replies().count == 64)
+    }
+
+    @Test @Loop func `replies that become ready together leave with one system call`() async throws {
+        let fixture = try Fixture()
+        try fixture.add(.query("www.example.com", id: 1))
+        try fixture.add(.query("www.example.com", id: 2))
+        await fixture.responder.asked(2)
+        fixture.responder.releaseForEver()
+        await fixture.queries.drain()
+        await Loop.executor.idle()
+        #expect(fixture.queries.outbox.sends == 1)
+        #expect(try fixture.replies().map(\.id).sorted() == [1, 2])
+    }
+
+    @Test @Loop func `more replies than one call takes leave with the next, and none is lost`() async throws {
+        let fixture = try Fixture()
+        for index in 0..<150 { try fixture.add(.query("name.example", id: UInt16(index)), from: "127.0.0.1:1") }
+        await fixture.responder.asked(150)
+        fixture.responder.releaseForEver()
+        await fixture.queries.drain()
+        await Loop.executor.idle()
+        #expect(fixture.queries.outbox.sends == 3)
+        #expect(Set(try fixture.replies().map(\.id)) == Set(0..<150))
     }
 
     @Test @Loop func `another client is not kept out by one at its limit`() async throws {

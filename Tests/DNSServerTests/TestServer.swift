@@ -41,7 +41,7 @@ struct TestServer: Sendable {
             try hosts.map { try #require(SocketAddress($0, defaultPort: 0)) }, threads: threads)
         let test = try await start(sockets, limits: limits, allow: allow, responder: responder, logger: logger)
         do {
-            try await body(test)
+            try await ThreadExecutor.run { try await body(test) }
         } catch {
             await test.stop()
             throw error

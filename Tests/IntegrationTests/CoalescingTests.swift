@@ -11,34 +11,51 @@ extension Integration {
             var queries: [TestMessage]
         }
 
-        /// A thousand clients ask A and AAAA of one cold name, while the vendor thinks.
+        /// Clients ask A and AAAA of one cold name, while the vendor thinks.
         private func crowd(_ stage: Stage, _ count: Int) throws -> [Member] {
-            let landmark = try stage.daemon.client()
-            return try (0..<count).map { number in
-                let client = try stage.daemon.client(from: "127.\(1 + number % 7).\(number / 250).\(1 + number % 250)")
+            // All that can be made before the first question is: from then on, the time runs in which the vendor is to answer.
+            let members = try (0..<count).map { number in
                 let name = number % 3 == 0 ? "www.example.com" : "Www.ExamplE.coM"
                 let edns = number % 2 == 0 ? EDNS() : nil
-                let queries = [RecordType.a, RecordType.aaaa].map { TestMessage.query(name, $0, edns: edns) }
-                for query in queries { try client.send(query) }
-                if number % 10 == 5 { for query in queries { try client.send(query) } }
+                return Member(
+                    client: try stage.daemon.client(from: "127.\(1 + number % 7).\(number / 250).\(1 + number % 250)"),
+                    queries: [RecordType.a, RecordType.aaaa].map { TestMessage.query(name, $0, edns: edns) })
+            }
+            let datagrams = members.map { $0.queries.map(\.encoded) }
+            let landmark = try stage.daemon.client()
+            for (number, member) in members.enumerated() {
+                for _ in 0..<(number % 10 == 5 ? 2 : 1) {
+                    for datagram in datagrams[number] { try member.client.send(datagram) }
+                }
                 // An answer on the spot shows that what came before it was read: no datagram is lost in a full buffer.
                 if number % 40 == 39 { try landmark.ask(.query("version.bind", RecordType.txt, class: 3)) }
-                return Member(client: client, queries: queries)
             }
+            return members
+        }
+
+        /// A crowd that has asked, some of it gone again, before its vendor said anything.
+        ///
+        /// One second after the first question the vendor is asked a second time. A machine that was too busy to send all
+        /// questions before gets a few more tries.
+        private func waitingCrowd(_ count: Int) throws -> (stage: Stage, members: [Member]) {
+            for _ in 0..<5 {
+                let stage = try Stage(listen: "udp_threads = 1")
+                stage.vendor.misbehave(.hang)
+                stage.localDNS.behave(.silent)
+                let started = ContinuousClock.now
+                // The others' sockets are closed when the last reference to them goes.
+                let members = try crowd(stage, count).enumerated().filter { $0.offset % 5 != 0 }.map(\.element)
+                #expect(stage.vendor.waitForCalls(1))
+                stage.vendor.misbehave(nil)
+                if ContinuousClock.now - started < .seconds(0.95) { return (stage, members) }
+            }
+            throw TestFailure("the machine is too slow for this test")
         }
 
         @Test func `1,000 clients ask a cold name, some leave, some repeat: one call, each its own answer once`() throws
         {
             Daemon.raiseDescriptorLimit()
-            let stage = try Stage(listen: "udp_threads = 1")
-            stage.vendor.misbehave(.hang)
-            stage.localDNS.behave(.silent)
-            let started = ContinuousClock.now
-            let members = try crowd(stage, 1_000).enumerated().filter { $0.offset % 5 != 0 }.map(\.element)
-            // The others are gone by now: their sockets closed when the last reference to them went.
-            #expect(stage.vendor.waitForCalls(1))
-            try #require(ContinuousClock.now - started < .seconds(0.9), "the machine is too slow for this test")
-            stage.vendor.misbehave(nil)
+            let (stage, members) = try waitingCrowd(1_000)
             var wrong = 0
             for member in members {
                 var open = member.queries

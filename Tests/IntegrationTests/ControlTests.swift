@@ -111,6 +111,18 @@ extension Integration {
             #expect(try stage.run("status").status == 0)
         }
 
+        @Test func `clients that all leave at once make room for others`() throws {
+            let stage = try ControlStage()
+            // As many as it takes at once.
+            let silent = try (0..<16).map { _ in try Silent(stage.socket) }
+            // An answer over the loop shows that it has seen them.
+            _ = try stage.ask("www.example.com")
+            stage.daemon.signal(SIGSTOP)
+            for client in silent { client.close() }
+            stage.daemon.signal(SIGCONT)
+            #expect(try stage.run("status").status == 0)
+        }
+
         // MARK: Commands
 
         @Test func `status tells providers, LocalDNS, cache and what can be forged`() throws {

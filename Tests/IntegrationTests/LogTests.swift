@@ -115,6 +115,20 @@ extension Integration {
             #expect(try daemon.stop() == 0)
         }
 
+        @Test func `a server whose standard streams are closed writes its log into nothing else`() throws {
+            let vendor = try FakeHTTPDNS(Stage.zone)
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest() + "queries = true\n",
+                wrapper: ["sh", "-c", "exec \"$@\" <&- 2>&-", "sh"])
+            for number in [STDIN_FILENO, STDERR_FILENO] {
+                let file = "/proc/\(daemon.pid)/fd/\(number)"
+                #expect(try FileManager.default.destinationOfSymbolicLink(atPath: file) == "/dev/null")
+            }
+            let client = try daemon.client()
+            for _ in 0..<10 { #expect(try client.ask("www.example.com").addresses.count == 2) }
+            #expect(try daemon.stop() == 0)
+        }
+
         @Test func `where the journal reads lines have priorities and no times`() throws {
             let script = "JOURNAL_STREAM=$(stat -L -c %d:%i /dev/fd/2) exec \"$@\""
             let daemon = try Daemon(

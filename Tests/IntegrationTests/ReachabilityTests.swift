@@ -79,6 +79,18 @@ extension Integration {
             #expect(daemon.waitForLog { $0.contains("requests are signed by its time") })
         }
 
+        @Test func `of many questions that find the clock wrong at once each is asked again`() throws {
+            let vendor = try FakeHTTPDNS(FakeZone(["*": .init(a: ["192.0.2.1"])]), secret: Self.secret)
+            vendor.setClock(ahead: 3 * 3_600)
+            let localDNS = try FakeLocalDNS(Self.local)
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(vendor.url, secret: Self.secret)
+                    + DaemonConfiguration.rest(localDNS: localDNS.address))
+            let client = try daemon.client()
+            for number: UInt16 in 0..<6 { try client.send(.query("n\(number).example.com", id: number)) }
+            for _ in 0..<6 { #expect(try client.receive().message.addresses == ["192.0.2.1"]) }
+        }
+
         @Test func `a time that is far off is not believed of anybody on the path`() throws {
             let vendor = try FakeHTTPDNS(Stage.zone, secret: Self.secret)
             vendor.setClock(ahead: 30 * 86_400)

@@ -20,6 +20,19 @@ import Testing
             writer = try LogWriter(to: pipes[1], capacity: capacity) { Array("\($0) dropped\n".utf8) }
         }
 
+        /// Puts another file behind the writer's descriptor. Returns what was there.
+        func redirect(to other: Int32) -> Int32 {
+            let before = dup(writing)
+            dup2(other, writing)
+            return before
+        }
+
+        /// Takes `redirect` back.
+        func restore(_ before: Int32) {
+            dup2(before, writing)
+            close(before)
+        }
+
         /// Reads until as many lines have come or were said to be dropped.
         ///
         /// - Returns: the lines that came, and how many did not.
@@ -67,6 +80,41 @@ import Testing
         #expect(ioctl(fixture.reading, UInt(FIONREAD), &waiting) == 0)
         #expect(Int(waiting) == (0..<20).reduce(0) { $0 + Self.line($1).count })
         fixture.writer.finish(within: .seconds(5))
+    }
+
+    @Test func `what a full disk did not take is counted, and said once there is room`() throws {
+        let fixture = try Fixture(capacity: 32 << 10)
+        let full = open("/dev/full", O_WRONLY)
+        try #require(full >= 0)
+        defer { close(full) }
+        let pipe = fixture.redirect(to: full)
+        for number in 0..<5 { fixture.writer.write(Self.line(number)) }
+        #expect(fixture.writer.flush(within: .seconds(10)))
+        fixture.restore(pipe)
+        fixture.writer.write(Self.line(5))
+        let (lines, dropped) = fixture.read(until: 6)
+        #expect(lines.count == 1 && lines.first?.hasPrefix("5 ") == true)
+        #expect(dropped == 5)
+        fixture.writer.finish(within: .seconds(5))
+    }
+
+    @Test func `a line that a full disk has torn does not reach into the next one`() async {
+        // The limit of a file's size is the whole process's.
+        await #expect(processExitsWith: .success) {
+            let file = fileno(tmpfile())
+            signal(SIGXFSZ, SIG_IGN)
+            var limit = rlimit(rlim_cur: 1_500, rlim_max: rlim_t.max)
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+            var stream = LogStream(file)
+            let lines = (0..<4).map(LogWriterTests.line)
+            #expect(stream.put(lines[0] + lines[1] + lines[2]) == 2)
+            limit.rlim_cur = limit.rlim_max
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+            #expect(stream.put(lines[3]) == 0)
+            var written = [UInt8](repeating: 0, count: 5_000)
+            let count = pread(file, &written, written.count, 0)
+            #expect(Array(written[..<count]) == Array((lines[0] + lines[1])[..<1_500]) + [0x0a] + lines[3])
+        }
     }
 
     @Test func `a reader that has gone away harms nobody`() throws {

@@ -6,12 +6,16 @@ import Synchronization
 /// The daemon serves inside on port 53, as on a real machine: the C libraries know no other.
 package final class ClientHost: Sendable {
     package let namespace: NetworkNamespace
-    private let neighbour: NetworkNamespace
+    /// The other end of its one link, `veth0`, with the addresses `neighbourAddresses`.
+    package let neighbour: NetworkNamespace
     private let directory: TemporaryDirectory
     private let programs = Atomic(0)
 
     /// The `resolv.conf` of a machine that asks a daemon on its own loopback interface.
     package static let resolvConf = "nameserver 127.0.0.1\n"
+
+    /// What its neighbour is reached by.
+    package static let neighbourAddresses = ["10.9.0.2", "fd09::2"]
 
     /// Makes it.
     ///
@@ -21,11 +25,12 @@ package final class ClientHost: Sendable {
         neighbour = try NetworkNamespace()
         directory = try TemporaryDirectory()
         // An address other than loopback of each family: `AI_ADDRCONFIG` asks for no family that the machine lacks.
-        try NetworkNamespace.link(namespace, "10.9.0.1/24", neighbour, "10.9.0.2/24")
-        try namespace.run(["ip", "address", "add", "fd09::1/64", "dev", "veth0", "nodad"])
+        try NetworkNamespace.link(
+            namespace, "10.9.0.1/24", neighbour, Self.neighbourAddresses[0] + "/24")
+        try namespace.addAddress("fd09::1/64", to: "veth0")
+        try neighbour.addAddress(Self.neighbourAddresses[1] + "/64", to: "veth0")
         for address in addresses {
-            let length = address.contains(":") ? 128 : 32
-            try namespace.run(["ip", "address", "add", "\(address)/\(length)", "dev", "lo"])
+            try namespace.addAddress(address + (address.contains(":") ? "/128" : "/32"), to: "lo")
         }
     }
 

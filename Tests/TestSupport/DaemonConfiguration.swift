@@ -65,16 +65,19 @@ package enum DaemonConfiguration {
     ///
     /// - Parameters:
     ///   - localDNS: nil: a server that nobody runs.
+    ///   - ports: where certificates are looked at; nil: the default.
     ///   - control: path of the control socket.
     ///   - resolvConf: the file from which the search list is taken; nil: the system's.
     package static func rest(
-        localDNS: TestAddress? = nil, check: String = "off", log: String = "debug", control: String = "",
+        localDNS: TestAddress? = nil, check: String = "off", ports: [UInt16]? = nil, log: String = "debug",
+        control: String = "",
         resolvConf: String? = nil
     ) -> String {
         """
         [localdns]
         servers = \(list(["\(localDNS ?? TestAddress("127.0.0.1", port: 9))"]))
         certificate_check = "\(check)"
+        \(ports.map { "certificate_ports = \($0)" } ?? "")
         \(resolvConf.map { "resolv_conf = \"\($0)\"" } ?? "")
         [cache.disk]
         path = ""

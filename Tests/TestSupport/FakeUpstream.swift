@@ -45,6 +45,8 @@ package final class FakeUpstream: Upstream, Endpoint {
     package var health = EndpointHealth()
     /// What happens to the next question.
     package var behaviour: FakeBehaviour
+    /// How much longer questions for one type alone take.
+    package var slow: [RecordType: Duration] = [:]
     /// Every question that came, in order.
     package private(set) var asked: [UpstreamQuestion] = []
     private let clock: any LoopClock
@@ -57,10 +59,11 @@ package final class FakeUpstream: Upstream, Endpoint {
 
     package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         asked.append(question)
-        guard case .reply(let delay, let results) = behaviour else {
+        guard case .reply(let usual, let results) = behaviour else {
             let expired = await clock.sleep(until: question.deadline)
             return UpstreamReply(failure: expired ? .timeout : .cancelled, types: question.types)
         }
+        let delay = usual + (question.types.count == 1 ? slow[question.types[0]] ?? .zero : .zero)
         let due = min(clock.now + delay, question.deadline)
         if due > clock.now, !(await clock.sleep(until: due)) {
             return UpstreamReply(failure: .cancelled, types: question.types)

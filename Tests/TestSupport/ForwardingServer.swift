@@ -32,12 +32,9 @@ package final class ForwardingServer: Sendable {
 
     /// dnsmasq.
     package static func dnsmasq(on host: ClientHost) throws -> ForwardingServer {
-        try ForwardingServer(ready: "started, version") { _ in
-            host.namespace.prefix + [
-                "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",
-                "--listen-address=127.0.0.1", "--port=5353", "--bind-interfaces", "--server=127.0.0.1#53",
-                "--user=root", "--pid-file=", "--log-facility=-",
-            ]
+        try ForwardingServer(ready: Dnsmasq.ready) { _ in
+            host.namespace.prefix
+                + Dnsmasq.command(at: TestAddress("127.0.0.1", port: 5_353), ["--server=127.0.0.1#53"])
         }
     }
 
@@ -67,4 +64,19 @@ enum Unbound {
         """
 
     static func command(_ file: String) -> [String] { ["unbound", "-d", "-c", file] }
+}
+
+/// What all dnsmasqs of the tests have in common.
+enum Dnsmasq {
+    /// Stands in what it writes once it answers.
+    static let ready = "started, version"
+
+    /// The command that runs it, with nothing of the system's in its configuration.
+    static func command(at address: TestAddress, _ options: [String]) -> [String] {
+        [
+            "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",
+            "--listen-address=\(address.host)", "--port=\(address.port)", "--bind-interfaces", "--user=root",
+            "--pid-file=", "--log-facility=-",
+        ] + options
+    }
 }

@@ -23,6 +23,24 @@ package final class LoopRunner: Sendable {
             preconditionFailure("no event loop: \(error)")
         }
     }
+
+    /// Runs `body` on the loop, and blocks the calling thread, which must be another one, until it is done.
+    ///
+    /// - Throws: what `body` throws.
+    package func run<Value: Sendable>(_ body: @escaping @Sendable @Loop () async throws -> Value) throws -> Value {
+        let result = Monitor<Result<Value, any Error>?>(nil)
+        Loop.spawn {
+            do {
+                let value = try await body()
+                result.withLock { $0 = .success(value) }
+            } catch {
+                result.withLock { $0 = .failure(error) }
+            }
+        }
+        _ = result.wait(.seconds(30)) { $0 != nil }
+        guard let outcome = result.read({ $0 }) else { throw TestFailure("the loop has not done it in 30 s") }
+        return try outcome.get()
+    }
 }
 
 /// Starts the event loop before a test or a suite, and keeps the test with all its child tasks on the loop's thread,

@@ -11,6 +11,9 @@ package final class NetworkNamespace: Sendable {
         name = "httpdnsd-\(getpid())-\(Self.count.add(1, ordering: .relaxed).newValue)"
         try ChildProcess.succeed(["ip", "netns", "add", name])
         try run(["ip", "link", "set", "lo", "up"])
+        // Nobody else is there who could have the same IPv6 address: to look for them would cost each link a second.
+        let settings = "/proc/sys/net/ipv6/conf"
+        try run(["sh", "-c", "! cd \(settings) 2>/dev/null || echo 0 | tee all/accept_dad >default/accept_dad"])
     }
 
     deinit { _ = try? ChildProcess.run(["ip", "netns", "del", name]) }
@@ -43,15 +46,25 @@ package final class NetworkNamespace: Sendable {
     }
 
     /// Joins two namespaces by a pair of interfaces with these addresses, such as `10.9.0.1/24`.
+    ///
+    /// - Parameter interface: the name of both ends.
     package static func link(
-        _ first: NetworkNamespace, _ firstAddress: String, _ second: NetworkNamespace, _ secondAddress: String
+        _ first: NetworkNamespace, _ firstAddress: String, _ second: NetworkNamespace, _ secondAddress: String,
+        interface: String = "veth0"
     ) throws {
         // Made inside the first: the host's own namespace never sees an interface.
-        try first.run(["ip", "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", second.name])
+        try first.run(["ip", "link", "add", interface, "type", "veth", "peer", "name", interface, "netns", second.name])
         for (namespace, address) in [(first, firstAddress), (second, secondAddress)] {
-            try namespace.run(["ip", "addr", "add", address, "dev", "veth0"])
-            try namespace.run(["ip", "link", "set", "veth0", "up"])
+            try namespace.addAddress(address, to: interface)
+            try namespace.run(["ip", "link", "set", interface, "up"])
         }
+    }
+
+    /// Gives an interface one more address.
+    ///
+    /// - Parameter address: with the length of its network, such as `fd09::1/64`.
+    package func addAddress(_ address: String, to interface: String) throws {
+        try run(["ip", "address", "add", address, "dev", interface])
     }
 
     /// Takes the packets away that `match` (in nft's words, such as `tcp sport 4711`) describes, in both directions.

@@ -3,7 +3,7 @@ import Foundation
 /// nginx as an HTTPDNS service over TLS and HTTP/2.
 ///
 /// It answers Aliyun's `/{account}/d` and `/sign_d` itself, the same addresses for every name, and hands the rest to a
-/// `FakeHTTPDNS`: names that begin with `slow`, and `/dns-query`.
+/// `FakeHTTPDNS`: names that begin with `slow`, and `/dns-query`. Or it hands on everything.
 package final class Nginx: Sendable {
     /// A request as its access log has it.
     package struct Request: Sendable {
@@ -30,18 +30,21 @@ package final class Nginx: Sendable {
     /// - Parameters:
     ///   - address: where it listens; nil: a free port on 127.0.0.1.
     ///   - backend: who answers what nginx does not.
+    ///   - answersItself: whether it answers anything by itself.
     ///   - http2: whether HTTP/2 is offered.
     ///   - requestsPerConnection: after so many it tells the client that the connection ends (GOAWAY).
     ///   - namespace: where to run it.
     package init(
-        _ leaf: TestCertificates.Leaf, at address: TestAddress? = nil, backend: FakeHTTPDNS? = nil, http2: Bool = true,
-        requestsPerConnection: Int = 100_000, namespace: NetworkNamespace? = nil
+        _ leaf: TestCertificates.Leaf, at address: TestAddress? = nil, backend: FakeHTTPDNS? = nil,
+        answersItself: Bool = true, http2: Bool = true, requestsPerConnection: Int = 100_000,
+        namespace: NetworkNamespace? = nil
     ) throws {
         let address = try address ?? TestAddress("127.0.0.1", port: FreePort.next())
         self.address = address
         self.leaf = leaf
         process = try NginxProcess(
-            Self.configuration(address, leaf, backend?.url, http2, requestsPerConnection), namespace: namespace)
+            Self.configuration(address, leaf, backend?.url, answersItself, http2, requestsPerConnection),
+            namespace: namespace)
     }
 
     /// The base of its URLs.
@@ -74,13 +77,20 @@ package final class Nginx: Sendable {
     }
 
     private static func configuration(
-        _ address: TestAddress, _ leaf: TestCertificates.Leaf, _ backend: String?, _ http2: Bool,
-        _ requestsPerConnection: Int
+        _ address: TestAddress, _ leaf: TestCertificates.Leaf, _ backend: String?, _ answersItself: Bool,
+        _ http2: Bool, _ requestsPerConnection: Int
     ) -> String {
         let proxy = backend.map { "proxy_pass \($0); break;" } ?? "return 404;"
         let reply =
             "{\"host\":\"$arg_host\",\"ips\":[\"\(addresses[0])\"],\"ipsv6\":[\"\(addresses[1])\"],"
             + "\"ttl\":600,\"origin_ttl\":600,\"client_ip\":\"203.0.113.7\"}"
+        let own = """
+            location ~ ^/[0-9]+/(sign_)?d$ {
+              default_type application/json;
+              if ($arg_host ~* "^slow") { \(proxy) }
+              return 200 '\(reply)';
+            }
+            """
         return """
             http2_max_concurrent_streams 512;
             server {
@@ -89,11 +99,7 @@ package final class Nginx: Sendable {
               ssl_certificate_key \(leaf.key);
               keepalive_requests \(requestsPerConnection);
               proxy_buffering off;
-              location ~ ^/[0-9]+/(sign_)?d$ {
-                default_type application/json;
-                if ($arg_host ~* "^slow") { \(proxy) }
-                return 200 '\(reply)';
-              }
+              \(answersItself ? own : "")
               location / {
                 if ($request_method) { \(proxy) }
                 return 404;

@@ -11,7 +11,7 @@ import Upstreams
 
 /// A service whose wire form is the simplest: the status says what happened, and the target shows the time of signing.
 private struct PlainService: Service {
-    var answersBothFamilies: Bool
+    var answersBothFamilies: Bool { true }
 
     func answers(_ type: RecordType) -> Bool { type.isAddress }
 
@@ -71,12 +71,12 @@ struct HTTPDNSUpstreamTests {
     }
 
     private func provider(
-        bothFamilies: Bool = true, host: String = "127.0.0.1", scheme: HTTPOrigin.Scheme = .http,
+        host: String = "127.0.0.1", scheme: HTTPOrigin.Scheme = .http,
         addresses: [SocketAddress] = [], timeout: Duration = .seconds(2), bootstrap: FakeBootstrap? = nil,
         limit: Int = 0, events: EventList? = nil, time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
     ) async -> HTTPDNSUpstream {
         let settings = HTTPDNSSettings(
-            name: "plain", service: PlainService(answersBothFamilies: bothFamilies), scheme: scheme, host: host,
+            name: "plain", service: PlainService(), scheme: scheme, host: host,
             port: server.address.port, addresses: addresses, dailyLimit: limit, timeout: timeout)
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
         return await HTTPDNSUpstream(
@@ -102,23 +102,6 @@ struct HTTPDNSUpstreamTests {
         #expect(reply.results[.a] == .answer(Answer(name: name, addresses: [.v4(0xc000_0207)], ttl: 60)))
         #expect(reply.results[.aaaa] == .unknownEmpty(ttl: 7))
         #expect(server.requests.map { $0.parameters["query"] } == ["4,6"])
-    }
-
-    @Test func `a service that answers one family is asked for both at the same time`() async throws {
-        server.misbehave(.hang)
-        let provider = await provider(bothFamilies: false)
-        async let reply = ask(provider)
-        #expect(await HTTPFixture.eventually { server.requests.count == 2 })
-        server.misbehave(nil)
-        #expect(try await reply.results.count == 2)
-        #expect(Set(server.requests.map { $0.parameters["query"] }) == ["4", "6"])
-    }
-
-    @Test func `one family that fails leaves the other's answer alone`() async throws {
-        server.misbehave(.status(500), times: 1)
-        let results = try await ask(provider(bothFamilies: false)).results.values
-        #expect(results.contains(.failure(.unusable("status 500"))))
-        #expect(results.count == 2 && Set(results).count == 2)
     }
 
     @Test func `what a service refuses is told apart`() async throws {
@@ -182,7 +165,7 @@ struct HTTPDNSUpstreamTests {
     }
 
     @Test func `of many calls at once no more are sent than the limit leaves`() async throws {
-        let provider = await provider(bothFamilies: false, limit: 7)
+        let provider = await provider(limit: 7)
         await withTaskGroup { group in
             for _ in 0..<20 { group.addTask { _ = try? await ask(provider) } }
         }
@@ -227,7 +210,7 @@ struct HTTPDNSUpstreamTests {
 
     @Test func `the port connected to may differ from the port in the URL`() async throws {
         let settings = HTTPDNSSettings(
-            name: "plain", service: PlainService(answersBothFamilies: true), scheme: .http, host: "service.example",
+            name: "plain", service: PlainService(), scheme: .http, host: "service.example",
             addresses: [SocketAddress(.v4(0x7f00_0001), port: server.address.port)])
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
         let provider = await HTTPDNSUpstream(

@@ -72,5 +72,17 @@ int clinux_batch_send(struct clinux_batch *batch, int descriptor);
 /// Copies out what a late reply to the slot's datagram needs.
 void clinux_batch_origin(struct clinux_batch *batch, int slot, struct clinux_origin *origin);
 
-/// Sends one late reply, never blocking. From any thread. Returns 0 or -errno.
-int clinux_reply(int descriptor, const void *bytes, size_t length, const struct clinux_origin *origin);
+/// The most replies that one clinux_send_late takes.
+#define CLINUX_LATE_MAX 64
+
+/// A reply that is made after its batch is gone: its bytes among those of others, and where it goes.
+struct clinux_late_reply {
+    uint32_t offset;
+    uint32_t length;
+    struct clinux_origin origin;
+};
+
+/// Sends `count` late replies, at most CLINUX_LATE_MAX, with one system call if all goes well; never blocks. From any thread.
+///
+/// One that cannot be sent is skipped. Returns how many were sent.
+int clinux_send_late(int descriptor, const uint8_t *bytes, const struct clinux_late_reply *replies, int count);

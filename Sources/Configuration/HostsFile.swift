@@ -1,0 +1,101 @@
+import DNSWire
+import Platform
+
+/// Addresses of names from a file in the form of `/etc/hosts`: an address and its names on each line, `#` begins a comment.
+///
+/// A name on several lines has the addresses of all of them. A line that cannot be read is left out and told of.
+struct HostsFile {
+    /// The most bytes of a file: 16 MiB.
+    static let maximumSize = 16 << 20
+    /// The most names that are taken from one.
+    static let maximumNames = 100_000
+    /// The most addresses of one name.
+    static let maximumAddresses = 64
+    /// After so many bad lines only their number is told.
+    static let toldLines = 10
+
+    private(set) var entries: [PresetEntry] = []
+    /// What is wrong with it, and where; lines are counted from 1.
+    private(set) var problems: [(line: Int?, text: String)] = []
+    private var places: [Name: Int] = [:]
+    private var badLines = 0
+
+    /// Reads the bytes of a file.
+    init(_ bytes: [UInt8]) {
+        for (number, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
+        {
+            let written = line.prefix { $0 != UInt8(ascii: "#") }
+            let fields = written.split {
+                $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: "\r")
+            }
+            guard let first = fields.first else { continue }
+            guard let address = IPAddress(String(decoding: first, as: UTF8.self)) else {
+                tell("does not begin with an IP address", line: number + 1)
+                continue
+            }
+            if fields.count == 1 { tell("has an address and no name", line: number + 1) }
+            for field in fields.dropFirst() {
+                guard entries.count < Self.maximumNames else {
+                    problems.append((number + 1, "has more than \(Self.maximumNames) names: the rest is left out"))
+                    finish()
+                    return
+                }
+                add(String(decoding: field, as: UTF8.self), address, line: number + 1)
+            }
+        }
+        finish()
+    }
+
+    /// Reads a regular file.
+    static func read(_ path: String) throws(FileProblem) -> HostsFile {
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            bytes = try readFile(path, limit: maximumSize + 1, isRegular: true)
+        } catch {
+            throw FileProblem(text: "cannot be read: \(error.reason)")
+        }
+        guard bytes.count <= maximumSize else {
+            throw FileProblem(text: "is larger than \(SizeText.write(maximumSize))")
+        }
+        return HostsFile(bytes)
+    }
+
+    private mutating func add(_ text: String, _ address: IPAddress, line: Int) {
+        do throws(ValueProblem) {
+            let name = try parseName(text)
+            guard !text.contains("*") else { throw ValueProblem("has a *, which only preset.always knows") }
+            // Every such file has localhost, and it means the same without.
+            guard !name.isFixed else { return }
+            guard let place = places[name] else {
+                places[name] = entries.count
+                return entries.append(PresetEntry(name: name, isWildcard: false, addresses: [address]))
+            }
+            guard !entries[place].addresses.contains(address) else { return }
+            guard entries[place].addresses.count < Self.maximumAddresses else {
+                throw ValueProblem("has more than \(Self.maximumAddresses) addresses")
+            }
+            entries[place].addresses.append(address)
+        } catch {
+            tell("\(quoted(text)) \(error.text)", line: line)
+        }
+    }
+
+    private mutating func tell(_ text: String, line: Int) {
+        badLines += 1
+        if badLines <= Self.toldLines { problems.append((line, text)) }
+    }
+
+    private mutating func finish() {
+        if badLines > Self.toldLines { problems.append((nil, "\(badLines - Self.toldLines) more like these")) }
+    }
+}
+
+extension Name {
+    private static let fixed = Set(["localhost", "invalid", "onion"].compactMap { try? Name($0) })
+
+    /// Whether it means the same everywhere, and nothing in a configuration changes that (RFC 6761, RFC 7686).
+    var isFixed: Bool {
+        guard let last = labels.last, let top = try? Name.root.prepending(label: last) else { return false }
+        return Self.fixed.contains(top)
+    }
+}

@@ -1,0 +1,29 @@
+package import DNSWire
+package import Scheduling
+
+/// What a TLS handshake with an address says of whose address it is (design: step 9).
+package enum AddressVerdict: Hashable, Sendable {
+    /// Its certificate is valid for the name.
+    case verified
+    /// It shows a certificate that is not: the address is thrown away.
+    case forged
+    /// It speaks no TLS: refused, or silent.
+    case noTLS
+    /// Something else went wrong, such as plain HTTP or a reset: no proof, and no lie either.
+    case unclear
+    /// Nobody could look in time.
+    case unchecked
+}
+
+/// Tells whether addresses belong to a name.
+@Loop
+package protocol AddressCheck: AnyObject, Sendable {
+    /// Looks whether the server at `address` proves to be the name's; `.unchecked` at `deadline`, or when the task is
+    /// cancelled.
+    ///
+    /// - Parameter isFirst: whether it is the first address of an answer, which goes before further ones of others.
+    func verdict(on address: IPAddress, for name: Name, isFirst: Bool, until deadline: Instant) async -> AddressVerdict
+
+    /// What was found out lately; nil when nothing was.
+    func known(_ address: IPAddress, for name: Name) -> AddressVerdict?
+}

@@ -1,0 +1,239 @@
+package import DNSWire
+package import Scheduling
+
+/// The checks of all names: one handshake for all who ask the same at once, few at a time, and what they found out kept.
+///
+/// A handshake that takes longer than its askers wait goes on while there is room, so that a slow server is known when
+/// it is asked for again; one whose askers have all been cancelled ends with them.
+@Loop
+package final class AddressChecks: AddressCheck {
+    /// The most handshakes at once.
+    package nonisolated static let limit = 16
+    /// How many of these may be with further addresses of an answer: a long answer keeps no first address waiting.
+    private static let furtherLimit = 12
+    /// Checks that wait for their turn; beyond it an address stays unchecked.
+    private static let queueLimit = 1_024
+    /// How long a check may take, over all ports, whoever still waits for it.
+    package nonisolated static let longest: Duration = .milliseconds(1_500)
+    /// Verdicts that are kept; beyond it they are forgotten, which costs handshakes and never an answer.
+    private static let capacity = 4_096
+
+    private struct Subject: Hashable {
+        let name: Name
+        let address: IPAddress
+    }
+
+    /// Tried in this order until one speaks TLS.
+    package nonisolated let ports: [UInt16]
+    /// Forged addresses are written down here.
+    package nonisolated let journal: HijackJournal
+    private let handshake: any Handshake
+    private let clock: any LoopClock
+    private var verdicts: [Subject: (verdict: AddressVerdict, until: Instant)] = [:]
+    private var checks: [Subject: PendingCheck] = [:]
+    /// Those not begun yet, in order.
+    private var queue: [Subject] = []
+    private var underWay = 0
+    /// Raised when all is forgotten: what was begun before says nothing any more.
+    private var epoch = 0
+
+    package nonisolated init(
+        ports: [UInt16], handshake: any Handshake, journal: HijackJournal, clock: any LoopClock
+    ) {
+        self.ports = ports
+        self.handshake = handshake
+        self.journal = journal
+        self.clock = clock
+    }
+
+    /// How many handshakes are under way, and how many checks wait for their turn.
+    package var load: (underWay: Int, waiting: Int) { (underWay, queue.count) }
+
+    /// Forgets all verdicts: on another network the same address may be somebody else.
+    package func forgetAll() {
+        verdicts = [:]
+        epoch += 1
+    }
+
+    package func known(_ address: IPAddress, for name: Name) -> AddressVerdict? {
+        guard let (verdict, until) = verdicts[Subject(name: name, address: address)], clock.now < until else {
+            return nil
+        }
+        return verdict
+    }
+
+    package func verdict(
+        on address: IPAddress, for name: Name, isFirst: Bool, until deadline: Instant
+    ) async -> AddressVerdict {
+        if let verdict = known(address, for: name) { return verdict }
+        let subject = Subject(name: name, address: address)
+        guard clock.now < deadline, !Task.isCancelled, let check = pending(subject) else { return .unchecked }
+        check.isFirst = check.isFirst || isFirst
+        beginNext()
+        let waiter = PendingCheck.Waiter()
+        let verdict = await withTaskCancellationHandler {
+            await check.verdict(for: waiter, until: deadline, on: clock)
+        } onCancel: {
+            Loop.spawn { waiter.resume(nil) }
+        }
+        if verdict == nil { abandoned(subject, check, isCancelled: Task.isCancelled) }
+        return verdict ?? .unchecked
+    }
+
+    // MARK: The queue
+
+    private func pending(_ subject: Subject) -> PendingCheck? {
+        if let check = checks[subject] { return check }
+        guard queue.count < Self.queueLimit else { return nil }
+        let check = PendingCheck()
+        checks[subject] = check
+        queue.append(subject)
+        return check
+    }
+
+    /// Begins what there is room for: first addresses, then further ones. What nobody waits for any more gives way.
+    private func beginNext() {
+        while underWay < Self.limit, let index = nextIndex() { begin(queue.remove(at: index)) }
+        guard !queue.isEmpty else { return }
+        let idle = checks.values.filter { $0.task != nil && !$0.isWaitedFor }
+        for check in idle.prefix(queue.count) { check.task?.cancel() }
+    }
+
+    private func nextIndex() -> Int? {
+        let first = queue.firstIndex { checks[$0]?.isFirst == true }
+        return first ?? (underWay < Self.furtherLimit ? queue.indices.first : nil)
+    }
+
+    private func begin(_ subject: Subject) {
+        guard let check = checks[subject] else { return }
+        underWay += 1
+        check.task = Loop.spawn { [self] in await run(subject, check) }
+    }
+
+    /// Somebody does not wait any more.
+    private func abandoned(_ subject: Subject, _ check: PendingCheck, isCancelled: Bool) {
+        guard !check.isWaitedFor, checks[subject] === check else { return }
+        if let task = check.task {
+            if isCancelled { task.cancel() }
+        } else {
+            checks[subject] = nil
+            queue.removeAll { $0 == subject }
+        }
+    }
+
+    // MARK: A check
+
+    private func run(_ subject: Subject, _ check: PendingCheck) async {
+        let began = epoch
+        let verdict = await look(at: subject)
+        underWay -= 1
+        if checks[subject] === check { checks[subject] = nil }
+        if let verdict, began == epoch { remember(verdict, of: subject) }
+        check.finish(verdict ?? .unchecked)
+        beginNext()
+    }
+
+    /// Tries the ports in turn; the first one with a certificate decides. Nil when it was given up.
+    private func look(at subject: Subject) async -> AddressVerdict? {
+        let deadline = clock.now + Self.longest
+        var verdict = AddressVerdict.noTLS
+        for (index, port) in ports.enumerated() {
+            let share = (deadline - clock.now) / (ports.count - index)
+            let outcome = await handshake.shakeHands(
+                with: subject.address, port: port, as: subject.name, until: clock.now + share)
+            switch outcome {
+            case .proven: return .verified
+            case .wrongCertificate(let evidence):
+                journal.record(subject.name, subject.address, port: port, evidence)
+                return .forged
+            case .noTLS: break
+            case .unclear: verdict = .unclear
+            case .cancelled: return nil
+            }
+        }
+        return verdict
+    }
+
+    private func remember(_ verdict: AddressVerdict, of subject: Subject) {
+        guard let lifetime = verdict.lifetime else { return }
+        let now = clock.now
+        if verdicts.count >= Self.capacity {
+            verdicts = verdicts.filter { now < $0.value.until }
+            if verdicts.count >= Self.capacity { verdicts = [:] }
+        }
+        verdicts[subject] = (verdict, now + lifetime)
+    }
+}
+
+extension AddressVerdict {
+    /// How long it is believed; nil: not at all.
+    ///
+    /// A certificate that was right stays right for some time. A forged one may be a mistake that somebody mends; where
+    /// there was no TLS there may be some as soon as a server has started.
+    fileprivate var lifetime: Duration? {
+        switch self {
+        case .verified: .seconds(600)
+        case .forged: .seconds(300)
+        case .noTLS, .unclear: .seconds(30)
+        case .unchecked: nil
+        }
+    }
+}
+
+/// One check that waits for its turn or is under way, and all who wait for it.
+@Loop
+private final class PendingCheck {
+    /// One who waits; resumed once.
+    @Loop
+    final class Waiter {
+        private var continuation: CheckedContinuation<AddressVerdict?, Never>?
+        private var timer: LoopTimer?
+        /// Whether it was resumed, perhaps before it began to wait.
+        private(set) var isResumed = false
+
+        nonisolated init() {}
+
+        func wait(
+            _ continuation: CheckedContinuation<AddressVerdict?, Never>, until deadline: Instant,
+            on clock: any LoopClock
+        ) {
+            guard !isResumed else { return continuation.resume(returning: nil) }
+            self.continuation = continuation
+            timer = clock.schedule(at: deadline) { [self] in resume(nil) }
+        }
+
+        func resume(_ verdict: AddressVerdict?) {
+            guard !isResumed else { return }
+            isResumed = true
+            timer?.cancel()
+            timer = nil
+            continuation.take()?.resume(returning: verdict)
+        }
+    }
+
+    /// Whether somebody wants it for the first address of an answer.
+    var isFirst = false
+    /// Nil until its turn has come.
+    var task: Task<Void, Never>?
+    private var waiters: [Waiter] = []
+    private var outcome: AddressVerdict?
+
+    /// Whether somebody waits.
+    var isWaitedFor: Bool { waiters.contains { !$0.isResumed } }
+
+    /// - Returns: nil at `deadline`, or when the waiter was resumed by somebody else.
+    func verdict(for waiter: Waiter, until deadline: Instant, on clock: any LoopClock) async -> AddressVerdict? {
+        await withCheckedContinuation { continuation in
+            if let outcome { return continuation.resume(returning: outcome) }
+            waiters.removeAll(where: \.isResumed)
+            waiters.append(waiter)
+            waiter.wait(continuation, until: deadline, on: clock)
+        }
+    }
+
+    func finish(_ verdict: AddressVerdict) {
+        outcome = verdict
+        for waiter in waiters { waiter.resume(verdict) }
+        waiters = []
+    }
+}

@@ -1,0 +1,109 @@
+package import DNSWire
+package import Scheduling
+
+/// Checks what LocalDNS tells of protected names, and lets pass what the rule lets pass (design: step 9).
+@Loop
+package final class AnswerCheck {
+    /// Addresses of one answer that are checked; a false reply may hold thousands.
+    package nonisolated static let addressLimit = 8
+    /// How long the further addresses of an answer wait for the verdict on the first, which usually spares them time.
+    private static let headStart: Duration = .milliseconds(100)
+
+    package nonisolated let rule: CertificateRule
+    private let check: any AddressCheck
+    private let clock: any LoopClock
+
+    package nonisolated init(rule: CertificateRule, check: any AddressCheck, clock: any LoopClock) {
+        self.rule = rule
+        self.check = check
+        self.clock = clock
+    }
+
+    /// How the answers to `key` are checked; nil: they are taken as they are.
+    package nonisolated func level(for key: FlightKey, _ type: RecordType) -> CertificateRule.Level? {
+        type.isAddress ? rule.level(for: key.name, by: key.route) : nil
+    }
+
+    /// What LocalDNS told, with what may be used of it; at once where there is nothing to check.
+    ///
+    /// - Parameter began: of the flight; the check takes no longer than `Budget.check`, and ends by `Budget.checked`.
+    func judged(
+        _ result: UpstreamResult, to key: FlightKey, _ type: RecordType, began: Instant
+    ) async -> LocalDNSResult {
+        guard case .answer(let answer) = result, let level = level(for: key, type) else {
+            return LocalDNSResult(result)
+        }
+        let deadline = min(clock.now + Budget.check, began + Budget.checked)
+        let verdicts = await verdicts(on: answer, to: key.name, until: deadline)
+        return LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: level))
+    }
+
+    /// What LocalDNS told, without what is known already to be a lie. Asks nobody.
+    func withoutKnownLies(_ result: UpstreamResult, to key: FlightKey, _ type: RecordType) -> LocalDNSResult {
+        guard case .answer(let answer) = result, level(for: key, type) != nil else { return LocalDNSResult(result) }
+        var verdicts: [IPAddress: AddressVerdict] = [:]
+        for address in answer.addresses { verdicts[address] = check.known(address, for: key.name) }
+        return LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: .lenient))
+    }
+
+    /// The verdicts on an answer's addresses: on the first one, and then on the others.
+    func verdicts(on answer: Answer, to name: Name, until deadline: Instant) async -> [IPAddress: AddressVerdict] {
+        var addresses: [IPAddress] = []
+        for address in answer.addresses where addresses.count < Self.addressLimit && !addresses.contains(address) {
+            addresses.append(address)
+        }
+        guard let first = addresses.first else { return [:] }
+        return await withTaskGroup(of: Event.self) { group in
+            group.addTask { await self.look(at: first, name, isFirst: true, until: deadline) }
+            var others = addresses.dropFirst()
+            if !others.isEmpty { group.addTask { await self.headStart() } }
+            var verdicts: [IPAddress: AddressVerdict] = [:]
+            while verdicts.count < addresses.count, let event = await group.next() {
+                if case .verdict(let address, let verdict) = event { verdicts[address] = verdict }
+                for address in others {
+                    group.addTask { await self.look(at: address, name, isFirst: false, until: deadline) }
+                }
+                others = []
+            }
+            group.cancelAll()
+            return verdicts
+        }
+    }
+
+    private enum Event: Sendable {
+        case verdict(IPAddress, AddressVerdict)
+        case headStartIsOver
+    }
+
+    private func look(at address: IPAddress, _ name: Name, isFirst: Bool, until deadline: Instant) async -> Event {
+        .verdict(address, await check.verdict(on: address, for: name, isFirst: isFirst, until: deadline))
+    }
+
+    private func headStart() async -> Event {
+        await clock.sleep(until: clock.now + Self.headStart)
+        return .headStartIsOver
+    }
+}
+
+/// What came of asking LocalDNS for one type, as far as it may be used.
+struct LocalDNSResult: Hashable, Sendable {
+    let result: UpstreamResult
+    /// Whether every address in it proved to be the name's.
+    let isVerified: Bool
+
+    init(_ result: UpstreamResult) {
+        self.result = result
+        isVerified = false
+    }
+
+    init(_ checked: CheckedAnswer) {
+        switch checked {
+        case .verified(let answer): (result, isVerified) = (.answer(answer), true)
+        case .unverified(let answer): (result, isVerified) = (.answer(answer), false)
+        case .refused(let failure): (result, isVerified) = (.failure(failure), false)
+        }
+    }
+
+    /// Whose answer it is.
+    var source: Source { isVerified ? .verifiedLocalDNS : .localDNS }
+}

@@ -1,0 +1,77 @@
+import DNSWire
+import Scheduling
+
+/// The check that runs behind an answer in mode `localdns-first`: what proves to be a lie is forgotten, and the name is
+/// asked of HTTPDNS.
+@Loop
+final class AnswerRepair {
+    /// Names that are checked at once, and how many wait for it; of more the answers stay unproven, for a minute.
+    private static let limit = 8
+    private static let queueLimit = 1_024
+
+    /// An answer of LocalDNS, and the server that gave it.
+    struct Told {
+        let answer: Answer
+        let server: String
+    }
+
+    private struct Job {
+        let key: FlightKey
+        let answers: [RecordType: Told]
+        let check: AnswerCheck
+        let askHTTPDNS: @Loop () -> Void
+    }
+
+    private let cache: AnswerStore
+    private let clock: any LoopClock
+    private var queue: [Job] = []
+    private var underWay = 0
+
+    nonisolated init(cache: AnswerStore, clock: any LoopClock) {
+        self.cache = cache
+        self.clock = clock
+    }
+
+    /// Checks what one flight has kept of LocalDNS.
+    ///
+    /// - Parameter askHTTPDNS: called when there was a lie among it, after that has been forgotten.
+    func begin(
+        _ key: FlightKey, _ answers: [RecordType: Told], by check: AnswerCheck,
+        askHTTPDNS: @escaping @Loop () -> Void
+    ) {
+        guard !answers.isEmpty, queue.count < Self.queueLimit else { return }
+        queue.append(Job(key: key, answers: answers, check: check, askHTTPDNS: askHTTPDNS))
+        beginNext()
+    }
+
+    private func beginNext() {
+        while underWay < Self.limit, !queue.isEmpty {
+            let job = queue.removeFirst()
+            underWay += 1
+            Loop.spawn { [self] in
+                await run(job)
+                underWay -= 1
+                beginNext()
+            }
+        }
+    }
+
+    private func run(_ job: Job) async {
+        var isLie = false
+        for (type, told) in job.answers {
+            let verdicts = await job.check.verdicts(
+                on: told.answer, to: job.key.name, until: clock.now + AddressChecks.longest)
+            // Under another policy these answers are not used any more.
+            guard job.key.generation == cache.generation else { return }
+            if verdicts.values.contains(.forged) {
+                isLie = true
+                cache.forgetUnverified(job.key, type)
+            } else if case .verified(let proven) = CheckedAnswer(
+                told.answer, for: type, verdicts: verdicts, level: .lenient)
+            {
+                _ = cache.keep(proven, for: job.key, type, .verifiedLocalDNS, told.server)
+            }
+        }
+        if isLie { job.askHTTPDNS() }
+    }
+}

@@ -1,0 +1,56 @@
+package import DNSWire
+
+/// What is left of an answer of LocalDNS once its addresses were checked.
+package enum CheckedAnswer: Hashable, Sendable {
+    /// Addresses that proved to be the name's, and no others.
+    case verified(Answer)
+    /// Nothing proves it, and nothing speaks against it.
+    case unverified(Answer)
+    /// Nothing that may be used.
+    case refused(UpstreamFailure)
+
+    /// Applies the rule to an answer. Proven addresses and others are never mixed.
+    ///
+    /// - Parameter verdicts: an address that is missing counts as unchecked.
+    package init(
+        _ answer: Answer, for type: RecordType, verdicts: [IPAddress: AddressVerdict], level: CertificateRule.Level
+    ) {
+        guard !answer.isNegative(for: type) else {
+            // That there is nothing cannot be proven by a handshake.
+            self =
+                level == .strict
+                ? .refused(.unusable("a LocalDNS that says there is nothing cannot be believed")) : .unverified(answer)
+            return
+        }
+        let verified = answer.keeping { verdicts[$0] == .verified }
+        let rest = answer.keeping { verdicts[$0] != .forged }
+        self =
+            if !verified.addresses.isEmpty {
+                .verified(verified)
+            } else if level == .lenient, !rest.addresses.isEmpty {
+                .unverified(rest)
+            } else if verdicts.values.contains(.forged) {
+                .refused(.forged("the addresses of LocalDNS show certificates that are not the name's"))
+            } else {
+                .refused(.unusable("nothing proves the addresses of LocalDNS"))
+            }
+    }
+}
+
+extension Answer {
+    /// The same answer with those of its addresses that `isWanted` names; signatures of a set that shrinks go with it.
+    package func keeping(_ isWanted: (IPAddress) -> Bool) -> Answer {
+        var kept = self
+        kept.answers.removeAll { record in record.address.map { !isWanted($0) } ?? false }
+        guard kept.answers.count < answers.count else { return self }
+        kept.answers.removeAll { $0.type == .rrsig && $0.coversAddresses }
+        return kept
+    }
+}
+
+extension Record {
+    /// Whether a signature is one of addresses (RFC 4034 section 3.1.1).
+    fileprivate var coversAddresses: Bool {
+        rdata.count >= 2 && RecordType(rawValue: UInt16(rdata[0]) << 8 | UInt16(rdata[1])).isAddress
+    }
+}

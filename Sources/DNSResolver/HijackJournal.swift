@@ -1,0 +1,69 @@
+package import DNSWire
+package import Scheduling
+
+/// What was caught: addresses that LocalDNS gave for protected names and whose certificates are not the names'.
+///
+/// Evidence for whoever runs the network. At most `capacity` pairs of a name and an address; beyond it the one that was
+/// seen longest ago goes.
+@Loop
+package final class HijackJournal {
+    package nonisolated static let capacity = 256
+
+    /// A name, an address that is not its own, and what was seen there last.
+    package struct Entry: Hashable, Sendable {
+        package let name: Name
+        package let address: IPAddress
+        package var port: UInt16
+        package var evidence: CertificateEvidence
+        /// Seconds since 1970.
+        package let first: Int64
+        package var last: Int64
+        /// How many checks failed.
+        package var count: Int
+    }
+
+    private struct Key: Hashable {
+        let name: Name
+        let address: IPAddress
+    }
+
+    /// How many checks have failed since the start, those forgotten here included.
+    package private(set) var total = 0
+    private var kept: [Key: Entry] = [:]
+    /// In which order the entries were seen last.
+    private var order: [Key] = []
+    private let timeOfDay: @Sendable () -> Int64
+    private let report: @Loop (ResolverEvent) -> Void
+
+    /// - Parameters:
+    ///   - timeOfDay: seconds since 1970: evidence is of use only with the time that others know.
+    ///   - report: told of every failed check.
+    package nonisolated init(
+        timeOfDay: @escaping @Sendable () -> Int64, report: @escaping @Loop (ResolverEvent) -> Void
+    ) {
+        self.timeOfDay = timeOfDay
+        self.report = report
+    }
+
+    /// The entries, the one seen last first.
+    package var entries: [Entry] { order.reversed().compactMap { kept[$0] } }
+
+    /// The entries of one name in lower case, the one seen last first.
+    package func entries(of name: Name) -> [Entry] { entries.filter { $0.name == name } }
+
+    func record(_ name: Name, _ address: IPAddress, port: UInt16, _ evidence: CertificateEvidence) {
+        total += 1
+        let key = Key(name: name, address: address)
+        let now = timeOfDay()
+        var entry =
+            kept[key]
+            ?? Entry(name: name, address: address, port: port, evidence: evidence, first: now, last: now, count: 0)
+        (entry.port, entry.evidence, entry.last) = (port, evidence, now)
+        entry.count += 1
+        kept[key] = entry
+        order.removeAll { $0 == key }
+        order.append(key)
+        if order.count > Self.capacity { kept[order.removeFirst()] = nil }
+        report(.addressForged(entry))
+    }
+}

@@ -1,0 +1,53 @@
+package import DNSWire
+
+/// Addresses given by hand, found by name: one hash look-up for a name, and one for each of its parents when there are
+/// wildcards.
+package struct Presets: Hashable, Sendable {
+    private var exact: [Name: [IPAddress]] = [:]
+    /// By the part after `*.`.
+    private var below: [Name: [IPAddress]] = [:]
+
+    package init() {}
+
+    /// How many entries there are, a wildcard counted as one.
+    package var count: Int { exact.count + below.count }
+
+    /// Gives a name its addresses, unless it has some already: what was added first stays.
+    ///
+    /// - Parameters:
+    ///   - isWildcard: the entry is for all names below `name`, not for itself.
+    ///   - addresses: of both families, in the order in which they are to be told. None adds nothing.
+    package mutating func add(_ name: Name, isWildcard: Bool = false, addresses: [IPAddress]) {
+        guard !addresses.isEmpty else { return }
+        let name = name.lowercased
+        if isWildcard {
+            if below[name] == nil { below[name] = addresses }
+        } else {
+            if exact[name] == nil { exact[name] = addresses }
+        }
+    }
+
+    /// The addresses of a name in any letter case: its own, else those of the longest wildcard above it.
+    package func addresses(of name: Name) -> [IPAddress]? {
+        if let own = exact[name] { return own }
+        guard !below.isEmpty else { return nil }
+        var suffix = name.parent
+        while let current = suffix {
+            if let found = below[current] { return found }
+            suffix = current.parent
+        }
+        return nil
+    }
+
+    /// The answer to a question for addresses of a name that is here.
+    ///
+    /// A name is here with both families: of one without addresses there is no record, and nobody is asked for it.
+    /// - Parameter ttl: in seconds.
+    /// - Returns: nil for another name, or another type than A and AAAA.
+    package func answer(to question: Question, ttl: UInt32) -> Answer? {
+        guard question.type.isAddress, let addresses = addresses(of: question.name) else { return nil }
+        let wanted = addresses.filter { $0.recordType == question.type }
+        return wanted.isEmpty
+            ? .negative(name: question.name, ttl: ttl) : Answer(name: question.name, addresses: wanted, ttl: ttl)
+    }
+}

@@ -1,0 +1,56 @@
+import DNSCache
+import DNSWire
+import Scheduling
+
+// What is asked without a client who waits.
+
+extension Resolver {
+    /// At most so many names of the cache are asked again by `refreshHot`: after a change of network all come at once, and
+    /// a vendor bills each.
+    private static let hotLimit = 100
+
+    /// Looks up the names of `[preset] preresolve` that have no fresh answer, both families, in the background.
+    package func preresolve() {
+        lookUp(policy.preresolve, evenIfFresh: false)
+    }
+
+    /// Asks again, in the background, for the names of `[preset] preresolve` and for those in the cache that clients have
+    /// asked for, whether their answers are fresh or not: after a change of network.
+    package func refreshHot() async {
+        let hot = await cache.hotNames(limit: Self.hotLimit)
+        let listed = Set(policy.preresolve)
+        lookUp(policy.preresolve + hot.filter { !listed.contains($0) }, evenIfFresh: true)
+    }
+
+    private func lookUp(_ names: [Name], evenIfFresh: Bool) {
+        background.begin(names) { [self] name in await lookUp(name, evenIfFresh: evenIfFresh) }
+    }
+
+    private func lookUp(_ name: Name, evenIfFresh: Bool) async {
+        var flights: [(flight: Flight, type: RecordType)] = []
+        var covered: Set<RecordType> = []
+        for type in [RecordType.a, .aaaa] where !covered.contains(type) {
+            let question = Question(name: name, type: type)
+            guard policy.localAnswers.reply(to: question, policy: policy.routes) == nil,
+                !policy.localAnswers.families.yields(type)
+            else { continue }
+            let key = flightKey(name, type)
+            covered.formUnion(key.types)
+            guard evenIfFresh || !cache.isFresh(question, by: key.route) else { continue }
+            if let flight = startInBackground(key, type) { flights.append((flight, type)) }
+        }
+        let deadline = clock.now + Budget.answer
+        for (flight, type) in flights { _ = await flight.outcome(of: type, until: deadline) }
+    }
+
+    /// Asks for what a client has just got from the cache, and that soon expires.
+    func refreshAhead(_ key: FlightKey, _ type: RecordType) {
+        if startInBackground(key, type) != nil { refreshes += 1 }
+    }
+
+    /// The flight that asks; nil when the question failed just now, or clients need the room.
+    private func startInBackground(_ key: FlightKey, _ type: RecordType) -> Flight? {
+        guard coalescer.isQuiet, failures.remembered(key, type, at: clock.now) == nil else { return nil }
+        return join(key)
+    }
+}

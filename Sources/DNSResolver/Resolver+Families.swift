@@ -1,0 +1,62 @@
+import DNSCache
+import DNSWire
+import Scheduling
+
+// `[answers] prefer` where one family gives way to the other.
+
+extension Resolver {
+    /// "No such record", when the name has addresses of the family that is preferred to the one asked for.
+    ///
+    /// The preferred family is asked first. After `Budget.hedge` the other one is asked beside it, so that a slow family
+    /// takes no time from it.
+    func preferredInstead(of client: ClientQuestion) async -> Response? {
+        let type = client.question.type
+        guard policy.localAnswers.families.yields(type), !client.isSigned else { return nil }
+        let generation = cache.generation
+        let hedge = clock.schedule(at: client.arrived + Budget.hedge) { [self] in _ = join(flightKey(for: client)) }
+        defer { hedge.cancel() }
+        let preferred = await lookUp(client.asking(for: type.otherFamily))
+        guard preferred.holds(type.otherFamily) else { return nil }
+        guard let answer = cache.keepYielded(client.question, generation: generation) else { return nil }
+        return Response(.answer(answer, age: 0), from: .source(cache.tag(of: .rule)))
+    }
+
+    /// "No such record" for what was told of a family that gives way, if the other one has addresses.
+    func yielded(_ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> PackedAnswer? {
+        guard type.isAddress, policy.localAnswers.families.yields(type), !key.isSigned,
+            cache.hasOtherFamily(key, type)
+        else { return nil }
+        return cache.keepYielded(Question(name: key.name, type: type), generation: key.generation)
+    }
+
+    /// Forgets the family that gives way as soon as the other one has addresses.
+    func dropYielding(to outcome: Flight.Outcome, _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) {
+        guard type.isAddress, policy.localAnswers.families.yields(type.otherFamily), !key.isSigned,
+            key.generation == cache.generation, case .answer(let answer) = outcome, answer.holds(type)
+        else { return }
+        cache.removeYielding(Question(name: key.name, type: type.otherFamily))
+    }
+}
+
+extension ClientQuestion {
+    /// Whether the client checks signatures, or wants them.
+    var isSigned: Bool { dnssecOK || checkingDisabled }
+
+    /// The same client's question for another type.
+    fileprivate func asking(for type: RecordType) -> ClientQuestion {
+        var other = self
+        other.question.type = type
+        other.key = QueryKey(other.question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled)
+        return other
+    }
+}
+
+extension Response {
+    /// Whether it has a record of this type, fresh or stale.
+    fileprivate func holds(_ type: RecordType) -> Bool {
+        switch content {
+        case .answer(let answer, _), .stale(let answer): answer.holds(type)
+        case .failure: false
+        }
+    }
+}

@@ -1,0 +1,204 @@
+import CCurl
+package import DNSResolver
+package import DNSWire
+package import Platform
+package import Scheduling
+
+/// TLS handshakes with any server, to see whether its certificate is valid for a name. Nothing is sent beyond them.
+///
+/// Each has a connection of its own, which is closed at once. Names come from clients and addresses from LocalDNS, so
+/// neither is looked up or spelt differently by libcurl.
+@Loop
+package final class CertificateCheck: Handshake {
+    private let authorities: String
+    private let loop: EventLoop
+    /// Made for the first handshake, and kept: with it the authorities are read once.
+    private var engine: Engine?
+    private var attempts: [UnsafeMutableRawPointer: Attempt] = [:]
+
+    /// - Parameter caFile: the authorities that may sign, a PEM file; those of the system unless a test has its own.
+    package nonisolated init(caFile: String = HTTPOrigin.defaultCAFile, loop: EventLoop) {
+        authorities = caFile
+        self.loop = loop
+    }
+
+    /// How many connections are open.
+    package var openConnections: Int { engine?.sockets.openConnections ?? 0 }
+
+    package func shakeHands(
+        with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant
+    ) async -> HandshakeOutcome {
+        guard let host = name.hostText else { return .unclear("no certificate can be for this name") }
+        let started = Started()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                guard !Task.isCancelled else { return continuation.resume(returning: .cancelled) }
+                do throws(CurlError) {
+                    let attempt = try begin(SocketAddress(address, port: port), host, continuation)
+                    started.attempt = attempt
+                    attempt.timer = loop.schedule(at: deadline) { [weak self] in self?.end(attempt, .noTLS) }
+                } catch {
+                    continuation.resume(returning: .cancelled)
+                }
+            }
+        } onCancel: {
+            // May run inside one of libcurl's callbacks: only enqueue.
+            Loop.spawn { started.attempt.map { self.end($0, .cancelled) } }
+        }
+    }
+
+    /// Lets a cancellation find the attempt, which is made after its handler.
+    @Loop
+    private final class Started {
+        var attempt: Attempt?
+
+        nonisolated init() {}
+    }
+
+    /// Connections and authorities.
+    @Loop
+    private final class Engine {
+        let multi: CurlMulti
+        let sockets: HTTPSockets
+
+        init(_ sockets: HTTPSockets) throws(CurlError) {
+            self.sockets = sockets
+            // Room for those that are just being closed.
+            multi = try CurlMulti(sockets, connections: 2 * AddressChecks.limit, streams: 1)
+        }
+    }
+
+    private func begin(
+        _ address: SocketAddress, _ host: String, _ continuation: CheckedContinuation<HandshakeOutcome, Never>
+    ) throws(CurlError) -> Attempt {
+        let engine = if let engine { engine } else { try makeEngine() }
+        let attempt = try Attempt(
+            address, host, authorities: authorities, sockets: engine.sockets, continuation)
+        try engine.multi.add(attempt.easy.pointer)
+        attempts[attempt.easy.pointer] = attempt
+        return attempt
+    }
+
+    private func makeEngine() throws(CurlError) -> Engine {
+        let engine = try Engine(HTTPSockets(loop: loop))
+        engine.sockets.onReady = { [weak self] descriptor, ready in self?.serve(descriptor, ready) }
+        self.engine = engine
+        return engine
+    }
+
+    private func serve(_ descriptor: Int32?, _ ready: Interest) {
+        guard let engine else { return }
+        let events =
+            (ready.contains(.readable) ? CURL_CSELECT_IN : 0) | (ready.contains(.writable) ? CURL_CSELECT_OUT : 0)
+        engine.multi.act(on: descriptor, events)
+        while let (easy, result) = engine.multi.nextEnded() {
+            if let attempt = attempts[easy] { end(attempt, outcome(result, of: attempt, engine.sockets)) }
+        }
+    }
+
+    private func outcome(_ code: CURLcode, of attempt: Attempt, _ sockets: HTTPSockets) -> HandshakeOutcome {
+        switch code {
+        case CURLE_OK: .proven
+        case CURLE_PEER_FAILED_VERIFICATION:
+            .wrongCertificate(
+                attempt.seen.evidence(
+                    HTTPFailure.certificateText(attempt.easy.long(CURLINFO_SSL_VERIFYRESULT))))
+        // Not for want of a descriptor of ours.
+        case CURLE_COULDNT_CONNECT: sockets.shortage == nil ? .noTLS : .cancelled
+        case CURLE_OPERATION_TIMEDOUT: .noTLS
+        default: .unclear(CurlError(code).description)
+        }
+    }
+
+    private func end(_ attempt: Attempt, _ outcome: HandshakeOutcome) {
+        guard attempts.removeValue(forKey: attempt.easy.pointer) != nil else { return }
+        engine?.multi.remove(attempt.easy.pointer)
+        attempt.end(outcome)
+    }
+
+    isolated deinit {
+        for attempt in attempts.values { end(attempt, .cancelled) }
+    }
+}
+
+/// One handshake under way.
+@Loop
+private final class Attempt {
+    let easy: CurlEasy
+    let seen = SeenCertificate()
+    var timer: LoopTimer?
+    private let connectTo: CurlList
+    private var continuation: CheckedContinuation<HandshakeOutcome, Never>?
+
+    /// - Parameter sockets: must outlive it.
+    init(
+        _ address: SocketAddress, _ host: String, authorities: String, sockets: HTTPSockets,
+        _ continuation: CheckedContinuation<HandshakeOutcome, Never>
+    ) throws(CurlError) {
+        easy = try CurlEasy()
+        connectTo = try CurlList(["::\(address)"])
+        self.continuation = continuation
+        try setDestination("https://\(host)/")
+        try setTLS(authorities)
+        try setCallbacks(sockets)
+    }
+
+    /// Where to, and nowhere else; the connection ends with the handshake.
+    private func setDestination(_ url: String) throws(CurlError) {
+        try easy.set(CURLOPT_URL, text: url)
+        try easy.set(CURLOPT_CONNECT_TO, list: connectTo.pointer)
+        try easy.set(CURLOPT_CONNECT_ONLY, 1)
+        try easy.set(CURLOPT_PROXY, text: "")
+        try easy.set(CURLOPT_NOPROXY, text: "")
+        try easy.set(CURLOPT_PROTOCOLS_STR, text: "https")
+        try easy.set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
+        try easy.set(CURLOPT_NOSIGNAL, 1)
+        try easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        try easy.set(CURLOPT_FRESH_CONNECT, 1)
+        try easy.set(CURLOPT_FORBID_REUSE, 1)
+    }
+
+    private func setTLS(_ authorities: String) throws(CurlError) {
+        try easy.set(CURLOPT_SSL_VERIFYPEER, 1)
+        try easy.set(CURLOPT_SSL_VERIFYHOST, 2)
+        try easy.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        // A session taken up again shows no certificate.
+        try easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
+        // A directory would switch the cache of authorities off: each handshake would read all of them again.
+        try easy.set(CURLOPT_CAPATH, text: nil)
+        try easy.set(CURLOPT_CAINFO, text: authorities)
+        try easy.set(CURLOPT_CA_CACHE_TIMEOUT, HTTPLimits.authorityCache)
+    }
+
+    private func setCallbacks(_ sockets: HTTPSockets) throws(CurlError) {
+        try easy.set(CURLOPT_OPENSOCKETDATA, object: sockets)
+        try checked(ccurl_set_open_socket(easy.pointer, curlOpenSocket))
+        try easy.set(CURLOPT_CLOSESOCKETDATA, object: sockets)
+        try checked(ccurl_set_close_socket(easy.pointer, curlCloseSocket))
+        try easy.set(CURLOPT_SSL_CTX_DATA, object: seen)
+        try checked(ccurl_set_on_tls(easy.pointer, curlWatchVerification))
+    }
+
+    func end(_ outcome: HandshakeOutcome) {
+        timer?.cancel()
+        timer = nil
+        continuation.take()?.resume(returning: outcome)
+    }
+}
+
+extension Name {
+    /// The name as a host in a URL that libcurl takes letter by letter; nil where it would read something else into it:
+    /// an escape, a numeric address, characters that no host has.
+    var hostText: String? {
+        guard let last = labels.last, let initial = last.first, !(0x30...0x39).contains(initial) else { return nil }
+        let isPlain = labels.allSatisfy { label in
+            label.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "_"): true
+                default: false
+                }
+            }
+        }
+        return isPlain ? description : nil
+    }
+}

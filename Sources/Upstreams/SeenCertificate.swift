@@ -1,0 +1,76 @@
+import CCurl
+import COpenSSL
+import DNSResolver
+
+/// The certificate that a server showed in one handshake, good or not.
+///
+/// libcurl tells nothing of it when the handshake fails, so OpenSSL's own callback looks. That callback changes no verdict:
+/// it passes on what it is told.
+final class SeenCertificate {
+    /// Bytes of a name that are kept: the other end chose it.
+    private static let longestName = 256
+    /// Owned; nil until one was seen.
+    private var certificate: OpaquePointer?
+
+    deinit { X509_free(certificate) }
+
+    /// Takes the server's certificate from a verification under way.
+    func note(_ verification: OpaquePointer) {
+        guard certificate == nil, let seen = X509_STORE_CTX_get0_cert(verification), X509_up_ref(seen) == 1 else {
+            return
+        }
+        certificate = seen
+    }
+
+    /// What can be said of it. After the handshake, and outside of OpenSSL's callbacks.
+    func evidence(_ reason: String) -> CertificateEvidence {
+        guard let certificate else { return CertificateEvidence(reason: reason) }
+        // Else the next TLS call on this thread would find an error that is not its own.
+        defer { ERR_clear_error() }
+        return CertificateEvidence(
+            reason: reason, subject: Self.text(X509_get_subject_name(certificate)),
+            issuer: Self.text(X509_get_issuer_name(certificate)), fingerprint: Self.fingerprint(certificate))
+    }
+
+    private static func text(_ name: OpaquePointer?) -> String {
+        guard let name, let memory = BIO_new(BIO_s_mem()) else { return "" }
+        defer { BIO_free(memory) }
+        guard X509_NAME_print_ex(memory, name, 0, copenssl_name_form) >= 0 else { return "" }
+        var bytes = [UInt8](repeating: 0, count: longestName + 1)
+        let count = BIO_read(memory, &bytes, Int32(bytes.count))
+        guard count > 0 else { return "" }
+        let text = String(
+            decoding: bytes.prefix(min(Int(count), longestName)).map { (0x20...0x7e).contains($0) ? $0 : 0x3f },
+            as: UTF8.self)
+        return count > longestName ? text + "..." : text
+    }
+
+    private static func fingerprint(_ certificate: OpaquePointer) -> String {
+        var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var length: UInt32 = 0
+        guard X509_digest(certificate, EVP_sha256(), &digest, &length) == 1 else { return "" }
+        return digest.prefix(Int(length)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+}
+
+/// libcurl has made OpenSSL's context for one handshake: has the verification watched.
+func curlWatchVerification(
+    _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ userData: UnsafeMutableRawPointer?
+) -> CURLcode {
+    guard let context, let userData else { return CURLE_ABORTED_BY_CALLBACK }
+    let tls = OpaquePointer(context)
+    guard SSL_CTX_set_ex_data(tls, copenssl_application_data, userData) == 1 else { return CURLE_OUT_OF_MEMORY }
+    SSL_CTX_set_verify(tls, SSL_CTX_get_verify_mode(tls), noteVerification)
+    return CURLE_OK
+}
+
+/// OpenSSL has looked at one certificate of the chain; what is returned stays as it was.
+private func noteVerification(_ isGood: Int32, _ verification: OpaquePointer?) -> Int32 {
+    guard let verification,
+        let connection = X509_STORE_CTX_get_ex_data(verification, SSL_get_ex_data_X509_STORE_CTX_idx()),
+        let context = SSL_get_SSL_CTX(OpaquePointer(connection)),
+        let userData = SSL_CTX_get_ex_data(context, copenssl_application_data)
+    else { return isGood }
+    Unmanaged<SeenCertificate>.fromOpaque(userData).takeUnretainedValue().note(verification)
+    return isGood
+}

@@ -1,0 +1,202 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+/// How many handshakes are made, when, and for how long their verdicts hold.
+@Suite(.onLoop)
+struct AddressChecksTests {
+    /// The checks of one daemon, and servers that the test sets up.
+    @Loop
+    final class Bench {
+        let clock = ManualClock()
+        let handshake: FakeHandshake
+        let journal: HijackJournal
+        let checks: AddressChecks
+        private(set) var verdicts: [String: AddressVerdict] = [:]
+
+        init(ports: [UInt16] = [443]) {
+            handshake = FakeHandshake(clock: clock)
+            journal = HijackJournal(timeOfDay: { 1_000 }, report: { _ in })
+            checks = AddressChecks(ports: ports, handshake: handshake, journal: journal, clock: clock)
+        }
+
+        /// Asks for a verdict without waiting; it comes under `label`.
+        @discardableResult
+        func begin(
+            _ address: String, _ name: String = "www.example.com", isFirst: Bool = true,
+            within limit: Duration = .milliseconds(400), as label: String? = nil
+        ) -> Task<Void, Never> {
+            Loop.spawn { [self] in
+                guard let ip = IPAddress(address), let name = try? Name(name) else { return }
+                verdicts[label ?? address] = await checks.verdict(
+                    on: ip, for: name, isFirst: isFirst, until: clock.now + limit)
+            }
+        }
+
+        func advance(_ milliseconds: Int = 0) async { await clock.advance(by: .milliseconds(milliseconds)) }
+    }
+
+    @Test(arguments: [
+        (FakeHandshake.Server.honest, AddressVerdict.verified), (.liar, .forged), (.refusing, .noTLS),
+        (.plain, .unclear),
+    ]) @Loop
+    func `each kind of server has its verdict`(server: FakeHandshake.Server, verdict: AddressVerdict) async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = server
+        bench.begin("192.0.2.1")
+        await bench.advance()
+        #expect(bench.verdicts == ["192.0.2.1": verdict])
+        #expect(bench.handshake.attempts == [.init(address: "192.0.2.1", port: 443, name: "www.example.com")])
+    }
+
+    @Test @Loop func `who asks waits no longer than the deadline, and a slow server is known when asked for again`()
+        async
+    {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .milliseconds(900))
+        bench.begin("192.0.2.1")
+        await bench.advance(399)
+        #expect(bench.verdicts.isEmpty)
+        await bench.advance(1)
+        #expect(bench.verdicts == ["192.0.2.1": .unchecked])
+        await bench.advance(500)
+        bench.begin("192.0.2.1", as: "again")
+        await bench.advance()
+        #expect(bench.verdicts["again"] == .verified)
+        #expect(bench.handshake.attempts.count == 1)
+    }
+
+    @Test @Loop func `all who ask the same at once share one handshake`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .milliseconds(100))
+        for number in 0..<5 { bench.begin("192.0.2.1", as: "\(number)") }
+        await bench.advance(100)
+        #expect(bench.verdicts.values.allSatisfy { $0 == .verified } && bench.verdicts.count == 5)
+        #expect(bench.handshake.attempts.count == 1)
+    }
+
+    @Test(arguments: [
+        (FakeHandshake.Server.honest, 600), (.liar, 300), (.refusing, 30), (.plain, 30),
+    ]) @Loop
+    func `a verdict holds for its time, and then the server is looked at again`(
+        server: FakeHandshake.Server, seconds: Int
+    ) async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = server
+        for (wait, attempts) in [(0, 1), (seconds * 1_000 - 1, 1), (1, 2)] {
+            await bench.advance(wait)
+            bench.begin("192.0.2.1")
+            await bench.advance()
+            #expect(bench.handshake.attempts.count == attempts)
+        }
+    }
+
+    @Test @Loop func `a verdict is one on this name alone`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .honest
+        bench.begin("192.0.2.1", "a.example.com")
+        bench.begin("192.0.2.1", "b.example.com")
+        await bench.advance()
+        #expect(bench.handshake.attempts.map(\.name).sorted() == ["a.example.com", "b.example.com"])
+    }
+
+    @Test @Loop func `on another network nothing is known any more, nor what was under way`() async {
+        let bench = Bench()
+        bench.handshake.servers = ["192.0.2.1": .honest, "192.0.2.2": .init(.proven, after: .milliseconds(100))]
+        bench.begin("192.0.2.1")
+        bench.begin("192.0.2.2")
+        await bench.advance()
+        bench.checks.forgetAll()
+        await bench.advance(100)
+        for address in ["192.0.2.1", "192.0.2.2"] { bench.begin(address) }
+        await bench.advance(100)
+        #expect(bench.handshake.attempts.count == 4)
+    }
+
+    @Test @Loop func `when nobody wants a verdict any more the handshake ends`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .silent
+        let tasks = [bench.begin("192.0.2.1", as: "a"), bench.begin("192.0.2.1", as: "b")]
+        await bench.advance(10)
+        tasks[0].cancel()
+        await bench.advance()
+        #expect(bench.handshake.cancelled == 0)
+        tasks[1].cancel()
+        await bench.advance()
+        #expect(bench.handshake.cancelled == 1)
+        #expect(bench.checks.load.underWay == 0)
+        #expect(bench.checks.known(.v4(0xc000_0201), for: (try? Name("www.example.com")) ?? .root) == nil)
+    }
+
+    @Test @Loop func `no more than 16 are under way, and those without a turn are unchecked in time`() async {
+        let bench = Bench()
+        for number in 1...20 {
+            bench.handshake.servers["192.0.2.\(number)"] = .silent
+            bench.begin("192.0.2.\(number)")
+        }
+        await bench.advance(10)
+        #expect(bench.handshake.underWay == AddressChecks.limit)
+        #expect(bench.checks.load.waiting == 4)
+        await bench.advance(390)
+        #expect(bench.verdicts.count == 20 && bench.verdicts.values.allSatisfy { $0 == .unchecked })
+        #expect(bench.checks.load.waiting == 0)
+    }
+
+    @Test @Loop func `what nobody waits for gives way to what somebody does`() async {
+        let bench = Bench()
+        for number in 1...16 {
+            bench.handshake.servers["192.0.2.\(number)"] = .silent
+            bench.begin("192.0.2.\(number)")
+        }
+        await bench.advance(400)
+        #expect(bench.handshake.underWay == 16)
+        bench.handshake.servers["198.51.100.1"] = .honest
+        bench.begin("198.51.100.1")
+        await bench.advance()
+        #expect(bench.verdicts["198.51.100.1"] == .verified)
+        #expect(bench.handshake.cancelled == 1)
+    }
+
+    @Test @Loop func `further addresses of long answers leave room for the first ones of others`() async {
+        let bench = Bench()
+        for number in 1...16 {
+            bench.handshake.servers["192.0.2.\(number)"] = .silent
+            bench.begin("192.0.2.\(number)", isFirst: false)
+        }
+        await bench.advance()
+        #expect(bench.handshake.underWay == 12)
+        bench.handshake.servers["198.51.100.1"] = .honest
+        bench.begin("198.51.100.1")
+        await bench.advance()
+        #expect(bench.verdicts["198.51.100.1"] == .verified)
+    }
+
+    @Test @Loop func `ports are tried in turn, and the first with a certificate decides`() async {
+        let bench = Bench(ports: [443, 8443, 9443])
+        bench.handshake.servers = [
+            "192.0.2.1": .init(.proven, port: 8443), "192.0.2.2": FakeHandshake.Server.liar, "192.0.2.3": .refusing,
+        ]
+        for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] { bench.begin(address) }
+        await bench.advance()
+        #expect(bench.verdicts == ["192.0.2.1": .verified, "192.0.2.2": .forged, "192.0.2.3": .noTLS])
+        func ports(_ address: String) -> [UInt16] {
+            bench.handshake.attempts.filter { $0.address == address }.map(\.port)
+        }
+        #expect(ports("192.0.2.1") == [443, 8443])
+        #expect(ports("192.0.2.2") == [443])
+        #expect(ports("192.0.2.3") == [443, 8443, 9443])
+    }
+
+    @Test @Loop func `a lie is written down with what was seen`() async throws {
+        let bench = Bench()
+        bench.handshake.servers["203.0.113.66"] = .liar
+        bench.begin("203.0.113.66")
+        await bench.advance()
+        let entry = try #require(bench.journal.entries.first)
+        #expect(entry.name.description == "www.example.com" && entry.address.description == "203.0.113.66")
+        #expect(entry.evidence.subject == "CN=liar" && entry.port == 443)
+        #expect(entry.first == 1_000 && entry.count == 1 && bench.journal.total == 1)
+    }
+}

@@ -1,0 +1,235 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+/// What a user gets when HTTPDNS fails and LocalDNS's addresses are checked by their certificates; and with LocalDNS first.
+@Suite(.onLoop)
+struct CertificateScenarioTests {
+    /// The address that LocalDNS gives.
+    private static let given = "203.0.113.9"
+
+    @Loop
+    private func machine(
+        _ setting: CertificateRule.Setting = .auto, listed: Bool = false, mode: Mode = .httpdnsFirst,
+        unverified: [Name] = [], server: FakeHandshake.Server
+    ) throws -> ResolverTests.Machine {
+        let protect = listed ? [try Name("example.com")] : []
+        let machine = ResolverTests.Machine(
+            policy: RoutePolicy(mode: mode, protect: protect), rule: CertificateRule(setting, unverified: unverified))
+        machine.handshake.servers[Self.given] = server
+        machine.localDNS.behaviour = .addresses(Self.given, ttl: 600)
+        return machine
+    }
+
+    /// HTTPDNS is cut off.
+    @Loop
+    private func cutHTTPDNS(_ machine: ResolverTests.Machine) {
+        machine.vendor.behaviour = .failure(.network("refused"))
+    }
+
+    @Test(arguments: [false, true]) @Loop
+    func `HTTPDNS is down and LocalDNS is honest: its proven address is given and kept as long as it says`(
+        listed: Bool
+    ) async throws {
+        let machine = try machine(listed: listed, server: .honest)
+        cutHTTPDNS(machine)
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .seconds(500))
+        let again = await machine.ask()
+        #expect(again.has(Self.given) && again.response?.origin == .cache)
+        #expect(machine.localDNS.asked.count { $0.types == [.a] } == 1)
+        #expect(machine.handshake.attempts.count == 1)
+    }
+
+    @Test(arguments: [false, true]) @Loop
+    func `HTTPDNS is down and LocalDNS lies: the client is told so, and never gets the lie`(listed: Bool) async throws {
+        let machine = try machine(listed: listed, server: .liar)
+        cutHTTPDNS(machine)
+        let reply = await machine.ask()
+        #expect(reply.failure == .serverFailure)
+        #expect(reply.response?.extendedError?.code == .forgedAnswer)
+        #expect(machine.checks.journal.total == 1)
+    }
+
+    @Test(arguments: [FakeHandshake.Server.refusing, .plain, .silent]) @Loop
+    func `without TLS a listed name has no answer, and any other one has LocalDNS's for a minute`(
+        server: FakeHandshake.Server
+    ) async throws {
+        for listed in [true, false] {
+            let machine = try machine(listed: listed, server: server)
+            cutHTTPDNS(machine)
+            let reply = await machine.ask()
+            if listed {
+                #expect(reply.failure == .serverFailure)
+                #expect(reply.response?.extendedError?.code != .forgedAnswer)
+            } else {
+                #expect(reply.has(Self.given))
+                await machine.clock.advance(by: .seconds(61))
+                _ = await machine.ask()
+                #expect(machine.localDNS.asked.count { $0.types == [.a] } == 2)
+            }
+        }
+    }
+
+    @Test @Loop func `of several addresses the lie is missing, and what is proven stands alone`() async throws {
+        let machine = try machine(server: .liar)
+        machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10", "203.0.113.11")
+        machine.handshake.servers["203.0.113.10"] = .honest
+        cutHTTPDNS(machine)
+        let reply = await machine.ask()
+        #expect(reply.has("203.0.113.10") && !reply.has(Self.given) && !reply.has("203.0.113.11"))
+    }
+
+    @Test @Loop func `a silent first address does not keep the second one from being proven in time`() async throws {
+        let machine = try machine(.strict, server: .silent)
+        machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10")
+        machine.handshake.servers["203.0.113.10"] = .init(.proven, after: .milliseconds(200))
+        cutHTTPDNS(machine)
+        let reply = await machine.ask()
+        #expect(reply.has("203.0.113.10") && !reply.has(Self.given))
+        #expect(reply.waited == .milliseconds(400))
+    }
+
+    @Test @Loop func `the order is proven LocalDNS, then a stale answer, then unproven LocalDNS`() async throws {
+        for (server, expected) in [(FakeHandshake.Server.honest, Self.given), (.refusing, "192.0.2.1")] {
+            let machine = try machine(server: server)
+            _ = await machine.ask()
+            cutHTTPDNS(machine)
+            await machine.clock.advance(by: .seconds(300))
+            let reply = await machine.ask()
+            #expect(reply.has(expected))
+            #expect(reply.isStale == (expected == "192.0.2.1"))
+        }
+        let machine = try machine(server: .refusing)
+        cutHTTPDNS(machine)
+        #expect(await machine.ask().has(Self.given))
+    }
+
+    @Test @Loop func `a proven answer that has gone stale goes before an unproven one`() async throws {
+        let machine = try machine(server: .honest)
+        cutHTTPDNS(machine)
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(700))
+        machine.localDNS.behaviour = .addresses("203.0.113.66")
+        let reply = await machine.ask()
+        #expect(reply.isStale && reply.has(Self.given))
+    }
+
+    @Test @Loop func `that a name does not exist is believed only where the check is lenient`() async throws {
+        for (listed, code) in [(true, ResponseCode.serverFailure), (false, .nameError)] {
+            let machine = try machine(listed: listed, server: .refusing)
+            let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 60))
+            machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+            cutHTTPDNS(machine)
+            #expect(await machine.ask().response?.responseCode == code)
+        }
+    }
+
+    @Test @Loop func `a family that cannot be proven is empty while the other one is proven`() async throws {
+        let machine = try machine(listed: true, server: .honest)
+        cutHTTPDNS(machine)
+        #expect(await machine.ask().has(Self.given))
+        let reply = await machine.ask("www.example.com", .aaaa)
+        #expect(reply.response?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
+    }
+
+    @Test @Loop func `names without TLS are taken as they are, and bypassed ones are never looked at`() async throws {
+        let machine = try machine(.strict, unverified: [try Name("example.com")], server: .liar)
+        cutHTTPDNS(machine)
+        #expect(await machine.ask().has(Self.given))
+        machine.localDNS.behaviour = .addresses("203.0.113.10")
+        #expect(await machine.ask("printer").has("203.0.113.10"))
+        #expect(machine.handshake.attempts.isEmpty)
+    }
+
+    @Test @Loop func `the check runs while HTTPDNS is awaited, and ends when that answers`() async throws {
+        let machine = try machine(server: .init(.proven, after: .milliseconds(350)))
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(700))
+        #expect(await machine.ask().has("192.0.2.1"))
+        await machine.clock.advance(by: .zero)
+        #expect(machine.handshake.attempts.count == 1)
+        #expect(machine.handshake.cancelled == 1)
+    }
+
+    @Test @Loop func `when all is silent for as long as can be the client is answered by 2.3 s`() async throws {
+        let machine = try machine(server: .silent)
+        machine.vendor.behaviour = .silence
+        machine.localDNS.behaviour = .addresses(Self.given, after: .milliseconds(1_600))
+        let reply = await machine.ask()
+        #expect(reply.has(Self.given))
+        #expect(reply.waited ?? .seconds(9) <= Budget.answer)
+    }
+
+    @Test @Loop func `a proven answer is not used under another policy`() async throws {
+        let machine = try machine(server: .honest)
+        cutHTTPDNS(machine)
+        #expect(await machine.ask().has(Self.given))
+        machine.resolver.turn(on: false)
+        machine.resolver.turn(on: true)
+        machine.localDNS.behaviour = .failure(.network("unreachable"))
+        #expect(await machine.ask().failure == .serverFailure)
+    }
+
+    // MARK: LocalDNS first
+
+    @Test @Loop func `LocalDNS first: an honest one answers at once, is proven behind, and HTTPDNS is not asked`()
+        async throws
+    {
+        let machine = try machine(mode: .localdnsFirst, server: .init(.proven, after: .milliseconds(300)))
+        let reply = await machine.ask()
+        #expect(reply.has(Self.given) && reply.waited == .zero)
+        await machine.clock.advance(by: .seconds(120))
+        #expect(await machine.ask().response?.origin == .cache)
+        #expect(machine.vendor.asked.isEmpty)
+    }
+
+    @Test @Loop func `LocalDNS first: what cannot be proven is kept for a minute, and HTTPDNS is not asked`()
+        async throws
+    {
+        let machine = try machine(mode: .localdnsFirst, server: .refusing)
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(61))
+        #expect(await machine.ask().has(Self.given))
+        #expect(machine.localDNS.asked.count { $0.types == [.a] } == 2)
+        #expect(machine.vendor.asked.isEmpty)
+    }
+
+    @Test @Loop func `LocalDNS first: a lie is found out behind, and HTTPDNS repairs what is kept`() async throws {
+        let machine = try machine(
+            mode: .localdnsFirst,
+            server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(200)))
+        machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10")
+        machine.handshake.servers["203.0.113.10"] = .honest
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .milliseconds(400))
+        let reply = await machine.ask()
+        #expect(reply.response?.origin == .cache)
+        #expect(reply.has("192.0.2.1") && !reply.has(Self.given) && !reply.has("203.0.113.10"))
+    }
+
+    @Test @Loop func `LocalDNS first: a lie is forgotten and not given again though HTTPDNS fails`() async throws {
+        let machine = try machine(
+            mode: .localdnsFirst,
+            server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(200)))
+        cutHTTPDNS(machine)
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .seconds(3))
+        for _ in 0..<3 {
+            let reply = await machine.ask()
+            #expect(reply.failure == .serverFailure && !reply.has(Self.given))
+            await machine.clock.advance(by: .seconds(6))
+        }
+        #expect(machine.checks.journal.total == 1)
+    }
+
+    @Test @Loop func `LocalDNS first, unchecked: it is believed for as long as it says`() async throws {
+        let machine = try machine(.off, mode: .localdnsFirst, server: .liar)
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(500))
+        #expect(await machine.ask().response?.origin == .cache)
+        #expect(machine.handshake.attempts.isEmpty)
+    }
+}

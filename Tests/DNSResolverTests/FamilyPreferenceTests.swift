@@ -1,0 +1,126 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// One family preferred to the other, or alone.
+@Suite(.onLoop)
+struct FamilyPreferenceTests {
+    private typealias Machine = ResolverTests.Machine
+
+    @Loop
+    private func machine(_ families: FamilyPreference, mode: Mode = .httpdnsFirst) -> Machine {
+        Machine(policy: RoutePolicy(mode: mode), local: LocalAnswers(families: families))
+    }
+
+    /// Whether the client is told that there is no such record.
+    @Loop
+    private func isEmpty(_ reply: ResolverTests.Reply) -> Bool {
+        reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1)
+    }
+
+    @Test @Loop func `ipv4-only: nobody is asked for AAAA, and the UDP threads say so themselves after the first time`()
+        async throws
+    {
+        let machine = machine(.ipv4Only)
+        #expect(await isEmpty(machine.ask("www.example.com", .aaaa)))
+        #expect(machine.vendor.asked.isEmpty)
+        #expect(try machine.hit("www.example.com", .aaaa)?.authorities.map(\.type) == [.soa])
+        #expect(await machine.ask().has("192.0.2.1"))
+        #expect(machine.vendor.asked.map(\.types) == [[.a]])
+    }
+
+    @Test(arguments: [Mode.httpdnsFirst, .localdnsOnly]) @Loop
+    func `ipv6-only holds for each route`(mode: Mode) async {
+        let machine = machine(.ipv6Only, mode: mode)
+        #expect(await isEmpty(machine.ask()))
+        #expect(await machine.ask("www.example.com", .aaaa).has(mode == .httpdnsFirst ? "2001:db8::1" : "2001:db8::9"))
+        #expect((machine.vendor.asked + machine.localDNS.asked).map(\.types) == [[.aaaa]])
+    }
+
+    @Test(arguments: [FamilyPreference.ipv4Only, .ipv4]) @Loop
+    func `who checks signatures gets what there is`(families: FamilyPreference) async {
+        let machine = machine(families)
+        #expect(await machine.ask("www.example.com", .aaaa, signed: true).has("2001:db8::1"))
+    }
+
+    @Test(arguments: [Mode.httpdnsFirst, .localdnsOnly]) @Loop
+    func `ipv4: a name with IPv4 addresses has no AAAA, whichever is asked first`(mode: Mode) async throws {
+        for first in [RecordType.a, .aaaa] {
+            let machine = machine(.ipv4, mode: mode)
+            for type in [first, first.otherFamily] {
+                let reply = await machine.ask("www.example.com", type)
+                #expect(
+                    type == .a ? reply.has(mode == .httpdnsFirst ? "192.0.2.1" : "203.0.113.9") : isEmpty(reply))
+            }
+            #expect(try machine.hit() != nil)
+            #expect(try machine.hit("www.example.com", .aaaa)?.answers.isEmpty == true)
+            #expect(machine.vendor.asked.count + machine.localDNS.asked.count == 1)
+        }
+    }
+
+    @Test(arguments: [Mode.httpdnsFirst, .localdnsOnly]) @Loop
+    func `ipv4: a name with IPv6 addresses alone keeps them`(mode: Mode) async throws {
+        let machine = machine(.ipv4, mode: mode)
+        machine.vendor.behaviour = .addresses("2001:db8::1")
+        machine.localDNS.behaviour = .addresses("2001:db8::1")
+        #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
+        #expect(await isEmpty(machine.ask()))
+        #expect(try machine.hit("www.example.com", .aaaa)?.answers.count == 1)
+    }
+
+    @Test @Loop func `ipv4: IPv6 addresses are given up as soon as the name has IPv4 addresses`() async throws {
+        let machine = machine(.ipv4, mode: .localdnsOnly)
+        machine.localDNS.behaviour = .reply(
+            after: .zero,
+            [
+                .a: .answer(.negative(name: .root, ttl: 30)),
+                .aaaa: .answer(Answer(name: .root, addresses: [.v6(1)], ttl: 600)),
+            ])
+        #expect(await machine.ask("www.example.com", .aaaa).packed?.counts.answer == 1)
+        await machine.clock.advance(by: .seconds(31))
+        machine.localDNS.behaviour = .addresses("203.0.113.9", "2001:db8::9")
+        #expect(await machine.ask().has("203.0.113.9"))
+        #expect(try machine.hit("www.example.com", .aaaa) == nil)
+        #expect(await isEmpty(machine.ask("www.example.com", .aaaa)))
+    }
+
+    @Test @Loop func `ipv4: a slow A does not take the time of AAAA`() async {
+        let machine = machine(.ipv4, mode: .localdnsOnly)
+        machine.localDNS.behaviour = .silence
+        let reply = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .aaaa, reply)
+        await machine.clock.advance(by: .milliseconds(299))
+        #expect(machine.localDNS.asked.map(\.types) == [[.a]])
+        machine.localDNS.behaviour = .addresses("2001:db8::9")
+        await machine.clock.advance(by: .milliseconds(1))
+        #expect(machine.localDNS.asked.map(\.types) == [[.a], [.aaaa]])
+        await machine.clock.advance(by: .seconds(2))
+        #expect(reply.has("2001:db8::9"))
+        #expect((reply.waited ?? .seconds(9)) <= Budget.answer)
+    }
+
+    @Test @Loop func `ipv4: when A fails AAAA is told`() async {
+        let machine = machine(.ipv4, mode: .localdnsOnly)
+        machine.localDNS.behaviour = .reply(
+            after: .zero,
+            [
+                .a: .failure(.responseCode(.serverFailure)),
+                .aaaa: .answer(Answer(name: .root, addresses: [.v6(1)], ttl: 600)),
+            ])
+        #expect(await machine.ask("www.example.com", .aaaa).packed?.counts.answer == 1)
+    }
+
+    @Test @Loop func `what is given by hand, and localhost, keep both families`() async {
+        var presets = Presets()
+        presets.add((try? Name("www.example.com")) ?? .root, addresses: [.v4(1), .v6(1)])
+        for families in [FamilyPreference.ipv4, .ipv4Only] {
+            let machine = Machine(local: LocalAnswers(presets: presets, families: families))
+            #expect(await machine.ask("www.example.com", .aaaa).packed?.counts.answer == 1)
+            #expect(await machine.ask("localhost", .aaaa).packed?.counts.answer == 1)
+        }
+    }
+}

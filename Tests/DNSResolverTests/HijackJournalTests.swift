@@ -1,0 +1,76 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import Synchronization
+import TestSupport
+import Testing
+
+/// What is remembered of lies.
+@Suite(.onLoop)
+struct HijackJournalTests {
+    /// A liar's network and the time of day.
+    @Loop
+    final class Network {
+        private final class Time: Sendable {
+            let seconds = Mutex<Int64>(0)
+        }
+
+        let clock = ManualClock()
+        private(set) var events: [ResolverEvent] = []
+        private(set) var journal: HijackJournal?
+        private var checks: AddressChecks?
+        private let handshake: FakeHandshake
+        private let time = Time()
+
+        init() {
+            handshake = FakeHandshake(clock: clock)
+            let time = time
+            let journal = HijackJournal(timeOfDay: { time.seconds.withLock { $0 } }) { [unowned self] in
+                events.append($0)
+            }
+            self.journal = journal
+            checks = AddressChecks(ports: [443], handshake: handshake, journal: journal, clock: clock)
+        }
+
+        /// A check of `name` fails, at this time of day.
+        func lie(about name: String, from address: String = "203.0.113.66", at seconds: Int64) async throws {
+            time.seconds.withLock { $0 = seconds }
+            handshake.servers[address] = .liar
+            guard let ip = IPAddress(address), let checks else { return }
+            let name = try Name(name)
+            checks.forgetAll()
+            Loop.spawn { [clock] in
+                _ = await checks.verdict(on: ip, for: name, isFirst: true, until: clock.now + .seconds(1))
+            }
+            await clock.advance(by: .zero)
+        }
+    }
+
+    @Test @Loop func `the same lie is one entry with its count and times, the latest first`() async throws {
+        let network = Network()
+        try await network.lie(about: "a.example.com", at: 100)
+        try await network.lie(about: "b.example.com", at: 200)
+        try await network.lie(about: "a.example.com", at: 300)
+        let journal = try #require(network.journal)
+        #expect(journal.entries.map(\.name.description) == ["a.example.com", "b.example.com"])
+        let entry = try #require(journal.entries(of: try Name("a.example.com")).first)
+        #expect(entry.count == 2 && entry.first == 100 && entry.last == 300)
+        #expect(journal.total == 3)
+        #expect(network.events.count == 3)
+        #expect(
+            network.events.first?.description
+                == "LocalDNS lies: it gave 203.0.113.66 for a.example.com, and the certificate is for another name: subject CN=liar"
+        )
+    }
+
+    @Test @Loop func `beyond its capacity the one seen longest ago is forgotten, and the count goes on`() async throws {
+        let network = Network()
+        for number in 0...HijackJournal.capacity {
+            try await network.lie(about: "n\(number).example.com", at: Int64(number))
+        }
+        let journal = try #require(network.journal)
+        #expect(journal.entries.count == HijackJournal.capacity)
+        #expect(journal.entries(of: try Name("n0.example.com")).isEmpty)
+        #expect(journal.total == HijackJournal.capacity + 1)
+    }
+}

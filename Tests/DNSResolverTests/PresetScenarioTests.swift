@@ -1,0 +1,121 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// Addresses given by hand, as a client meets them.
+@Suite(.onLoop)
+struct PresetScenarioTests {
+    private typealias Machine = ResolverTests.Machine
+
+    private func presets(_ name: String, _ addresses: String...) -> Presets {
+        var presets = Presets()
+        presets.add((try? Name(name)) ?? .root, addresses: addresses.compactMap { IPAddress($0) })
+        return presets
+    }
+
+    @Test @Loop func `a name given by hand is answered in both families, and nobody is asked`() async throws {
+        let machine = Machine(local: LocalAnswers(presets: presets("www.example.com", "198.51.100.7")))
+        #expect(await machine.ask().has("198.51.100.7"))
+        let other = await machine.ask("www.example.com", .aaaa)
+        #expect(other.packed?.responseCode == .noError && other.packed?.counts == .init(authority: 1))
+        #expect(await machine.ask("www.example.com", .https).packed?.counts == .init(authority: 1))
+        #expect(await machine.ask("www.example.com", .a, signed: true).has("198.51.100.7"))
+        #expect(machine.vendor.asked.isEmpty && machine.localDNS.asked.isEmpty)
+    }
+
+    @Test @Loop func `after the first question the UDP threads answer it, until the configuration changes`()
+        async throws
+    {
+        let machine = Machine(local: LocalAnswers(presets: presets("www.example.com", "198.51.100.7")))
+        #expect(try machine.hit() == nil)
+        _ = await machine.ask()
+        #expect(try machine.hit()?.answers.compactMap(\.address) == [IPAddress("198.51.100.7")])
+        machine.resolver.replace(
+            with: ResolverPolicy(
+                localAnswers: LocalAnswers(), routes: machine.policy.routes, strategy: machine.policy.strategy,
+                sources: machine.policy.sources), freshness: FreshnessPolicy(), isNewGeneration: true)
+        #expect(try machine.hit() == nil)
+        #expect(await machine.ask().has("192.0.2.1"))
+    }
+
+    @Test @Loop func `a preset is not served as stale when it is gone and nobody answers`() async {
+        let machine = Machine(local: LocalAnswers(presets: presets("www.example.com", "198.51.100.7")))
+        _ = await machine.ask()
+        machine.failEverything()
+        machine.resolver.replace(
+            with: ResolverPolicy(
+                localAnswers: LocalAnswers(), routes: machine.policy.routes, strategy: machine.policy.strategy,
+                sources: machine.policy.sources), freshness: FreshnessPolicy(), isNewGeneration: true)
+        #expect(await machine.ask().failure == .serverFailure)
+        await machine.clock.advance(by: .seconds(61))
+        #expect(await machine.ask().failure == .serverFailure)
+    }
+
+    @Test @Loop func `mail of a name given by hand is still asked for, and the name exists whatever is told of it`()
+        async throws
+    {
+        let machine = Machine(local: LocalAnswers(presets: presets("www.example.com", "198.51.100.7")))
+        let nxdomain = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 5))
+        machine.localDNS.behaviour = .reply(after: .zero, [.mx: nxdomain])
+        let reply = await machine.ask("www.example.com", .mx)
+        #expect(machine.localDNS.asked.map(\.types) == [[.mx]])
+        #expect(reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
+    }
+
+    @Test @Loop func `the last resort answers when nobody else can, with the reason, and not before`() async {
+        let machine = Machine(lastResort: presets("www.example.com", "198.51.100.7"))
+        #expect(await machine.ask().has("192.0.2.1"))
+        machine.failEverything()
+        await machine.clock.advance(by: .seconds(70))
+        // The provider's own answer is in its stale window.
+        #expect(await machine.ask().isStale)
+        await machine.clock.advance(by: .seconds(100 * 60 + 1))
+        let reply = await machine.ask()
+        #expect(reply.has("198.51.100.7") && !reply.isStale)
+        #expect(reply.response?.extendedError?.code == .other)
+        #expect(machine.resolver.lastResortAnswers == 1)
+        #expect(await machine.ask("www.example.com", .aaaa).packed?.counts == .init(authority: 1))
+    }
+
+    @Test @Loop func `the last resort goes before what LocalDNS says of a protected name and nothing proves`() async {
+        let machine = Machine(lastResort: presets("www.example.com", "198.51.100.7"))
+        machine.vendor.behaviour = .failure(.network("refused"))
+        #expect(await machine.ask().has("198.51.100.7"))
+        #expect(await machine.ask("other.example.com").has("203.0.113.9"))
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        await machine.clock.advance(by: .seconds(6))
+        #expect(await machine.ask().has("192.0.2.1"))
+    }
+
+    @Test @Loop func `the last resort also goes before an unproven answer that is stale`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.network("refused"))
+        #expect(await machine.ask().has("203.0.113.9"))
+        machine.resolver.replace(
+            with: ResolverPolicy(
+                localAnswers: LocalAnswers(), routes: machine.policy.routes, strategy: machine.policy.strategy,
+                sources: machine.policy.sources, lastResort: presets("www.example.com", "198.51.100.7")),
+            freshness: FreshnessPolicy(), isNewGeneration: false)
+        machine.failEverything()
+        await machine.clock.advance(by: .seconds(61))
+        #expect(await machine.ask().has("198.51.100.7"))
+    }
+
+    @Test @Loop func `a name that is told not to exist is not revived by the last resort`() async throws {
+        let machine = Machine(lastResort: presets("www.example.com", "198.51.100.7"))
+        let nxdomain = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 5))
+        machine.vendor.behaviour = .reply(after: .zero, [.a: nxdomain, .aaaa: nxdomain])
+        #expect(await machine.ask().packed?.responseCode == .nameError)
+    }
+
+    @Test @Loop func `a name of which every source says nothing has the last resort`() async {
+        let machine = Machine(
+            policy: RoutePolicy(mode: .httpdnsOnly), lastResort: presets("www.example.com", "198.51.100.7"))
+        machine.vendor.behaviour = .unknown()
+        #expect(await machine.ask().has("198.51.100.7"))
+    }
+}

@@ -1,0 +1,112 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// Answers past their TTL, when the network is bad (RFC 8767).
+@Suite(.onLoop)
+struct StaleTests {
+    private typealias Machine = ResolverTests.Machine
+
+    /// A machine that knows the name, 10 s after its TTL of 60 s, in a network where nobody answers.
+    @Loop
+    private func outage() async -> Machine {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(70))
+        machine.vendor.behaviour = .silence
+        machine.localDNS.behaviour = .silence
+        return machine
+    }
+
+    @Test @Loop func `a hundred clients of an expired name start one refresh`() async {
+        let machine = await outage()
+        let before = machine.vendor.asked.count
+        let replies = (0..<100).map { _ in ResolverTests.Reply(clock: machine.clock) }
+        for reply in replies { machine.start("www.example.com", .a, reply) }
+        await machine.clock.advance(by: .milliseconds(200))
+        #expect(replies.allSatisfy { $0.isStale })
+        #expect(machine.vendor.asked.count == before + 1)
+    }
+
+    @Test @Loop func `the refresh goes on when its client has the stale answer and is gone`() async throws {
+        let machine = await outage()
+        machine.vendor.behaviour = .addresses("192.0.2.7", after: .milliseconds(900))
+        #expect(await machine.ask().waited == .milliseconds(200))
+        #expect(machine.resolver.load == (flights: 1, waiters: 0))
+        await machine.clock.advance(by: .milliseconds(700))
+        #expect(machine.resolver.load.flights == 0)
+        #expect(try machine.hit()?.answers.compactMap(\.address) == [IPAddress("192.0.2.7")])
+    }
+
+    @Test @Loop func `while nobody answers it is refreshed after 1, 2, then each 5 s, and meanwhile served at once`()
+        async
+    {
+        let machine = await outage()
+        machine.failEverything()
+        var attempts: [Duration] = []
+        let began = machine.clock.now
+        var asked = machine.vendor.asked.count + machine.localDNS.asked.count
+        for _ in 0..<190 {
+            let reply = await machine.ask()
+            #expect(reply.isStale && reply.waited == .zero)
+            let now = machine.vendor.asked.count + machine.localDNS.asked.count
+            if now > asked { attempts.append(machine.clock.now - began) }
+            asked = now
+            await machine.clock.advance(by: .milliseconds(100))
+        }
+        #expect(attempts == [0, 1, 3, 8, 13, 18].map { .seconds($0) })
+    }
+
+    @Test @Loop func `it is given up when its window is over, and not a second before`() async {
+        // TTL 60 s: max(1 h, min(1 d, 100 x 60 s)) past expiry.
+        let machine = await outage()
+        machine.failEverything()
+        await machine.clock.advance(by: .seconds(6_000 - 10))
+        #expect(await machine.ask().isStale)
+        await machine.clock.advance(by: .seconds(1))
+        #expect(await machine.ask().failure == .serverFailure)
+    }
+
+    @Test @Loop func `a stale name that does not exist says so, with an extended error of its own`() async throws {
+        let machine = Machine()
+        let nxdomain = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 60))
+        machine.vendor.behaviour = .reply(after: .zero, [.a: nxdomain, .aaaa: nxdomain])
+        _ = await machine.ask()
+        machine.failEverything()
+        await machine.clock.advance(by: .seconds(61))
+        let reply = await machine.ask()
+        #expect(reply.isStale && reply.packed?.responseCode == .nameError)
+        #expect(reply.response?.extendedError?.code == .staleNXDomainAnswer)
+    }
+
+    @Test @Loop func `a told NODATA ends the use of a stale answer`() async {
+        let machine = await outage()
+        machine.vendor.behaviour = .addresses("2001:db8::1")
+        #expect(await machine.ask().packed?.counts == .init(authority: 1))
+        machine.failEverything()
+        await machine.clock.advance(by: .seconds(70))
+        #expect(await machine.ask().has("192.0.2.1") == false)
+    }
+
+    @Test(arguments: [ResponseCode.serverFailure, .refused]) @Loop
+    func `a refresh that is refused ends nothing`(code: ResponseCode) async {
+        let machine = await outage()
+        machine.vendor.behaviour = .failure(.responseCode(code))
+        machine.localDNS.behaviour = .failure(.responseCode(code))
+        #expect(await machine.ask().isStale)
+        await machine.clock.advance(by: .seconds(60))
+        #expect(await machine.ask().isStale)
+    }
+
+    @Test @Loop func `switched off, an expired answer is none`() async {
+        let machine = Machine(freshness: FreshnessPolicy(staleMax: .zero))
+        _ = await machine.ask()
+        machine.failEverything()
+        await machine.clock.advance(by: .seconds(61))
+        #expect(await machine.ask().failure == .serverFailure)
+    }
+}

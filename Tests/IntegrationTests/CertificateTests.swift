@@ -1,0 +1,145 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension Integration {
+    /// LocalDNS against the certificates of the servers that it names, with real servers on loopback.
+    @Suite(.serialized, .requires(.networkNamespaces))
+    struct CertificateTests {
+        typealias Kind = CertificateServers.Kind
+
+        /// A daemon that trusts the tests' authority alone, between a vendor and a LocalDNS that names one kind of server.
+        struct CertificateStage {
+            let servers: CertificateServers
+            let vendor: FakeHTTPDNS
+            let localDNS: FakeLocalDNS
+            let daemon: Daemon
+            private let directory: TemporaryDirectory
+
+            static let name = CertificateServers.name
+            static let right = "192.0.2.1"
+
+            init(
+                _ kinds: [Kind], check: String = "auto", mode: String? = nil, listed: Bool = false,
+                subject: String = "leaf"
+            ) throws {
+                servers = try CertificateServers(subject: subject)
+                vendor = try FakeHTTPDNS(FakeZone(Self.name, a: [Self.right], ttl: 600))
+                localDNS = try FakeLocalDNS()
+                localDNS.behave(.lie(kinds.map(\.address)))
+                directory = try TemporaryDirectory()
+                let mount = "mount --bind \"$1\" /etc/ssl/certs/ca-certificates.crt && shift && exec \"$@\""
+                daemon = try Daemon(
+                    DaemonConfiguration.aliyun(vendor.url)
+                        + DaemonConfiguration.route(mode: mode, protect: listed ? ["example.com"] : nil)
+                        + DaemonConfiguration.rest(
+                            localDNS: localDNS.address, check: check, ports: [servers.port],
+                            control: directory.path + "/control.sock"),
+                    wrapper: ["unshare", "--mount", "sh", "-c", mount, "sh", servers.authority])
+            }
+
+            /// The vendor fails all questions from now on.
+            func cutHTTPDNS() { vendor.misbehave(.status(503)) }
+
+            func ask(_ type: UInt16 = RecordType.a) throws -> TestMessage { try daemon.client().ask(Self.name, type) }
+
+            func run(_ arguments: String...) throws -> ChildProcess.Outcome {
+                try Daemon.run(arguments + ["--config", daemon.configurationFile])
+            }
+        }
+
+        /// The number of the extended error of a reply.
+        private func extendedError(_ reply: TestMessage) -> Int? {
+            reply.edns?.option(15).map { Int($0[0]) << 8 | Int($0[1]) }
+        }
+
+        @Test(arguments: Kind.allCases, [true, false])
+        func `HTTPDNS fails: what a client gets for each kind of server`(kind: Kind, listed: Bool) throws {
+            let stage = try CertificateStage([kind], listed: listed)
+            stage.cutHTTPDNS()
+            let began = ContinuousClock.now
+            let reply = try stage.ask()
+            #expect(ContinuousClock.now - began < .milliseconds(2_500))
+            switch kind {
+            case .honest:
+                #expect(reply.addresses == [kind.address])
+            case .otherName, .expired, .selfSigned:
+                #expect(reply.rcode == ResponseCode.servFail)
+                #expect(extendedError(reply) == 4)
+            case .plain, .silent, .refusing:
+                #expect(reply.addresses == (listed ? [] : [kind.address]))
+                #expect(reply.rcode == (listed ? ResponseCode.servFail : ResponseCode.noError))
+                #expect(extendedError(reply) != 4)
+            }
+        }
+
+        @Test(arguments: ["strict", "lenient"])
+        func `of all kinds of addresses at once only the proven one is left`(check: String) throws {
+            let stage = try CertificateStage(Kind.allCases.reversed(), check: check)
+            stage.cutHTTPDNS()
+            #expect(try stage.ask().addresses == [Kind.honest.address])
+        }
+
+        @Test func `unchecked, a lie is given`() throws {
+            let stage = try CertificateStage([.otherName], check: "off", listed: true)
+            stage.cutHTTPDNS()
+            #expect(try stage.ask().addresses == [Kind.otherName.address])
+        }
+
+        @Test func `while HTTPDNS works nobody is looked at`() throws {
+            let stage = try CertificateStage([.otherName])
+            #expect(try stage.ask().addresses == [CertificateStage.right])
+            #expect(try stage.run("status", "--json").output.contains("\"forged_checks\":0"))
+        }
+
+        @Test func `LocalDNS first: a lie is repaired behind the first answer`() throws {
+            let stage = try CertificateStage([.otherName], mode: "localdns-first")
+            #expect(stage.daemon.errors.contains("\"localdns-first\" is weaker"))
+            #expect(try stage.ask().addresses == [Kind.otherName.address])
+            #expect(stage.vendor.waitForCalls(1, for: CertificateStage.name))
+            let limit = ContinuousClock.now + .seconds(5)
+            var addresses = try stage.ask().addresses
+            while addresses != [CertificateStage.right], ContinuousClock.now < limit {
+                #expect(addresses == [Kind.otherName.address])
+                addresses = try stage.ask().addresses
+            }
+            #expect(addresses == [CertificateStage.right])
+        }
+
+        @Test func `LocalDNS first: for an honest one HTTPDNS is not asked, and the answer is proven`() throws {
+            let stage = try CertificateStage([.honest], mode: "localdns-first")
+            #expect(try stage.ask().addresses == [Kind.honest.address])
+            let limit = ContinuousClock.now + .seconds(5)
+            var text = ""
+            while !text.contains("localdns, verified"), ContinuousClock.now < limit {
+                text = try stage.run("cache", "show", CertificateStage.name).output
+            }
+            #expect(text.contains("localdns, verified"))
+            #expect(stage.vendor.callCount() == 0)
+        }
+
+        @Test func `a lie is evidence: in status, in cache show, and once in the log`() throws {
+            let stage = try CertificateStage([.otherName], listed: true, subject: "liar\u{1b}[2J")
+            stage.cutHTTPDNS()
+            _ = try stage.ask()
+            #expect(
+                stage.daemon.waitForLog {
+                    $0.contains(
+                        "LocalDNS lies: it gave 127.0.77.2 for www.example.com, and the certificate is for another name: subject CN=liar\\1B[2J, issuer CN=httpdnsd tests"
+                    )
+                })
+            for arguments in [["status"], ["cache", "show", CertificateStage.name]] {
+                let outcome = try Daemon.run(arguments + ["--config", stage.daemon.configurationFile])
+                #expect(outcome.output.contains("www.example.com at 127.0.77.2 port \(stage.servers.port)"))
+                #expect(outcome.output.contains("subject CN=liar\\1B[2J, issuer CN=httpdnsd tests, SHA-256 "))
+                #expect(outcome.output.contains("; seen 1 time, 20"))
+            }
+            let json = try stage.run("cache", "show", CertificateStage.name, "--json").output
+            let report = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
+            let forged = try #require((report?["forged"] as? [[String: Any]])?.first)
+            #expect(forged["address"] as? String == "127.0.77.2")
+            #expect(forged["count"] as? Int == 1)
+            #expect(try stage.run("status", "--json").output.contains("\"forged_checks\":1"))
+        }
+    }
+}

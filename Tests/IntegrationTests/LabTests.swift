@@ -1,0 +1,149 @@
+import TestSupport
+import Testing
+
+extension Integration {
+    /// The whole in a small internet of its own: `Lab` says what is there, `Outage` what is done to it.
+    @Suite(.serialized, .requires(.networkNamespaces), .inLab)
+    struct LabTests {
+        private let session: LabSession
+        private var lab: Lab { session.lab }
+
+        init() throws { session = try #require(LabSession.current) }
+
+        /// Each name with both types.
+        private func questions(_ names: [LabName]) -> [LabLookup.Question] {
+            names.flatMap { [.init(name: $0, type: RecordType.a), .init(name: $0, type: RecordType.aaaa)] }
+        }
+
+        /// Asks a server for names, over both transports.
+        private func ask(_ server: TestAddress, _ names: [LabName], from source: String? = nil) throws -> [LabLookup] {
+            try BulkClient.Transport.allCases.flatMap { transport in
+                let client = try BulkClient(server, over: transport, from: source, namespace: lab.machine.namespace)
+                return try LabLookup.ask(questions(names), client)
+            }
+        }
+
+        private func curl(_ name: LabName, _ resolver: String, _ family: String, limit: String = "5") throws
+            -> ChildProcess.Outcome
+        {
+            try lab.machine.run(
+                [
+                    "curl", family, "--silent", "--show-error", "--noproxy", "*", "--max-time", limit, "--cacert",
+                    lab.certificates.authority, "https://\(name.text)/",
+                ], resolvConf: "nameserver \(resolver)\n")
+        }
+
+        private func getent(_ name: LabName, _ resolver: String, _ database: String = "ahostsv4") throws -> String? {
+            try lab.machine.run(["getent", database, name.text], resolvConf: "nameserver \(resolver)\n")
+                .lines.first?.split(separator: " ").first.map(String.init)
+        }
+
+        private func dig(_ server: TestAddress, _ name: LabName, _ type: String, _ options: String...) throws -> Dig {
+            try Dig(server, name.text, type, options, namespace: lab.machine.namespace)
+        }
+
+        // The lab itself.
+
+        @Test func `through the honest resolver alone every answer is right`() throws {
+            let lookups = try ask(Lab.resolver, lab.newNames(25), from: "0.0.0.0")
+            #expect(lookups.tally == [.right: 100])
+        }
+
+        @Test(arguments: ["-4", "-6"])
+        func `the site shows each host its own certificate`(family: String) throws {
+            for name in try [LabName.shop] + lab.newNames(1) {
+                let outcome = try curl(name, Lab.resolver.host, family)
+                #expect(outcome.lines == ["\(name.text) \(name.text)"], "\(outcome.errors)")
+            }
+        }
+
+        @Test(arguments: Lab.Liar.allCases)
+        func `through a liar alone every answer is wrong`(liar: Lab.Liar) throws {
+            let lookups = try ask(liar.resolver, lab.newNames(25), from: "0.0.0.0")
+            #expect(lookups.tally == [.wrong: 100])
+        }
+
+        @Test(arguments: Lab.Liar.allCases)
+        func `through a router that hijacks port 53 every answer of the honest resolver is wrong`(
+            liar: Lab.Liar
+        ) throws {
+            try lab.hijack(liar)
+            defer { try? lab.hijack(nil) }
+            let lookups = try ask(Lab.resolver, lab.newNames(25), from: "0.0.0.0")
+            #expect(lookups.tally == [.wrong: 100])
+        }
+
+        @Test(arguments: [(Lab.Liar.wrongCertificate, Int32(60)), (.refusing, 7), (.silent, 28)])
+        func `where a liar leads curl finds no right certificate`(liar: Lab.Liar, status: Int32) throws {
+            for family in ["-4", "-6"] {
+                let outcome = try curl(LabName.shop, liar.resolver.host, family, limit: "0.5")
+                #expect(outcome.status == status, "\(outcome.errors)")
+            }
+        }
+
+        // HTTPDNS works.
+
+        @Test func `with HTTPDNS none of 10,000 look-ups is wrong or unanswered, whatever LocalDNS says`() throws {
+            try lab.hijack(.wrongCertificate)
+            defer { try? lab.hijack(nil) }
+            let daemon = try lab.startDaemon()
+            let names = try lab.newNames(2_500)
+            // Each half is asked for over one transport first and over the other one then.
+            let halves = [names.prefix(1_250), names.suffix(1_250)].map { questions(Array($0)) }
+            var lookups: [LabLookup] = []
+            for order in [halves, halves.reversed()] {
+                for ((transport, address), half) in zip(zip(BulkClient.Transport.allCases, daemon.addresses), order) {
+                    let client = try BulkClient(address, over: transport, namespace: lab.machine.namespace)
+                    lookups += try LabLookup.ask(half, client)
+                }
+            }
+            #expect(lookups.tally == [.right: 10_000])
+            #expect(lookups.slowest < .seconds(2.5))
+        }
+
+        @Test func `with HTTPDNS programs get right addresses and certificates, whatever LocalDNS says`() throws {
+            try lab.hijack(.silent)
+            defer { try? lab.hijack(nil) }
+            let daemon = try lab.startDaemon()
+            for name in try [LabName.shop] + lab.newNames(1) {
+                #expect(try getent(name, "127.0.0.1") == name.address(RecordType.a))
+                #expect(try getent(name, "127.0.0.1", "ahostsv6") == name.address(RecordType.aaaa))
+                #expect(try dig(daemon.address, name, "A").addresses == [name.address(RecordType.a)])
+                #expect(try dig(daemon.address, name, "AAAA", "+tcp").addresses == [name.address(RecordType.aaaa)])
+                for family in ["-4", "-6"] {
+                    #expect(try curl(name, "127.0.0.1", family).lines == ["\(name.text) \(name.text)"])
+                }
+            }
+        }
+
+        // HTTPDNS is cut off in the middle of a run.
+
+        @Test(arguments: Outage.all)
+        func `when HTTPDNS is cut off names asked for before stay right`(kind: Outage.Kind) throws {
+            let warm = try session.outage(kind).warm
+            #expect(warm.tally == [.right: warm.count])
+        }
+
+        @Test(arguments: Outage.all.filter { $0.liar == nil })
+        func `when HTTPDNS is cut off 99.9 percent of new names are right from an honest LocalDNS`(
+            kind: Outage.Kind
+        ) throws {
+            let cold = try session.outage(kind).cold
+            #expect(cold.count(.right) * 1_000 >= cold.count * 999, "\(cold.tally)")
+            #expect(cold.count(.wrong) + cold.count(.unanswered) == 0, "\(cold.tally)")
+        }
+
+        @Test(arguments: Outage.all)
+        func `when HTTPDNS is cut off no answer comes later than after 2.5 seconds`(kind: Outage.Kind) throws {
+            let outage = try session.outage(kind)
+            #expect((outage.warm + outage.cold).slowest < .seconds(2.5))
+        }
+    }
+}
+
+extension Outage {
+    /// Every outage that the lab makes: how the cut is made matters as long as it is not noticed, not to what liars do.
+    static let all =
+        ([nil] + Lab.Liar.allCases).map { Kind(cut: .drop, liar: $0) }
+        + [nil, .wrongCertificate].map { Kind(cut: .reject, liar: $0) }
+}

@@ -1,0 +1,74 @@
+import TestSupport
+
+/// What clients got while HTTPDNS was cut off in the middle of a run of look-ups.
+struct Outage: Sendable {
+    /// Which outage.
+    struct Kind: Hashable, Sendable, CustomStringConvertible {
+        let cut: Lab.Cut
+        /// Who answers in LocalDNS's place; nil: the honest one itself.
+        let liar: Lab.Liar?
+
+        var description: String { "\(cut), LocalDNS \(liar.map { "a liar, \($0)" } ?? "honest")" }
+
+        /// Names never asked for before. Each makes two look-ups, and warm names make as many: 10,000 in all outages of
+        /// the first cut, half of them with the honest LocalDNS; a fifth in the other one's.
+        var coldNames: Int {
+            let names =
+                switch liar {
+                case nil: 1_250
+                case .wrongCertificate, .refusing: 525
+                // It takes the longest to find out.
+                case .silent: 200
+                }
+            return cut == .drop ? names : names / 5
+        }
+
+        /// Names asked for before.
+        var warmNames: Int { coldNames / Outage.rounds }
+
+        /// How many look-ups are under way at a time.
+        var window: Int {
+            // Every honest address is checked: a slow machine must be able to follow. Where nobody is to be had there,
+            // the clients wait for the end of their time.
+            liar == nil ? 32 : 128
+        }
+    }
+
+    /// How often each warm name is asked for during the run.
+    private static let rounds = 5
+    /// How many of a hundred look-ups come before the cut.
+    private static let percentBefore = 10
+
+    /// Look-ups of names asked for before the run.
+    let warm: [LabLookup]
+    /// Look-ups of names never asked for before, one of each family.
+    let cold: [LabLookup]
+
+    init(_ kind: Kind, in lab: Lab) throws {
+        let daemon = try lab.startDaemon()
+        defer { withExtendedLifetime(daemon) {} }
+        try lab.hijack(kind.liar)
+        defer {
+            try? lab.hijack(nil)
+            try? lab.cutHTTPDNS(nil)
+        }
+        let warmNames = try lab.newNames(kind.warmNames)
+        let coldNames = try lab.newNames(kind.coldNames)
+        let client = try BulkClient(daemon.address, window: kind.window, namespace: lab.machine.namespace)
+        let warming = try LabLookup.ask(Self.both(warmNames), client)
+        guard warming.allSatisfy({ $0.verdict == .right }) else { throw TestFailure("the warming went wrong") }
+
+        let warm = (0..<Self.rounds).flatMap { _ in Self.both(warmNames) }
+        let cold = Self.both(coldNames)
+        let questions = zip(warm, cold).flatMap { [$0, $1] }
+        let cutAt = questions.count * Self.percentBefore / 100
+        let lookups = try LabLookup.ask(questions, client) { if $0 == cutAt { try lab.cutHTTPDNS(kind.cut) } }
+        self.warm = stride(from: 0, to: lookups.count, by: 2).map { lookups[$0] }
+        self.cold = stride(from: 1, to: lookups.count, by: 2).map { lookups[$0] }
+    }
+
+    /// Each name with both types.
+    private static func both(_ names: [LabName]) -> [LabLookup.Question] {
+        names.flatMap { [.init(name: $0, type: RecordType.a), .init(name: $0, type: RecordType.aaaa)] }
+    }
+}

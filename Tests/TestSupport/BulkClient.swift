@@ -1,0 +1,99 @@
+/// One look-up by a `BulkClient`.
+package struct Lookup: Sendable {
+    package let question: TestMessage.Question
+    /// nil: none came.
+    package var reply: TestMessage?
+    /// From the query to the reply; zero without one.
+    package var time: Duration = .zero
+    /// When the reply came; nil without one.
+    package var answered: ContinuousClock.Instant?
+}
+
+/// A client that asks many questions over one socket, so many at a time; it reads every reply, which must belong to
+/// exactly one of them.
+package struct BulkClient {
+    /// How it asks.
+    package enum Transport: Sendable, CaseIterable { case udp, tcp }
+
+    private enum Client {
+        case udp(TestDNSClient)
+        case tcp(TestTCPClient)
+
+        func send(_ query: TestMessage) throws {
+            switch self {
+            case .udp(let client): try client.send(query)
+            case .tcp(let client): try client.send([query])
+            }
+        }
+
+        /// The next reply; nil when none came in time.
+        func receive(within limit: Duration) throws -> TestMessage? {
+            switch self {
+            case .udp(let client):
+                guard let reply = try client.receiveIfAny(within: limit) else { return nil }
+                guard reply.from == client.server else { throw TestFailure("a reply from \(reply.from)") }
+                return reply.message
+            case .tcp(let client): return try client.receive(within: limit)
+            }
+        }
+    }
+
+    /// How long nothing at all may come before what is still open counts as unanswered: longer than any client waits.
+    private static let silence: Duration = .seconds(5)
+
+    private let client: Client
+    private let window: Int
+
+    /// Opens the socket.
+    ///
+    /// - Parameters:
+    ///   - window: how many questions may be open at a time, at most 65,536.
+    ///   - source: the address to ask from; nil: the server's kind of loopback.
+    ///   - namespace: where the client is.
+    package init(
+        _ server: TestAddress, over transport: Transport = .udp, window: Int = 64, from source: String? = nil,
+        namespace: NetworkNamespace
+    ) throws {
+        self.window = window
+        client = try namespace.inside {
+            switch transport {
+            case .udp: .udp(try TestDNSClient(server, from: source))
+            case .tcp: .tcp(try TestTCPClient(server, from: source))
+            }
+        }
+    }
+
+    /// Asks all questions, once each, in order.
+    ///
+    /// - Parameter beforeEach: called before each question is sent, with its place.
+    /// - Returns: the look-ups in the order of the questions.
+    package func ask(
+        _ questions: [TestMessage.Question], beforeEach: (Int) throws -> Void = { _ in }
+    ) throws -> [Lookup] {
+        var lookups = questions.map { Lookup(question: $0) }
+        var open: [UInt16: (index: Int, sent: ContinuousClock.Instant)] = [:]
+        var next = 0
+        while next < questions.count || !open.isEmpty {
+            while next < questions.count, open.count < window {
+                try beforeEach(next)
+                let id = UInt16(truncatingIfNeeded: next)
+                let question = questions[next]
+                open[id] = (next, .now)
+                try client.send(.query(question.name, question.type, id: id, edns: TestEDNS()))
+                next += 1
+            }
+            guard let reply = try client.receive(within: Self.silence) else {
+                open = [:]
+                continue
+            }
+            guard let (index, sent) = open.removeValue(forKey: reply.id), reply.isResponse,
+                reply.questions == [questions[index]]
+            else { throw TestFailure("a reply to nothing that is open: \(reply)") }
+            let now = ContinuousClock.now
+            lookups[index].reply = reply
+            lookups[index].time = now - sent
+            lookups[index].answered = now
+        }
+        return lookups
+    }
+}

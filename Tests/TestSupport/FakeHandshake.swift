@@ -1,0 +1,69 @@
+package import DNSResolver
+package import DNSWire
+package import Scheduling
+
+/// Servers on the test's clock, as far as a TLS handshake goes.
+@Loop
+package final class FakeHandshake: Handshake {
+    /// What the server at an address does.
+    package struct Server: Sendable {
+        package var outcome: HandshakeOutcome
+        package var delay: Duration
+        /// The only port on which it does so, the others being closed; nil: on each.
+        package var port: UInt16?
+
+        package init(_ outcome: HandshakeOutcome, after delay: Duration = .zero, port: UInt16? = nil) {
+            self.outcome = outcome
+            self.delay = delay
+            self.port = port
+        }
+
+        package static let honest = Server(.proven)
+        package static let liar = Server(
+            .wrongCertificate(CertificateEvidence(reason: "the certificate is for another name", subject: "CN=liar")))
+        package static let refusing = Server(.noTLS)
+        package static let silent = Server(.noTLS, after: .seconds(3_600))
+        package static let plain = Server(.unclear("not TLS"))
+    }
+
+    /// One handshake that was begun.
+    package struct Attempt: Hashable, Sendable {
+        package let address: String
+        package let port: UInt16
+        package let name: String
+
+        package init(address: String, port: UInt16, name: String) {
+            self.address = address
+            self.port = port
+            self.name = name
+        }
+    }
+
+    /// By address; one that is not here refuses connections.
+    package var servers: [String: Server] = [:]
+    /// Every handshake, in order.
+    package private(set) var attempts: [Attempt] = []
+    /// How many are under way, and how many were cancelled.
+    package private(set) var underWay = 0
+    package private(set) var cancelled = 0
+    private let clock: any LoopClock
+
+    package nonisolated init(clock: any LoopClock) { self.clock = clock }
+
+    package func shakeHands(
+        with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant
+    ) async -> HandshakeOutcome {
+        attempts.append(Attempt(address: address.description, port: port, name: name.description))
+        var server = servers[address.description] ?? .refusing
+        if let only = server.port, only != port { server = .refusing }
+        underWay += 1
+        defer { underWay -= 1 }
+        guard server.delay > .zero else { return server.outcome }
+        let due = clock.now + server.delay
+        guard await clock.sleep(until: min(due, deadline)) else {
+            cancelled += 1
+            return .cancelled
+        }
+        return due < deadline ? server.outcome : .noTLS
+    }
+}

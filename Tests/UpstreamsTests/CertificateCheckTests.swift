@@ -1,0 +1,125 @@
+import DNSResolver
+import DNSWire
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+import Upstreams
+
+/// Handshakes with real servers. Not on the loop: making certificates blocks.
+@Suite(.timeLimit(.minutes(1)))
+struct CertificateCheckTests {
+    private let servers: CertificateServers
+
+    init() throws { servers = try CertificateServers() }
+
+    /// One handshake with a server of this kind.
+    private func shakeHands(
+        _ kind: CertificateServers.Kind, as name: String = CertificateServers.name,
+        within limit: Duration = .seconds(5), authority: String? = nil
+    ) async throws -> HandshakeOutcome {
+        let check = CertificateCheck(caFile: authority ?? servers.authority, loop: LoopRunner.shared.loop)
+        return await check.shakeHands(
+            with: try #require(IPAddress(kind.address)), port: servers.port, as: try Name(name),
+            until: .bootTime + limit)
+    }
+
+    @Test func `a certificate of a known authority for the name proves it, in any letter case`() async throws {
+        #expect(try await shakeHands(.honest) == .proven)
+        #expect(try await shakeHands(.honest, as: "WWW.Example.COM") == .proven)
+    }
+
+    @Test(arguments: [
+        (CertificateServers.Kind.otherName, "the certificate is for another name"),
+        (.expired, "the certificate has expired"), (.selfSigned, "the certificate's issuer is not known"),
+    ])
+    func `a wrong certificate is kept as evidence`(kind: CertificateServers.Kind, reason: String) async throws {
+        guard case .wrongCertificate(let evidence) = try await shakeHands(kind) else {
+            Issue.record("not a wrong certificate")
+            return
+        }
+        #expect(evidence.reason == reason)
+        #expect(evidence.subject == "CN=leaf" && evidence.issuer == "CN=httpdnsd tests")
+        #expect(evidence.fingerprint.count == 64)
+    }
+
+    @Test func `another name than the server's is a wrong certificate`() async throws {
+        guard case .wrongCertificate = try await shakeHands(.honest, as: "www.example.net") else {
+            Issue.record("not a wrong certificate")
+            return
+        }
+    }
+
+    @Test func `who refuses, or says nothing in time, has no TLS`() async throws {
+        #expect(try await shakeHands(.refusing) == .noTLS)
+        #expect(try await shakeHands(.silent, within: .milliseconds(100)) == .noTLS)
+    }
+
+    @Test func `plain HTTP is unclear, and no wrong certificate`() async throws {
+        guard case .unclear = try await shakeHands(.plain) else {
+            Issue.record("not unclear")
+            return
+        }
+    }
+
+    @Test func `authorities that cannot be read prove nothing against a server`() async throws {
+        guard case .unclear = try await shakeHands(.honest, authority: "/nonexistent/ca.pem") else {
+            Issue.record("not unclear")
+            return
+        }
+    }
+
+    @Test func `a handshake that is not wanted any more ends at once`() async throws {
+        let task = Task { try await shakeHands(.silent, within: .seconds(60)) }
+        await Task.yield()
+        task.cancel()
+        #expect(try await task.value == .cancelled)
+    }
+
+    @Test(arguments: ["%77ww.example.com", "www.example.com.0x7f000001", "192.0.2.1", "a@www.example.com", "."])
+    func `a name that a URL would read as another is never looked at`(name: String) async throws {
+        #expect(try await shakeHands(.honest, as: name) == .unclear("no certificate can be for this name"))
+    }
+
+    @Test func `what a certificate says is bounded, and acts on no terminal`() async throws {
+        let hostile = try CertificateServers(subject: "\u{1b}[2J\u{202e}" + String(repeating: "x", count: 40))
+        let check = CertificateCheck(caFile: hostile.authority, loop: LoopRunner.shared.loop)
+        let outcome = await check.shakeHands(
+            with: try #require(IPAddress(CertificateServers.Kind.otherName.address)), port: hostile.port,
+            as: try Name(CertificateServers.name), until: .bootTime + .seconds(5))
+        guard case .wrongCertificate(let evidence) = outcome else {
+            Issue.record("not a wrong certificate")
+            return
+        }
+        #expect(evidence.subject.hasPrefix("CN=\\1B[2J\\C3\\A2"))
+        #expect(evidence.subject.utf8.allSatisfy { (0x20...0x7e).contains($0) })
+    }
+
+    @Test func `many handshakes at once each have their own verdict, and no connection stays`() async throws {
+        let check = CertificateCheck(caFile: servers.authority, loop: LoopRunner.shared.loop)
+        let kinds = CertificateServers.Kind.allCases.filter { $0 != .silent }
+        let port = servers.port
+        let name = try Name(CertificateServers.name)
+        let outcomes = await withTaskGroup(of: (Int, HandshakeOutcome).self) { group in
+            for number in 0..<16 {
+                let kind = kinds[number % kinds.count]
+                group.addTask {
+                    guard let address = IPAddress(kind.address) else { return (number, .cancelled) }
+                    return (
+                        number,
+                        await check.shakeHands(with: address, port: port, as: name, until: .bootTime + .seconds(5))
+                    )
+                }
+            }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+        for (number, outcome) in outcomes {
+            switch (kinds[number % kinds.count], outcome) {
+            case (.honest, .proven), (.plain, .unclear), (.refusing, .noTLS): break
+            case (let kind, .wrongCertificate): #expect(CertificateServers.Kind.liars.contains(kind))
+            default: Issue.record("\(kinds[number % kinds.count]): \(outcome)")
+            }
+        }
+        #expect(await check.openConnections == 0)
+    }
+}
