@@ -190,7 +190,7 @@ final class LocalDNSLookup: Sendable {
         func weight(_ failure: UpstreamFailure?) -> Int {
             switch failure {
             case .responseCode: 4
-            case .unusable, .certificate: 3
+            case .unusable: 3
             case .network: 2
             case .overloaded: 1
             default: 0

@@ -17,10 +17,10 @@ struct DailyCallsTests {
     @Test
     func `a new day begins at midnight UTC`() {
         var calls = DailyCalls(limit: 1)
-        #expect(calls.take(at: Self.midnight - 1))
-        #expect(!calls.take(at: Self.midnight - 1))
+        #expect(calls.take(at: Self.midnight - 1) == true)
+        #expect(calls.take(at: Self.midnight - 1) == false)
         #expect(!calls.isExhausted(at: Self.midnight))
-        #expect(calls.take(at: Self.midnight))
+        #expect(calls.take(at: Self.midnight) == true)
     }
 
     @Test
@@ -28,9 +28,9 @@ struct DailyCallsTests {
         var calls = DailyCalls(limit: 2)
         _ = calls.take(at: Self.midnight)
         _ = calls.take(at: Self.midnight)
-        #expect(!calls.take(at: Self.midnight - 86_400))
+        #expect(calls.take(at: Self.midnight - 86_400) == false)
         // And the day it was set back to ends as any other.
-        #expect(calls.take(at: Self.midnight))
+        #expect(calls.take(at: Self.midnight) == true)
     }
 
     @Test
@@ -52,8 +52,8 @@ struct DailyCallsTests {
     @Test
     func `days before 1970 are days too`() {
         var calls = DailyCalls(limit: 1)
-        #expect(calls.take(at: -1))
-        #expect(!calls.take(at: -86_400))
-        #expect(calls.take(at: 0))
+        #expect(calls.take(at: -1) == true)
+        #expect(calls.take(at: -86_400) == false)
+        #expect(calls.take(at: 0) == true)
     }
 }

@@ -168,6 +168,7 @@ extension Integration {
                 DaemonConfiguration.aliyun("https://[::1]:\(port)", "ca_file = \"\(certificates.authority)\"")
                     + DaemonConfiguration.rest())
             #expect(try daemon.client().ask("www.example.com").addresses == [Nginx.addresses[0]])
+            #expect(nginx.waitForRequests(1))
         }
     }
 }

@@ -22,8 +22,8 @@ struct SpareWindowTests {
         let (one, other) = (ObjectIdentifier(Address.self), ObjectIdentifier(SpareWindow.self))
         var window = SpareWindow()
         for second in stride(from: 0, through: 400, by: 100) { _ = window.isOpen(after: one, at: at(second)) }
-        #expect(!window.isOpen(after: one, at: at(450)))
-        #expect(window.isOpen(after: other, at: at(460)))
-        #expect(window.isOpen(after: other, at: at(1_000)))
+        #expect(window.isOpen(after: one, at: at(450)) == false)
+        #expect(window.isOpen(after: other, at: at(460)) == true)
+        #expect(window.isOpen(after: other, at: at(1_000)) == true)
     }
 }
