@@ -98,6 +98,11 @@ extension StatusReport.Provider {
     fileprivate var rows: [[String]] {
         var text = "\(name): \(type) at \(url)"
         if !isAuthenticated { text += ", can be forged on the path" }
+        if callsToday > 0 { text += "; \(callsToday)\(dailyLimit > 0 ? " of \(dailyLimit)" : "") calls today" }
+        if state == .exhausted { text += ": not asked until 00:00 UTC" }
+        if clockOffset != 0 {
+            text += "; its clock is \(clockOffset.magnitude) s \(clockOffset < 0 ? "behind" : "ahead of") ours"
+        }
         if state == .refused { text += "; access refused, asked again in \(retry ?? 0) s" }
         return [["provider", text]] + addresses.map { ["", "  " + $0.text] }
     }
@@ -106,6 +111,7 @@ extension StatusReport.Provider {
 extension StatusReport.Address {
     fileprivate var text: String {
         var text = "\(address) \(StatusReport.stateText(state, retry)); \(requests) requests, \(failures) failures"
+        if let responseMilliseconds { text += ", replies in \(responseMilliseconds) ms" }
         if let lastError { text += ", the last \(StatusReport.duration(lastErrorAge ?? 0)) ago: \(lastError)" }
         return text
     }

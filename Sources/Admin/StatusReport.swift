@@ -119,6 +119,8 @@ extension StatusReport {
         case refused
         /// It sends our own questions back to us, and is not asked.
         case loops = "leads back here"
+        /// Its calls of the day are used up.
+        case exhausted
     }
 
     /// A provider.
@@ -132,6 +134,11 @@ extension StatusReport {
         package var state = State.used
         /// Seconds until it is asked again; nil while it is used.
         package var retry: Int?
+        /// Calls sent since 00:00 UTC, and the most there may be on a day; 0: no limit.
+        package var callsToday = 0
+        package var dailyLimit = 0
+        /// Seconds by which its clock is ahead of ours, as far as it was told.
+        package var clockOffset = 0
         package var addresses: [Address] = []
 
         package init() {}
@@ -144,6 +151,9 @@ extension StatusReport {
             case "authenticated": isAuthenticated = try reader.boolean()
             case "state": state = State(rawValue: try reader.string()) ?? .used
             case "retry_seconds": retry = try reader.optionalInt()
+            case "calls_today": callsToday = try reader.int()
+            case "daily_limit": dailyLimit = try reader.int()
+            case "clock_offset_seconds": clockOffset = try reader.int()
             case "addresses": addresses = try reader.records()
             default: break
             }
@@ -158,6 +168,9 @@ extension StatusReport {
             writer.member("retry_seconds", retry)
             writer.member("requests", addresses.reduce(0) { $0 + $1.requests })
             writer.member("failures", addresses.reduce(0) { $0 + $1.failures })
+            writer.member("calls_today", callsToday)
+            writer.member("daily_limit", dailyLimit)
+            writer.member("clock_offset_seconds", clockOffset)
             writer.member("addresses", records: addresses)
         }
     }
@@ -172,6 +185,8 @@ extension StatusReport {
         /// Asked since it is known, and how many of these got no answer.
         package var requests = 0
         package var failures = 0
+        /// How soon its replies begin, a moving average; nil before the first.
+        package var responseMilliseconds: Int?
         /// Why the last one failed, and how many seconds ago.
         package var lastError: String?
         package var lastErrorAge: Int?
@@ -185,6 +200,7 @@ extension StatusReport {
             case "retry_seconds": retry = try reader.optionalInt()
             case "requests": requests = try reader.int()
             case "failures": failures = try reader.int()
+            case "response_ms": responseMilliseconds = try reader.optionalInt()
             case "last_error": lastError = try reader.optionalString()
             case "last_error_seconds": lastErrorAge = try reader.optionalInt()
             default: break
@@ -197,6 +213,7 @@ extension StatusReport {
             writer.member("retry_seconds", retry)
             writer.member("requests", requests)
             writer.member("failures", failures)
+            writer.member("response_ms", responseMilliseconds)
             writer.member("last_error", lastError)
             writer.member("last_error_seconds", lastErrorAge)
         }

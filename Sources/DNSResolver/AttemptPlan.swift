@@ -11,12 +11,16 @@ struct AttemptPlan {
         let endpoint: any Endpoint
     }
 
+    private let isLastResort: Bool
     private var waiting: [Candidate]
     private var underWay: Set<ObjectIdentifier> = []
     private var finished: Set<Int> = []
 
     /// At most two tries an address for one question (RFC 9520 section 3.1 allows three).
-    init(_ providers: [(index: Int, endpoints: [any Endpoint])]) {
+    ///
+    /// - Parameter isLastResort: whether every address there is has been set aside.
+    init(_ providers: [(index: Int, endpoints: [any Endpoint])], isLastResort: Bool) {
+        self.isLastResort = isLastResort
         let round = providers.flatMap { provider in
             provider.endpoints.map { Candidate(provider: provider.index, endpoint: $0) }
         }
@@ -27,12 +31,16 @@ struct AttemptPlan {
     mutating func next(at now: Instant) -> Candidate? {
         let position = waiting.firstIndex {
             !finished.contains($0.provider) && !underWay.contains(ObjectIdentifier($0.endpoint))
-                && $0.endpoint.health.isUsable(at: now)
+                && isUsable($0.endpoint, at: now)
         }
         guard let position else { return nil }
         let candidate = waiting.remove(at: position)
         underWay.insert(ObjectIdentifier(candidate.endpoint))
         return candidate
+    }
+
+    private func isUsable(_ endpoint: any Endpoint, at now: Instant) -> Bool {
+        isLastResort ? endpoint.health.isUsableAlone(at: now) : endpoint.health.isUsable(at: now)
     }
 
     /// The attempt at this address is over; `forGood` when the address is not to be asked again.

@@ -46,20 +46,45 @@ package final class ProviderSelector {
     }
 
     /// Whether not one address of these providers may be asked now.
-    package func areSetAside(_ indices: [Int]) -> Bool { usable(indices).isEmpty }
+    package func areSetAside(_ indices: [Int]) -> Bool { usable(indices).providers.isEmpty }
 
     /// Whether one of these providers has an address that was left alone and is to be tried again now.
     func awaitTrial(_ indices: [Int]) -> Bool {
-        usable(indices).contains { $0.endpoints.contains { $0.health.hasFailed } }
+        usable(indices).providers.contains { $0.endpoints.contains { $0.health.hasFailed } }
     }
 
-    private func usable(_ indices: [Int]) -> [(index: Int, endpoints: [any Endpoint])] {
+    private typealias Usable = [(index: Int, endpoints: [any Endpoint])]
+
+    /// The addresses that are well; if none is, those that may be tried nevertheless.
+    private func usable(_ indices: [Int]) -> (providers: Usable, isLastResort: Bool) {
         let now = clock.now
-        return indices.compactMap { index in
-            guard providers[index].health.isUsable(at: now) else { return nil }
-            let endpoints = providers[index].endpoints.filter { $0.health.isUsable(at: now) }
+        let well = usable(indices) { $0.isUsable(at: now) }
+        return well.isEmpty ? (usable(indices) { $0.isUsableAlone(at: now) }, true) : (well, false)
+    }
+
+    private func usable(_ indices: [Int], where isUsable: (EndpointHealth) -> Bool) -> Usable {
+        indices.compactMap { index in
+            let provider = providers[index]
+            guard provider.unavailability == nil, provider.health.isUsable(at: clock.now) else { return nil }
+            let endpoints = provider.endpoints.filter { isUsable($0.health) }
             return endpoints.isEmpty ? nil : (index, endpoints)
         }
+    }
+
+    private func plan(_ indices: [Int]) -> AttemptPlan {
+        let usable = usable(indices)
+        let ordered = usable.providers.map { index, endpoints in
+            let family = providers[index].endpoints.first?.family ?? .ipv4
+            return (index: index, endpoints: providers[index].ranking.order(endpoints, family: family))
+        }
+        return AttemptPlan(ordered, isLastResort: usable.isLastResort)
+    }
+
+    /// Why none of these could be asked, if so.
+    private func hindrance(_ indices: [Int]) -> String {
+        indices.lazy.compactMap { index in
+            self.providers[index].unavailability.map { "\(self.providers[index].name): \($0)" }
+        }.first ?? "every address is set aside after failures"
     }
 
     private enum Event: Sendable {
@@ -99,8 +124,8 @@ package final class ProviderSelector {
     ///
     /// - Parameter early: told of the first family that has its answer while the other one is still asked for.
     func ask(_ question: UpstreamQuestion, of indices: [Int], early: EarlyReply) async -> Reply {
-        var attempts = Attempts(plan: AttemptPlan(usable(indices)))
-        var tally = ProviderTally(question)
+        var attempts = Attempts(plan: plan(indices))
+        var tally = ProviderTally(question, hindrance: hindrance(indices))
         await withTaskGroup(of: Event.self) { group in
             startNext(&attempts, question, question.types, in: &group)
             group.addTask { await self.hedge() }
@@ -147,6 +172,7 @@ package final class ProviderSelector {
         attempts.begun.append(Attempt(candidate: candidate, began: now, missingParts: parts.count))
         attempts.underWay += 1
         candidate.endpoint.health.began()
+        providers[candidate.provider].health.began(at: now)
         for part in parts {
             var open = question
             open.types = part
@@ -172,8 +198,10 @@ package final class ProviderSelector {
         }
         switch reply.blame {
         case .none:
-            if endpoint.health.hasFailed {
-                recoveries += 1
+            if endpoint.health.hasFailed { recoveries += 1 }
+            if endpoint.health.refusedCertificate != nil {
+                report(.certificateAccepted(provider: provider.name, endpoint: endpoint.name))
+            } else if endpoint.health.hasFailed {
                 report(.endpointRecovered(provider: provider.name, endpoint: endpoint.name))
             }
             if provider.health.setAsideUntil != nil { report(.providerAccepted(provider: provider.name)) }
@@ -193,6 +221,11 @@ package final class ProviderSelector {
             endpoint.health.abandoned()
             if let pause = provider.health.refused(at: now) {
                 report(.providerRefusedAccess(provider: provider.name, reason: reason, pause: pause))
+            }
+        case .certificate(let reason):
+            endpoint.health.failed(began: began, now: now, severe: true)
+            if endpoint.health.refuseCertificate(reason) {
+                report(.certificateRefused(provider: provider.name, endpoint: endpoint.name, reason: reason))
             }
         case .address(let reason, let severe):
             endpoint.health.failed(began: began, now: now, severe: severe)

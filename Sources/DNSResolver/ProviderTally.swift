@@ -13,6 +13,8 @@ struct ProviderTally {
     }
 
     private let question: UpstreamQuestion
+    /// Why nobody could be asked, if so.
+    private let hindrance: String
     private var wasAsked = false
     private var settled: [RecordType: UpstreamResult] = [:]
     private var sources: [RecordType: (provider: Int, server: String)] = [:]
@@ -22,7 +24,11 @@ struct ProviderTally {
     /// By type, then by provider: what one told later replaces its failure.
     private var failures: [RecordType: [Int: UpstreamFailure]] = [:]
 
-    init(_ question: UpstreamQuestion) { self.question = question }
+    /// - Parameter hindrance: what to tell of types for which nobody could be asked.
+    init(_ question: UpstreamQuestion, hindrance: String) {
+        self.question = question
+        self.hindrance = hindrance
+    }
 
     /// The types without an answer.
     var openTypes: [RecordType] { question.types.filter { settled[$0] == nil } }
@@ -83,7 +89,7 @@ struct ProviderTally {
             } else if let empty = unknown[type] {
                 results[type] = .unknownEmpty(ttl: empty.ttl)
             } else {
-                results[type] = .failure(wasAsked ? .timeout : .network("every address is set aside after failures"))
+                results[type] = .failure(wasAsked ? .timeout : .network(hindrance))
             }
         }
         return ProviderSelector.Reply(results: results, sources: sources)
@@ -95,7 +101,7 @@ extension UpstreamFailure {
     var endsProvider: Bool {
         switch self {
         case .authentication, .rejected, .responseCode, .cancelled: true
-        case .timeout, .slow, .network, .unusable, .forged, .busy, .overloaded: false
+        case .timeout, .slow, .network, .unusable, .certificate, .forged, .busy, .overloaded: false
         }
     }
 }
@@ -126,6 +132,7 @@ extension UpstreamReply {
         case none
         case nobody
         case address(String, severe: Bool)
+        case certificate(String)
         /// It said when to come back.
         case busy(String, Duration)
         case access(String)
@@ -136,8 +143,9 @@ extension UpstreamReply {
             case .nobody: 1
             case .address(_, severe: false): 2
             case .address(_, severe: true): 3
-            case .busy: 4
-            case .access: 5
+            case .certificate: 4
+            case .busy: 5
+            case .access: 6
             }
         }
     }
@@ -160,6 +168,7 @@ extension UpstreamFailure {
         case .busy(let reason, let pause): .busy(reason, pause)
         case .network(let reason): .address(reason, severe: true)
         case .unusable(let reason), .forged(let reason): .address(reason, severe: false)
+        case .certificate(let reason): .certificate(reason)
         case .timeout: .address("no answer in time", severe: false)
         case .slow, .responseCode, .rejected, .overloaded, .cancelled: .nobody
         }

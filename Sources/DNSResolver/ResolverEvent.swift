@@ -6,6 +6,14 @@ package enum ResolverEvent: Hashable, Sendable {
     case endpointSetAside(provider: String, endpoint: String, reason: String)
     /// An address that was set aside answers again.
     case endpointRecovered(provider: String, endpoint: String)
+    /// No certificate at an address proves that it is the service; told once, until that changes.
+    case certificateRefused(provider: String, endpoint: String, reason: String)
+    /// An address whose certificate was refused has a good one.
+    case certificateAccepted(provider: String, endpoint: String)
+    /// A service's clock is `seconds` ahead of ours (behind, if negative): requests are signed by its time.
+    case clockCorrected(provider: String, seconds: Int64)
+    /// A provider has been sent as many calls as it may be on one day (UTC), and is not asked until the next.
+    case dailyLimitReached(provider: String, limit: Int)
     /// A provider refuses the account, signature or token; it is left alone for `pause`.
     case providerRefusedAccess(provider: String, reason: String, pause: Duration)
     /// A provider that refused access answers again.
@@ -37,6 +45,14 @@ extension ResolverEvent: CustomStringConvertible {
             "\(provider): \(endpoint) is set aside: \(reason)"
         case .endpointRecovered(let provider, let endpoint):
             "\(provider): \(endpoint) answers again"
+        case .certificateRefused(let provider, let endpoint, let reason):
+            "\(provider): \(endpoint) is not asked: \(reason)"
+        case .certificateAccepted(let provider, let endpoint):
+            "\(provider): \(endpoint) has a good certificate again"
+        case .clockCorrected(let provider, let seconds):
+            "\(provider): the service's clock is \(seconds.magnitude) s \(seconds < 0 ? "behind" : "ahead of") ours; requests are signed by its time. Set this machine's clock"
+        case .dailyLimitReached(let provider, let limit):
+            "\(provider): the daily_limit of \(limit) calls is reached: not asked until 00:00 UTC, the next source is"
         case .providerRefusedAccess(let provider, let reason, let pause):
             "\(provider): access refused: \(reason); not asked for \(pause.components.seconds) s. Check account, secret and the clock"
         case .providerAccepted(let provider):

@@ -150,7 +150,8 @@ extension UpstreamFailure: CustomStringConvertible {
         switch self {
         case .timeout: "no answer in time"
         case .slow: "no answer in time to this question"
-        case .network(let text), .unusable(let text), .forged(let text), .rejected(let text), .overloaded(let text):
+        case .network(let text), .unusable(let text), .certificate(let text), .forged(let text), .rejected(let text),
+            .overloaded(let text):
             text
         case .responseCode(let code): "answered \(code)"
         case .authentication(let text): "access refused: \(text)"

@@ -31,8 +31,19 @@ package protocol Provider: AnyObject, Sendable {
     /// Where the service is reached, in configured order; may change as its host is looked up again.
     var endpoints: [any Endpoint] { get }
 
+    /// Why it may not be asked now whatever its addresses are like, in words for people; nil when it may.
+    var unavailability: String? { get }
+
     /// Kept here for the selector.
     var health: ProviderHealth { get set }
+
+    /// Kept here for the selector.
+    var ranking: AddressRanking { get set }
+}
+
+/// IPv4 or IPv6.
+package enum AddressFamily: Hashable, Sendable {
+    case ipv4, ipv6
 }
 
 /// One address of a provider's service.
@@ -41,7 +52,9 @@ package protocol Endpoint: AnyObject, Sendable {
     /// The address and port, for logs.
     nonisolated var name: String { get }
 
-    /// Kept here for the selector.
+    nonisolated var family: AddressFamily { get }
+
+    /// Kept here for the selector; the response time in it is the endpoint's to keep.
     var health: EndpointHealth { get set }
 
     /// Makes one attempt: one request and its reply by the question's deadline.
@@ -107,8 +120,10 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
     case slow
     /// No connection, or one that broke.
     case network(String)
-    /// The upstream answered, but not with DNS: HTTP 4xx and 5xx, garbage, a wrong certificate.
+    /// The upstream answered, but not with DNS: HTTP 4xx and 5xx, garbage.
     case unusable(String)
+    /// No certificate there proves that it is the service; nothing was sent.
+    case certificate(String)
     /// It said when to come back (`Retry-After`).
     case busy(String, retryAfter: Duration)
     /// Its addresses were found out to be a liar's.

@@ -22,6 +22,10 @@ package enum LogKind: String, CaseIterable, Sendable {
     // MARK: Upstreams
     case providerAddressAside = "provider.address_aside"
     case providerAddressBack = "provider.address_back"
+    case providerCertificateRefused = "provider.certificate_refused"
+    case providerCertificateAccepted = "provider.certificate_accepted"
+    case providerClock = "provider.clock"
+    case providerLimit = "provider.daily_limit"
     case providerRefused = "provider.refused"
     case providerAccepted = "provider.accepted"
     case localDNSNoServers = "localdns.no_servers"
@@ -56,15 +60,19 @@ package enum LogKind: String, CaseIterable, Sendable {
     package var level: Logger.Level {
         switch self {
         case .query, .diskLoaded: .info
-        case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerAccepted, .localDNSServerBack,
-            .localDNSServerLoopEnded, .networkChanged, .answerStale, .answerPreset, .diskBack:
+        case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerCertificateAccepted,
+            .providerAccepted, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged, .answerStale,
+            .answerPreset, .diskBack:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
             .reloadRestartNeeded,
-            .providerAddressAside, .localDNSNoServers, .localDNSServerSilent, .localDNSForged, .localDNSServerLoops,
-            .networkUnwatched, .diskUnavailable, .answerFailed, .limitQueries, .logDropped, .logQueriesDropped:
+            .providerAddressAside, .providerClock, .providerLimit, .localDNSNoServers, .localDNSServerSilent,
+            .localDNSForged, .localDNSServerLoops, .networkUnwatched, .diskUnavailable, .answerFailed, .limitQueries,
+            .logDropped, .logQueriesDropped:
             .warning
-        case .startAuthorities, .reloadRefused, .providerRefused, .limitConnections, .diskSetAside: .error
+        case .startAuthorities, .reloadRefused, .providerCertificateRefused, .providerRefused, .limitConnections,
+            .diskSetAside:
+            .error
         case .startFailed: .critical
         }
     }

@@ -7,6 +7,7 @@ import Scheduling
 @Loop
 final class BootstrapEndpoint: Endpoint {
     nonisolated let name: String
+    nonisolated var family: AddressFamily { .ipv4 }
     var health = EndpointHealth()
     private let lookup: ServiceAddresses
     private let first: @Loop () -> (any Endpoint)?

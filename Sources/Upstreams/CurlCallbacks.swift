@@ -50,15 +50,15 @@ func curlCloseSocket(_ userData: UnsafeMutableRawPointer?, _ descriptor: curl_so
     return 0
 }
 
-/// A request is about to be sent on a connection that is ready.
+/// A request is about to be sent on a connection that is ready; may be refused, and an HTTP/2 connection then stays.
 func curlBeforeRequest(
     _ userData: UnsafeMutableRawPointer?, _ remoteHost: UnsafeMutablePointer<CChar>?,
     _ localHost: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
 ) -> Int32 {
     guard let userData else { return 1 }
     let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
-    Loop.assumeIsolated { handle.isAboutToSend(localPort: UInt16(truncatingIfNeeded: localPort)) }
-    return 0
+    let maySend = Loop.assumeIsolated { handle.isAboutToSend(localPort: UInt16(truncatingIfNeeded: localPort)) }
+    return maySend ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }
 
 /// A part of a body has come. Any other value than the whole size ends the transfer.

@@ -11,6 +11,8 @@ final class HTTPConnection {
     private var knownPort: UInt16?
     /// Whether we broke it because nothing came any more.
     private(set) var isEvicted = false
+    /// The first request since anything came: when it was sent, and what had been received by then.
+    private var unanswered: (since: Instant, received: Int64)?
 
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
@@ -37,6 +39,20 @@ final class HTTPConnection {
     func hasReceived(since before: Int64?) -> Bool? {
         guard isOpen, let before, let now = bytesReceived else { return nil }
         return now != before
+    }
+
+    /// To be called as a request is about to be sent on it.
+    func willSend(at now: Instant) {
+        guard let received = bytesReceived, received != unanswered?.received else { return }
+        unanswered = (now, received)
+    }
+
+    /// Whether nothing at all has come since a request that was sent `limit` ago or earlier.
+    ///
+    /// Requests that were given up early, because another address answered, find a dead connection out this way too.
+    func isSilent(for limit: Duration, at now: Instant) -> Bool {
+        guard let unanswered, now - unanswered.since >= limit, isOpen else { return false }
+        return bytesReceived == unanswered.received
     }
 
     /// The port of our end; nil while not connected.

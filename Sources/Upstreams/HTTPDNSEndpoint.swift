@@ -8,15 +8,18 @@ import Scheduling
 @Loop
 final class HTTPDNSEndpoint: Endpoint {
     nonisolated let name: String
+    nonisolated var family: AddressFamily { address.ip.recordType == .aaaa ? .ipv6 : .ipv4 }
     var health = EndpointHealth()
-    let address: SocketAddress
+    nonisolated let address: SocketAddress
     private let origin: HTTPOrigin
     private let service: any Service
     private let timeout: Duration
-    private let clock: ServiceClock
+    private let account: ServiceAccount
     private let loop: EventLoop
     /// Made by the first request: an address that is never asked costs no descriptor.
     private var transfers: HTTPTransfers?
+    /// When its connection was last used or made ready.
+    private var lastUse: Instant?
     /// Whether the service has answered here. Over https its certificate was valid then: the address is the service's.
     private(set) var isProven = false
     /// Called with every answer.
@@ -24,13 +27,13 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Called when a request got no reply at all, or there is no valid certificate here.
     var onUnreachable: (@Loop () -> Void)?
 
-    init(_ settings: HTTPDNSSettings, _ address: SocketAddress, _ clock: ServiceClock, loop: EventLoop) {
+    init(_ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount, loop: EventLoop) {
         origin = settings.origin(at: address)
         name = origin.addressText
         self.address = address
         service = settings.service
         timeout = settings.timeout
-        self.clock = clock
+        self.account = account
         self.loop = loop
     }
 
@@ -39,16 +42,31 @@ final class HTTPDNSEndpoint: Endpoint {
         transfers?.renewConnections()
     }
 
+    /// Whether it speaks HTTP/2, as far as is known.
+    var isMultiplexed: Bool { transfers?.isMultiplexed ?? false }
+
+    /// Makes a connection ready behind the asker's back, unless there is one.
+    ///
+    /// No timer: it is renewed by whoever asks next, so an idle daemon stays idle.
+    func keepReady() {
+        guard lastUse.map({ loop.now - $0 >= HTTPLimits.spareRenewal }) ?? true,
+            let transfers = try? readyTransfers()
+        else { return }
+        lastUse = loop.now
+        Loop.spawn { [timeout] in await transfers.connect(timeout: timeout) }
+    }
+
     /// Sends one request; a second one when the service told that our clock is wrong.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         let asked = ServiceQuestion(
             name: question.name, types: question.types, dnssecOK: question.dnssecOK,
             checkingDisabled: question.checkingDisabled)
+        let offset = account.clock.offset
         var (outcome, date) = await attempt(asked, deadline: question.deadline)
-        if case .success(.failure(.clockSkew(_, let serverTime))) = outcome, let time = serverTime ?? date,
-            clock.learn(time)
-        {
-            (outcome, date) = await attempt(asked, deadline: question.deadline)
+        if case .success(.failure(.clockSkew(_, let serverTime))) = outcome {
+            if let time = serverTime ?? date { account.learn(time) }
+            // Another question may have learnt it meanwhile.
+            if account.clock.offset != offset { (outcome, date) = await attempt(asked, deadline: question.deadline) }
         }
         switch outcome {
         case .success(.results(let results)):
@@ -59,7 +77,7 @@ final class HTTPDNSEndpoint: Endpoint {
         case .failure(let failure):
             switch failure {
             case .timeout, .network, .certificate: onUnreachable?()
-            case .slow, .cancelled, .overloaded, .unusable: break
+            case .slow, .cancelled, .withheld, .overloaded, .unusable: break
             }
             return UpstreamReply(failure: .init(failure), types: question.types)
         }
@@ -69,9 +87,10 @@ final class HTTPDNSEndpoint: Endpoint {
     private func attempt(
         _ question: ServiceQuestion, deadline: Instant
     ) async -> (outcome: Result<ServiceOutcome, HTTPFailure>, date: Int64?) {
+        guard account.mayCall else { return (.failure(.overloaded(account.limitText)), nil) }
         let request: HTTPRequest
         do {
-            request = try service.request(for: question, at: clock.now)
+            request = try service.request(for: question, at: account.clock.now)
         } catch {
             return (.success(.failure(error)), nil)
         }
@@ -81,9 +100,23 @@ final class HTTPDNSEndpoint: Endpoint {
         } catch {
             return (.failure(error), nil)
         }
-        switch await transfers.perform(request, timeout: timeout, deadline: deadline) {
+        let began = loop.now
+        lastUse = began
+        let result = await transfers.perform(request, timeout: timeout, deadline: deadline) { [account] in
+            account.takeCall()
+        }
+        switch result {
         case .success(let response): return (.success(service.outcome(of: response, to: question)), response.date)
-        case .failure(let failure): return (.failure(failure), nil)
+        case .failure(.withheld): return (.failure(.overloaded(account.limitText)), nil)
+        case .failure(let failure):
+            switch failure {
+            case .timeout, .slow: health.responseTime.gaveUp(after: loop.now - began)
+            // Given up because another address was asked later and answered sooner.
+            case .cancelled where loop.now - began >= Budget.hedge:
+                health.responseTime.gaveUp(after: loop.now - began)
+            case .cancelled, .network, .certificate, .withheld, .overloaded, .unusable: break
+            }
+            return (.failure(failure), nil)
         }
     }
 
@@ -91,6 +124,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private func readyTransfers() throws(HTTPFailure) -> HTTPTransfers {
         if let transfers { return transfers }
         let made = try HTTPTransfers(origin, loop: loop)
+        made.onFirstByte = { [weak self] in self?.health.responseTime.take($0) }
         transfers = made
         return made
     }
@@ -131,7 +165,9 @@ extension UpstreamFailure {
             case .cancelled: .cancelled
             case .overloaded(let text): .overloaded(text)
             case .network(let text): .network(text)
-            case .certificate(let text), .unusable(let text): .unusable(text)
+            case .certificate(let text): .certificate(text)
+            case .unusable(let text): .unusable(text)
+            case .withheld: .cancelled
             }
     }
 }

@@ -20,15 +20,19 @@ package struct HTTPDNSSettings: Sendable {
     package var tlsNames: [String]
     /// The authorities, a PEM file; empty: the system's.
     package var caFile: String
+    /// The public keys (SPKI) of which the certificate must have one, `sha256//` and base64; empty: any.
+    package var pins: [String]
     /// Suffixes that it is asked for; empty: every name.
     package var names: [Name]
+    /// Calls on one day (UTC); 0: no limit.
+    package var dailyLimit: Int
     /// How long one attempt may take.
     package var timeout: Duration
 
     package init(
         name: String, service: any Service, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
         basePath: String = "", addresses: [SocketAddress] = [], tlsNames: [String] = [], caFile: String = "",
-        names: [Name] = [], timeout: Duration = .seconds(1)
+        pins: [String] = [], names: [Name] = [], dailyLimit: Int = 0, timeout: Duration = .seconds(1)
     ) {
         self.name = name
         self.service = service
@@ -39,7 +43,9 @@ package struct HTTPDNSSettings: Sendable {
         self.addresses = addresses
         self.tlsNames = tlsNames
         self.caFile = caFile
+        self.pins = pins
         self.names = names
+        self.dailyLimit = dailyLimit
         self.timeout = timeout
     }
 
@@ -57,6 +63,7 @@ package struct HTTPDNSSettings: Sendable {
     func origin(at address: SocketAddress) -> HTTPOrigin {
         HTTPOrigin(
             scheme: scheme, address: address.ip, port: address.port, urlPort: port,
-            hosts: scheme == .https && !tlsNames.isEmpty ? tlsNames : [host], basePath: basePath, caFile: caFile)
+            hosts: scheme == .https && !tlsNames.isEmpty ? tlsNames : [host], basePath: basePath, caFile: caFile,
+            pins: pins)
     }
 }

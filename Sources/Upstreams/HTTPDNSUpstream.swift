@@ -11,9 +11,10 @@ package final class HTTPDNSUpstream: Provider {
     package nonisolated let names: [Name]
     package nonisolated let answersBothFamilies: Bool
     package var health = ProviderHealth()
+    package var ranking = AddressRanking()
     private nonisolated let settings: HTTPDNSSettings
     private let loop: EventLoop
-    private let clock: ServiceClock
+    private let account: ServiceAccount
     /// Finds the addresses of a host without configured ones.
     private let lookup: ServiceAddresses?
     /// The addresses configured or last looked up.
@@ -23,22 +24,26 @@ package final class HTTPDNSUpstream: Provider {
     /// The last look-up may have been a lie, and these are proven to be the service's. They are never more than were
     /// current at one time, since whenever one of those answers the older ones go.
     private var proven: [HTTPDNSEndpoint] = []
+    private var spareWindow = SpareWindow()
     /// Asked until the first address is known.
     private var unknown: BootstrapEndpoint?
 
     /// - Parameters:
     ///   - bootstrap: looks up the service's host where it has no address; must not lead back to us.
-    ///   - timeOfDay: seconds since 1970, for signatures.
+    ///   - timeOfDay: seconds since 1970, for signatures and the day's calls.
+    ///   - report: is told when the service's clock differs from ours, and when the day's calls are used up.
     package init(
         _ settings: HTTPDNSSettings, loop: EventLoop, bootstrap: any Upstream,
-        timeOfDay: @escaping @Sendable () -> Int64
+        timeOfDay: @escaping @Sendable () -> Int64, report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
         name = settings.name
         names = settings.names
         answersBothFamilies = settings.service.answersBothFamilies
         self.settings = settings
         self.loop = loop
-        clock = ServiceClock(timeOfDay)
+        account = ServiceAccount(
+            provider: settings.name, clock: ServiceClock(isAuthenticated: settings.scheme == .https, timeOfDay),
+            calls: DailyCalls(limit: settings.dailyLimit), report: report)
         // Over http nothing would prove that a looked-up address is the service's.
         let host = settings.knownAddresses.isEmpty && settings.scheme == .https ? try? Name(settings.host) : nil
         lookup = host.map { ServiceAddresses(host: $0.lowercased, upstream: bootstrap, clock: loop) }
@@ -54,6 +59,22 @@ package final class HTTPDNSUpstream: Provider {
     package nonisolated var isAuthenticated: Bool {
         settings.scheme == .https || settings.service.authenticatesReplies
     }
+
+    package var unavailability: String? { account.mayCall ? nil : account.limitText }
+
+    /// The calls of the day so far, and the most there may be; 0: no limit.
+    package var callsToday: (count: Int, limit: Int) {
+        (account.calls.count(at: account.clock.own), account.calls.limit)
+    }
+
+    /// The day's calls, to be kept for the next start.
+    package var callRecord: DailyCalls.Record { account.calls.record(at: account.clock.own) }
+
+    /// Goes on counting from what was kept; of another day it is without effect.
+    package func restoreCalls(_ record: DailyCalls.Record) { account.restore(record) }
+
+    /// Seconds by which the service's clock is ahead of ours, as far as it was told.
+    package var clockOffset: Int64 { account.clock.offset }
 
     package nonisolated func answers(_ type: RecordType) -> Bool { settings.service.answers(type) }
 
@@ -86,15 +107,31 @@ package final class HTTPDNSUpstream: Provider {
         let old = known
         current = addresses.map { address in old.first { $0.address == address } ?? endpoint(at: address) }
         proven = old.filter { $0.isProven && !addresses.contains($0.address) }
+        // Who was preferred may have moved: the order of the list counts again.
+        ranking = AddressRanking()
     }
 
     private func endpoint(at address: SocketAddress) -> HTTPDNSEndpoint {
-        let endpoint = HTTPDNSEndpoint(settings, address, clock, loop: loop)
+        let endpoint = HTTPDNSEndpoint(settings, address, account, loop: loop)
         endpoint.onUnreachable = { [weak self] in self?.lookup?.addressFailed() }
         endpoint.onAnswered = { [weak self, weak endpoint] in
             guard let self, let endpoint else { return }
             if self.current.contains(where: { $0 === endpoint }) { self.proven = [] }
+            self.keepSpare(beside: endpoint)
         }
         return endpoint
+    }
+
+    /// Has a connection ready at the address that would be asked next, so that a hedge or a failure costs no handshake.
+    private func keepSpare(beside endpoint: HTTPDNSEndpoint) {
+        let now = loop.now
+        guard endpoint.isMultiplexed, ranking.isPreferred(endpoint),
+            spareWindow.isOpen(after: ObjectIdentifier(endpoint), at: now)
+        else { return }
+        let usable = known.filter { $0.health.isUsable(at: now) }
+        guard let spare = ranking.spare(of: usable, family: endpoint.family) as? HTTPDNSEndpoint, spare !== endpoint,
+            !spare.health.hasFailed
+        else { return }
+        spare.keepReady()
     }
 }

@@ -12,8 +12,10 @@ package enum HTTPFailure: Error, Hashable, Sendable {
     case overloaded(String)
     /// No connection, or one that broke.
     case network(String)
-    /// No certificate that is valid for one of the names; nothing was sent.
+    /// No certificate that is valid for one of the names, or not one of the pinned keys; nothing was sent.
     case certificate(String)
+    /// The connection is ready, and the asker would not have the request sent.
+    case withheld
     /// The reply is not acceptable: over the size limit, or not HTTP.
     case unusable(String)
 
@@ -24,6 +26,8 @@ package enum HTTPFailure: Error, Hashable, Sendable {
             switch code {
             case CURLE_OPERATION_TIMEDOUT: .timeout
             case CURLE_PEER_FAILED_VERIFICATION: .certificate(Self.certificateText(verification))
+            case CURLE_SSL_PINNEDPUBKEYNOTMATCH: .certificate("the certificate's key is not one of those in pin")
+            case CURLE_ABORTED_BY_CALLBACK: .withheld
             case CURLE_WRITE_ERROR, CURLE_FILESIZE_EXCEEDED: .unusable("the reply is larger than the limit")
             case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
                 .unusable("the reply is not HTTP")

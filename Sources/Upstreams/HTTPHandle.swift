@@ -14,6 +14,7 @@ final class HTTPHandle {
     private(set) var connection: HTTPConnection?
     /// The connection's count of received bytes when the request was sent.
     private var receivedBefore: Int64?
+    private var permit: HTTPTransfers.Permit?
 
     /// - Parameters: `sockets`, `share` and `connectTo` must outlive the handle.
     init(
@@ -68,6 +69,7 @@ final class HTTPHandle {
         // A directory would switch the cache of authorities off: each handshake would read all of them again.
         try easy.set(CURLOPT_CAPATH, text: nil)
         try easy.set(CURLOPT_CAINFO, text: origin.caFile)
+        if !origin.pins.isEmpty { try easy.set(CURLOPT_PINNEDPUBLICKEY, text: origin.pins.joined(separator: ";")) }
         try easy.set(CURLOPT_CA_CACHE_TIMEOUT, HTTPLimits.authorityCache)
         try checked(ccurl_set_share(easy.pointer, share.pointer))
     }
@@ -89,8 +91,13 @@ final class HTTPHandle {
 
     /// Makes ready for one request.
     ///
-    /// - Parameter isFresh: whether it must not go out on a connection that is open already.
-    func prepare(_ request: HTTPRequest, url: String, isFresh: Bool) throws(CurlError) {
+    /// - Parameters:
+    ///   - isFresh: whether it must not go out on a connection that is open already.
+    ///   - permit: asked just before it is sent.
+    func prepare(
+        _ request: HTTPRequest, url: String, isFresh: Bool, permit: HTTPTransfers.Permit?
+    ) throws(CurlError) {
+        self.permit = permit
         try easy.set(CURLOPT_URL, text: url)
         try easy.set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
         let list = try CurlList(request.headers.map { $0.joined(separator: ": ") })
@@ -106,6 +113,7 @@ final class HTTPHandle {
         headerSize = 0
         connection = nil
         receivedBefore = nil
+        permit = nil
     }
 
     /// Whether anything has arrived on the connection since the request was sent on it; nil if it was not sent, its
@@ -114,9 +122,11 @@ final class HTTPHandle {
 
     // MARK: From libcurl
 
-    func isAboutToSend(localPort: UInt16) {
-        connection = sockets.connection(localPort: localPort)
+    /// - Returns: whether it may be sent.
+    func isAboutToSend(localPort: UInt16) -> Bool {
+        connection = sockets.willSend(localPort: localPort)
         receivedBefore = connection?.bytesReceived
+        return permit?() ?? true
     }
 
     /// - Returns: whether the body still is within its limit.
@@ -145,6 +155,14 @@ final class HTTPHandle {
 
     /// Whether the reply came over HTTP/2.
     var isMultiplexed: Bool { easy.long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0) }
+
+    /// From sending the request to the first byte of its reply.
+    var timeToFirstByte: Duration? {
+        guard let sent = easy.offset(CURLINFO_PRETRANSFER_TIME_T),
+            let first = easy.offset(CURLINFO_STARTTRANSFER_TIME_T), first >= sent
+        else { return nil }
+        return .microseconds(first - sent)
+    }
 
     /// Whether the request went out on a connection that was open before.
     var wasReused: Bool { easy.long(CURLINFO_NUM_CONNECTS) == 0 }

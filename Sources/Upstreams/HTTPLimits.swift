@@ -19,6 +19,10 @@ package enum HTTPLimits {
     /// Seconds of silence after which the kernel asks whether the other end is still there, and between two askings.
     static let keepAliveIdle = 20
     static let keepAliveInterval = 5
+    /// How long a connection with a request on it may bring nothing, at least, until no further one is sent there.
+    static let silence: Duration = .seconds(1)
+    /// How long after its last use a spare connection is made anew: while the old one still would do.
+    static let spareRenewal: Duration = .seconds(50)
     /// Seconds after which the file of authorities is read again.
     static let authorityCache = 86_400
 }

@@ -26,11 +26,13 @@ package struct HTTPOrigin: Hashable, Sendable {
     package var basePath: String
     /// The authorities that may sign the certificate: a PEM file.
     package var caFile: String
+    /// `sha256//` and base64: the certificate's public key must be one of these; empty: any.
+    package var pins: [String]
 
     package init(
         scheme: Scheme, address: IPAddress, port: UInt16? = nil, urlPort: UInt16? = nil, hosts: [String] = [],
         basePath: String = "",
-        caFile: String = ""
+        caFile: String = "", pins: [String] = []
     ) {
         self.scheme = scheme
         self.address = address
@@ -39,6 +41,7 @@ package struct HTTPOrigin: Hashable, Sendable {
         self.hosts = hosts.isEmpty ? [address.description] : hosts
         self.basePath = basePath.hasSuffix("/") ? String(basePath.dropLast()) : basePath
         self.caFile = caFile.isEmpty ? Self.defaultCAFile : caFile
+        self.pins = pins
     }
 
     /// The address and port, for logs and libcurl: `192.0.2.1:443`, `[2001:db8::1]:443`.

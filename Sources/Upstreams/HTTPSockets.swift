@@ -25,8 +25,22 @@ final class HTTPSockets {
     init(loop: EventLoop) { self.loop = loop }
 
     /// The connection whose own end has this port.
-    func connection(localPort: UInt16) -> HTTPConnection? {
+    private func connection(localPort: UInt16) -> HTTPConnection? {
         connections.values.first { $0.localPort == localPort && $0.isOpen }
+    }
+
+    /// Breaks the connections on which requests have got nothing for `limit`. Returns the descriptors, for libcurl to
+    /// be told.
+    func evictSilent(for limit: Duration) -> [Int32] {
+        let now = loop.now
+        return connections.values.filter { $0.isSilent(for: limit, at: now) }.compactMap { $0.evict() }
+    }
+
+    /// A request is about to be sent on the connection whose own end has this port.
+    func willSend(localPort: UInt16) -> HTTPConnection? {
+        let connection = connection(localPort: localPort)
+        connection?.willSend(at: loop.now)
+        return connection
     }
 
     /// How many connections are open.

@@ -9,6 +9,8 @@ final class HTTPTransfer {
     let timeout: Duration
     /// When the asker stops waiting.
     let deadline: Instant
+    /// Asked each time before it is sent; nil: it may be.
+    let permit: HTTPTransfers.Permit?
     /// Ends it at the deadline, or, once dispatched, at the attempt's end.
     var timer: LoopTimer?
     /// Its place while it waits.
@@ -26,12 +28,13 @@ final class HTTPTransfer {
     private var continuation: CheckedContinuation<Result<HTTPResponse, HTTPFailure>, Never>?
 
     init(
-        _ request: HTTPRequest, timeout: Duration, deadline: Instant,
+        _ request: HTTPRequest, timeout: Duration, deadline: Instant, permit: HTTPTransfers.Permit?,
         _ continuation: CheckedContinuation<Result<HTTPResponse, HTTPFailure>, Never>
     ) {
         self.request = request
         self.timeout = timeout
         self.deadline = deadline
+        self.permit = permit
         self.continuation = continuation
     }
 

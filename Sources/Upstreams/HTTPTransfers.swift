@@ -26,6 +26,8 @@ package final class HTTPTransfers {
     private var capacity: Int
     /// The name that worked last, by its place in the origin's list.
     private var preferredHost = 0
+    /// Whether the last reply came over HTTP/2.
+    package private(set) var isMultiplexed = false
 
     /// - Throws: `HTTPFailure.network` when libcurl has no memory or lacks a feature.
     package init(_ origin: HTTPOrigin, loop: EventLoop) throws(HTTPFailure) {
@@ -45,6 +47,14 @@ package final class HTTPTransfers {
 
     isolated deinit { idle = [] }
 
+    /// Asked as a request is about to be sent on a connection that is ready, also when it is sent a second time.
+    ///
+    /// Returns whether it may be. Must not call back into these transfers.
+    package typealias Permit = @Loop () -> Bool
+
+    /// Called with each reply of success: how long after the request was sent its first byte came.
+    package var onFirstByte: (@Loop (Duration) -> Void)?
+
     /// How many requests are with libcurl, and how many wait for their turn.
     package var load: (active: Int, waiting: Int) { (active.count, waiting.count) }
 
@@ -57,13 +67,15 @@ package final class HTTPTransfers {
     /// - Parameters:
     ///   - timeout: how long the attempt may take, counted from when its turn comes.
     ///   - deadline: when it ends in any case, also while it still waits.
+    ///   - permit: nil: it may be sent.
     package func perform(
-        _ request: HTTPRequest, timeout: Duration, deadline: Instant
+        _ request: HTTPRequest, timeout: Duration, deadline: Instant, permit: Permit? = nil
     ) async -> Result<HTTPResponse, HTTPFailure> {
         let cancellation = Cancellation()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let transfer = HTTPTransfer(request, timeout: timeout, deadline: deadline, continuation)
+                let transfer = HTTPTransfer(
+                    request, timeout: timeout, deadline: deadline, permit: permit, continuation)
                 cancellation.transfer = transfer
                 start(transfer)
             }
@@ -71,6 +83,14 @@ package final class HTTPTransfers {
             // May run inside one of libcurl's callbacks: only enqueue.
             Loop.spawn { cancellation.transfer.map { self.stop($0, .cancelled) } }
         }
+    }
+
+    /// Makes a connection ready without sending anything on it: the request is taken back at the last moment.
+    ///
+    /// Only of use with HTTP/2: of HTTP/1.1 libcurl keeps no connection whose request was taken back.
+    package func connect(timeout: Duration) async {
+        // Whatever comes of it, the next request finds out.
+        _ = await perform(HTTPRequest(target: "/"), timeout: timeout, deadline: loop.now + timeout) { false }
     }
 
     /// Lets a cancellation find the transfer, which is made after its handler.
@@ -100,6 +120,9 @@ package final class HTTPTransfers {
             let text = "\(self.active.count) requests are under way to \(self.origin.addressText)"
             self.stop(transfer, .overloaded(text))
         }
+        // A service that may take longer is not silent before its time is up.
+        let limit = max(HTTPLimits.silence, transfer.timeout)
+        for descriptor in sockets.evictSilent(for: limit) { serve(descriptor, [.readable, .writable]) }
         transfer.place = waiting.append(transfer)
         fill()
     }
@@ -126,7 +149,8 @@ package final class HTTPTransfers {
         // On HTTP/1.1 the next idle connection may be as dead as the last one.
         let isFresh = transfer.isRepeated && capacity == HTTPLimits.connections
         try handle.prepare(
-            transfer.request, url: origin.url(host: transfer.host, target: transfer.request.target), isFresh: isFresh)
+            transfer.request, url: origin.url(host: transfer.host, target: transfer.request.target), isFresh: isFresh,
+            permit: transfer.permit)
         try multi.add(handle.pointer)
         transfer.handle = handle
         active[handle.pointer] = transfer
@@ -201,6 +225,12 @@ package final class HTTPTransfers {
             succeed(transfer, handle)
         } else if code == CURLE_PEER_FAILED_VERIFICATION {
             refuseHost(transfer, HTTPFailure(code, verification: handle.verification))
+        } else if code == CURLE_SSL_PINNEDPUBKEYNOTMATCH {
+            // The name is right: another one would not make the key so.
+            for transfer in [transfer] + unconnected(under: transfer.host, except: transfer) {
+                release(transfer)
+                transfer.end(.failure(HTTPFailure(code)))
+            }
         } else {
             let isBroken = handle.wasReused && HTTPFailure.isBrokenConnection(code)
             let isEvicted = handle.connection?.isEvicted ?? false
@@ -222,9 +252,12 @@ package final class HTTPTransfers {
 
     private func succeed(_ transfer: HTTPTransfer, _ handle: HTTPHandle) {
         let response = handle.response
+        // An error is told sooner than an answer, and must not make its address look fast.
+        if (200..<300).contains(response.status), let time = handle.timeToFirstByte { onFirstByte?(time) }
         if origin.scheme == .https {
             preferredHost = transfer.host
-            capacity = handle.isMultiplexed ? HTTPLimits.streams : HTTPLimits.connections
+            isMultiplexed = handle.isMultiplexed
+            capacity = isMultiplexed ? HTTPLimits.streams : HTTPLimits.connections
         }
         release(transfer)
         transfer.end(.success(response))
@@ -234,8 +267,7 @@ package final class HTTPTransfers {
     /// them would only fail in a handshake of its own.
     private func refuseHost(_ transfer: HTTPTransfer, _ failure: HTTPFailure) {
         let host = transfer.host
-        let others = active.values.filter { $0 !== transfer && $0.host == host && $0.handle?.connection == nil }
-        for transfer in [transfer] + others {
+        for transfer in [transfer] + unconnected(under: host, except: transfer) {
             release(transfer)
             transfer.refusedHosts.insert(host)
             if transfer.refusedHosts.count < origin.hosts.count {
@@ -247,5 +279,10 @@ package final class HTTPTransfers {
         if preferredHost == host {
             preferredHost = origin.hosts.indices.first { !transfer.refusedHosts.contains($0) } ?? 0
         }
+    }
+
+    /// Those that wait for a connection under this name.
+    private func unconnected(under host: Int, except transfer: HTTPTransfer) -> [HTTPTransfer] {
+        active.values.filter { $0 !== transfer && $0.host == host && $0.handle?.connection == nil }
     }
 }

@@ -75,7 +75,11 @@ extension CacheCommand {
         }
 
         private func show(_ report: CacheReport) throws {
-            if control.json { print(report.json) } else if !report.entries.isEmpty { print(report.showText) }
+            if control.json {
+                print(report.json)
+            } else if !report.entries.isEmpty || !report.forged.isEmpty {
+                print(report.showText)
+            }
             guard !report.entries.isEmpty else {
                 if !control.json { printError("nothing is cached under \(name)") }
                 throw ExitStatus.no.exitCode

@@ -59,10 +59,13 @@ struct Composition {
         providers = settings.providers.map { entry in
             // Its own look-ups go through LocalDNS: with another one it must be made anew.
             if let kept = old?.providers.first(where: { $0.entry == entry }), old?.localDNS === localDNS { return kept }
-            return ConfiguredProvider(
-                entry: entry,
-                upstream: HTTPDNSUpstream(
-                    HTTPDNSSettings(entry), loop: loop, bootstrap: localDNS, timeOfDay: { Int64(time(nil)) }))
+            let upstream = HTTPDNSUpstream(
+                HTTPDNSSettings(entry), loop: loop, bootstrap: localDNS, timeOfDay: { Int64(time(nil)) }, report: report)
+            // The same account: what was sent today counts, whatever else has changed.
+            if let same = old?.providers.first(where: { $0.entry.isSameAccount(as: entry) }) {
+                upstream.restoreCalls(same.upstream.callRecord)
+            }
+            return ConfiguredProvider(entry: entry, upstream: upstream)
         }
         (sources, numbers) = Self.number(settings, providers, replacing: old)
     }
@@ -231,7 +234,12 @@ extension Configuration.ProviderEntry {
         other.secretFile = secretFile
         other.encryptionKey = encryptionKey
         other.timeout = timeout
+        other.dailyLimit = dailyLimit
         return self == other
+    }
+
+    fileprivate func isSameAccount(as other: Configuration.ProviderEntry) -> Bool {
+        name == other.name && type == other.type && account == other.account
     }
 }
 

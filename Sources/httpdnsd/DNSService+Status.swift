@@ -70,6 +70,10 @@ extension DNSService {
         if let until = configured.upstream.health.setAsideUntil, until > loop.now {
             (provider.state, provider.retry) = (.refused, (until - loop.now).wholeSeconds)
         }
+        let calls = configured.upstream.callsToday
+        (provider.callsToday, provider.dailyLimit) = (calls.count, calls.limit)
+        if configured.upstream.unavailability != nil { provider.state = .exhausted }
+        provider.clockOffset = Int(configured.upstream.clockOffset)
         provider.addresses = configured.upstream.knownEndpoints.map(address)
         return provider
     }
@@ -81,6 +85,7 @@ extension DNSService {
         let counters = endpoint.health.counters
         address.requests = counters.requests
         address.failures = counters.failures
+        address.responseMilliseconds = endpoint.health.responseTime.average.map { Int($0 / .milliseconds(1)) }
         address.lastError = counters.lastFailure?.reason
         address.lastErrorAge = counters.lastFailure.map { Int((loop.now - $0.at).components.seconds) }
         return address

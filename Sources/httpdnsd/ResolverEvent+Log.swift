@@ -16,6 +16,22 @@ extension LogMessage {
             self.init(
                 .providerAddressBack, about: "\(provider) \(endpoint)", text,
                 ["provider": "\(provider)", "address": "\(endpoint)"])
+        case .certificateRefused(let provider, let endpoint, let reason):
+            self.init(
+                .providerCertificateRefused, about: "\(provider) \(endpoint)", text,
+                ["provider": "\(provider)", "address": "\(endpoint)", "reason": "\(reason)"])
+        case .certificateAccepted(let provider, let endpoint):
+            self.init(
+                .providerCertificateAccepted, about: "\(provider) \(endpoint)", text,
+                ["provider": "\(provider)", "address": "\(endpoint)"])
+        case .clockCorrected(let provider, let seconds):
+            self.init(
+                .providerClock, about: provider, text,
+                ["provider": "\(provider)", "offset_seconds": .stringConvertible(seconds)])
+        case .dailyLimitReached(let provider, let limit):
+            self.init(
+                .providerLimit, about: provider, text,
+                ["provider": "\(provider)", "limit": .stringConvertible(limit)])
         case .providerRefusedAccess(let provider, let reason, let pause):
             self.init(
                 .providerRefused, about: provider, text,

@@ -28,7 +28,8 @@ extension HTTPDNSSettings {
             basePath: entry.type.urlIsWhole ? "" : entry.url.path,
             addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
             tlsNames: entry.tlsNames.map(\.description),
-            caFile: entry.caFile, names: entry.names, timeout: entry.timeout)
+            caFile: entry.caFile, pins: entry.pins.map(\.description), names: entry.names, dailyLimit: entry.dailyLimit,
+            timeout: entry.timeout)
     }
 }
 

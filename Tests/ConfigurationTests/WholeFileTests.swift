@@ -94,8 +94,7 @@ import Testing
         #expect(
             loaded.warnings.map(\.description) == [
                 "t.toml: has no effect, because it is not built yet: "
-                    + "provider[1].daily_limit (line 4), provider[1].client_subnet (line 5), provider[1].pin (line 6), "
-                    + "control.http (line 11), http.proxy (line 13)"
+                    + "provider[1].client_subnet (line 5), control.http (line 11), http.proxy (line 13)"
             ])
         #expect(loaded.configuration.providers.first?.clientSubnet == .client(bits: 24))
         #expect(loaded.configuration.cache.disk.path == "")

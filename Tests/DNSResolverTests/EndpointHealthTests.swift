@@ -64,16 +64,56 @@ struct EndpointHealthTests {
     }
 
     @Test
-    func `failed probes lengthen the pause to two seconds`() {
+    func `failed probes lengthen the pause to two, five and thirty seconds`() {
         var health = setAside()
         var now = 2.0
-        for pause in [2.0, 2, 2] {
+        for pause in [2.0, 5, 30, 30] {
             health.began()
             health.failed(began: at(now), now: at(now), severe: false)
             #expect(!health.isUsable(at: at(now + pause - 0.1)))
             #expect(health.isUsable(at: at(now + pause)))
             now += pause
         }
+    }
+
+    @Test
+    func `where it is the last resort it is tried every two seconds`() {
+        var health = setAside()
+        var now = 2.0
+        for pause in [2.0, 2, 2, 2] {
+            health.began()
+            health.failed(began: at(now), now: at(now), severe: false)
+            #expect(!health.isUsableAlone(at: at(now + pause - 0.1)))
+            #expect(health.isUsableAlone(at: at(now + pause)))
+            now += pause
+        }
+    }
+
+    @Test
+    func `one that said when to come back is left alone even as the last resort`() {
+        var health = EndpointHealth()
+        health.setAside(until: at(60))
+        #expect(!health.isUsableAlone(at: at(59)))
+        #expect(health.isUsableAlone(at: at(60)))
+    }
+
+    @Test
+    func `a refused certificate is news once, until the reason changes or one is accepted`() {
+        var health = EndpointHealth()
+        #expect(health.refuseCertificate("expired") == true)
+        #expect(health.refuseCertificate("expired") == false)
+        #expect(health.refuseCertificate("self-signed") == true)
+        health.succeeded(at: at(1))
+        #expect(health.refusedCertificate == nil)
+        #expect(health.refuseCertificate("self-signed") == true)
+    }
+
+    @Test
+    func `what is known of its speed outlives failures and successes`() {
+        var health = setAside()
+        health.responseTime.take(.milliseconds(20))
+        health.succeeded(at: at(2))
+        #expect(health.responseTime.average == .milliseconds(20))
     }
 
     @Test

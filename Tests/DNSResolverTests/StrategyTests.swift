@@ -353,6 +353,79 @@ struct StrategyTests {
     }
 
     @Test @Loop
+    func `a provider whose calls of the day are used up is passed over at once, and the failure says why`() async {
+        let network = Network()
+        network.provider.unavailability = "its daily_limit of 5 calls is reached"
+        await network.fly()
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+        #expect(network.first.asked.isEmpty && network.second.asked.isEmpty)
+        network.mode = .httpdnsOnly
+        await network.fly()
+        #expect(network.results[.a] == .failure(.network("vendor: its daily_limit of 5 calls is reached")))
+    }
+
+    @Test @Loop
+    func `a wrong certificate is told once, and once more when it is right again`() async {
+        let network = Network()
+        network.first.behaviour = .failure(.certificate("the certificate has expired"))
+        for _ in 0..<4 {
+            await network.fly(providers: [FakeProvider("vendor", addresses: [network.first])])
+            await network.clock.advance(by: .seconds(31))
+        }
+        #expect(network.first.asked.count == 4)
+        let refused = ResolverEvent.certificateRefused(
+            provider: "vendor", endpoint: "first", reason: "the certificate has expired")
+        #expect(network.events == [refused])
+        network.first.behaviour = .addresses("192.0.2.1")
+        await network.fly(providers: [FakeProvider("vendor", addresses: [network.first])])
+        #expect(network.events == [refused, .certificateAccepted(provider: "vendor", endpoint: "first")])
+    }
+
+    @Test @Loop
+    func `while another address answers a dead one costs one probe in 30 s at most, and no client waits for it`() async
+    {
+        let network = Network()
+        network.first.behaviour = .failure(.network("refused"))
+        for _ in 0..<600 {
+            network.results = [:]
+            await network.fly()
+            #expect(network.addresses(.a) == ["192.0.2.2"])
+            await network.clock.advance(by: .milliseconds(500))
+        }
+        // 300 s: the pauses of 1, 2 and 5 s, then one probe in 30 s.
+        #expect(network.first.asked.count <= 14)
+        #expect(network.first.asked.count >= 2)
+    }
+
+    @Test @Loop
+    func `questions move to the address that answers sooner`() async {
+        let network = Network()
+        network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(100))
+        network.second.behaviour = .addresses("192.0.2.2", after: .milliseconds(10))
+        for _ in 0..<51 {
+            await network.fly()
+            await network.clock.advance(by: .milliseconds(200))
+        }
+        network.results = [:]
+        await network.fly()
+        await network.clock.advance(by: .milliseconds(10))
+        #expect(network.addresses(.a) == ["192.0.2.2"])
+        #expect(network.first.asked.count == 49)
+    }
+
+    @Test @Loop
+    func `when the vendor grants access again after many questions came at once, it was asked once`() async {
+        let network = Network()
+        network.first.behaviour = .failure(.authentication("InvalidSignature"))
+        await network.fly()
+        network.first.behaviour = .failure(.authentication("InvalidSignature"), after: .milliseconds(20))
+        await network.clock.advance(by: .seconds(30))
+        for _ in 0..<20 { await network.fly() }
+        await network.clock.advance(by: .seconds(1))
+        #expect(network.first.asked.count + network.second.asked.count == 2)
+    }
+
+    @Test @Loop
     func `in mode httpdns-only LocalDNS never answers a protected name`() async {
         let network = Network()
         network.mode = .httpdnsOnly

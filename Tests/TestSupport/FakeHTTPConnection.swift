@@ -14,7 +14,8 @@ struct FakeHTTPConnection: Sendable {
         var reader = HTTPRequestReader()
         defer { socket.shutdown() }
         while let request = reader.next(socket, connection: number) {
-            let service = FakeHTTPService(request: request, secret: secret, dialect: dialect, account: account)
+            var service = FakeHTTPService(request: request, secret: secret, dialect: dialect, account: account)
+            service.clockError = monitor.read { $0.clockError }
             let call = service.call
             let (zone, headers, fault) = monitor.withLock { state in
                 state.requests.append(request)
@@ -73,6 +74,12 @@ struct FakeHTTPConnection: Sendable {
             reply.contentType = type
         case .body(let body):
             reply.body = body
+        case .drip(let pause):
+            guard (try? socket.write(reply.head)) != nil else { return false }
+            for byte in reply.body {
+                guard socket.wait(for: hangUp, pause) == 0, (try? socket.write([byte])) != nil else { return false }
+            }
+            return true
         case .wrongName:
             reply = service.reply(zone, renamed: "other.example.net")
         case .rcode(let code):

@@ -30,6 +30,7 @@ package final class FakeHTTPDNS: Sendable {
         var connections = 0
         var open: [Int: TestSocket] = [:]
         var headers: [String] = []
+        var clockError: TimeInterval = 0
         var stopped = false
     }
 
@@ -123,6 +124,21 @@ package final class FakeHTTPDNS: Sendable {
 
     /// Header lines added to every reply, such as `Age: 250`.
     package func addHeaders(_ lines: [String]) { monitor.withLock { $0.headers = lines } }
+
+    /// Sets its clock, by which it checks signatures, wrong; every reply then tells the time in `Date`.
+    ///
+    /// - Parameter seconds: how far ahead of the true time.
+    package func setClock(ahead seconds: Int) {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(secondsFromGMT: 0)
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        let date = formatter.string(from: Date().addingTimeInterval(TimeInterval(seconds)))
+        monitor.withLock { state in
+            state.clockError = TimeInterval(seconds)
+            state.headers = ["Date: \(date)"]
+        }
+    }
 
     /// The calls so far, in order of arrival.
     package var calls: [Call] { monitor.read { $0.calls } }

@@ -5,6 +5,8 @@ struct FakeHTTPService {
     let request: RecordedRequest
     let secret: String?
     let dialect: FakeJSONDialect
+    /// Seconds by which its clock is ahead of the true time.
+    var clockError: TimeInterval = 0
     private let aliyunV2: FakeAliyunV2?
     private let tencent: FakeTencent?
 
@@ -105,7 +107,7 @@ struct FakeHTTPService {
             return "InvalidSignature"
         }
         guard time.count == 10, let expiry = TimeInterval(time) else { return "InvalidSignature" }
-        let left = expiry - Date().timeIntervalSince1970
+        let left = expiry - Date().timeIntervalSince1970 - clockError
         if left < 0 { return "SignatureExpired" }
         if left > 86_400 { return "InvalidDuration" }
         guard let directory = try? TemporaryDirectory(),

@@ -41,6 +41,7 @@ package enum FakeBehaviour: Sendable {
 @Loop
 package final class FakeUpstream: Upstream, Endpoint {
     package nonisolated let name: String
+    package nonisolated var family: AddressFamily { name.hasPrefix("[") ? .ipv6 : .ipv4 }
     package var health = EndpointHealth()
     /// What happens to the next question.
     package var behaviour: FakeBehaviour
@@ -70,6 +71,7 @@ package final class FakeUpstream: Upstream, Endpoint {
         guard due < question.deadline || delay == .zero else {
             return UpstreamReply(failure: .timeout, types: question.types)
         }
+        health.responseTime.take(delay)
         return UpstreamReply(
             Dictionary(uniqueKeysWithValues: question.types.map { ($0, owned(results[$0], by: question.name)) }))
     }
@@ -96,6 +98,8 @@ package final class FakeProvider: Provider {
     package nonisolated let isAuthenticated: Bool
     private nonisolated let anyType: Bool
     package var health = ProviderHealth()
+    package var ranking = AddressRanking()
+    package var unavailability: String?
     package let addresses: [FakeUpstream]
 
     package nonisolated init(

@@ -24,6 +24,8 @@ package enum HTTPFault: Sendable, Equatable {
     case body([UInt8])
     /// Answers another name than was asked.
     case wrongName
+    /// The head at once, then one byte of the body after each of these times.
+    case drip(Duration)
     /// A DNS message with this RCODE and nothing else; of `/dns-query` only.
     case rcode(Int)
     /// A DNS message whose ID is not the one that was sent.

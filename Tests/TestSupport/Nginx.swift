@@ -32,16 +32,19 @@ package final class Nginx: Sendable {
     ///   - backend: who answers what nginx does not.
     ///   - answersItself: whether it answers anything by itself.
     ///   - http2: whether HTTP/2 is offered.
+    ///   - requestsPerConnection: after so many it tells the client that the connection ends (GOAWAY).
     ///   - namespace: where to run it.
     package init(
         _ leaf: TestCertificates.Leaf, at address: TestAddress? = nil, backend: FakeHTTPDNS? = nil,
-        answersItself: Bool = true, http2: Bool = true, namespace: NetworkNamespace? = nil
+        answersItself: Bool = true, http2: Bool = true, requestsPerConnection: Int = 100_000,
+        namespace: NetworkNamespace? = nil
     ) throws {
         let address = try address ?? TestAddress("127.0.0.1", port: FreePort.next())
         self.address = address
         self.leaf = leaf
         process = try NginxProcess(
-            Self.configuration(address, leaf, backend?.url, answersItself, http2), namespace: namespace)
+            Self.configuration(address, leaf, backend?.url, answersItself, http2, requestsPerConnection),
+            namespace: namespace)
     }
 
     /// The base of its URLs.
@@ -75,7 +78,7 @@ package final class Nginx: Sendable {
 
     private static func configuration(
         _ address: TestAddress, _ leaf: TestCertificates.Leaf, _ backend: String?, _ answersItself: Bool,
-        _ http2: Bool
+        _ http2: Bool, _ requestsPerConnection: Int
     ) -> String {
         let proxy = backend.map { "proxy_pass \($0); break;" } ?? "return 404;"
         let reply =
@@ -94,6 +97,8 @@ package final class Nginx: Sendable {
               listen \(address) ssl\(http2 ? " http2" : "");
               ssl_certificate \(leaf.certificate);
               ssl_certificate_key \(leaf.key);
+              keepalive_requests \(requestsPerConnection);
+              proxy_buffering off;
               \(answersItself ? own : "")
               location / {
                 if ($request_method) { \(proxy) }

@@ -7,6 +7,17 @@ package final class TestCertificates: Sendable {
         package let certificate: String
         /// Path of its key, PEM.
         package let key: String
+
+        /// The SHA-256 of its public key, as `pin` takes it.
+        package var pin: String {
+            get throws {
+                let digest = try ChildProcess.succeed([
+                    "sh", "-c",
+                    "openssl pkey -in '\(key)' -pubout -outform DER | openssl dgst -sha256 -binary | openssl base64",
+                ])
+                return "sha256//" + digest.filter { !$0.isWhitespace }
+            }
+        }
     }
 
     private let directory: TemporaryDirectory
@@ -47,6 +58,15 @@ package final class TestCertificates: Sendable {
             "openssl", "x509", "-req", "-in", "\(directory.path)/\(file).csr", "-CA", authority, "-CAkey",
             directory.path + "/ca.key", "-days", "-1", "-extfile", extensions, "-out", "\(directory.path)/\(file).pem",
         ])
+        return named(file)
+    }
+
+    /// A certificate for these DNS names that no authority has signed.
+    package func selfSignedLeaf(names: [String]) throws -> Leaf {
+        let file = "self-signed-\(UInt32.random(in: 0...(.max)))"
+        try request(
+            file, subject: "leaf",
+            ["-addext", "subjectAltName=" + names.map { "DNS:" + $0 }.joined(separator: ",")])
         return named(file)
     }
 

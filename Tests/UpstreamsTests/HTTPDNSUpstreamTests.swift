@@ -39,6 +39,12 @@ private struct PlainService: Service {
     }
 }
 
+/// What a provider has told.
+@Loop
+private final class EventList {
+    var events: [ResolverEvent] = []
+}
+
 /// LocalDNS as the bootstrap sees it.
 @Loop
 private final class FakeBootstrap: Upstream {
@@ -67,14 +73,15 @@ struct HTTPDNSUpstreamTests {
     private func provider(
         host: String = "127.0.0.1", scheme: HTTPOrigin.Scheme = .http,
         addresses: [SocketAddress] = [], timeout: Duration = .seconds(2), bootstrap: FakeBootstrap? = nil,
-        time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
+        limit: Int = 0, events: EventList? = nil, time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
     ) async -> HTTPDNSUpstream {
         let settings = HTTPDNSSettings(
             name: "plain", service: PlainService(), scheme: scheme, host: host,
-            port: server.address.port, addresses: addresses, timeout: timeout)
+            port: server.address.port, addresses: addresses, dailyLimit: limit, timeout: timeout)
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
         return await HTTPDNSUpstream(
-            settings, loop: LoopRunner.shared.loop, bootstrap: bootstrap ?? nobody, timeOfDay: time)
+            settings, loop: LoopRunner.shared.loop, bootstrap: bootstrap ?? nobody, timeOfDay: time,
+            report: { events?.events.append($0) })
     }
 
     private func ask(
@@ -116,18 +123,80 @@ struct HTTPDNSUpstreamTests {
     }
 
     @Test func `a wrong clock is corrected by the service's date, once and for all`() async throws {
-        server.addHeaders(["Date: Tue, 14 Nov 2023 22:13:20 GMT"])
+        server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
         server.misbehave(.status(403), times: 1)
-        let provider = await provider(time: { 1_699_990_000 })
+        let provider = await provider(time: { 1_799_989_200 })
         #expect(try await ask(provider).results[.aaaa] == .unknownEmpty(ttl: 7))
         _ = try await ask(provider)
-        #expect(server.requests.map { $0.parameters["t"] } == ["1699990000", "1700000000", "1700000000"])
+        #expect(server.requests.map { $0.parameters["t"] } == ["1799989200", "1800000000", "1800000000"])
+    }
+
+    @Test func `a machine three hours wrong resolves, says so once, and pays one more call`() async throws {
+        server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
+        server.misbehave(.status(403), times: 1)
+        let events = EventList()
+        let provider = await provider(events: events, time: { 1_800_000_000 - 3 * 3_600 })
+        for _ in 0..<3 { #expect(try await ask(provider).results[.aaaa] == .unknownEmpty(ttl: 7)) }
+        #expect(await events.events == [.clockCorrected(provider: "plain", seconds: 10_800)])
+        #expect(await provider.clockOffset == 10_800)
+        #expect(server.requests.count == 4)
+    }
+
+    @Test func `over plain http a date that is weeks away is not believed`() async throws {
+        server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
+        server.misbehave(.status(403))
+        let provider = await provider(time: { 1_800_000_000 - 30 * 86_400 })
+        #expect(try await Set(ask(provider).results.values) == [.failure(.authentication("expired"))])
+        #expect(server.requests.count == 1)
+        #expect(await provider.clockOffset == 0)
+    }
+
+    @Test func `no call beyond the day's limit is sent, and it is told once`() async throws {
+        let events = EventList()
+        let provider = await provider(limit: 3, events: events)
+        var results: [UpstreamResult?] = []
+        for _ in 0..<5 { results.append(try await ask(provider).results[.a]) }
+        let refused = UpstreamResult.failure(.overloaded("its daily_limit of 3 calls is reached"))
+        #expect(results[3...] == [refused, refused] && !results[..<3].contains(refused))
+        #expect(server.requests.count == 3)
+        #expect(await events.events == [.dailyLimitReached(provider: "plain", limit: 3)])
+        #expect(await provider.unavailability == "its daily_limit of 3 calls is reached")
+        #expect(await provider.callsToday == (3, 3))
+    }
+
+    @Test func `of many calls at once no more are sent than the limit leaves`() async throws {
+        let provider = await provider(limit: 7)
+        await withTaskGroup { group in
+            for _ in 0..<20 { group.addTask { _ = try? await ask(provider) } }
+        }
+        #expect(server.requests.count == 7)
+    }
+
+    @Test func `a request that is sent again after its connection broke counts twice`() async throws {
+        let provider = await provider()
+        _ = try await ask(provider)
+        server.misbehave(.closeBeforeReply, times: 1)
+        _ = try await ask(provider)
+        #expect(server.requests.count == 3)
+        #expect(await provider.callsToday.count == 3)
+    }
+
+    @Test func `a restart on the same day goes on counting`() async throws {
+        let first = await provider(limit: 2)
+        _ = try await ask(first)
+        let second = await provider(limit: 2)
+        await second.restoreCalls(first.callRecord)
+        for _ in 0..<3 { _ = try await ask(second) }
+        #expect(server.requests.count == 2)
+        let nextDay = await provider(limit: 2, time: { 1_700_000_000 + 86_400 })
+        await nextDay.restoreCalls(first.callRecord)
+        #expect(await nextDay.callsToday.count == 0)
     }
 
     @Test func `a clock that stays wrong is refused after one more attempt`() async throws {
-        server.addHeaders(["Date: Tue, 14 Nov 2023 22:13:20 GMT"])
+        server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
         server.misbehave(.status(403))
-        let provider = await provider(time: { 1_699_990_000 })
+        let provider = await provider(time: { 1_799_989_200 })
         #expect(try await Set(ask(provider).results.values) == [.failure(.authentication("expired"))])
         #expect(server.requests.count == 2)
     }

@@ -26,8 +26,11 @@ enum HTTPFixture {
     }
 
     /// HTTPS to a port of loopback.
-    static func secure(_ port: UInt16, hosts: [String], authority: String) async throws -> HTTPTransfers {
-        let origin = HTTPOrigin(scheme: .https, address: loopback, port: port, hosts: hosts, caFile: authority)
+    static func secure(
+        _ port: UInt16, hosts: [String], authority: String, pins: [String] = [], address: IPAddress = loopback
+    ) async throws -> HTTPTransfers {
+        let origin = HTTPOrigin(
+            scheme: .https, address: address, port: port, hosts: hosts, caFile: authority, pins: pins)
         return try await HTTPTransfers(origin, loop: LoopRunner.shared.loop)
     }
 

@@ -1,3 +1,4 @@
+import DNSWire
 import Foundation
 import Glibc
 import HTTPDNS
@@ -84,6 +85,111 @@ struct HTTPSecureTests {
         let server = try Nginx(certificates.expiredLeaf(names: ["right.example"]))
         let transfers = try await transfers(port: server.address.port)
         #expect(await transfers.get("a.example").failure == .certificate("the certificate has expired"))
+    }
+
+    @Test func `a self-signed certificate is refused`() async throws {
+        let server = try Nginx(certificates.selfSignedLeaf(names: ["right.example"]))
+        let transfers = try await transfers(port: server.address.port)
+        #expect(await transfers.get("a.example").failure == .certificate("the certificate is self-signed"))
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `one of several pinned keys is enough`() async throws {
+        let leaf = try certificates.leaf(names: ["right.example"])
+        let server = try Nginx(leaf)
+        let other = try certificates.leaf(names: ["right.example"])
+        let transfers = try await HTTPFixture.secure(
+            server.address.port, hosts: ["right.example"], authority: certificates.authority,
+            pins: [other.pin, leaf.pin])
+        #expect(await transfers.get("a.example").isSuccess)
+    }
+
+    @Test func `a valid certificate with another key than the pinned ones is refused, for all who wait`() async throws {
+        let other = try certificates.leaf(names: ["right.example"])
+        let transfers = try await HTTPFixture.secure(
+            nginx.address.port, hosts: ["right.example", "also.example"], authority: certificates.authority,
+            pins: [other.pin])
+        let results = await HTTPFixture.parallel(10, on: transfers)
+        #expect(
+            Set(results.map(\.failure)) == [.certificate("the certificate's key is not one of those in pin")])
+        #expect(nginx.requests.isEmpty)
+    }
+
+    @Test func `a pinned key does not make an invalid certificate good`() async throws {
+        let leaf = try certificates.selfSignedLeaf(names: ["right.example"])
+        let server = try Nginx(leaf)
+        let transfers = try await HTTPFixture.secure(
+            server.address.port, hosts: ["right.example"], authority: certificates.authority, pins: [leaf.pin])
+        #expect(await transfers.get("a.example").failure == .certificate("the certificate is self-signed"))
+    }
+
+    @Test(.enabled(if: (try? FreePort.next(on: ["::1"])) != nil, "no IPv6 on the loopback interface"))
+    func `an IPv6 address is reached, with a name and with itself as the certificate's name`() async throws {
+        let port = try FreePort.next(on: ["::1"])
+        let server = try Nginx(
+            certificates.leaf(names: ["right.example"], addresses: ["::1"]), at: TestAddress("::1", port: port))
+        for host in ["right.example", "::1"] {
+            let transfers = try await HTTPFixture.secure(
+                port, hosts: [host], authority: certificates.authority, address: .v6(1))
+            #expect(await transfers.get("a.example").isSuccess)
+        }
+        #expect(server.waitForRequests(2))
+        #expect(server.requests.map(\.serverName) == ["right.example", ""])
+    }
+
+    @Test func `a connection made in advance carries the first request, and nothing was sent on it before`()
+        async throws
+    {
+        let relay = try HTTPRelay(to: nginx.address)
+        let transfers = try await transfers(port: relay.port)
+        await transfers.connect(timeout: .seconds(5))
+        #expect(relay.connections == 1)
+        #expect(await transfers.openConnections == 1)
+        #expect(nginx.requests.isEmpty)
+        #expect(await HTTPFixture.parallel(10, on: transfers).allSucceeded)
+        #expect(nginx.waitForRequests(10))
+        #expect(relay.connections == 1 && nginx.connections == 1)
+    }
+
+    @Test func `a request that is not permitted is not sent, and harms no other on its connection`() async throws {
+        let transfers = try await transfers()
+        async let others = HTTPFixture.parallel(10, on: transfers)
+        let result = await transfers.perform(
+            HTTPFixture.request("withheld.example.com"), timeout: .seconds(5), deadline: .bootTime + .seconds(5),
+            permit: { false })
+        #expect(result.failure == .withheld)
+        #expect(await others.allSucceeded)
+        #expect(nginx.waitForRequests(10))
+        #expect(!nginx.requests.contains { $0.target.contains("withheld") })
+    }
+
+    @Test func `a dead connection is found out though every request on it is given up early`() async throws {
+        let relay = try HTTPRelay(to: nginx.address)
+        let transfers = try await transfers(port: relay.port)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        relay.silence()
+        let found = await HTTPFixture.eventually {
+            // Each of these is given up long before its time-out.
+            let next = Task { await transfers.get("next.example.com", timeout: .seconds(1)) }
+            let end = ContinuousClock.now + .milliseconds(100)
+            while !nginx.waitForRequests(2, within: .zero), ContinuousClock.now < end { await Task.yield() }
+            next.cancel()
+            return await next.value.isSuccess
+        }
+        #expect(found)
+        #expect(relay.connections == 2)
+    }
+
+    @Test func `the time to the first byte is told of each reply`() async throws {
+        backend.misbehave(.delay(.milliseconds(50)))
+        let transfers = try await transfers()
+        let times = TimeList()
+        await times.follow(transfers)
+        #expect(await transfers.get("slow.example.com").isSuccess)
+        #expect(await transfers.get("fast.example.com").isSuccess)
+        let measured = await times.times
+        #expect(measured.count == 2)
+        #expect(measured[0] >= .milliseconds(50) && measured[1] < measured[0])
     }
 
     @Test func `a slow stream times out alone: its connection goes on`() async throws {
@@ -196,4 +302,11 @@ struct HTTPSecureTests {
             return
         }
     }
+}
+
+@Loop
+private final class TimeList {
+    private(set) var times: [Duration] = []
+
+    func follow(_ transfers: HTTPTransfers) { transfers.onFirstByte = { self.times.append($0) } }
 }

@@ -1,10 +1,9 @@
 import Foundation
 import Glibc
 import Synchronization
-import TestSupport
 
 /// Passes TCP connections on to a server, and can make those that exist fall silent: they stay open, nothing passes.
-final class HTTPRelay: Sendable {
+package final class HTTPRelay: Sendable {
     private struct State {
         var accepted = 0
         /// Connections up to this number are silent.
@@ -13,11 +12,11 @@ final class HTTPRelay: Sendable {
     }
 
     /// Where it listens.
-    let port: UInt16
+    package let port: UInt16
     private let listener: Int32
     private let state = Mutex(State())
 
-    init(to target: TestAddress) throws {
+    package init(to target: TestAddress) throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = Self.loopback(0)
         let bound = withUnsafePointer(to: &address) {
@@ -48,16 +47,19 @@ final class HTTPRelay: Sendable {
     }
 
     /// How many connections it has accepted.
-    var connections: Int { state.withLock { $0.accepted } }
+    package var connections: Int { state.withLock { $0.accepted } }
 
     /// Makes the connections that exist now fall silent.
-    func silence() { state.withLock { $0.silenced = $0.accepted } }
+    package func silence() { state.withLock { $0.silenced = $0.accepted } }
 
     /// Makes the connections that exist now, and the next one, fall silent.
-    func silenceNext() { state.withLock { $0.silenced = $0.accepted + 1 } }
+    package func silenceNext() { state.withLock { $0.silenced = $0.accepted + 1 } }
+
+    /// Makes all connections fall silent, those to come too.
+    package func silenceAll() { state.withLock { $0.silenced = .max } }
 
     /// Closes the connections that exist now.
-    func disconnect() {
+    package func disconnect() {
         for socket in state.withLock({ $0.sockets }) { shutdown(socket, Int32(SHUT_RDWR)) }
     }
 
@@ -68,6 +70,11 @@ final class HTTPRelay: Sendable {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(server, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
+        }
+        // What comes in two parts goes on in two parts, at once.
+        var enabled: Int32 = 1
+        for socket in [client, server] {
+            setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &enabled, socklen_t(MemoryLayout<Int32>.size))
         }
         let number = state.withLock { state in
             state.accepted += 1

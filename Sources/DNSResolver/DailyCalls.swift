@@ -1,0 +1,53 @@
+/// The calls that a provider was sent today, and how many there may be. Days begin at 00:00 UTC.
+package struct DailyCalls: Hashable, Sendable {
+    /// What outlives a restart.
+    package struct Record: Hashable, Sendable {
+        /// Days since 1970-01-01.
+        package var day: Int64
+        package var count: Int
+
+        package init(day: Int64, count: Int) {
+            self.day = day
+            self.count = count
+        }
+    }
+
+    private static let secondsPerDay: Int64 = 86_400
+
+    /// The most calls of a day; 0: no limit.
+    package let limit: Int
+    private var record: Record
+
+    /// - Parameter record: what was counted before; counts only if it is of the same day.
+    package init(limit: Int, record: Record = Record(day: .min, count: 0)) {
+        self.limit = limit
+        self.record = record
+    }
+
+    /// What to keep for the next start.
+    ///
+    /// - Parameter time: seconds since 1970.
+    package func record(at time: Int64) -> Record { Record(day: Self.day(time), count: count(at: time)) }
+
+    /// The calls of the day so far.
+    package func count(at time: Int64) -> Int { Self.day(time) > record.day ? 0 : record.count }
+
+    /// Whether no call may be sent until the next day.
+    package func isExhausted(at time: Int64) -> Bool { limit > 0 && count(at: time) >= limit }
+
+    /// Counts one call, unless the limit is reached.
+    ///
+    /// - Returns: whether it may be sent.
+    package mutating func take(at time: Int64) -> Bool {
+        // A clock that is set back does not begin the day anew: nothing may raise what a day may cost.
+        record = self.record(at: time)
+        guard limit == 0 || record.count < limit else { return false }
+        record.count += 1
+        return true
+    }
+
+    private static func day(_ time: Int64) -> Int64 {
+        let (days, rest) = time.quotientAndRemainder(dividingBy: secondsPerDay)
+        return rest < 0 ? days - 1 : days
+    }
+}

@@ -1,0 +1,43 @@
+import DNSResolver
+import Scheduling
+
+/// What all addresses of a provider have in common while it is asked: the service's time, and the calls of the day.
+@Loop
+final class ServiceAccount {
+    let clock: ServiceClock
+    private(set) var calls: DailyCalls
+    private let provider: String
+    private let report: @Loop (ResolverEvent) -> Void
+
+    init(
+        provider: String, clock: ServiceClock, calls: DailyCalls, report: @escaping @Loop (ResolverEvent) -> Void
+    ) {
+        self.provider = provider
+        self.clock = clock
+        self.calls = calls
+        self.report = report
+    }
+
+    /// Whether the day's calls are not used up.
+    var mayCall: Bool { !calls.isExhausted(at: clock.own) }
+
+    /// Why no call may be made.
+    var limitText: String { "its daily_limit of \(calls.limit) calls is reached" }
+
+    /// Counts a call that is about to be sent. Returns whether it may be.
+    func takeCall() -> Bool {
+        let now = clock.own
+        guard calls.take(at: now) else { return false }
+        if calls.isExhausted(at: now) { report(.dailyLimitReached(provider: provider, limit: calls.limit)) }
+        return true
+    }
+
+    /// Goes on from what was counted before.
+    func restore(_ record: DailyCalls.Record) { calls = DailyCalls(limit: calls.limit, record: record) }
+
+    /// Takes over the service's time.
+    func learn(_ time: Int64) {
+        guard clock.learn(time) else { return }
+        report(.clockCorrected(provider: provider, seconds: clock.offset))
+    }
+}

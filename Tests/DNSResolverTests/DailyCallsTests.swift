@@ -1,0 +1,59 @@
+import DNSResolver
+import Testing
+
+@Suite
+struct DailyCallsTests {
+    /// 2023-11-14, 00:00 UTC.
+    private static let midnight: Int64 = 1_699_920_000
+
+    @Test
+    func `no call beyond the limit is let through`() {
+        var calls = DailyCalls(limit: 3)
+        let taken = (0..<5).map { _ in calls.take(at: Self.midnight) }
+        #expect(taken == [true, true, true, false, false])
+        #expect(calls.count(at: Self.midnight) == 3 && calls.isExhausted(at: Self.midnight))
+    }
+
+    @Test
+    func `a new day begins at midnight UTC`() {
+        var calls = DailyCalls(limit: 1)
+        #expect(calls.take(at: Self.midnight - 1) == true)
+        #expect(calls.take(at: Self.midnight - 1) == false)
+        #expect(!calls.isExhausted(at: Self.midnight))
+        #expect(calls.take(at: Self.midnight) == true)
+    }
+
+    @Test
+    func `a clock that is set back gives no calls anew`() {
+        var calls = DailyCalls(limit: 2)
+        _ = calls.take(at: Self.midnight)
+        _ = calls.take(at: Self.midnight)
+        #expect(calls.take(at: Self.midnight - 86_400) == false)
+        // And the day it was set back to ends as any other.
+        #expect(calls.take(at: Self.midnight) == true)
+    }
+
+    @Test
+    func `without a limit calls are counted all the same`() {
+        var calls = DailyCalls(limit: 0)
+        for _ in 0..<1_000 { _ = calls.take(at: Self.midnight) }
+        #expect(calls.count(at: Self.midnight) == 1_000 && !calls.isExhausted(at: Self.midnight))
+    }
+
+    @Test
+    func `what was counted before a restart counts on the same day, not on the next`() {
+        var calls = DailyCalls(limit: 2)
+        _ = calls.take(at: Self.midnight)
+        let record = calls.record(at: Self.midnight)
+        #expect(DailyCalls(limit: 2, record: record).count(at: Self.midnight + 86_399) == 1)
+        #expect(DailyCalls(limit: 2, record: record).count(at: Self.midnight + 86_400) == 0)
+    }
+
+    @Test
+    func `days before 1970 are days too`() {
+        var calls = DailyCalls(limit: 1)
+        #expect(calls.take(at: -1) == true)
+        #expect(calls.take(at: -86_400) == false)
+        #expect(calls.take(at: 0) == true)
+    }
+}

@@ -1,0 +1,317 @@
+import TestSupport
+import Testing
+
+extension Integration {
+    /// Every way in which a provider fails, on one name or address or on all of them, at the first provider or at all:
+    /// the answer, when it comes, and what it costs in calls and connections.
+    @Suite(.serialized)
+    struct FaultMatrixTests {
+        enum Fault: String, CaseIterable, Sendable {
+            case refused, blackHole, resetMidBody, tlsFailure, slowDrip, garbage, status4xx, status5xx, empty, huge
+            case wrongName, goAwayStorm, idleClose
+        }
+
+        /// What a fault hits at a provider.
+        enum Reach: String, CaseIterable, Sendable {
+            /// One name of several on a connection; of faults that have no name, one address or connection.
+            case one
+            case all
+        }
+
+        /// Which of the two providers it hits.
+        enum Place: String, CaseIterable, Sendable {
+            case first, all
+        }
+
+        struct Cell: CustomTestStringConvertible, Sendable {
+            let fault: Fault
+            let reach: Reach
+            let place: Place
+
+            var testDescription: String { "\(fault), \(reach) of it, \(place) provider" }
+
+            static let all = Fault.allCases.flatMap { fault in
+                Reach.allCases.flatMap { reach in
+                    Place.allCases.map { Cell(fault: fault, reach: reach, place: $0) }
+                }
+            }
+        }
+
+        @Test(arguments: Cell.all)
+        func `a fault costs what it must, and nobody else anything`(cell: Cell) throws {
+            let network = try Network(cell)
+            let expected = Expectation(cell)
+            try network.warmUp()
+            try network.begin()
+            let replies = try network.ask(["slow-struck", "slow-b", "slow-c", "slow-d", "slow-e"])
+            let struck = try #require(replies["slow-struck"])
+            #expect(struck.source == expected.struck.source)
+            #expect(expected.struck.when.contains(struck.after), "\(struck.after)")
+            for (name, reply) in replies where name != "slow-struck" {
+                #expect(reply.source == expected.others.source, "\(name)")
+                #expect(expected.others.when.contains(reply.after), "\(name): \(reply.after)")
+            }
+            for (vendor, limits) in zip(network.vendors, expected.calls) {
+                let count = vendor.backend.callCount("slow-struck.example.com")
+                #expect(limits.contains(count), "\(count) calls")
+            }
+            for (vendor, limits) in zip(network.vendors, expected.connections) {
+                #expect(limits.contains(vendor.relay.connections), "\(vendor.relay.connections) connections")
+            }
+            try network.endsWell()
+        }
+    }
+}
+
+extension Integration.FaultMatrixTests {
+    /// What must come of a cell.
+    fileprivate struct Expectation {
+        /// An answer: whose, and how long after the question.
+        struct Answer {
+            let source: Source
+            let when: Range<Duration>
+
+            /// Without waiting for anything.
+            static func prompt(_ source: Source) -> Answer {
+                Answer(source: source, when: .zero ..< .milliseconds(290))
+            }
+            /// From the hedge after 0.3 s.
+            static func hedged(_ source: Source) -> Answer {
+                Answer(source: source, when: .milliseconds(290) ..< .milliseconds(900))
+            }
+            /// After an attempt's time-out of 1 s, or that of the hedge.
+            static func late(_ source: Source) -> Answer {
+                Answer(source: source, when: .milliseconds(950) ..< .milliseconds(1_700))
+            }
+            /// When HTTPDNS is given up: once every address is set aside, at 1.9 s at the latest.
+            static func last(_ source: Source) -> Answer {
+                Answer(source: source, when: .milliseconds(1_250) ..< .milliseconds(2_300))
+            }
+        }
+
+        let struck: Answer
+        let others: Answer
+        /// Calls for the struck name that reached each provider.
+        let calls: [ClosedRange<Int>]
+        /// Connections at each provider, those of the warm-up among them.
+        let connections: [ClosedRange<Int>]
+
+        init(_ cell: Integration.FaultMatrixTests.Cell) {
+            let elsewhere: Source = cell.place == .all ? .localDNS : .second
+            let isEverywhere = cell.place == .all
+            switch cell.fault {
+            case .goAwayStorm, .idleClose:
+                // Nobody notices; only connections are made anew.
+                (struck, others, calls) = (.prompt(.first), .prompt(.first), [1...1, 0...0])
+                connections =
+                    switch (cell.fault, cell.reach) {
+                    case (.goAwayStorm, .one): [2...5, 1...1]
+                    case (.goAwayStorm, .all): [2...7, 1...1]
+                    default: [2...2, 1...1]
+                    }
+            case .resetMidBody, .garbage, .status4xx, .status5xx, .empty, .huge, .wrongName:
+                // The next source at once. A broken stream on a used connection may be the connection's end: once more.
+                struck = .prompt(elsewhere)
+                others = cell.reach == .all ? struck : .prompt(.first)
+                // Where another name succeeds meanwhile, the address is asked a second time.
+                let tries = cell.fault == .resetMidBody ? 2...4 : 1...1
+                calls = [tries, isEverywhere ? tries : 1...1]
+                connections = [1...1, 1...1]
+            case .slowDrip:
+                // The stream alone is slow: its connection is kept.
+                struck = isEverywhere ? .late(.localDNS) : .hedged(.second)
+                others = cell.reach == .all ? struck : .prompt(.first)
+                calls = [1...1, 1...1]
+                connections = [1...1, 1...1]
+            case .refused, .tlsFailure:
+                struck = .prompt(cell.reach == .one ? .first : elsewhere)
+                others = struck
+                calls = cell.reach == .one ? [1...1, 0...0] : isEverywhere ? [0...0, 0...0] : [0...0, 1...1]
+                connections =
+                    cell.reach == .one ? [1...1, 0...0] : isEverywhere ? [0...0, 0...0] : [0...0, 1...1]
+            case .blackHole:
+                switch (cell.reach, cell.place) {
+                case (.one, .first):
+                    (struck, calls) = (.hedged(.second), [0...0, 1...1])
+                    connections = [1...1, 1...1]
+                case (.one, .all):
+                    // The attempt's time-out ends the dead connection, and the next attempt has a fresh one.
+                    (struck, calls) = (.late(.first), [1...1, 0...0])
+                    connections = [2...3, 1...2]
+                case (.all, .first):
+                    (struck, calls) = (.hedged(.second), [0...0, 1...1])
+                    connections = [1...2, 1...1]
+                case (.all, .all):
+                    (struck, calls) = (.last(.localDNS), [0...0, 0...0])
+                    connections = [1...4, 1...4]
+                }
+                others = struck
+            }
+        }
+    }
+
+    /// Who told an answer.
+    fileprivate enum Source: String {
+        case first = "192.0.2.11"
+        case second = "192.0.2.22"
+        case localDNS = "198.51.100.1"
+    }
+
+    /// A provider: nginx speaks HTTP/2 for a fake service, and a relay before it has the connections in its hands.
+    fileprivate final class Vendor {
+        let backend: FakeHTTPDNS
+        let nginx: Nginx
+        let relay: HTTPRelay
+        /// Whose certificate nobody trusts.
+        private let impostor: Nginx?
+        private let addresses: [String]
+        private let authority: String
+
+        init(_ source: Source, _ fault: Fault?, _ reach: Reach) throws {
+            let certificates = try TestCertificates()
+            authority = certificates.authority
+            var zone = FakeZone(["*": .init(a: [source.rawValue])])
+            // Only the second one knows it: it has a connection too before the fault begins.
+            if source == .first { zone.entries["slow-second.example.com"] = .init() }
+            backend = try FakeHTTPDNS(zone)
+            let requests = fault == .goAwayStorm ? reach == .one ? 3 : 1 : 100_000
+            nginx = try Nginx(
+                certificates.leaf(names: ["vendor.example"]), backend: backend, requestsPerConnection: requests)
+            relay = try HTTPRelay(to: nginx.address)
+            let bad: String?
+            switch fault {
+            case .refused:
+                impostor = nil
+                bad = "127.0.0.1:\(try FreePort.next())"
+            case .tlsFailure:
+                let other = try Nginx(TestCertificates().leaf(names: ["vendor.example"]))
+                impostor = other
+                bad = "\(other.address)"
+            default: (impostor, bad) = (nil, nil)
+            }
+            let good = "127.0.0.1:\(relay.port)"
+            addresses = bad.map { reach == .one ? [$0, good] : [$0] } ?? [good]
+        }
+
+        func table(_ name: String) -> String {
+            DaemonConfiguration.aliyun(
+                "https://127.0.0.1:\(relay.port)", name: name,
+                """
+                ca_file = "\(authority)"
+                tls_names = ["vendor.example"]
+                addresses = \(DaemonConfiguration.list(addresses))
+                """)
+        }
+    }
+
+    /// Two providers, LocalDNS, and a daemon between them.
+    fileprivate struct Network {
+        let cell: Cell
+        let vendors: [Vendor]
+        let localDNS: FakeLocalDNS
+        let daemon: Daemon
+
+        init(_ cell: Cell) throws {
+            self.cell = cell
+            let first = try Vendor(.first, cell.fault, cell.reach)
+            let second = try Vendor(.second, cell.place == .all ? cell.fault : nil, cell.reach)
+            vendors = [first, second]
+            localDNS = try FakeLocalDNS(FakeZone(["*": .init(a: [Source.localDNS.rawValue])]))
+            daemon = try Daemon(
+                first.table("first") + second.table("second")
+                    + DaemonConfiguration.rest(localDNS: localDNS.address))
+        }
+
+        private var isAtStart: Bool { cell.fault == .refused || cell.fault == .tlsFailure }
+
+        private var struckVendors: ArraySlice<Vendor> { cell.place == .all ? vendors[...] : vendors[..<1] }
+
+        /// Gives both providers an established connection, where the fault lets them have one.
+        func warmUp() throws {
+            guard !isAtStart else { return }
+            let client = try daemon.client()
+            #expect(try client.ask("slow-first.example.com").addresses == [Source.first.rawValue])
+            #expect(try client.ask("slow-second.example.com").addresses == [Source.second.rawValue])
+        }
+
+        /// Lets the fault begin.
+        func begin() throws {
+            for vendor in struckVendors {
+                if let fault = Self.httpFault(cell.fault) {
+                    vendor.backend.misbehave(fault, for: cell.reach == .one ? "slow-struck.example.com" : nil)
+                }
+                switch (cell.fault, cell.reach) {
+                case (.blackHole, .one): vendor.relay.silence()
+                case (.blackHole, .all): vendor.relay.silenceAll()
+                case (.idleClose, _): vendor.relay.disconnect()
+                default: break
+                }
+            }
+        }
+
+        private static func httpFault(_ fault: Fault) -> HTTPFault? {
+            switch fault {
+            case .resetMidBody: .closeMidBody
+            case .slowDrip: .drip(.milliseconds(100))
+            case .garbage: .body((0..<200).map { UInt8(truncatingIfNeeded: $0 &* 151 &+ 3) })
+            case .status4xx: .status(404)
+            case .status5xx: .status(503)
+            case .empty: .body([])
+            case .huge: .oversizedBody(200_000)
+            case .wrongName: .wrongName
+            case .refused, .blackHole, .tlsFailure, .goAwayStorm, .idleClose: nil
+            }
+        }
+
+        struct Reply {
+            let source: Source?
+            let after: Duration
+        }
+
+        /// Asks for all at once.
+        func ask(_ names: [String]) throws -> [String: Reply] {
+            let client = try daemon.client()
+            let start = ContinuousClock.now
+            for (number, name) in names.enumerated() {
+                try client.send(.query("\(name).example.com", id: UInt16(number)))
+            }
+            var replies: [String: Reply] = [:]
+            for _ in names {
+                let message = try client.receive().message
+                replies[names[Int(message.id)]] = Reply(
+                    source: message.addresses.first.flatMap { Source(rawValue: $0) },
+                    after: ContinuousClock.now - start)
+            }
+            return replies
+        }
+
+        /// When the fault is over, or hit only what was there, the first provider answers again, on its own.
+        func endsWell() throws {
+            let client = try daemon.client()
+            switch (cell.fault, cell.reach) {
+            case (.blackHole, .one):
+                // Every attempt on the dead connection is given up after 0.3 s, for the second provider answers.
+                var number = 0
+                let deadline = ContinuousClock.now + .seconds(8)
+                while ContinuousClock.now < deadline {
+                    number += 1
+                    let reply = try client.ask("slow-after\(number).example.com")
+                    if reply.addresses == [Source.first.rawValue] { return }
+                    _ = try client.receiveIfAny(within: .milliseconds(50))
+                }
+                Issue.record("the dead connection is still used")
+            case (.idleClose, .all):
+                // Again and again: each time it is one new connection, and nobody notices.
+                for round in 1...3 {
+                    vendors[0].relay.disconnect()
+                    let started = ContinuousClock.now
+                    #expect(
+                        try client.ask("slow-round\(round).example.com").addresses == [Source.first.rawValue])
+                    #expect(ContinuousClock.now - started < .milliseconds(290))
+                    #expect(vendors[0].relay.connections == 2 + round)
+                }
+            default: break
+            }
+        }
+    }
+}

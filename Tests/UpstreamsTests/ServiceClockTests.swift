@@ -1,0 +1,67 @@
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+@Suite(.onLoop)
+struct ServiceClockTests {
+    private static let today: Int64 = 1_800_000_000
+    private static let hour: Int64 = 3_600
+
+    @Loop
+    private func clock(isAuthenticated: Bool = false, own: Int64 = today) -> ServiceClock {
+        ServiceClock(isAuthenticated: isAuthenticated) { own }
+    }
+
+    @Test(arguments: [-3, 3]) @Loop
+    func `a machine three hours wrong goes by the service's time`(hours: Int64) {
+        let clock = clock(own: Self.today + hours * Self.hour)
+        #expect(clock.learn(Self.today))
+        #expect(clock.now == Self.today && clock.offset == -hours * Self.hour)
+    }
+
+    @Test @Loop
+    func `the same time again is no news: nothing is asked a third time`() {
+        let clock = clock(own: Self.today - Self.hour)
+        #expect(clock.learn(Self.today))
+        #expect(!clock.learn(Self.today + 1))
+    }
+
+    @Test(arguments: [0, -1, 1_000_000_000, 4_200_000_000, Int64.max, Int64.min]) @Loop
+    func `a time that can be none is not believed, not even with a certificate`(time: Int64) {
+        let clock = clock(isAuthenticated: true)
+        #expect(!clock.learn(time))
+        #expect(clock.offset == 0)
+    }
+
+    @Test @Loop
+    func `over plain http nobody can move the time by more than two days`() {
+        for days: Int64 in [-30, -3, 3, 30, 3_650] {
+            let clock = clock()
+            #expect(!clock.learn(Self.today + days * 24 * Self.hour))
+            #expect(clock.offset == 0)
+        }
+        #expect(clock().learn(Self.today + 47 * Self.hour))
+    }
+
+    @Test @Loop
+    func `with a certificate the service may tell any time`() {
+        #expect(clock(isAuthenticated: true).learn(Self.today + 90 * 24 * Self.hour))
+    }
+
+    @Test @Loop
+    func `a clock that was never set takes what it is told`() {
+        let clock = clock(own: 100)
+        #expect(clock.learn(Self.today))
+        #expect(clock.now == Self.today)
+    }
+
+    @Test @Loop
+    func `a lie is corrected by the next true time`() {
+        let clock = clock()
+        #expect(clock.learn(Self.today - 40 * Self.hour))
+        #expect(clock.learn(Self.today))
+        #expect(clock.offset == 0)
+    }
+}
