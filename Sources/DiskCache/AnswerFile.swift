@@ -249,6 +249,26 @@ final class AnswerFile {
         try statement.run([.text(key.kind.rawValue), .text(key.name)])
     }
 
+    func removeStates(_ kind: StateRecord.Kind) throws(SQLiteError) {
+        try connection.prepare("DELETE FROM state WHERE kind = ?").run([.text(kind.rawValue)])
+    }
+
+    /// Forgets records that are too old or too many.
+    ///
+    /// - Parameter now: seconds since 1970.
+    func tidyStates(now: Int64) throws(SQLiteError) {
+        let old = try connection.prepare("DELETE FROM state WHERE kind = ? AND stored < ?")
+        let excess = try connection.prepare(
+            """
+            DELETE FROM state WHERE kind = ?1
+            AND name IN (SELECT name FROM state WHERE kind = ?1 ORDER BY stored DESC LIMIT -1 OFFSET ?2)
+            """)
+        for kind in StateRecord.Kind.allCases {
+            try old.run([.text(kind.rawValue), .integer(now - kind.lifetime)])
+            try excess.run([.text(kind.rawValue), .integer(kind.limit)])
+        }
+    }
+
     /// All records of the kinds that this version knows.
     func states() throws(SQLiteError) -> [StateRecord] {
         let statement = try connection.prepare("SELECT kind, name, value, stored, checksum FROM state LIMIT ?")

@@ -166,6 +166,9 @@ package final class DiskCache: Sendable {
         change { $0.forget(StateRecord.Key(kind: kind, name: name)) }
     }
 
+    /// Forgets all records of a kind.
+    package func forgetAll(_ kind: StateRecord.Kind) { change { $0.forgetAll(kind) } }
+
     /// All records of the last time, once the file is open; none when it cannot be opened.
     package func states() async -> [StateRecord] {
         await withCheckedContinuation { continuation in

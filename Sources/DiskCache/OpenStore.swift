@@ -27,12 +27,15 @@ final class OpenStore {
     var check: SoundnessCheck?
     private(set) var mark: AnswerFile.ClockMark
     private var sweepPosition: Int64 = 0
+    /// How many records may be written until the old ones are looked for.
+    private var statesLeft = 0
     private let lock: FileLock
     private let clock: WallClock
     private let limit: Int64
 
     /// Answers that are looked at for their staleness with every flush.
     private static let sweepStep: Int64 = 2_048
+    private static let statesPerTidying = 1_000
     /// Answers that go at once when there are too many bytes.
     private static let removalStep = 1_024
 
@@ -78,6 +81,7 @@ final class OpenStore {
         let rows = changes.stores.compactMap { StoredAnswer($1, key: $0, identity, reading) }
         var mark = mark
         var sweepPosition = sweepPosition
+        let isTidying = statesLeft <= changes.states.count && !changes.states.isEmpty && reading.isPlausible
         try file.transaction { () throws(SQLiteError) in
             if reading.isPlausible {
                 // Set back while running: what was written until now is of unknown age.
@@ -90,14 +94,17 @@ final class OpenStore {
             for removal in changes.removals { try file.remove(removal) }
             for key in changes.removedKeys { try file.remove(key) }
             for row in rows { try file.write(row) }
+            for kind in changes.forgottenKinds { try file.removeStates(kind) }
             for (key, record) in changes.states {
                 if let record { try file.write(record) } else { try file.remove(key) }
             }
+            if isTidying { try file.tidyStates(now: reading.secondsSince1970) }
             if try file.size() > limit { try file.removeOldest(rows.count + Self.removalStep) }
             if try sweepPosition > file.lastID() { sweepPosition = 0 }
         }
         self.mark = mark
         self.sweepPosition = sweepPosition
+        statesLeft = isTidying ? Self.statesPerTidying : statesLeft - changes.states.count
         return rows.count
     }
 }

@@ -68,6 +68,7 @@ final class DNSService {
             events: events)
         logQueries()
         server.feed.turn(on: settings.log.queries)
+        keepWhatIsLearned()
         Loop.spawn { [self] in await restoreState() }
     }
 
@@ -99,6 +100,7 @@ final class DNSService {
         composition = new
         routes = policy.routes
         tellDiskOfPolicy()
+        keepWhatIsLearned()
         reloads += 1
         log.set(settings.log.style, level: settings.log.threshold)
         server.feed.turn(on: settings.log.queries)

@@ -222,4 +222,25 @@ import Testing
                 == records.sorted { $0.kind.rawValue < $1.kind.rawValue })
         second.disk.stop()
     }
+
+    @Test func `records that are too old or too many go, and of a forgotten kind all`() async throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        first.disk.keep(StateRecord(.calls, "old", value: "1", storedAt: noon - StateRecord.Kind.calls.lifetime - 1))
+        for index in 0..<300 {
+            first.disk.keep(StateRecord(.journal, "n\(index)", value: "1", storedAt: noon - Int64(index)))
+        }
+        first.disk.keep(StateRecord(.checkVerdict, "before", value: "1", storedAt: noon))
+        #expect(first.flush())
+        first.disk.forgetAll(.checkVerdict)
+        first.disk.keep(StateRecord(.checkVerdict, "after", value: "1", storedAt: noon))
+        first.disk.stop()
+        let second = try Machine(path, clock: clock)
+        let found = await second.disk.states()
+        second.disk.stop()
+        #expect(found.filter { $0.kind == .calls }.isEmpty)
+        let journal = Set(found.filter { $0.kind == .journal }.map(\.name))
+        #expect(journal == Set((0..<256).map { "n\($0)" }))
+        #expect(found.filter { $0.kind == .checkVerdict }.map(\.name) == ["after"])
+    }
 }
