@@ -167,6 +167,8 @@ class Stage:
         # nginx's worker may be another user.
         os.chmod(self.folder, 0o755)
         self.processes: list[Process] = []
+        # Whether every server keeps a cache on disk.
+        self.has_disk = False
         self.sockets: list[socket.socket] = []
         return self
 
@@ -245,6 +247,8 @@ class Stage:
         none without. more: further tables.
         """
         port = free_port()
+        if self.has_disk and not disk:
+            disk = f"{self.folder}/cache-{port}.sqlite"
         providers = [("bench", url or f"http://127.0.0.1:{service}", "bench.example")]
         if dead:
             providers.append(("dead", f"http://127.0.0.1:{dead}", "dead.example"))

@@ -28,11 +28,14 @@ final class AnswerFile {
     /// - Parameter system: the name of a registered VFS; nil: SQLite's default.
     convenience init(_ path: String, system: String? = nil) throws(SQLiteError) {
         let connection = try SQLiteConnection(path, .readWrite, system: system)
+        // Can only be chosen for a new file; of another it would be one more write, and a sync, before the first answer.
+        if try connection.integer("PRAGMA page_count") == 0 {
+            try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        }
         // WAL: a commit is an append, and readers need not wait. Without a sync for each: a crash of the process loses
         // nothing, one of the machine the last commits, and neither damages the file.
         try connection.execute(
             """
-            PRAGMA auto_vacuum = INCREMENTAL;
             PRAGMA journal_mode = WAL;
             PRAGMA synchronous = NORMAL;
             PRAGMA journal_size_limit = 8388608;

@@ -15,12 +15,12 @@ extension DiskCache {
         let bytes = key.array
         // Under the lock: whoever forgets answers says so here first, and only then empties memory.
         return shared.withLock { shared in
-            guard shared.pending.allows(bytes, row.answer),
+            guard let identity = shared.identity, shared.pending.allows(bytes, row.answer),
                 var entry = row.answer.entry(
-                    shared.identity, reading, isClockSound: store.knowsAge(of: row, at: reading)),
+                    identity, reading, isClockSound: store.knowsAge(of: row, at: reading)),
                 entry.freshness(at: reading.now, shared.freshness) != .dead
             else { return false }
-            if !shared.identity.rules.contains(entry.source) {
+            if !identity.rules.contains(entry.source) {
                 entry.refreshMargin = shared.freshness.refreshMargin(lifetime: entry.lifetime)
             }
             return memory.storeIfAbsent(entry, for: key)

@@ -37,8 +37,12 @@ final class DiskThread {
             let isStopping = cache.shared.withLock { $0.isStopping }
             if open == nil, !isStopping || !isToldUnavailable, retryAt.map({ $0 <= now }) ?? true { openFile() }
             if isStopping { return finish() }
-            answerRecalls()
             answerStateReaders()
+            guard cache.shared.withLock({ $0.identity != nil }) else {
+                wait()
+                continue
+            }
+            answerRecalls()
             if let damage = cache.shared.withLock({ $0.damage.take() }), open != nil {
                 replaceFile(because: damage)
                 continue
@@ -237,16 +241,18 @@ final class DiskThread {
     @discardableResult
     private func flush() -> Bool {
         guard let open else { return false }
-        let (changes, identity, freshness) = cache.shared.withLock { shared in
+        let due = cache.shared.withLock { shared -> (PendingChanges, PolicyIdentity, FreshnessPolicy)? in
+            guard let identity = shared.identity else { return nil }
             shared.changedAt = nil
             shared.isWriting = true
-            return (shared.pending.take(), shared.identity, shared.freshness)
+            return (shared.pending.take(), identity, shared.freshness)
         }
+        guard let (changes, identity, freshness) = due else { return true }
         defer { cache.shared.withLock { $0.isWriting = false } }
         do throws(SQLiteError) {
             let written = try open.write(changes, identity, freshness)
             cache.shared.withLock { $0.status.written += written }
-            if changes.needsAll { try writeAll(to: open) }
+            if changes.needsAll { try writeAll(to: open, identity, freshness) }
             try open.file.shrink()
             let memory = cache.memory.statistics
             // Memory has begun to drive answers out, which the file still has.
@@ -260,13 +266,14 @@ final class DiskThread {
     }
 
     /// Writes all that memory holds, with what is looked up meanwhile in between.
-    private func writeAll(to open: OpenStore) throws(SQLiteError) {
+    private func writeAll(
+        to open: OpenStore, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy
+    ) throws(SQLiteError) {
         var cursor: CacheCursor? = .start
         while let place = cursor {
             let step = cache.memory.walk(from: place, slots: Self.slotsPerStep) { _ in true }
             cursor = step.next
             guard !step.answers.isEmpty else { continue }
-            let (identity, freshness) = cache.shared.withLock { ($0.identity, $0.freshness) }
             var changes = PendingChanges()
             for answer in step.answers { changes.store(answer.entry, for: answer.key().array) }
             let written = try open.write(changes, identity, freshness)

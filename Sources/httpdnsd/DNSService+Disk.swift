@@ -14,10 +14,9 @@ extension DNSService {
     /// Bytes in the file for each byte of `cache.memory`: names that memory has no room for are still of use.
     private nonisolated static let fileShare = 2
 
-    /// The disk of a configuration; nil when none is wanted, or none can be had.
+    /// The disk of a configuration; nil when none is wanted, or none can be had. Used once it was told of a policy.
     static func disk(
-        _ settings: Configuration, memory: MemoryCache, freshness: FreshnessPolicy, identity: PolicyIdentity,
-        log: LogOutput
+        _ settings: Configuration, memory: MemoryCache, freshness: FreshnessPolicy, log: LogOutput
     ) -> DiskCache? {
         guard !settings.cache.disk.path.isEmpty else { return nil }
         do throws(SystemError) {
@@ -26,7 +25,7 @@ extension DNSService {
                     path: settings.cache.disk.path, flushInterval: settings.cache.disk.flushInterval,
                     limit: settings.cache.memory * fileShare),
                 memory: memory, clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) }),
-                identity: identity, freshness: freshness
+                freshness: freshness
             ) { [logger = log.logger] in logger.log($0.kind, $0.text) }
             try disk.start()
             return disk
