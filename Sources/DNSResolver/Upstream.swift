@@ -62,6 +62,13 @@ package protocol Endpoint: AnyObject, Sendable {
     /// Asked for both families together only if its provider answers them so.
     /// Ends at once, and harms no other attempt on the same connection, when the task is cancelled.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply
+
+    /// Begins one attempt: one request and its reply by the question's deadline.
+    ///
+    /// Asked for both families together only if its provider answers them so.
+    /// - Parameter done: called once, on the loop, never before this returns; not after `cancel()`, which ends the attempt
+    ///   at once and harms no other on the same connection.
+    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable
 }
 
 /// What an upstream is asked.

@@ -56,6 +56,10 @@ final class HTTPDNSEndpoint: Endpoint {
         Loop.spawn { [timeout] in await transfers.connect(timeout: timeout) }
     }
 
+    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+        SpawnedWork({ [self] in await ask(question) }, done: done)
+    }
+
     /// Sends one request; a second one when the service told that our clock is wrong.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         let asked = ServiceQuestion(

@@ -57,6 +57,12 @@ package final class FakeUpstream: Upstream, Endpoint {
         self.clock = clock
     }
 
+    package func begin(
+        _ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable {
+        SpawnedWork({ [self] in await ask(question) }, done: done)
+    }
+
     package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         asked.append(question)
         guard case .reply(let usual, let results) = behaviour else {
