@@ -11,7 +11,7 @@ package final class ProviderSelector {
 
     /// How often an address that had been set aside has answered again.
     private(set) var recoveries = 0
-    private let clock: any LoopClock
+    let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
 
     package nonisolated init(
@@ -87,106 +87,17 @@ package final class ProviderSelector {
         }.first ?? "every address is set aside after failures"
     }
 
-    private enum Event: Sendable {
-        /// The whole of an attempt's reply, or the part for one type.
-        case reply(Int, UpstreamReply)
-        case hedgeDue
-    }
-
-    /// One attempt: a request, or one for each type to a service that does not take both families together.
-    private struct Attempt {
-        let candidate: AttemptPlan.Candidate
-        let began: Instant
-        var missingParts: Int
-        /// Whether another address is asked already for what a part of it failed to bring.
-        var isReplaced = false
-        /// What has come of it so far.
-        var reply = UpstreamReply([:])
-    }
-
-    /// One question's attempts: those begun, in order, and how many of them are still under way.
-    private struct Attempts {
-        var plan: AttemptPlan
-        var begun: [Attempt] = []
-        var underWay = 0
-
-        /// Takes a part of a reply. Returns the attempt if that was all of it.
-        mutating func take(_ part: UpstreamReply, of number: Int) -> Attempt? {
-            begun[number].missingParts -= 1
-            begun[number].reply.results.merge(part.results) { first, _ in first }
-            guard begun[number].missingParts == 0 else { return nil }
-            underWay -= 1
-            return begun[number]
-        }
-    }
-
-    /// Asks until every type is settled, nobody is left to ask, or the question's deadline has come.
+    /// Begins to ask for every type of a question; the attempts are begun by `start()` of what is returned.
     ///
-    /// - Parameter early: told of the first family that has its answer while the other one is still asked for.
-    func ask(_ question: UpstreamQuestion, of indices: [Int], early: EarlyReply) async -> Reply {
-        var attempts = Attempts(plan: plan(indices))
-        var tally = ProviderTally(question, hindrance: hindrance(indices))
-        await withTaskGroup(of: Event.self) { group in
-            startNext(&attempts, question, question.types, in: &group)
-            group.addTask { await self.hedge() }
-            while attempts.underWay > 0, let event = await group.next() {
-                var mayStart = true
-                if case .reply(let number, let reply) = event {
-                    let asked = attempts.begun[number].candidate
-                    if let whole = attempts.take(reply, of: number) {
-                        attempts.plan.ended(whole.candidate, forGood: whole.reply.endsEndpoint)
-                        judge(whole)
-                        mayStart = !whole.isReplaced || attempts.underWay == 0
-                    } else {
-                        // Of the other type nothing is known yet: only a failure is a reason to ask elsewhere.
-                        mayStart = reply.failure != nil
-                        attempts.begun[number].isReplaced = mayStart
-                    }
-                    if tally.take(reply, from: asked.provider, at: asked.endpoint.name) == .providerFinished {
-                        attempts.plan.finish(provider: asked.provider)
-                    }
-                }
-                if tally.isSettled || Task.isCancelled { break }
-                if let answered = tally.answered { early.tell(answered) }
-                if mayStart { startNext(&attempts, question, tally.openTypes, in: &group) }
-            }
-            group.cancelAll()
-            while let event = await group.next() {
-                guard case .reply(let number, let reply) = event, let whole = attempts.take(reply, of: number) else {
-                    continue
-                }
-                judge(whole)
-            }
-        }
-        return tally.reply
-    }
-
-    private func startNext(
-        _ attempts: inout Attempts, _ question: UpstreamQuestion, _ types: [RecordType],
-        in group: inout TaskGroup<Event>
-    ) {
-        let now = clock.now
-        guard now < question.deadline, let candidate = attempts.plan.next(at: now) else { return }
-        let number = attempts.begun.count
-        let parts = providers[candidate.provider].answersBothFamilies ? [types] : types.map { [$0] }
-        attempts.begun.append(Attempt(candidate: candidate, began: now, missingParts: parts.count))
-        attempts.underWay += 1
-        candidate.endpoint.health.began()
-        providers[candidate.provider].health.began(at: now)
-        for part in parts {
-            var open = question
-            open.types = part
-            group.addTask { [open] in .reply(number, await candidate.endpoint.ask(open)) }
-        }
-    }
-
-    private func hedge() async -> Event {
-        await clock.sleep(until: clock.now + Budget.hedge)
-        return .hedgeDue
+    /// - Parameter told: called once, or twice when one family has its answer before the other.
+    func ask(
+        _ question: UpstreamQuestion, of indices: [Int], told: @escaping ProviderAttempts.Told
+    ) -> ProviderAttempts {
+        ProviderAttempts(question, plan: plan(indices), hindrance: self.hindrance(indices), of: self, told: told)
     }
 
     /// Draws from one attempt what it says of the address and the provider.
-    private func judge(_ attempt: Attempt) {
+    func judge(_ attempt: ProviderAttempts.Attempt) {
         let now = clock.now
         let (reply, began) = (attempt.reply, attempt.began)
         let provider = providers[attempt.candidate.provider]

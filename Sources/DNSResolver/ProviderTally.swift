@@ -1,6 +1,8 @@
 import DNSWire
+import Scheduling
 
 /// What several providers said to one question, added up type by type.
+@Loop
 struct ProviderTally {
     /// Seconds for which "this name has no address of that family" is kept at most, when a service gives one TTL for
     /// both families or a long one for an empty family.
@@ -14,7 +16,7 @@ struct ProviderTally {
 
     private let question: UpstreamQuestion
     /// Why nobody could be asked, if so.
-    private let hindrance: String
+    private let hindrance: @Loop () -> String
     private var wasAsked = false
     private var settled: [RecordType: UpstreamResult] = [:]
     private var sources: [RecordType: (provider: Int, server: String)] = [:]
@@ -25,7 +27,7 @@ struct ProviderTally {
     private var failures: [RecordType: [Int: UpstreamFailure]] = [:]
 
     /// - Parameter hindrance: what to tell of types for which nobody could be asked.
-    init(_ question: UpstreamQuestion, hindrance: String) {
+    init(_ question: UpstreamQuestion, hindrance: @escaping @Loop () -> String) {
         self.question = question
         self.hindrance = hindrance
     }
@@ -89,7 +91,7 @@ struct ProviderTally {
             } else if let empty = unknown[type] {
                 results[type] = .unknownEmpty(ttl: empty.ttl)
             } else {
-                results[type] = .failure(wasAsked ? .timeout : .network(hindrance))
+                results[type] = .failure(wasAsked ? .timeout : .network(hindrance()))
             }
         }
         return ProviderSelector.Reply(results: results, sources: sources)

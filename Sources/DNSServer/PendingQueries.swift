@@ -83,12 +83,9 @@ final class PendingQueries: Sendable {
         if !pending.client.isLoopback { countByClient[pending.client, default: 0] += 1 }
         if let identity = pending.identity { datagrams.insert(identity) }
         pending.guardTimer = clock.schedule(at: question.arrived + limits.answer) { [self] in
-            pending.task?.cancel()
             finish(pending, Response(.failure(.serverFailure), extendedError: Self.late))
         }
-        pending.task = Loop.spawn { [self] in
-            finish(pending, await responder.respond(to: question))
-        }
+        responder.respond(to: question) { [self] in finish(pending, $0) }
     }
 
     /// Replies, unless that has been done.
@@ -96,7 +93,6 @@ final class PendingQueries: Sendable {
         guard !pending.isFinished else { return }
         pending.isFinished = true
         pending.guardTimer.take()?.cancel()
-        pending.task = nil
         count -= 1
         if let identity = pending.identity { datagrams.remove(identity) }
         if let left = countByClient[pending.client] {

@@ -31,7 +31,6 @@ final class PendingQuery: Sendable {
     var identity: DatagramIdentity?
     var isFinished = false
     var guardTimer: LoopTimer?
-    var task: Task<Void, Never>?
 
     init(
         message: [UInt8], query: Query, question: Question, client: IPAddress, path: ReplyPath, arrived: Instant
