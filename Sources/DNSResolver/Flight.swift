@@ -14,6 +14,12 @@ package struct FlightKey: Hashable, Sendable {
     /// The policy's, so that nobody joins a flight of an older policy, or hears of its failure.
     package var generation: UInt32
 
+    /// The rest tells apart what few names have at the same time.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(name)
+        hasher.combine(types.first)
+    }
+
     /// Whether it asks for signatures, or for a client who checks them.
     var isSigned: Bool { dnssecOK || checkingDisabled }
 

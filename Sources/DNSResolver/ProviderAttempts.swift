@@ -24,6 +24,7 @@ final class ProviderAttempts: Cancellable {
 
     private let selector: ProviderSelector
     private let question: UpstreamQuestion
+    private let providers: [Int]
     private var plan: AttemptPlan
     private var tally: ProviderTally
     /// Those begun, in order.
@@ -35,14 +36,15 @@ final class ProviderAttempts: Cancellable {
     private var told: Told?
 
     init(
-        _ question: UpstreamQuestion, plan: AttemptPlan, hindrance: @autoclosure @escaping @Loop () -> String,
-        of selector: ProviderSelector, told: @escaping Told
+        _ question: UpstreamQuestion, _ providers: [Int], plan: AttemptPlan, of selector: ProviderSelector,
+        told: @escaping Told
     ) {
         self.question = question
+        self.providers = providers
         self.plan = plan
         self.selector = selector
         self.told = told
-        tally = ProviderTally(question, hindrance: hindrance)
+        tally = ProviderTally(question)
     }
 
     /// Begins; `told` may be called before this returns.
@@ -115,7 +117,7 @@ final class ProviderAttempts: Cancellable {
     private func finish() {
         let told = told.take()
         withdraw()
-        told?(tally.reply, true)
+        told?(tally.reply(hindrance: selector.hindrance(providers)), true)
     }
 
     /// Gives up what is under way. An address that is slower than another one, or than LocalDNS, is judged by that.

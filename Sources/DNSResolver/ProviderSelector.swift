@@ -36,52 +36,74 @@ package final class ProviderSelector {
     package nonisolated func eligible(
         for name: Name, type: RecordType, signed: Bool, authenticatedOnly: Bool = false
     ) -> [Int] {
-        let able = providers.indices.filter { index in
-            let provider = providers[index]
-            return provider.answers(type) && (provider.isAuthenticated || !authenticatedOnly)
-                && (provider.names.isEmpty || provider.names.contains { name.isWithin($0) })
+        let able = providers.indices.filter {
+            isEligible(providers[$0], for: name, type: type, authenticatedOnly: authenticatedOnly)
         }
         guard signed else { return able }
         return able.filter { providers[$0].answers(.rrsig) } + able.filter { !providers[$0].answers(.rrsig) }
     }
 
+    private nonisolated func isEligible(
+        _ provider: any Provider, for name: Name, type: RecordType, authenticatedOnly: Bool
+    ) -> Bool {
+        provider.answers(type) && (provider.isAuthenticated || !authenticatedOnly)
+            && (provider.names.isEmpty || provider.names.contains { name.isWithin($0) })
+    }
+
+    /// The provider that is asked first for addresses, by those who want no signatures.
+    nonisolated func firstEligible(for name: Name, type: RecordType) -> (any Provider)? {
+        providers.first { isEligible($0, for: name, type: type, authenticatedOnly: false) }
+    }
+
     /// Whether not one address of these providers may be asked now.
-    package func areSetAside(_ indices: [Int]) -> Bool { usable(indices).providers.isEmpty }
+    package func areSetAside(_ indices: [Int]) -> Bool {
+        !anyUsable(indices) { $0.isUsable(at: clock.now) } && !anyUsable(indices) { $0.isUsableAlone(at: clock.now) }
+    }
 
     /// Whether one of these providers has an address that was left alone and is to be tried again now.
     func awaitTrial(_ indices: [Int]) -> Bool {
-        usable(indices).providers.contains { $0.endpoints.contains { $0.health.hasFailed } }
+        let now = clock.now
+        if anyUsable(indices, where: { $0.isUsable(at: now) }) {
+            return anyUsable(indices) { $0.hasFailed && $0.isUsable(at: now) }
+        }
+        return anyUsable(indices) { $0.hasFailed && $0.isUsableAlone(at: now) }
     }
 
-    private typealias Usable = [(index: Int, endpoints: [any Endpoint])]
+    private func anyUsable(_ indices: [Int], where isUsable: (EndpointHealth) -> Bool) -> Bool {
+        indices.contains { index in
+            mayAsk(providers[index]) && providers[index].endpoints.contains { isUsable($0.health) }
+        }
+    }
+
+    private func mayAsk(_ provider: any Provider) -> Bool {
+        provider.unavailability == nil && provider.health.isUsable(at: clock.now)
+    }
 
     /// The addresses that are well; if none is, those that may be tried nevertheless.
-    private func usable(_ indices: [Int]) -> (providers: Usable, isLastResort: Bool) {
-        let now = clock.now
-        let well = usable(indices) { $0.isUsable(at: now) }
-        return well.isEmpty ? (usable(indices) { $0.isUsableAlone(at: now) }, true) : (well, false)
-    }
-
-    private func usable(_ indices: [Int], where isUsable: (EndpointHealth) -> Bool) -> Usable {
-        indices.compactMap { index in
-            let provider = providers[index]
-            guard provider.unavailability == nil, provider.health.isUsable(at: clock.now) else { return nil }
-            let endpoints = provider.endpoints.filter { isUsable($0.health) }
-            return endpoints.isEmpty ? nil : (index, endpoints)
-        }
-    }
-
     private func plan(_ indices: [Int]) -> AttemptPlan {
-        let usable = usable(indices)
-        let ordered = usable.providers.map { index, endpoints in
-            let family = providers[index].endpoints.first?.family ?? .ipv4
-            return (index: index, endpoints: providers[index].ranking.order(endpoints, family: family))
+        let now = clock.now
+        let plan = plan(AttemptPlan(isLastResort: false), indices) { $0.isUsable(at: now) }
+        return plan.isEmpty ? self.plan(AttemptPlan(isLastResort: true), indices) { $0.isUsableAlone(at: now) } : plan
+    }
+
+    private func plan(
+        _ empty: AttemptPlan, _ indices: [Int], where isUsable: (EndpointHealth) -> Bool
+    ) -> AttemptPlan {
+        var plan = empty
+        for index in indices {
+            let provider = providers[index]
+            guard mayAsk(provider) else { continue }
+            let endpoints = provider.endpoints
+            let usable =
+                endpoints.allSatisfy { isUsable($0.health) } ? endpoints : endpoints.filter { isUsable($0.health) }
+            guard !usable.isEmpty else { continue }
+            plan.add(provider.ranking.order(usable, family: endpoints.first?.family ?? .ipv4), of: index)
         }
-        return AttemptPlan(ordered, isLastResort: usable.isLastResort)
+        return plan
     }
 
     /// Why none of these could be asked, if so.
-    private func hindrance(_ indices: [Int]) -> String {
+    func hindrance(_ indices: [Int]) -> String {
         indices.lazy.compactMap { index in
             self.providers[index].unavailability.map { "\(self.providers[index].name): \($0)" }
         }.first ?? "every address is set aside after failures"
@@ -93,7 +115,7 @@ package final class ProviderSelector {
     func ask(
         _ question: UpstreamQuestion, of indices: [Int], told: @escaping ProviderAttempts.Told
     ) -> ProviderAttempts {
-        ProviderAttempts(question, plan: plan(indices), hindrance: self.hindrance(indices), of: self, told: told)
+        ProviderAttempts(question, indices, plan: plan(indices), of: self, told: told)
     }
 
     /// Draws from one attempt what it says of the address and the provider.

@@ -1,8 +1,6 @@
 import DNSWire
-import Scheduling
 
 /// What several providers said to one question, added up type by type.
-@Loop
 struct ProviderTally {
     /// Seconds for which "this name has no address of that family" is kept at most, when a service gives one TTL for
     /// both families or a long one for an empty family.
@@ -15,8 +13,6 @@ struct ProviderTally {
     }
 
     private let question: UpstreamQuestion
-    /// Why nobody could be asked, if so.
-    private let hindrance: @Loop () -> String
     private var wasAsked = false
     private var settled: [RecordType: UpstreamResult] = [:]
     private var sources: [RecordType: (provider: Int, server: String)] = [:]
@@ -26,11 +22,7 @@ struct ProviderTally {
     /// By type, then by provider: what one told later replaces its failure.
     private var failures: [RecordType: [Int: UpstreamFailure]] = [:]
 
-    /// - Parameter hindrance: what to tell of types for which nobody could be asked.
-    init(_ question: UpstreamQuestion, hindrance: @escaping @Loop () -> String) {
-        self.question = question
-        self.hindrance = hindrance
-    }
+    init(_ question: UpstreamQuestion) { self.question = question }
 
     /// The types without an answer.
     var openTypes: [RecordType] { question.types.filter { settled[$0] == nil } }
@@ -83,7 +75,9 @@ struct ProviderTally {
     }
 
     /// A type that only some providers called empty, while others failed, is a failure: the others might know it.
-    var reply: ProviderSelector.Reply {
+    ///
+    /// - Parameter hindrance: what to tell of types for which nobody could be asked.
+    func reply(hindrance: @autoclosure () -> String) -> ProviderSelector.Reply {
         var results = settled
         for type in question.types where results[type] == nil {
             if let failure = failures[type]?.max(by: { $0.key < $1.key })?.value {

@@ -203,8 +203,10 @@ package final class Resolver {
         let route = policy.routes.route(for: name)
         let signed = dnssecOK || checkingDisabled
         let types = policy.strategy.types(for: type, name: name, route: route, signed: signed)
+        let families = policy.localAnswers.families
+        let isLimited = !signed && types.contains { $0 != type && families.excludes($0) }
         return FlightKey(
-            name: name, types: types.filter { $0 == type || signed || !policy.localAnswers.families.excludes($0) },
+            name: name, types: isLimited ? types.filter { $0 == type || !families.excludes($0) } : types,
             route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, generation: cache.generation)
     }
 

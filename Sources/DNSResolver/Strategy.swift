@@ -49,12 +49,18 @@ package final class Strategy {
 
     /// The types that one flight should ask when a client wants `type`: both families where one call brings both.
     package nonisolated func types(for type: RecordType, name: Name, route: Route, signed: Bool) -> [RecordType] {
-        guard type.isAddress, case .protect = route,
-            let first = selector.eligible(for: name, type: type, signed: signed).first,
-            selector.providers[first].answersBothFamilies
+        guard type.isAddress, case .protect = route, let first = first(for: name, type: type, signed: signed),
+            first.answersBothFamilies
         else { return [type] }
-        return [.a, .aaaa]
+        return Self.bothFamilies
     }
+
+    private nonisolated func first(for name: Name, type: RecordType, signed: Bool) -> (any Provider)? {
+        guard signed else { return selector.firstEligible(for: name, type: type) }
+        return selector.eligible(for: name, type: type, signed: true).first.map { selector.providers[$0] }
+    }
+
+    private nonisolated static let bothFamilies: [RecordType] = [.a, .aaaa]
 
     /// How often a provider has come back, as far as it matters to a flight.
     func recoveries(for key: FlightKey) -> Int { if case .protect = key.route { selector.recoveries } else { 0 } }
