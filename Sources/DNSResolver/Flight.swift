@@ -52,9 +52,9 @@ package final class Flight {
 
     package let key: FlightKey
     private let clock: any LoopClock
-    private var outcomes: [RecordType: Outcome] = [:]
+    private var outcomes = RecordTypeMap<Outcome>()
     /// The numbers of the sources whose answers the outcomes are.
-    private var sources: [RecordType: UInt16] = [:]
+    private var sources = RecordTypeMap<UInt16>()
     private var waiters: [Int: Waiter] = [:]
     private var lastWaiter = 0
     /// Whether it has failed and only waits for the other family's flight, which therefore must not wait for it.

@@ -107,7 +107,7 @@ final class ProviderAttempts: Cancellable {
     /// - Returns: the attempt if that was all of it.
     private func add(_ part: UpstreamReply, to number: Int) -> Attempt? {
         begun[number].missingParts -= 1
-        begun[number].reply.results.merge(part.results) { first, _ in first }
+        begun[number].reply.results.add(part.results)
         guard begun[number].missingParts == 0 else { return nil }
         underWay -= 1
         begun[number].requests = []

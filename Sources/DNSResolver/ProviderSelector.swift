@@ -25,9 +25,9 @@ package final class ProviderSelector {
     /// What the providers together told.
     package struct Reply: Sendable {
         /// A result for every type asked; `unknownEmpty` only when every provider said so.
-        package var results: [RecordType: UpstreamResult]
+        package var results: RecordTypeMap<UpstreamResult>
         /// The provider whose answer each result is, and which address of its service told it.
-        package var sources: [RecordType: (provider: Int, server: String)]
+        package var sources: RecordTypeMap<(provider: Int, server: String)>
     }
 
     /// The providers that may be asked, best first.

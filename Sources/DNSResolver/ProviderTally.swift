@@ -14,13 +14,13 @@ struct ProviderTally {
 
     private let question: UpstreamQuestion
     private var wasAsked = false
-    private var settled: [RecordType: UpstreamResult] = [:]
-    private var sources: [RecordType: (provider: Int, server: String)] = [:]
-    private var unknown: [RecordType: (source: (provider: Int, server: String), ttl: UInt32?)] = [:]
+    private var settled = RecordTypeMap<UpstreamResult>()
+    private var sources = RecordTypeMap<(provider: Int, server: String)>()
+    private var unknown = RecordTypeMap<(source: (provider: Int, server: String), ttl: UInt32?)>()
     /// The providers that have told records of the name.
     private var knowing: Set<Int> = []
     /// By type, then by provider: what one told later replaces its failure.
-    private var failures: [RecordType: [Int: UpstreamFailure]] = [:]
+    private var failures = RecordTypeMap<[Int: UpstreamFailure]>()
 
     init(_ question: UpstreamQuestion) { self.question = question }
 

@@ -50,7 +50,7 @@ struct SourceRace {
     private let mayUseLocalDNS: Bool
     private let isServiceBinding: Bool
     private var settled: [Settled] = []
-    private var results: [RecordType: Results] = [:]
+    private var results = RecordTypeMap<Results>()
     private var open: [RecordType]
     private var started: Set<Contender> = []
 

@@ -95,18 +95,18 @@ package struct UpstreamQuestion: Hashable, Sendable {
 
 /// What came of asking: a result for every type asked.
 package struct UpstreamReply: Hashable, Sendable {
-    package var results: [RecordType: UpstreamResult]
+    package var results: RecordTypeMap<UpstreamResult>
     /// The address and port of the server that told it; empty when none did.
     package var server: String
 
-    package init(_ results: [RecordType: UpstreamResult], server: String = "") {
+    package init(_ results: RecordTypeMap<UpstreamResult>, server: String = "") {
         self.results = results
         self.server = server
     }
 
     /// The same failure for each of `types`.
     package init(failure: UpstreamFailure, types: [RecordType]) {
-        self.init(Dictionary(types.map { ($0, .failure(failure)) }) { first, _ in first })
+        self.init(RecordTypeMap(types.lazy.map { ($0, .failure(failure)) }))
     }
 }
 

@@ -79,7 +79,7 @@ package final class FakeUpstream: Upstream, Endpoint {
         }
         health.responseTime.take(delay)
         return UpstreamReply(
-            Dictionary(uniqueKeysWithValues: question.types.map { ($0, owned(results[$0], by: question.name)) }))
+            RecordTypeMap(question.types.map { ($0, owned(results[$0], by: question.name)) }))
     }
 
     /// Records without an owner get the name asked.
