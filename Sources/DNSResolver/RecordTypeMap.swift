@@ -62,7 +62,7 @@ package struct RecordTypeMap<Value> {
     }
 
     /// The values, in the order of iteration.
-    @inlinable package var values: some Sequence<Value> { lazy.map(\.value) }
+    @inlinable package var values: some Sequence<Value> { lazy.map { $0.value } }
 }
 
 extension RecordTypeMap: Sendable where Value: Sendable {}
