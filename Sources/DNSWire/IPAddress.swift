@@ -68,57 +68,89 @@ extension IPAddress: CustomStringConvertible {
 
     /// Reads dotted decimal or IPv6 text, canonical or not; nil for anything else, and for zone suffixes.
     package init?(_ text: some StringProtocol) {
+        let text = String(text)
+        let bytes = text.utf8.span
         if text.utf8.contains(UInt8(ascii: ":")) {
-            guard let value = Self.parseV6(text) else { return nil }
+            guard let value = Self.parseV6(bytes) else { return nil }
             self = .v6(value)
         } else {
-            guard let value = Self.parseV4(text) else { return nil }
+            guard let value = Self.parseV4(bytes, from: 0) else { return nil }
             self = .v4(value)
         }
     }
 
-    private static func parseV4(_ text: some StringProtocol) -> UInt32? {
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 4 else { return nil }
-        var value: UInt32 = 0
-        for part in parts {
-            guard (1...3).contains(part.utf8.count), part.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-                part == "0" || !part.hasPrefix("0"), let byte = UInt8(part)
-            else { return nil }
-            value = value << 8 | UInt32(byte)
-        }
-        return value
-    }
-
-    private static func parseV6(_ text: some StringProtocol) -> UInt128? {
-        guard text.utf8.count <= 45 else { return nil }
-        let halves = text.split(separator: "::", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let head = groups(halves[0], last: halves.count == 1) else { return nil }
-        var all = head
-        if halves.count == 2 {
-            guard let tail = groups(halves[1], last: true), head.count + tail.count <= 7 else { return nil }
-            all += Array(repeating: 0, count: 8 - head.count - tail.count) + tail
-        }
-        guard all.count == 8 else { return nil }
-        return all.reduce(0) { $0 << 16 | UInt128($1) }
-    }
-
-    /// The 16-bit groups of one side of `::`; the last may be dotted decimal if it ends the text.
-    private static func groups(_ text: some StringProtocol, last: Bool) -> [UInt16]? {
-        if text.isEmpty { return [] }
-        var groups: [UInt16] = []
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        for (index, part) in parts.enumerated() {
-            if last, index == parts.count - 1, part.utf8.contains(UInt8(ascii: ".")) {
-                guard let value = parseV4(part) else { return nil }
-                groups += [UInt16(value >> 16), UInt16(truncatingIfNeeded: value)]
+    /// Reads dotted decimal that goes on to the end.
+    private static func parseV4(_ bytes: Span<UInt8>, from start: Int) -> UInt32? {
+        var (value, part, digits, dots): (UInt32, UInt32, Int, Int) = (0, 0, 0, 0)
+        for index in start..<bytes.count {
+            if bytes[index] == UInt8(ascii: ".") {
+                guard digits > 0, dots < 3 else { return nil }
+                value = value << 8 | part
+                (part, digits, dots) = (0, 0, dots + 1)
             } else {
-                guard (1...4).contains(part.utf8.count), !part.hasPrefix("+"), !part.hasPrefix("-"),
-                    let group = UInt16(part, radix: 16)
-                else { return nil }
-                groups.append(group)
+                // No zero before other digits: some readers take that for octal.
+                guard let digit = digit(bytes[index]), digit < 10, digits == 0 || part > 0 else { return nil }
+                part = part * 10 + digit
+                digits += 1
+                guard part <= 255 else { return nil }
             }
         }
-        return groups
+        return dots == 3 && digits > 0 ? value << 8 | part : nil
+    }
+
+    private static func parseV6(_ bytes: Span<UInt8>) -> UInt128? {
+        // The groups before and after the gap of `::`, if there is one.
+        var (head, tail): (UInt128, UInt128) = (0, 0)
+        var (headCount, tailCount) = (0, 0)
+        var hasGap = isGap(bytes, at: 0)
+        var index = hasGap ? 2 : 0
+        func take(_ group: UInt32) {
+            if hasGap {
+                (tail, tailCount) = (tail << 16 | UInt128(group), tailCount + 1)
+            } else {
+                (head, headCount) = (head << 16 | UInt128(group), headCount + 1)
+            }
+        }
+        while index < bytes.count {
+            let start = index
+            var group: UInt32 = 0
+            while index < bytes.count, index - start < 4, let digit = digit(bytes[index]) {
+                group = group << 4 | digit
+                index += 1
+            }
+            guard index > start, headCount + tailCount < 8 else { return nil }
+            if index < bytes.count, bytes[index] == UInt8(ascii: ".") {
+                guard let value = parseV4(bytes, from: start) else { return nil }
+                take(value >> 16)
+                take(value & 0xffff)
+                break
+            }
+            take(group)
+            if index == bytes.count { break }
+            if isGap(bytes, at: index) {
+                guard !hasGap else { return nil }
+                hasGap = true
+                index += 2
+            } else {
+                index += 1
+                guard bytes[index - 1] == UInt8(ascii: ":"), index < bytes.count else { return nil }
+            }
+        }
+        guard hasGap ? headCount + tailCount < 8 : headCount == 8 else { return nil }
+        return head << UInt128(16 * (8 - headCount)) | tail
+    }
+
+    private static func isGap(_ bytes: Span<UInt8>, at index: Int) -> Bool {
+        index + 1 < bytes.count && bytes[index] == UInt8(ascii: ":") && bytes[index + 1] == UInt8(ascii: ":")
+    }
+
+    /// The value of a hexadecimal digit.
+    private static func digit(_ byte: UInt8) -> UInt32? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt32(byte - UInt8(ascii: "a")) + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt32(byte - UInt8(ascii: "A")) + 10
+        default: nil
+        }
     }
 }
