@@ -15,6 +15,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private let service: any Service
     private let timeout: Duration
     private let account: ServiceAccount
+    private let paths: NetworkPaths
     private let loop: EventLoop
     /// Made by the first request: an address that is never asked costs no descriptor.
     private var transfers: HTTPTransfers?
@@ -27,19 +28,24 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Called when a request got no reply at all, or there is no valid certificate here.
     var onUnreachable: (@Loop () -> Void)?
 
-    init(_ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount, loop: EventLoop) {
+    init(
+        _ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount, paths: NetworkPaths,
+        loop: EventLoop
+    ) {
         origin = settings.origin(at: address)
         name = origin.addressText
         self.address = address
         service = settings.service
         timeout = settings.timeout
         self.account = account
+        self.paths = paths
         self.loop = loop
     }
 
     func networkChanged() {
         health.forget(at: loop.now)
-        transfers?.renewConnections()
+        // To close a connection is to send something: that waits until there is a way, which is a change of its own.
+        if paths.obstacle(to: address.ip) == nil { transfers?.renewConnections() }
     }
 
     /// Whether it speaks HTTP/2, as far as is known.
@@ -88,6 +94,7 @@ final class HTTPDNSEndpoint: Endpoint {
         _ question: ServiceQuestion, deadline: Instant
     ) async -> (outcome: Result<ServiceOutcome, HTTPFailure>, date: Int64?) {
         guard account.mayCall else { return (.failure(.overloaded(account.limitText)), nil) }
+        if let obstacle = paths.obstacle(to: address.ip) { return (.failure(.network(obstacle)), nil) }
         let request: HTTPRequest
         do {
             request = try service.request(for: question, at: account.clock.now)
