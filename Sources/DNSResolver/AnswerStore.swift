@@ -139,9 +139,21 @@ package final class AnswerStore {
             case .dead: break
             }
         }
+        let source = sources.source(of: entry.source)
         return Provenance(
-            type: type, route: route, source: sources.source(of: entry.source).map(sourceName) ?? "",
-            server: serverNames.name(of: entry.server), state: state, age: age, remaining: remaining)
+            type: type, route: route, source: source.map(sourceName) ?? "",
+            server: serverNames.name(of: entry.server), state: state,
+            check: source.flatMap { check(of: $0, type, entry, by: route) }, age: age, remaining: remaining)
+    }
+
+    private func check(of source: Source, _ type: RecordType, _ entry: CacheEntry, by route: Route) -> Provenance.Check?
+    {
+        guard case .protect = route, type.isAddress, !entry.isNegative else { return nil }
+        return switch source {
+        case .verifiedLocalDNS: .verified
+        case .localDNS: .unverified
+        case .provider, .forward, .rule, .preset: nil
+        }
     }
 
     /// Whether an entry of this or an older policy may be used for a question that goes by `route` now.
