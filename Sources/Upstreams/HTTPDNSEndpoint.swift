@@ -15,6 +15,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private let service: any Service
     private let timeout: Duration
     private let account: ServiceAccount
+    private let paths: NetworkPaths
     private let loop: EventLoop
     /// Counts the call that is about to be sent.
     private let permit: HTTPTransfers.Permit
@@ -29,20 +30,25 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Called when a request got no reply at all, or there is no valid certificate here.
     var onUnreachable: (@Loop () -> Void)?
 
-    init(_ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount, loop: EventLoop) {
+    init(
+        _ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount, paths: NetworkPaths,
+        loop: EventLoop
+    ) {
         origin = settings.origin(at: address)
         name = origin.addressText
         self.address = address
         service = settings.service
         timeout = settings.timeout
         self.account = account
+        self.paths = paths
         self.loop = loop
         permit = { account.takeCall() }
     }
 
     func networkChanged() {
         health.forget(at: loop.now)
-        transfers?.renewConnections()
+        // To close a connection is to send something: that waits until there is a way, which is a change of its own.
+        if paths.obstacle(to: address.ip) == nil { transfers?.renewConnections() }
     }
 
     /// Whether it speaks HTTP/2, as far as is known.
@@ -70,6 +76,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Sends its request: for the second time when the service told that our clock is wrong.
     private func send(_ attempt: HTTPDNSAttempt) {
         guard account.mayCall else { return end(attempt, .overloaded(account.limitText)) }
+        if let obstacle = paths.obstacle(to: address.ip) { return end(attempt, .network(obstacle)) }
         attempt.offset = account.clock.offset
         attempt.began = loop.now
         lastUse = loop.now
