@@ -11,8 +11,8 @@ final class HTTPConnection {
     private var knownPort: UInt16?
     /// Whether we broke it because nothing came any more.
     private(set) var isEvicted = false
-    /// How much had been received when a request was last sent, and in which turn of the loop that was looked up.
-    private var sent: (turn: UInt64, received: Int64?)?
+    /// How much had been received when a request was last sent, and in which call of libcurl that was looked up.
+    private var sent: (round: UInt64, received: Int64?)?
     /// The first request since anything came: when it was sent, and what had been received by then.
     private var unanswered: (since: Instant, received: Int64)?
 
@@ -45,12 +45,12 @@ final class HTTPConnection {
 
     /// To be called as a request is about to be sent on it.
     ///
-    /// The kernel is asked once for all requests of a turn, which takes a fraction of a millisecond.
+    /// The kernel is asked once for all requests of one call of libcurl, which takes a fraction of a millisecond.
     /// - Returns: how many bytes had arrived, for `hasReceived(since:)`.
-    func willSend(at now: Instant, turn: UInt64) -> Int64? {
-        if let sent, sent.turn == turn { return sent.received }
+    func willSend(at now: Instant, round: UInt64) -> Int64? {
+        if let sent, sent.round == round { return sent.received }
         let received = bytesReceived
-        sent = (turn, received)
+        sent = (round, received)
         if let received, received != unanswered?.received { unanswered = (now, received) }
         return received
     }

@@ -33,6 +33,8 @@ final class HTTPSockets {
     private var connections: [HTTPConnection] = []
     /// Why the last socket could not be opened, if that was for want of descriptors or memory; libcurl does not tell.
     private(set) var shortage: String?
+    /// How often libcurl has been called: between two calls anything may have been received.
+    private var round: UInt64 = 0
     /// Called when a descriptor is ready, or with nil when time is up.
     var onReady: (@Loop (_ descriptor: Int32?, _ ready: Interest) -> Void)?
 
@@ -57,6 +59,9 @@ final class HTTPSockets {
         settleLater()
     }
 
+    /// To be called before libcurl is called.
+    func beginRound() { round += 1 }
+
     // MARK: From libcurl
 
     /// A request is about to be sent on the connection whose own end has this port.
@@ -64,7 +69,7 @@ final class HTTPSockets {
     /// - Returns: that connection, and how many bytes have arrived on it so far.
     func willSend(localPort: UInt16) -> (connection: HTTPConnection, received: Int64?)? {
         for connection in connections where connection.hasLocalPort(localPort) {
-            return (connection, connection.willSend(at: loop.now, turn: loop.turns))
+            return (connection, connection.willSend(at: loop.now, round: round))
         }
         return nil
     }

@@ -237,6 +237,7 @@ package final class HTTPTransfers {
     private func serve(_ descriptor: Int32?, _ ready: Interest) {
         let events =
             (ready.contains(.readable) ? CURL_CSELECT_IN : 0) | (ready.contains(.writable) ? CURL_CSELECT_OUT : 0)
+        sockets.beginRound()
         multi.act(on: descriptor, events)
         while let (handle, result) = nextEnded() {
             if let transfer = handle.transfer { finish(transfer, handle, result) }
