@@ -167,6 +167,7 @@ package final class HTTPTransfers {
         transfer.isRepeated = true
         transfer.isStarted = false
         transfer.end = transfer.deadline
+        watchClock(until: transfer.end)
         repeatLater(transfer)
     }
 
@@ -232,7 +233,7 @@ package final class HTTPTransfers {
             }
         }
         // Once libcurl knows of it: it would give each of them a connection of its own.
-        if !hasEvicted { fill() }
+        if hasEvicted { loop.atTurnEnd { [weak self] in self?.fill() } } else { fill() }
     }
 
     /// Ends a transfer whose time is up: resets its stream, and breaks its connection only if that has fallen silent.
