@@ -15,7 +15,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-RELEASE = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", "httpdnsd"]
+RELEASE = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product"]
 
 # nginx and the peers live where a plain user does not look.
 os.environ["PATH"] += ":/usr/sbin:/sbin"
@@ -31,12 +31,13 @@ class Failure(Exception):
     """A benchmark cannot be carried out; the text says why."""
 
 
-def release_executable() -> str:
-    """The release build's path; it must have been built."""
-    folder = subprocess.run([*RELEASE, "--show-bin-path"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    path = os.path.join(folder.strip(), "httpdnsd")
+def release_executable(product: str = "httpdnsd") -> str:
+    """The path of a product's release build; it must have been built."""
+    command = [*RELEASE, product]
+    folder = subprocess.run([*command, "--show-bin-path"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    path = os.path.join(folder.strip(), product)
     if not os.access(path, os.X_OK):
-        raise Failure(f"{path} is missing; build it: {' '.join(RELEASE)}")
+        raise Failure(f"{path} is missing; build it: {' '.join(command)}")
     return path
 
 
@@ -185,6 +186,21 @@ class Stage:
         with open(path, "w") as file:
             file.write(text)
         return path
+
+    def make_certificate(self, host: str) -> None:
+        """Writes ca.pem, and site.pem with site.key for this name and 127.0.0.1, into the folder."""
+
+        def openssl(*words: str) -> None:
+            subprocess.run(["openssl", *words], cwd=self.folder, check=True, capture_output=True, text=True)
+
+        key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        constraint = ["-addext", "basicConstraints=critical,CA:TRUE"]
+        subject = ["-days", "30", "-subj", "/CN=bench"]
+        openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", *subject, *constraint)
+        openssl("req", *key, "-keyout", "site.key", "-out", "site.csr", "-subj", f"/CN={host}")
+        self.write("extensions", f"subjectAltName=DNS:{host},IP:127.0.0.1\n")
+        authority = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"]
+        openssl("x509", "-req", "-in", "site.csr", *authority, "-days", "30", "-out", "site.pem", "-extfile", "extensions")
 
     def start(self, name: str, command: list[str], port: int = 0, cpus: str | None = None) -> Process:
         """Starts a command, on these CPUs only if given (as `taskset -c` has them)."""

@@ -3,25 +3,25 @@ package enum HTTPDate {
     private static let length = 29
 
     /// Seconds since 1970; nil for any other form. The day of the week is not looked at.
-    package static func seconds(_ text: some RandomAccessCollection<UInt8>) -> Int64? {
+    package static func seconds(_ text: Span<UInt8>) -> Int64? {
         guard text.count == length else { return nil }
-        func byte(_ offset: Int) -> UInt8 { text[text.index(text.startIndex, offsetBy: offset)] }
-        func number(_ offset: Int, digits: Int) -> Int64? {
-            var value: Int64 = 0
-            for place in offset..<(offset + digits) {
-                guard (48...57).contains(byte(place)) else { return nil }
-                value = value * 10 + Int64(byte(place) - 48)
-            }
-            return value
-        }
-        guard byte(3) == UInt8(ascii: ","), byte(19) == UInt8(ascii: ":"), byte(22) == UInt8(ascii: ":"),
-            byte(26) == UInt8(ascii: "G"), byte(27) == UInt8(ascii: "M"), byte(28) == UInt8(ascii: "T"),
-            let month = month(byte(8), byte(9), byte(10)),
-            let day = number(5, digits: 2), (1...31).contains(day), let year = number(12, digits: 4),
-            let hour = number(17, digits: 2), hour < 24, let minute = number(20, digits: 2), minute < 60,
-            let second = number(23, digits: 2), second <= 60
+        guard text[3] == UInt8(ascii: ","), text[19] == UInt8(ascii: ":"), text[22] == UInt8(ascii: ":"),
+            text[26] == UInt8(ascii: "G"), text[27] == UInt8(ascii: "M"), text[28] == UInt8(ascii: "T"),
+            let month = month(text[8], text[9], text[10]),
+            let day = number(text, 5, digits: 2), (1...31).contains(day), let year = number(text, 12, digits: 4),
+            let hour = number(text, 17, digits: 2), hour < 24, let minute = number(text, 20, digits: 2), minute < 60,
+            let second = number(text, 23, digits: 2), second <= 60
         else { return nil }
         return daysBefore(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second
+    }
+
+    private static func number(_ text: Span<UInt8>, _ offset: Int, digits: Int) -> Int64? {
+        var value: Int64 = 0
+        for place in offset..<(offset + digits) {
+            guard (48...57).contains(text[place]) else { return nil }
+            value = value * 10 + Int64(text[place] - 48)
+        }
+        return value
     }
 
     private static func month(_ first: UInt8, _ second: UInt8, _ third: UInt8) -> Int64? {

@@ -7,14 +7,13 @@ extension JSONReader {
         // What comes before the last run, its escapes resolved; most strings are one run.
         var text: [UInt8] = []
         while true {
-            let run = plainRun()
+            let (run, isASCII) = plainRun()
             switch try peek() {
             case UInt8(ascii: "\""):
                 offset += 1
-                let string =
-                    text.isEmpty
-                    ? String(validating: bytes[run], as: UTF8.self)
-                    : String(validating: text + bytes[run], as: UTF8.self)
+                // The check of other text costs more than the rest.
+                if isASCII, text.isEmpty { return String(decoding: bytes[run], as: UTF8.self) }
+                let string = String(validating: text + bytes[run], as: UTF8.self)
                 guard let string else { throw JSONError(reason: .badUTF8, offset: start) }
                 return string
             case UInt8(ascii: "\\"):
@@ -27,14 +26,16 @@ extension JSONReader {
     }
 
     /// Passes over the bytes of a string that stand for themselves.
-    private mutating func plainRun() -> Range<Int> {
+    private mutating func plainRun() -> (bytes: Range<Int>, isASCII: Bool) {
         let start = offset
+        var all: UInt8 = 0
         while offset < bytes.count {
             let byte = bytes[offset]
             if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { break }
+            all |= byte
             offset += 1
         }
-        return start..<offset
+        return (start..<offset, all < 0x80)
     }
 
     /// Reads one escape sequence, or two that make a surrogate pair.

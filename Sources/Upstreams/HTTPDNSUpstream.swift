@@ -156,7 +156,7 @@ package final class HTTPDNSUpstream: Provider {
         endpoint.onUnreachable = { [weak self] in self?.lookup?.addressFailed() }
         endpoint.onAnswered = { [weak self, weak endpoint] in
             guard let self, let endpoint else { return }
-            if self.current.contains(where: { $0 === endpoint }) { self.proven = [] }
+            if !self.proven.isEmpty, self.current.contains(where: { $0 === endpoint }) { self.proven = [] }
             self.keepSpare(beside: endpoint)
         }
         return endpoint
@@ -165,7 +165,7 @@ package final class HTTPDNSUpstream: Provider {
     /// Has a connection ready at the address that would be asked next, so that a hedge or a failure costs no handshake.
     private func keepSpare(beside endpoint: HTTPDNSEndpoint) {
         let now = loop.now
-        guard endpoint.isMultiplexed, ranking.isPreferred(endpoint),
+        guard current.count + proven.count > 1, endpoint.isMultiplexed, ranking.isPreferred(endpoint),
             spareWindow.isOpen(after: ObjectIdentifier(endpoint), at: now)
         else { return }
         let usable = known.filter { $0.health.isUsable(at: now) }

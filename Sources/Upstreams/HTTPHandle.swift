@@ -69,6 +69,7 @@ final class HTTPHandle {
         try easy.set(CURLOPT_TCP_KEEPIDLE, HTTPLimits.keepAliveIdle)
         try easy.set(CURLOPT_TCP_KEEPINTVL, HTTPLimits.keepAliveInterval)
         try easy.set(CURLOPT_MAXFILESIZE, HTTPLimits.body)
+        try easy.set(CURLOPT_BUFFERSIZE, HTTPLimits.buffer)
     }
 
     private func setTLS(_ origin: HTTPOrigin, _ share: borrowing CurlShare) throws(CurlError) {

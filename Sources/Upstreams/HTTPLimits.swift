@@ -8,6 +8,9 @@ package enum HTTPLimits {
     package static let waiting = 4_096
     /// Bytes of a reply's body.
     package static let body = 65_536
+    /// Bytes that libcurl takes for each transfer to receive into; longer bodies come in parts. Most replies fit, and what
+    /// is not longer the allocator hands out again at once.
+    static let buffer = 1_024
     /// Bytes of a reply's header, all lines together.
     package static let header = 16_384
     /// Easy handles kept for the next requests, about 6 KiB each.

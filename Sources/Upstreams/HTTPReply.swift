@@ -108,7 +108,7 @@ final class HTTPReply {
 
     /// An HTTP date in seconds since 1970; nil for what is none.
     private static func date(_ text: UnsafeRawBufferPointer) -> Int64? {
-        if let time = HTTPDate.seconds(text) { return time }
+        if let time = HTTPDate.seconds(text.assumingMemoryBound(to: UInt8.self).span) { return time }
         // One of the two older forms, which a recipient must know (RFC 9110 section 5.6.7).
         let time = curl_getdate(String(decoding: text, as: UTF8.self), nil)
         return time < 0 ? nil : Int64(time)

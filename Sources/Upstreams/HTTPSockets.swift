@@ -31,6 +31,8 @@ final class HTTPSockets {
     private var evicted: [HTTPConnection] = []
     /// Some may be closed already.
     private var connections: [HTTPConnection] = []
+    /// The connection on which a request was sent last; nil once it is closed.
+    private(set) var lastUsed: HTTPConnection?
     /// Why the last socket could not be opened, if that was for want of descriptors or memory; libcurl does not tell.
     private(set) var shortage: String?
     /// How often libcurl has been called: between two calls anything may have been received.
@@ -69,13 +71,14 @@ final class HTTPSockets {
     /// - Returns: that connection, and how many bytes have arrived on it so far.
     func willSend(localPort: UInt16) -> (connection: HTTPConnection, received: Int64?)? {
         for connection in connections where connection.hasLocalPort(localPort) {
+            lastUsed = connection
             return (connection, connection.willSend(at: loop.now, round: round))
         }
         return nil
     }
 
     func watch(_ descriptor: Int32, for interest: Interest?) {
-        let index = watched.firstIndex { $0.watch.descriptor == descriptor }
+        let index = place(of: descriptor)
         if let index, let interest, watched[index].watch.isActive {
             if interest != watched[index].wanted { settleLater() }
             watched[index].wanted = interest
@@ -87,6 +90,12 @@ final class HTTPSockets {
             let watch = try? loop.watch(descriptor, for: interest, { [weak self] in self?.onReady?(descriptor, $0) })
         else { return }
         watched.append(Watched(watch: watch, wanted: interest))
+    }
+
+    /// Where a socket stands among those watched. Without a closure, for each call of one is checked by the runtime.
+    private func place(of descriptor: Int32) -> Int? {
+        for index in watched.indices where watched[index].watch.descriptor == descriptor { return index }
+        return nil
     }
 
     func setTimer(_ milliseconds: Int) {
@@ -107,6 +116,7 @@ final class HTTPSockets {
         // Of a socket of this number that libcurl closed by itself.
         watch(descriptor, for: nil)
         connections.removeAll { !$0.isOpen || $0.descriptor == descriptor }
+        if lastUsed?.isOpen == false { lastUsed = nil }
         connections.append(HTTPConnection(descriptor))
         return descriptor
     }
@@ -122,6 +132,7 @@ final class HTTPSockets {
     func close(_ descriptor: Int32) {
         watch(descriptor, for: nil)
         connections.removeAll { $0.descriptor == descriptor }
+        if lastUsed?.descriptor == descriptor { lastUsed = nil }
         _ = Glibc.close(descriptor)
     }
 

@@ -28,6 +28,8 @@ package final class HTTPTransfers {
     /// Set for `alarm`, which is not later than the end of any transfer.
     private var timer: LoopTimer?
     private var alarm = Instant(nanoseconds: 0)
+    /// How many were handed to libcurl that it has not looked at yet.
+    private var startedCount = 0
     /// How many transfers may be active: depends on what the server last spoke.
     private var capacity: Int
     /// The name that worked last, by its place in the origin's list.
@@ -139,6 +141,7 @@ package final class HTTPTransfers {
             transfer.handle = handle
             handle.index = active.count
             active.append(handle)
+            startedCount += 1
         } catch {
             return fail(transfer, .network("libcurl: \(error)"))
         }
@@ -258,7 +261,13 @@ package final class HTTPTransfers {
         let events =
             (ready.contains(.readable) ? CURL_CSELECT_IN : 0) | (ready.contains(.writable) ? CURL_CSELECT_OUT : 0)
         sockets.beginRound()
-        multi.act(on: descriptor, events)
+        let isBurst = descriptor == nil && startedCount > 1
+        if descriptor == nil { startedCount = 0 }
+        if isBurst, isMultiplexed, let connection = sockets.lastUsed {
+            connection.together { multi.act(on: nil) }
+        } else {
+            multi.act(on: descriptor, events)
+        }
         while let (handle, result) = nextEnded() {
             if let transfer = handle.transfer { finish(transfer, handle, result) }
         }

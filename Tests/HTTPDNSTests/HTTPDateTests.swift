@@ -11,7 +11,7 @@ struct HTTPDateTests {
             ("Wed, 31 Dec 1969 23:59:59 GMT", -1),
         ] as [(String, Int64)])
     func `a date is read as seconds since 1970`(text: String, seconds: Int64) {
-        #expect(HTTPDate.seconds(Array(text.utf8)) == seconds)
+        #expect(HTTPDate.seconds(text.utf8.span) == seconds)
     }
 
     @Test(arguments: [
@@ -20,6 +20,6 @@ struct HTTPDateTests {
         "Tuesday, 14-Nov-23 22:13:20 GMT", "Tue Nov 14 22:13:20 2023",
     ])
     func `any other form is not`(text: String) {
-        #expect(HTTPDate.seconds(Array(text.utf8)) == nil)
+        #expect(HTTPDate.seconds(text.utf8.span) == nil)
     }
 }

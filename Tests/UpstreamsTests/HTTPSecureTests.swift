@@ -167,6 +167,8 @@ struct HTTPSecureTests {
         let relay = try HTTPRelay(to: nginx.address)
         let transfers = try await transfers(port: relay.port)
         #expect(await transfers.get("first.example.com").isSuccess)
+        // A reply is complete for us before the end of its stream has come.
+        #expect(nginx.waitForRequests(1))
         relay.silence()
         let found = await HTTPFixture.eventually {
             let next = Task { await transfers.get("next.example.com", timeout: .seconds(1)) }
@@ -214,6 +216,8 @@ struct HTTPSecureTests {
         let relay = try HTTPRelay(to: nginx.address)
         let transfers = try await transfers(port: relay.port)
         #expect(await transfers.get("first.example.com").isSuccess)
+        // A reply is complete for us before the end of its stream has come.
+        #expect(nginx.waitForRequests(1))
         relay.silence()
         async let early = transfers.get("early.example.com", timeout: .milliseconds(200))
         async let late = HTTPFixture.parallel(20, on: transfers, timeout: .seconds(5))
@@ -227,6 +231,8 @@ struct HTTPSecureTests {
         let relay = try HTTPRelay(to: nginx.address)
         let transfers = try await transfers(port: relay.port)
         #expect(await transfers.get("first.example.com").isSuccess)
+        // A reply is complete for us before the end of its stream has come.
+        #expect(nginx.waitForRequests(1))
         relay.silence()
         #expect(await transfers.get("lost.example.com", timeout: .milliseconds(200)).failure == .timeout)
         #expect(await transfers.get("next.example.com", timeout: .seconds(1)).isSuccess)
