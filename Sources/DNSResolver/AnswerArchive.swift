@@ -27,7 +27,7 @@ package protocol AnswerArchive: AnyObject, Sendable {
 extension AnswerStore {
     /// Has an answer brought into memory that only the archive has.
     func recall(_ key: QueryKey) async {
-        guard let archive, archive.mayRecall, memory.entry(for: key) == nil else { return }
+        guard let archive, !key.isScoped, archive.mayRecall, memory.entry(for: key) == nil else { return }
         await archive.recall(key, clock: clock)
     }
 }

@@ -17,7 +17,9 @@ extension Resolver {
         defer { hedge.cancel() }
         let preferred = await lookUp(client.asking(for: type.otherFamily))
         guard preferred.holds(type.otherFamily) else { return nil }
-        guard let answer = cache.keepYielded(client.question, generation: generation) else { return nil }
+        guard let answer = cache.keepYielded(client.question, scope: scope(of: client), generation: generation) else {
+            return nil
+        }
         return Response(.answer(answer, age: 0), from: .source(cache.tag(of: .rule)))
     }
 
@@ -26,7 +28,8 @@ extension Resolver {
         guard type.isAddress, policy.localAnswers.families.yields(type), !key.isSigned,
             cache.hasOtherFamily(key, type)
         else { return nil }
-        return cache.keepYielded(Question(name: key.name, type: type), generation: key.generation)
+        return cache.keepYielded(
+            Question(name: key.name, type: type), scope: key.scope, generation: key.generation)
     }
 
     /// Forgets the family that gives way as soon as the other one has addresses.
@@ -34,7 +37,7 @@ extension Resolver {
         guard type.isAddress, policy.localAnswers.families.yields(type.otherFamily), !key.isSigned,
             key.generation == cache.generation, case .answer(let answer) = outcome, answer.holds(type)
         else { return }
-        cache.removeYielding(Question(name: key.name, type: type.otherFamily))
+        cache.removeYielding(Question(name: key.name, type: type.otherFamily), scope: key.scope)
     }
 }
 

@@ -114,10 +114,11 @@ package final class Resolver {
     func lookUp(_ client: ClientQuestion) async -> Response {
         let type = client.question.type
         let key = flightKey(for: client)
-        await cache.recall(client.key)
-        let kept = cache.kept(client.key, route: key.route, at: clock.now)
+        let cacheKey = key.scope == nil ? client.key : client.key.scoped(to: key.scope)
+        await cache.recall(cacheKey)
+        let kept = cache.kept(cacheKey, route: key.route, at: clock.now)
         if let kept, kept.isFresh {
-            if kept.isEnding, cache.claimRefresh(client.key) { refreshAhead(key, type) }
+            if kept.isEnding, cache.claimRefresh(cacheKey) { refreshAhead(key, type) }
             return kept.response
         }
         if let error = remembered(key, type) {
@@ -182,12 +183,21 @@ package final class Resolver {
     func flightKey(for client: ClientQuestion) -> FlightKey {
         flightKey(
             client.question.name, client.question.type, dnssecOK: client.dnssecOK,
-            checkingDisabled: client.checkingDisabled)
+            checkingDisabled: client.checkingDisabled, for: client)
+    }
+
+    /// For which clients an answer holds that this one gets; nil for all.
+    func scope(of client: ClientQuestion) -> ClientScope? {
+        let name = client.question.name.lowercased
+        return policy.strategy.scope(of: client, name: name, route: policy.routes.route(for: name))
     }
 
     /// What is asked for a name and type by the policy in force.
+    ///
+    /// - Parameter client: nil: for nobody.
     func flightKey(
-        _ name: Name, _ type: RecordType, dnssecOK: Bool = false, checkingDisabled: Bool = false
+        _ name: Name, _ type: RecordType, dnssecOK: Bool = false, checkingDisabled: Bool = false,
+        for client: ClientQuestion? = nil
     ) -> FlightKey {
         let name = name.lowercased
         let route = policy.routes.route(for: name)
@@ -195,17 +205,8 @@ package final class Resolver {
         let types = policy.strategy.types(for: type, name: name, route: route, signed: signed)
         return FlightKey(
             name: name, types: types.filter { $0 == type || signed || !policy.localAnswers.families.excludes($0) },
-            route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, generation: cache.generation)
-    }
-
-    /// Has a question answered and the answer kept, for nobody who asks; returns once it is, or at `deadline`.
-    func prepare(_ question: ClientQuestion, until deadline: Instant) async {
-        guard policy.localAnswers.reply(to: question.question, policy: policy.routes) == nil else { return }
-        let key = flightKey(for: question)
-        guard remembered(key, question.question.type) == nil,
-            let flight = join(key)
-        else { return }
-        _ = await flight.outcome(of: question.question.type, until: deadline)
+            route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
+            scope: policy.strategy.scope(of: client, name: name, route: route), generation: cache.generation)
     }
 
     /// What one flight does: asks the sources, keeps what they tell, wakes the waiters.

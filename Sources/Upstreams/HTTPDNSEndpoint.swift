@@ -13,6 +13,7 @@ final class HTTPDNSEndpoint: Endpoint {
     nonisolated let address: SocketAddress
     private let origin: HTTPOrigin
     private let service: any Service
+    private let clientSubnet: ToldNetwork
     private let timeout: Duration
     private let account: ServiceAccount
     private let loop: EventLoop
@@ -32,6 +33,7 @@ final class HTTPDNSEndpoint: Endpoint {
         name = origin.addressText
         self.address = address
         service = settings.service
+        clientSubnet = settings.clientSubnet
         timeout = settings.timeout
         self.account = account
         self.loop = loop
@@ -60,7 +62,7 @@ final class HTTPDNSEndpoint: Endpoint {
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         let asked = ServiceQuestion(
             name: question.name, types: question.types, dnssecOK: question.dnssecOK,
-            checkingDisabled: question.checkingDisabled)
+            checkingDisabled: question.checkingDisabled, clientSubnet: clientSubnet.told(of: question.clientNetwork))
         let offset = account.clock.offset
         var (outcome, date) = await attempt(asked, deadline: question.deadline)
         if case .success(.failure(.clockSkew(_, let serverTime))) = outcome {

@@ -60,7 +60,8 @@ struct Composition {
             // Its own look-ups go through LocalDNS: with another one it must be made anew.
             if let kept = old?.providers.first(where: { $0.entry == entry }), old?.localDNS === localDNS { return kept }
             let upstream = HTTPDNSUpstream(
-                HTTPDNSSettings(entry), loop: loop, bootstrap: localDNS, timeOfDay: { Int64(time(nil)) }, report: report)
+                HTTPDNSSettings(entry), loop: loop, bootstrap: localDNS, timeOfDay: { Int64(time(nil)) }, report: report
+            )
             // The same account: what was sent today counts, whatever else has changed.
             if let same = old?.providers.first(where: { $0.entry.isSameAccount(as: entry) }) {
                 upstream.restoreCalls(same.upstream.callRecord)
