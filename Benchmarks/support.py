@@ -40,13 +40,13 @@ def release_executable() -> str:
     return path
 
 
-def build_tool(name: str, *libraries: str) -> str:
+def build_tool(name: str, *libraries: str, flags: tuple[str, ...] = ()) -> str:
     """Compiles Tools/NAME.c unless that was done since it changed; returns the executable's path."""
     folder = os.path.join(ROOT, ".build-benchmarks")
     os.makedirs(folder, exist_ok=True)
     source, path = os.path.join(HERE, "Tools", name + ".c"), os.path.join(folder, name)
     if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(source):
-        command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", path, source]
+        command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", *flags, "-o", path, source]
         subprocess.run([*command, *(f"-l{library}" for library in libraries)], check=True)
     return path
 
@@ -167,6 +167,8 @@ class Stage:
         # nginx's worker may be another user.
         os.chmod(self.folder, 0o755)
         self.processes: list[Process] = []
+        # Whether every server keeps a cache on disk.
+        self.has_disk = False
         self.sockets: list[socket.socket] = []
         return self
 
@@ -236,15 +238,18 @@ class Stage:
 
     def configuration(
         self, service: int, *, url: str | None = None, authority: str = "", threads: int = 1, memory: str = "64MiB",
-        dead: int | None = None, more: str = "", provider: str = "",
+        dead: int | None = None, disk: str = "", more: str = "", provider: str = "",
     ) -> tuple[str, int]:  # fmt: skip
         """Writes a configuration of httpdnsd; returns its path and the port it listens on.
 
         service: the port of `start_service`; url: its base if it is not plain HTTP, with the authority's certificate.
-        dead: the port of `start_dead_service`, asked for names below dead.example. more: further tables.
+        dead: the port of `start_dead_service`, asked for names below dead.example. disk: the file of the cache on disk;
+        none without. more: further tables.
         provider: further lines of each provider's table.
         """
         port = free_port()
+        if self.has_disk and not disk:
+            disk = f"{self.folder}/cache-{port}.sqlite"
         providers = [("bench", url or f"http://127.0.0.1:{service}", "bench.example")]
         if dead:
             providers.append(("dead", f"http://127.0.0.1:{dead}", "dead.example"))
@@ -253,7 +258,7 @@ class Stage:
             text += f'[[provider]]\ntype = "aliyun"\nname = "{name}"\naccount = "139450"\nurl = "{base}"\n'
             text += f'addresses = ["127.0.0.1"]\nca_file = "{authority}"\nnames = ["{suffix}"]\n{provider}'
         text += f'[localdns]\nservers = ["127.0.0.1:{dead or 1}"]\n[cache]\nmemory = "{memory}"\nprefetch = false\n'
-        text += '[cache.disk]\npath = ""\n[control]\nsocket = ""\n' + more
+        text += f'[cache.disk]\npath = "{disk}"\n[control]\nsocket = ""\n{more}'
         return self.write(f"httpdnsd-{port}.toml", text), port
 
 

@@ -6,15 +6,29 @@ import Platform
 import Scheduling
 
 /// What the cache on disk costs: `DiskFigures [NAMES] [DIRECTORY]`, 1,000,000 names in /var/tmp unless told otherwise.
+///
+/// `DiskFigures fill FILE NAMES SOURCE POLICY` only writes a file with A records, as if a server had been told them by that
+/// source under that policy.
 @main
 struct DiskFigures {
     private let names: Int
     private let path: String
-    private let identity = PolicyIdentity(
-        sources: [0x8001: "vendor"], standIns: [], rules: [], digest: "figures", generation: 1, route: { _ in 0 })
+    private let identity: PolicyIdentity
+
+    init(names: Int, path: String, source: String = "vendor", policy: String = "figures") {
+        self.names = names
+        self.path = path
+        identity = PolicyIdentity(
+            sources: [0x8001: source], standIns: [], rules: [], digest: policy, generation: 1, route: { _ in 1 })
+    }
 
     static func main() async throws {
         let arguments = CommandLine.arguments
+        if arguments.count == 6, arguments[1] == "fill", let names = Int(arguments[3]) {
+            try DiskFigures(names: names, path: arguments[2], source: arguments[4], policy: arguments[5])
+                .write(pattern: ("host", ".bench.example"), types: [.a])
+            return
+        }
         let names = arguments.count > 1 ? Int(arguments[1]) ?? 0 : 1_000_000
         let directory = (arguments.count > 2 ? arguments[2] : "/var/tmp") + "/httpdnsd-figures-\(getpid())"
         let figures = DiskFigures(names: max(names, 1), path: directory + "/cache.sqlite")
@@ -33,19 +47,17 @@ struct DiskFigures {
         return disk
     }
 
-    private func question(_ index: Int, _ type: RecordType) throws -> Question {
-        Question(name: try Name("host-\(index).example.com"), type: type)
-    }
-
     /// Rows a second, and what they take.
-    private func write() throws {
+    private func write(
+        pattern: (String, String) = ("host-", ".example.com"), types: [RecordType] = [.a, .aaaa]
+    ) throws {
         let memory = MemoryCache(memory: 1 << 20)
         let disk = try disk(memory)
         let begin = Instant.bootTime
         var rows = 0
         for index in 0..<names {
-            for type in [RecordType.a, .aaaa] {
-                let question = try question(index, type)
+            for type in types {
+                let question = Question(name: try Name("\(pattern.0)\(index)\(pattern.1)"), type: type)
                 let address: IPAddress = type == .a ? .v4(UInt32(index)) : .v6(UInt128(index))
                 guard
                     let packed = PackedAnswer(
@@ -53,7 +65,8 @@ struct DiskFigures {
                 else { continue }
                 disk.store(
                     CacheEntry(
-                        answer: packed, storedAt: .bootTime, lifetime: 86_400, generation: 1, source: 0x8001),
+                        answer: packed, storedAt: .bootTime, lifetime: 86_400, generation: 1, route: 1,
+                        source: 0x8001),
                     for: QueryKey(question, dnssecOK: false, checkingDisabled: false))
                 rows += 1
             }
@@ -65,7 +78,7 @@ struct DiskFigures {
         var status = stat()
         stat(path, &status)
         print("written: \(rows) answers in \(seconds) ms, \(rows * 1_000 / max(1, Int(seconds))) a second")
-        print("file: \(status.st_size) bytes, \(Int(status.st_size) / names) of a name (A and AAAA)")
+        print("file: \(status.st_size) bytes, \(Int(status.st_size) / names) of a name (\(types.count) types)")
     }
 
     /// Answers loaded a second, and how long one that is not loaded yet takes.

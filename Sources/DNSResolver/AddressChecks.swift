@@ -55,6 +55,19 @@ package final class AddressChecks: AddressCheck {
         epoch += 1
     }
 
+    /// Told of verdicts that hold for minutes, and for how long.
+    package var onVerdict: (@Loop (Name, IPAddress, AddressVerdict, Duration) -> Void)?
+
+    /// Takes up what an earlier process had found out on this network, where this one has not looked.
+    ///
+    /// - Parameter rest: how long it holds from now on; no longer than if it had been found out now.
+    package func restore(_ verdict: AddressVerdict, on address: IPAddress, of name: Name, for rest: Duration) {
+        let subject = Subject(name: name, address: address)
+        guard let lifetime = verdict.lifetime, rest > .zero, verdicts[subject] == nil, verdicts.count < Self.capacity
+        else { return }
+        verdicts[subject] = (verdict, clock.now + min(rest, lifetime))
+    }
+
     package func known(_ address: IPAddress, for name: Name) -> AddressVerdict? {
         guard let (verdict, until) = verdicts[Subject(name: name, address: address)], clock.now < until else {
             return nil
@@ -162,6 +175,7 @@ package final class AddressChecks: AddressCheck {
             if verdicts.count >= Self.capacity { verdicts = [:] }
         }
         verdicts[subject] = (verdict, now + lifetime)
+        if verdict == .verified || verdict == .forged { onVerdict?(subject.name, subject.address, verdict, lifetime) }
     }
 }
 

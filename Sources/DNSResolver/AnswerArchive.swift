@@ -25,9 +25,15 @@ package protocol AnswerArchive: AnyObject, Sendable {
 }
 
 extension AnswerStore {
+    /// Whether only the archive may have an answer.
+    func mustRecall(_ key: QueryKey) -> Bool {
+        guard let archive, !key.isScoped, archive.mayRecall else { return false }
+        return memory.entry(for: key) == nil
+    }
+
     /// Has an answer brought into memory that only the archive has.
     func recall(_ key: QueryKey) async {
-        guard let archive, !key.isScoped, archive.mayRecall, memory.entry(for: key) == nil else { return }
-        await archive.recall(key, clock: clock)
+        guard mustRecall(key) else { return }
+        await archive?.recall(key, clock: clock)
     }
 }

@@ -11,32 +11,47 @@ struct AttemptPlan {
         let endpoint: any Endpoint
     }
 
-    private let isLastResort: Bool
-    private var waiting: [Candidate]
-    private var underWay: Set<ObjectIdentifier> = []
-    private var finished: Set<Int> = []
-
     /// At most two tries an address for one question (RFC 9520 section 3.1 allows three).
-    ///
-    /// - Parameter isLastResort: whether every address there is has been set aside.
-    init(_ providers: [(index: Int, endpoints: [any Endpoint])], isLastResort: Bool) {
-        self.isLastResort = isLastResort
-        let round = providers.flatMap { provider in
-            provider.endpoints.map { Candidate(provider: provider.index, endpoint: $0) }
-        }
-        waiting = round + round
+    private nonisolated static let tries = 2
+
+    /// An address, and what this question has had of it.
+    private struct Place {
+        let candidate: Candidate
+        var tries = 0
+        var isUnderWay = false
+        var isOver = false
     }
 
-    /// Takes the next address that is neither being asked already nor set aside; nil when there is none for now.
-    mutating func next(at now: Instant) -> Candidate? {
-        let position = waiting.firstIndex {
-            !finished.contains($0.provider) && !underWay.contains(ObjectIdentifier($0.endpoint))
-                && isUsable($0.endpoint, at: now)
+    private let isLastResort: Bool
+    private var places: [Place] = []
+
+    /// - Parameter isLastResort: whether every address there is has been set aside.
+    init(isLastResort: Bool) { self.isLastResort = isLastResort }
+
+    /// Adds a provider's addresses, behind those before.
+    mutating func add(_ endpoints: [any Endpoint], of provider: Int) {
+        for endpoint in endpoints {
+            places.append(Place(candidate: Candidate(provider: provider, endpoint: endpoint)))
         }
-        guard let position else { return nil }
-        let candidate = waiting.remove(at: position)
-        underWay.insert(ObjectIdentifier(candidate.endpoint))
-        return candidate
+    }
+
+    var isEmpty: Bool { places.isEmpty }
+
+    /// Takes the next address that is neither being asked already nor set aside, those not yet asked before the others;
+    /// nil when there is none for now.
+    mutating func next(at now: Instant) -> Candidate? {
+        for round in 0..<Self.tries {
+            for index in places.indices {
+                let place = places[index]
+                guard place.tries == round, !place.isUnderWay, !place.isOver,
+                    isUsable(place.candidate.endpoint, at: now)
+                else { continue }
+                places[index].tries += 1
+                places[index].isUnderWay = true
+                return place.candidate
+            }
+        }
+        return nil
     }
 
     private func isUsable(_ endpoint: any Endpoint, at now: Instant) -> Bool {
@@ -45,10 +60,14 @@ struct AttemptPlan {
 
     /// The attempt at this address is over; `forGood` when the address is not to be asked again.
     mutating func ended(_ candidate: Candidate, forGood: Bool) {
-        underWay.remove(ObjectIdentifier(candidate.endpoint))
-        if forGood { waiting.removeAll { $0.endpoint === candidate.endpoint } }
+        for index in places.indices where places[index].candidate.endpoint === candidate.endpoint {
+            places[index].isUnderWay = false
+            if forGood { places[index].isOver = true }
+        }
     }
 
     /// Nothing more is to be asked of this provider.
-    mutating func finish(provider: Int) { finished.insert(provider) }
+    mutating func finish(provider: Int) {
+        for index in places.indices where places[index].candidate.provider == provider { places[index].isOver = true }
+    }
 }

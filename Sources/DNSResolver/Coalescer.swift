@@ -31,20 +31,22 @@ package final class Coalescer {
         _ = await other.outcome(of: type.otherFamily, until: deadline)
     }
 
-    /// The flight that asks `key`: the one under way, or a new one that does `work`.
+    /// The flight that asks `key`: the one under way, or a new one, which `begin` sets to work.
     ///
     /// - Returns: nil when there are as many flights, or as many waiters of this one, as there may be.
-    package func join(_ key: FlightKey, work: @escaping @Sendable @Loop (Flight) async -> Void) -> Flight? {
+    package func join(_ key: FlightKey, begin: @Loop (Flight) -> Void) -> Flight? {
         if let flight = flights[key] { return flight.hasRoom ? flight : nil }
         guard flights.count < Self.flightLimit else { return nil }
         let flight = Flight(key: key, clock: clock)
         flights[key] = flight
-        flight.work = Loop.spawn { [self] in
-            await work(flight)
-            flight.work = nil
-            flights[key] = nil
-        }
+        begin(flight)
         return flight
+    }
+
+    /// The flight has done its work: who asks the same from now on begins a new one.
+    package func end(_ flight: Flight) {
+        flight.work = nil
+        if !flight.isAbandoned { flights[flight.key] = nil }
     }
 
     /// Gives up every flight under way: those who wait must ask anew.

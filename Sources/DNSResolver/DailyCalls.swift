@@ -41,9 +41,20 @@ package struct DailyCalls: Hashable, Sendable {
     package mutating func take(at time: Int64) -> Bool {
         // A clock that is set back does not begin the day anew: nothing may raise what a day may cost.
         record = self.record(at: time)
-        guard limit == 0 || record.count < limit else { return false }
+        guard limit == 0 || record.count < limit, record.count < .max else { return false }
         record.count += 1
         return true
+    }
+
+    /// Goes on from what was counted before, beside what was counted since.
+    ///
+    /// - Parameter time: seconds since 1970. What was counted on a later day counts for this one: the clock was wrong
+    ///   then or is now, and nothing may raise what a day may cost.
+    package mutating func restore(_ kept: Record, at time: Int64) {
+        record = record(at: time)
+        guard kept.day >= record.day, kept.count > 0 else { return }
+        let (sum, overflow) = record.count.addingReportingOverflow(kept.count)
+        record.count = overflow ? .max : sum
     }
 
     private static func day(_ time: Int64) -> Int64 {

@@ -16,6 +16,13 @@ package struct FlightKey: Hashable, Sendable {
     /// The policy's, so that nobody joins a flight of an older policy, or hears of its failure.
     package var generation: UInt32
 
+    /// The rest tells apart what few names have at the same time.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(name)
+        hasher.combine(types.first)
+        if let scope { hasher.combine(scope) }
+    }
+
     /// Whether it asks for signatures, or for a client who checks them.
     var isSigned: Bool { dnssecOK || checkingDisabled }
 
@@ -50,16 +57,17 @@ package final class Flight {
 
     package let key: FlightKey
     private let clock: any LoopClock
-    private var outcomes: [RecordType: Outcome] = [:]
+    private var outcomes = RecordTypeMap<Outcome>()
     /// The numbers of the sources whose answers the outcomes are.
-    private var sources: [RecordType: UInt16] = [:]
-    private var waiters: [ObjectIdentifier: FlightWaiter] = [:]
+    private var sources = RecordTypeMap<UInt16>()
+    private var waiters: [Int: Waiter] = [:]
+    private var lastWaiter = 0
     /// Whether it has failed and only waits for the other family's flight, which therefore must not wait for it.
     var awaitsOtherFamily = false
     /// Whether nobody waits any more because the policy was replaced, or the network.
     private(set) var isAbandoned = false
-    /// The task that asks.
-    var work: Task<Void, Never>?
+    /// What asks.
+    var work: (any Cancellable)?
     /// How often a provider had come back when it began: what failed before one did says nothing of the time after.
     var recoveries = 0
     /// Whether it was told that it has failed, for the first of its types that did.
@@ -76,18 +84,23 @@ package final class Flight {
     /// How many clients wait.
     var waiterCount: Int { waiters.count }
 
-    /// Waits for the outcome of `type`.
-    ///
-    /// - Returns: nil when `deadline` comes first, and the flight goes on without this waiter; or when it is abandoned.
+    /// Has `done` called once: with the outcome of `type`, or with nil when `deadline` comes first, and the flight goes on
+    /// without this waiter, or when it is abandoned. What is known already is told before this returns.
+    package func wait(for type: RecordType, until deadline: Instant, done: @escaping @Loop (Outcome?) -> Void) {
+        if let outcome = outcomes[type] { return done(outcome) }
+        if isAbandoned { return done(nil) }
+        lastWaiter += 1
+        let number = lastWaiter
+        let timer = clock.schedule(at: deadline) { [self] in
+            waiters.removeValue(forKey: number)?.done(nil)
+        }
+        waiters[number] = Waiter(type: type, timer: timer, done: done)
+    }
+
+    /// The same for those who can wait.
     package func outcome(of type: RecordType, until deadline: Instant) async -> Outcome? {
-        let waiter = FlightWaiter(type)
-        defer { waiters[ObjectIdentifier(waiter)] = nil }
-        return await withCheckedContinuation { continuation in
-            // Looked at here, where nothing can come between: a task may be suspended on its way into this body.
-            if let outcome = outcomes[type] { return continuation.resume(returning: outcome) }
-            if isAbandoned { return continuation.resume(returning: nil) }
-            waiter.wait(continuation, until: deadline, on: clock)
-            waiters[ObjectIdentifier(waiter)] = waiter
+        await withCheckedContinuation { continuation in
+            wait(for: type, until: deadline) { continuation.resume(returning: $0) }
         }
     }
 
@@ -95,7 +108,10 @@ package final class Flight {
     func abandon() {
         isAbandoned = true
         work?.cancel()
-        for waiter in waiters.values { waiter.resume(nil) }
+        work = nil
+        let left = waiters.values
+        waiters = [:]
+        for waiter in left { waiter.end(nil) }
     }
 
     /// Whose answer the outcome of `type` is, by its number; nil when there is none.
@@ -108,30 +124,26 @@ package final class Flight {
         guard outcomes[type] == nil else { return }
         outcomes[type] = outcome
         sources[type] = source
-        for waiter in waiters.values where waiter.type == type { waiter.resume(outcome) }
-    }
-}
-
-/// One client's wait: ends with the outcome or at its deadline, once.
-@Loop
-private final class FlightWaiter {
-    private var continuation: CheckedContinuation<Flight.Outcome?, Never>?
-    private var timer: LoopTimer?
-
-    let type: RecordType
-
-    nonisolated init(_ type: RecordType) { self.type = type }
-
-    func wait(
-        _ continuation: CheckedContinuation<Flight.Outcome?, Never>, until deadline: Instant, on clock: any LoopClock
-    ) {
-        self.continuation = continuation
-        timer = clock.schedule(at: deadline) { [self] in resume(nil) }
+        if waiters.count == 1, let (number, waiter) = waiters.first {
+            guard waiter.type == type else { return }
+            waiters[number] = nil
+            return waiter.end(outcome)
+        }
+        let woken = waiters.filter { $0.value.type == type }
+        for number in woken.keys { waiters[number] = nil }
+        for waiter in woken.values { waiter.end(outcome) }
     }
 
-    func resume(_ outcome: Flight.Outcome?) {
-        timer?.cancel()
-        timer = nil
-        continuation.take()?.resume(returning: outcome)
+    /// One client's wait: ends with the outcome or at its deadline, once.
+    private struct Waiter {
+        let type: RecordType
+        let timer: LoopTimer
+        let done: @Loop (Outcome?) -> Void
+
+        @Loop
+        func end(_ outcome: Outcome?) {
+            timer.cancel()
+            done(outcome)
+        }
     }
 }

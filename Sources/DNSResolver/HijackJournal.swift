@@ -20,6 +20,19 @@ package final class HijackJournal {
         package var last: Int64
         /// How many checks failed.
         package var count: Int
+
+        package init(
+            name: Name, address: IPAddress, port: UInt16, evidence: CertificateEvidence, first: Int64, last: Int64,
+            count: Int
+        ) {
+            self.name = name
+            self.address = address
+            self.port = port
+            self.evidence = evidence
+            self.first = first
+            self.last = last
+            self.count = count
+        }
     }
 
     private struct Key: Hashable {
@@ -45,6 +58,19 @@ package final class HijackJournal {
         self.report = report
     }
 
+    /// Told of each entry that is new or has changed.
+    package var onRecord: (@Loop (Entry) -> Void)?
+
+    /// Takes up what an earlier process had written down, as older than what is here; given from the newest to the oldest.
+    package func restore(_ earlier: [Entry]) {
+        for entry in earlier where order.count < Self.capacity {
+            let key = Key(name: entry.name, address: entry.address)
+            guard kept[key] == nil else { continue }
+            kept[key] = entry
+            order.insert(key, at: 0)
+        }
+    }
+
     /// The entries, the one seen last first.
     package var entries: [Entry] { order.reversed().compactMap { kept[$0] } }
 
@@ -65,5 +91,6 @@ package final class HijackJournal {
         order.append(key)
         if order.count > Self.capacity { kept[order.removeFirst()] = nil }
         report(.addressForged(entry))
+        onRecord?(entry)
     }
 }

@@ -13,7 +13,7 @@ package final class ProviderSelector {
 
     /// How often an address that had been set aside has answered again.
     private(set) var recoveries = 0
-    private let clock: any LoopClock
+    let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
 
     package nonisolated init(
@@ -28,9 +28,9 @@ package final class ProviderSelector {
     /// What the providers together told.
     package struct Reply: Sendable {
         /// A result for every type asked; `unknownEmpty` only when every provider said so.
-        package var results: [RecordType: UpstreamResult]
+        package var results: RecordTypeMap<UpstreamResult>
         /// The provider whose answer each result is, and which address of its service told it.
-        package var sources: [RecordType: (provider: Int, server: String)]
+        package var sources: RecordTypeMap<(provider: Int, server: String)>
     }
 
     /// The providers that may be asked, best first.
@@ -39,10 +39,8 @@ package final class ProviderSelector {
     package nonisolated func eligible(
         for name: Name, type: RecordType, signed: Bool, authenticatedOnly: Bool = false
     ) -> [Int] {
-        let able = providers.indices.filter { index in
-            let provider = providers[index]
-            return provider.answers(type) && (provider.isAuthenticated || !authenticatedOnly)
-                && (provider.names.isEmpty || provider.names.contains { name.isWithin($0) })
+        let able = providers.indices.filter {
+            isEligible(providers[$0], for: name, type: type, authenticatedOnly: authenticatedOnly)
         }
         guard signed else { return able }
         return able.filter { providers[$0].answers(.rrsig) } + able.filter { !providers[$0].answers(.rrsig) }
@@ -55,148 +53,83 @@ package final class ProviderSelector {
         }
     }
 
+    private nonisolated func isEligible(
+        _ provider: any Provider, for name: Name, type: RecordType, authenticatedOnly: Bool
+    ) -> Bool {
+        provider.answers(type) && (provider.isAuthenticated || !authenticatedOnly)
+            && (provider.names.isEmpty || provider.names.contains { name.isWithin($0) })
+    }
+
+    /// The provider that is asked first for addresses, by those who want no signatures.
+    nonisolated func firstEligible(for name: Name, type: RecordType) -> (any Provider)? {
+        providers.first { isEligible($0, for: name, type: type, authenticatedOnly: false) }
+    }
+
     /// Whether not one address of these providers may be asked now.
-    package func areSetAside(_ indices: [Int]) -> Bool { usable(indices).providers.isEmpty }
+    package func areSetAside(_ indices: [Int]) -> Bool {
+        !anyUsable(indices) { $0.isUsable(at: clock.now) } && !anyUsable(indices) { $0.isUsableAlone(at: clock.now) }
+    }
 
     /// Whether one of these providers has an address that was left alone and is to be tried again now.
     func awaitTrial(_ indices: [Int]) -> Bool {
-        usable(indices).providers.contains { $0.endpoints.contains { $0.health.hasFailed } }
+        let now = clock.now
+        if anyUsable(indices, where: { $0.isUsable(at: now) }) {
+            return anyUsable(indices) { $0.hasFailed && $0.isUsable(at: now) }
+        }
+        return anyUsable(indices) { $0.hasFailed && $0.isUsableAlone(at: now) }
     }
 
-    private typealias Usable = [(index: Int, endpoints: [any Endpoint])]
+    private func anyUsable(_ indices: [Int], where isUsable: (EndpointHealth) -> Bool) -> Bool {
+        indices.contains { index in
+            mayAsk(providers[index]) && providers[index].endpoints.contains { isUsable($0.health) }
+        }
+    }
+
+    private func mayAsk(_ provider: any Provider) -> Bool {
+        provider.unavailability == nil && provider.health.isUsable(at: clock.now)
+    }
 
     /// The addresses that are well; if none is, those that may be tried nevertheless.
-    private func usable(_ indices: [Int]) -> (providers: Usable, isLastResort: Bool) {
-        let now = clock.now
-        let well = usable(indices) { $0.isUsable(at: now) }
-        return well.isEmpty ? (usable(indices) { $0.isUsableAlone(at: now) }, true) : (well, false)
-    }
-
-    private func usable(_ indices: [Int], where isUsable: (EndpointHealth) -> Bool) -> Usable {
-        indices.compactMap { index in
-            let provider = providers[index]
-            guard provider.unavailability == nil, provider.health.isUsable(at: clock.now) else { return nil }
-            let endpoints = provider.endpoints.filter { isUsable($0.health) }
-            return endpoints.isEmpty ? nil : (index, endpoints)
-        }
-    }
-
     private func plan(_ indices: [Int]) -> AttemptPlan {
-        let usable = usable(indices)
-        let ordered = usable.providers.map { index, endpoints in
-            let family = providers[index].endpoints.first?.family ?? .ipv4
-            return (index: index, endpoints: providers[index].ranking.order(endpoints, family: family))
+        let now = clock.now
+        let plan = plan(AttemptPlan(isLastResort: false), indices) { $0.isUsable(at: now) }
+        return plan.isEmpty ? self.plan(AttemptPlan(isLastResort: true), indices) { $0.isUsableAlone(at: now) } : plan
+    }
+
+    private func plan(
+        _ empty: AttemptPlan, _ indices: [Int], where isUsable: (EndpointHealth) -> Bool
+    ) -> AttemptPlan {
+        var plan = empty
+        for index in indices {
+            let provider = providers[index]
+            guard mayAsk(provider) else { continue }
+            let endpoints = provider.endpoints
+            let usable =
+                endpoints.allSatisfy { isUsable($0.health) } ? endpoints : endpoints.filter { isUsable($0.health) }
+            guard !usable.isEmpty else { continue }
+            plan.add(provider.ranking.order(usable, family: endpoints.first?.family ?? .ipv4), of: index)
         }
-        return AttemptPlan(ordered, isLastResort: usable.isLastResort)
+        return plan
     }
 
     /// Why none of these could be asked, if so.
-    private func hindrance(_ indices: [Int]) -> String {
+    func hindrance(_ indices: [Int]) -> String {
         indices.lazy.compactMap { index in
             self.providers[index].unavailability.map { "\(self.providers[index].name): \($0)" }
         }.first ?? "every address is set aside after failures"
     }
 
-    private enum Event: Sendable {
-        /// The whole of an attempt's reply, or the part for one type.
-        case reply(Int, UpstreamReply)
-        case hedgeDue
-    }
-
-    /// One attempt: a request, or one for each type to a service that does not take both families together.
-    private struct Attempt {
-        let candidate: AttemptPlan.Candidate
-        let began: Instant
-        var missingParts: Int
-        /// Whether another address is asked already for what a part of it failed to bring.
-        var isReplaced = false
-        /// What has come of it so far.
-        var reply = UpstreamReply([:])
-    }
-
-    /// One question's attempts: those begun, in order, and how many of them are still under way.
-    private struct Attempts {
-        var plan: AttemptPlan
-        var begun: [Attempt] = []
-        var underWay = 0
-
-        /// Takes a part of a reply. Returns the attempt if that was all of it.
-        mutating func take(_ part: UpstreamReply, of number: Int) -> Attempt? {
-            begun[number].missingParts -= 1
-            begun[number].reply.results.merge(part.results) { first, _ in first }
-            guard begun[number].missingParts == 0 else { return nil }
-            underWay -= 1
-            return begun[number]
-        }
-    }
-
-    /// Asks until every type is settled, nobody is left to ask, or the question's deadline has come.
+    /// Begins to ask for every type of a question; the attempts are begun by `start()` of what is returned.
     ///
-    /// - Parameter early: told of the first family that has its answer while the other one is still asked for.
-    func ask(_ question: UpstreamQuestion, of indices: [Int], early: EarlyReply) async -> Reply {
-        var attempts = Attempts(plan: plan(indices))
-        var tally = ProviderTally(question, hindrance: hindrance(indices))
-        await withTaskGroup(of: Event.self) { group in
-            startNext(&attempts, question, question.types, in: &group)
-            group.addTask { await self.hedge() }
-            while attempts.underWay > 0, let event = await group.next() {
-                var mayStart = true
-                if case .reply(let number, let reply) = event {
-                    let asked = attempts.begun[number].candidate
-                    if let whole = attempts.take(reply, of: number) {
-                        attempts.plan.ended(whole.candidate, forGood: whole.reply.endsEndpoint)
-                        judge(whole)
-                        mayStart = !whole.isReplaced || attempts.underWay == 0
-                    } else {
-                        // Of the other type nothing is known yet: only a failure is a reason to ask elsewhere.
-                        mayStart = reply.failure != nil
-                        attempts.begun[number].isReplaced = mayStart
-                    }
-                    if tally.take(reply, from: asked.provider, at: asked.endpoint.name) == .providerFinished {
-                        attempts.plan.finish(provider: asked.provider)
-                    }
-                }
-                if tally.isSettled || Task.isCancelled { break }
-                if let answered = tally.answered { early.tell(answered) }
-                if mayStart { startNext(&attempts, question, tally.openTypes, in: &group) }
-            }
-            group.cancelAll()
-            while let event = await group.next() {
-                guard case .reply(let number, let reply) = event, let whole = attempts.take(reply, of: number) else {
-                    continue
-                }
-                judge(whole)
-            }
-        }
-        return tally.reply
-    }
-
-    private func startNext(
-        _ attempts: inout Attempts, _ question: UpstreamQuestion, _ types: [RecordType],
-        in group: inout TaskGroup<Event>
-    ) {
-        let now = clock.now
-        guard now < question.deadline, let candidate = attempts.plan.next(at: now) else { return }
-        let number = attempts.begun.count
-        let parts = providers[candidate.provider].answersBothFamilies ? [types] : types.map { [$0] }
-        attempts.begun.append(Attempt(candidate: candidate, began: now, missingParts: parts.count))
-        attempts.underWay += 1
-        candidate.endpoint.health.began()
-        providers[candidate.provider].health.began(at: now)
-        for part in parts {
-            var open = question
-            open.types = part
-            group.addTask { [open] in .reply(number, await candidate.endpoint.ask(open)) }
-        }
-    }
-
-    private func hedge() async -> Event {
-        await clock.sleep(until: clock.now + Budget.hedge)
-        return .hedgeDue
+    /// - Parameter told: called once, or twice when one family has its answer before the other.
+    func ask(
+        _ question: UpstreamQuestion, of indices: [Int], told: @escaping ProviderAttempts.Told
+    ) -> ProviderAttempts {
+        ProviderAttempts(question, indices, plan: plan(indices), of: self, told: told)
     }
 
     /// Draws from one attempt what it says of the address and the provider.
-    private func judge(_ attempt: Attempt) {
+    func judge(_ attempt: ProviderAttempts.Attempt) {
         let now = clock.now
         let (reply, began) = (attempt.reply, attempt.began)
         let provider = providers[attempt.candidate.provider]

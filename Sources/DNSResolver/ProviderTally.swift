@@ -13,22 +13,16 @@ struct ProviderTally {
     }
 
     private let question: UpstreamQuestion
-    /// Why nobody could be asked, if so.
-    private let hindrance: String
     private var wasAsked = false
-    private var settled: [RecordType: UpstreamResult] = [:]
-    private var sources: [RecordType: (provider: Int, server: String)] = [:]
-    private var unknown: [RecordType: (source: (provider: Int, server: String), ttl: UInt32?)] = [:]
+    private var settled = RecordTypeMap<UpstreamResult>()
+    private var sources = RecordTypeMap<(provider: Int, server: String)>()
+    private var unknown = RecordTypeMap<(source: (provider: Int, server: String), ttl: UInt32?)>()
     /// The providers that have told records of the name.
     private var knowing: Set<Int> = []
     /// By type, then by provider: what one told later replaces its failure.
-    private var failures: [RecordType: [Int: UpstreamFailure]] = [:]
+    private var failures = RecordTypeMap<[Int: UpstreamFailure]>()
 
-    /// - Parameter hindrance: what to tell of types for which nobody could be asked.
-    init(_ question: UpstreamQuestion, hindrance: String) {
-        self.question = question
-        self.hindrance = hindrance
-    }
+    init(_ question: UpstreamQuestion) { self.question = question }
 
     /// The types without an answer.
     var openTypes: [RecordType] { question.types.filter { settled[$0] == nil } }
@@ -81,7 +75,9 @@ struct ProviderTally {
     }
 
     /// A type that only some providers called empty, while others failed, is a failure: the others might know it.
-    var reply: ProviderSelector.Reply {
+    ///
+    /// - Parameter hindrance: what to tell of types for which nobody could be asked.
+    func reply(hindrance: @autoclosure () -> String) -> ProviderSelector.Reply {
         var results = settled
         for type in question.types where results[type] == nil {
             if let failure = failures[type]?.max(by: { $0.key < $1.key })?.value {
@@ -89,7 +85,7 @@ struct ProviderTally {
             } else if let empty = unknown[type] {
                 results[type] = .unknownEmpty(ttl: empty.ttl)
             } else {
-                results[type] = .failure(wasAsked ? .timeout : .network(hindrance))
+                results[type] = .failure(wasAsked ? .timeout : .network(hindrance()))
             }
         }
         return ProviderSelector.Reply(results: results, sources: sources)

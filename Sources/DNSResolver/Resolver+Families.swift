@@ -5,18 +5,26 @@ import Scheduling
 // `[answers] prefer` where one family gives way to the other.
 
 extension Resolver {
+    /// Whether the family that a client asks for gives way to the other one.
+    func givesWay(_ client: ClientQuestion) -> Bool {
+        policy.localAnswers.families.yields(client.question.type) && !client.isSigned
+    }
+
     /// "No such record", when the name has addresses of the family that is preferred to the one asked for.
     ///
     /// The preferred family is asked first. After `Budget.hedge` the other one is asked beside it, so that a slow family
     /// takes no time from it.
     func preferredInstead(of client: ClientQuestion) async -> Response? {
-        let type = client.question.type
-        guard policy.localAnswers.families.yields(type), !client.isSigned else { return nil }
+        guard givesWay(client) else { return nil }
+        let other = client.asking(for: client.question.type.otherFamily)
         let generation = cache.generation
         let hedge = clock.schedule(at: client.arrived + Budget.hedge) { [self] in _ = join(flightKey(for: client)) }
         defer { hedge.cancel() }
-        let preferred = await lookUp(client.asking(for: type.otherFamily))
-        guard preferred.holds(type.otherFamily) else { return nil }
+        await cache.recall(cacheKey(for: other))
+        let preferred = await withCheckedContinuation { continuation in
+            lookUp(other) { continuation.resume(returning: $0) }
+        }
+        guard preferred.holds(other.question.type) else { return nil }
         guard let answer = cache.keepYielded(client.question, scope: scope(of: client), generation: generation) else {
             return nil
         }

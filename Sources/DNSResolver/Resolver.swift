@@ -13,13 +13,13 @@ package final class Resolver {
     package private(set) var isOn = true
     let cache: AnswerStore
     let coalescer: Coalescer
-    private let repair: AnswerRepair
+    let repair: AnswerRepair
     let failures = FailureMemory()
     let background = BackgroundLookups()
     /// The names that are asked to see whether LocalDNS leads back here.
     package nonisolated let probes = LoopProbes()
     let clock: any LoopClock
-    private let report: @Loop (ResolverEvent) -> Void
+    let report: @Loop (ResolverEvent) -> Void
 
     /// How many stale answers were given since the start.
     package private(set) var staleAnswers = 0
@@ -90,54 +90,64 @@ package final class Resolver {
     /// The route of a name, in any letter case, by the policy in force.
     package func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased) }
 
-    /// The answer to one client's question, by `Budget.answer` after the query's arrival.
+    /// Has `reply` called with the answer to one client's question, by `Budget.answer` after the query's arrival; at once
+    /// where nothing must be waited for.
     ///
     /// A client that waits while the policy is replaced, or the network, is answered by the new one.
-    package func respond(to client: ClientQuestion) async -> Response {
-        while true {
-            let generation = cache.generation
-            let response = await decide(client)
-            if generation == cache.generation { return response }
+    package func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
+        if let response = answeredHere(client) { return reply(response) }
+        let generation = cache.generation
+        answerByPolicy(client) { [self] response in
+            if generation == cache.generation { reply(response) } else { respond(to: client, reply: reply) }
         }
     }
 
-    private func decide(_ client: ClientQuestion) async -> Response {
+    /// What nobody else need be asked for.
+    private func answeredHere(_ client: ClientQuestion) -> Response? {
         if probes.take(client.question.name) { return Response(.failure(.nameError)) }
         if let subject = client.question.provenanceSubject { return answer(explain(subject, to: client), to: client) }
-        let local = policy.localAnswers.reply(to: client.question, policy: policy.routes, isSigned: client.isSigned)
-        if let local { return answer(local, to: client) }
-        if let preferred = await preferredInstead(of: client) { return preferred }
-        return await lookUp(client)
+        return policy.localAnswers.reply(to: client.question, policy: policy.routes, isSigned: client.isSigned)
+            .map { answer($0, to: client) }
+    }
+
+    private func answerByPolicy(_ client: ClientQuestion, _ reply: @escaping @Loop (Response) -> Void) {
+        guard givesWay(client) || cache.mustRecall(cacheKey(for: client)) else { return lookUp(client, reply) }
+        Loop.spawn { [self] in
+            if let preferred = await preferredInstead(of: client) { return reply(preferred) }
+            await cache.recall(cacheKey(for: client))
+            lookUp(client, reply)
+        }
     }
 
     /// The answer of the cache or of the sources to a client's question.
-    func lookUp(_ client: ClientQuestion) async -> Response {
+    func lookUp(_ client: ClientQuestion, _ reply: @escaping @Loop (Response) -> Void) {
         let type = client.question.type
         let key = flightKey(for: client)
         let cacheKey = key.scope == nil ? client.key : client.key.scoped(to: key.scope)
-        await cache.recall(cacheKey)
         let kept = cache.kept(cacheKey, route: key.route, at: clock.now)
         if let kept, kept.isFresh {
             if kept.isEnding, cache.claimRefresh(cacheKey) { refreshAhead(key, type) }
-            return kept.response
+            return reply(kept.response)
         }
         if let error = remembered(key, type) {
             if kept == nil, case .answer(let answer)? = cache.keepFailedFamily(key, type) {
-                return Response(.answer(answer, age: 0))
+                return reply(Response(.answer(answer, age: 0)))
             }
-            return stale(kept, client.question, key.route, or: .cachedError, error.text)
+            return reply(stale(kept, client.question, key.route, or: .cachedError, error.text))
         }
         guard let flight = join(key) else {
             let reason = "too many questions are under way"
             report(.overloaded(reason: reason))
-            return stale(kept, client.question, key.route, or: .other, reason)
+            return reply(stale(kept, client.question, key.route, or: .other, reason))
         }
-        switch await flight.outcome(of: type, until: client.arrived + (kept?.wait ?? Budget.answer)) {
-        case .answer(let answer)?:
-            let origin = flight.source(of: type).map(Response.Origin.source) ?? .ourselves
-            return Response(.answer(answer, age: 0), from: origin)
-        case .failure(let error)?: return stale(kept, client.question, key.route, or: error.code, error.text)
-        case nil: return stale(kept, client.question, key.route, or: .noReachableAuthority, "no answer in time")
+        flight.wait(for: type, until: client.arrived + (kept?.wait ?? Budget.answer)) { [self] outcome in
+            switch outcome {
+            case .answer(let answer)?:
+                let origin = flight.source(of: type).map(Response.Origin.source) ?? .ourselves
+                reply(Response(.answer(answer, age: 0), from: origin))
+            case .failure(let error)?: reply(stale(kept, client.question, key.route, or: error.code, error.text))
+            case nil: reply(stale(kept, client.question, key.route, or: .noReachableAuthority, "no answer in time"))
+            }
         }
     }
 
@@ -150,7 +160,7 @@ package final class Resolver {
 
     /// The flight that asks; nil when there is no room for one, or for one more who waits.
     func join(_ key: FlightKey) -> Flight? {
-        coalescer.join(key) { [policy] in await self.fly($0, by: policy) }
+        coalescer.join(key) { FlightWork($0, by: policy, of: self).begin() }
     }
 
     /// The stale answer if there is one that can be trusted, else the preset of last resort, any stale answer, SERVFAIL.
@@ -188,8 +198,14 @@ package final class Resolver {
 
     /// For which clients an answer holds that this one gets; nil for all.
     func scope(of client: ClientQuestion) -> ClientScope? {
+        guard policy.strategy.clientScoping != nil else { return nil }
         let name = client.question.name.lowercased
         return policy.strategy.scope(of: client, name: name, route: policy.routes.route(for: name))
+    }
+
+    /// What an answer for a client is found by in the cache.
+    func cacheKey(for client: ClientQuestion) -> QueryKey {
+        scope(of: client).map { client.key.scoped(to: $0) } ?? client.key
     }
 
     /// What is asked for a name and type by the policy in force.
@@ -203,159 +219,13 @@ package final class Resolver {
         let route = policy.routes.route(for: name)
         let signed = dnssecOK || checkingDisabled
         let types = policy.strategy.types(for: type, name: name, route: route, signed: signed)
+        let families = policy.localAnswers.families
+        let isLimited = !signed && types.contains { $0 != type && families.excludes($0) }
         return FlightKey(
-            name: name, types: types.filter { $0 == type || signed || !policy.localAnswers.families.excludes($0) },
+            name: name, types: isLimited ? types.filter { $0 == type || !families.excludes($0) } : types,
             route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
             scope: policy.strategy.scope(of: client, name: name, route: route), generation: cache.generation)
     }
-
-    /// What one flight does: asks the sources, keeps what they tell, wakes the waiters.
-    ///
-    /// - Parameter mode: for this flight; nil: the policy's.
-    private func fly(_ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil) async {
-        let key = flight.key
-        flight.recoveries = policy.strategy.recoveries(for: key)
-        let sources = policy.sources
-        var failed: [RecordType: UpstreamFailure] = [:]
-        var denied: [RecordType: (answer: Answer, source: Source, server: String)] = [:]
-        var unchecked: [RecordType: AnswerRepair.Told] = [:]
-        var bindings: [RecordType: (answer: Answer, source: Source, server: String)] = [:]
-        let prefersProviders = policy.routes.prefersProviders(key.route) || mode == .httpdnsFirst
-        await policy.strategy.run(key, mode: mode) { [self] type, result, source, server in
-            switch result {
-            case .answer(let answer) where !prefersProviders && policy.strategy.isUnchecked(answer, key, type, source):
-                unchecked[type] = AnswerRepair.Told(answer: answer, server: server)
-                finish(
-                    flight, type,
-                    with: preferring(key, type, by: policy) { cache.keepUnchecked(answer, for: key, type, server) },
-                    source: sources.tag(of: source))
-            case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
-                denied[type] = (answer, source, server)
-            case .answer(let answer) where policy.strategy.isGuarded(key):
-                bindings[type] = (answer, source, server)
-            case .answer(let answer):
-                finish(
-                    flight, type,
-                    with: keep(answer, for: key, type, source, server, by: policy, prefersProviders: prefersProviders),
-                    source: sources.tag(of: source))
-            case .unknownEmpty(let ttl):
-                finish(flight, type, with: keepEmpty(ttl: ttl, for: key, type, by: policy))
-            case .failure(let failure):
-                failed[type] = failure
-            }
-        }
-        for (type, (answer, source, server)) in bindings {
-            guard let answer = await fit(answer, for: key, type) else {
-                finish(flight, type, with: cache.keepEmpty(ttl: nil, for: key, type))
-                continue
-            }
-            finish(
-                flight, type,
-                with: keep(answer, for: key, type, source, server, by: policy, prefersProviders: prefersProviders),
-                source: sources.tag(of: source))
-        }
-        for (type, (answer, source, server)) in denied {
-            await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
-            var answer = answer
-            if cache.hasOtherFamily(key, type) { answer.responseCode = .noError }
-            finish(
-                flight, type,
-                with: keep(answer, for: key, type, source, server, by: policy, prefersProviders: prefersProviders),
-                source: sources.tag(of: source))
-        }
-        for type in key.types {
-            guard let failure = failed[type] else { continue }
-            await coalescer.otherFamily(of: flight, type, until: clock.now + Budget.hedge)
-            let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type)
-            finish(flight, type, with: outcome ?? .failure(failure.extendedError), failure)
-        }
-        if let check = policy.strategy.answerCheck {
-            repair.begin(key, unchecked, by: check) { [self] in
-                // What LocalDNS lied about goes to HTTPDNS first, this once.
-                _ = coalescer.join(key) { await self.fly($0, by: policy, mode: .httpdnsFirst) }
-            }
-        }
-    }
-
-    /// Keeps what was told of one type.
-    private func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
-        by policy: ResolverPolicy, prefersProviders: Bool
-    ) -> Flight.Outcome {
-        preferring(key, type, by: policy) {
-            keepTold(answer, for: key, type, source, server, by: policy, prefersProviders: prefersProviders)
-        }
-    }
-
-    /// What `keep` makes of one type, unless the family gives way to the other one.
-    private func preferring(
-        _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, keep: () -> Flight.Outcome
-    ) -> Flight.Outcome {
-        if let yielded = yielded(key, type, by: policy) { return .answer(yielded) }
-        let outcome = keep()
-        dropYielding(to: outcome, key, type, by: policy)
-        return outcome
-    }
-
-    private func keepTold(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
-        by policy: ResolverPolicy, prefersProviders: Bool
-    ) -> Flight.Outcome {
-        if source == .localDNS, type.isAddress, prefersProviders {
-            if policy.lastResort.addresses(of: key.name) != nil {
-                return .failure(
-                    ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not proven"))
-            }
-            return cache.keepUnverified(answer, for: key, type, server)
-        }
-        return cache.keep(policy.consistent(answer, for: key), for: key, type, source, server)
-    }
-
-    /// A preset of last resort is better than "nothing" that nobody can explain, but stands beside no told address.
-    private func keepEmpty(
-        ttl: UInt32?, for key: FlightKey, _ type: RecordType, by policy: ResolverPolicy
-    ) -> Flight.Outcome {
-        if type.isAddress, policy.lastResort.addresses(of: key.name) != nil, !cache.hasOtherFamily(key, type) {
-            return .failure(ExtendedError(.other, "the sources say nothing of this name"))
-        }
-        return cache.keepEmpty(ttl: ttl, for: key, type)
-    }
-
-    private func finish(
-        _ flight: Flight, _ type: RecordType, with outcome: Flight.Outcome, _ failure: UpstreamFailure? = nil,
-        source: UInt16? = nil
-    ) {
-        switch outcome {
-        case .answer:
-            failures.answered(flight.key, type)
-        case .failure(let error):
-            tellFailed(flight, type, error)
-            if failure?.isOurs != true {
-                failures.failed(
-                    flight.key, type, isTransport: failure?.isTransport ?? false, error: error, at: clock.now,
-                    recoveries: flight.recoveries)
-            }
-        }
-        flight.finish(type, with: outcome, source: source)
-    }
-}
-
-extension Resolver {
-    /// Once for a flight, though both families may fail.
-    private func tellFailed(_ flight: Flight, _ type: RecordType, _ error: ExtendedError) {
-        guard !flight.isToldFailed, !flight.isAbandoned else { return }
-        flight.isToldFailed = true
-        let question = Question(name: flight.key.name, type: type)
-        report(.answerFailed(question, flight.key.route, reason: error.text))
-    }
-}
-
-extension FlightKey {
-    /// Whether "no such name" may be turned into "no address of this family" when the name has addresses of the other.
-    ///
-    /// Broken load balancers say NXDOMAIN of the family they do not have, and musl then fails the whole look-up. Who
-    /// checks signatures must get what was signed.
-    fileprivate func mayFitFamilies(_ type: RecordType) -> Bool { type.isAddress && !isSigned }
 }
 
 extension Resolver {
@@ -371,17 +241,5 @@ extension Resolver {
             origin = .source(cache.tag(of: source))
         }
         return Response(packed.map { .answer($0, age: 0) } ?? .failure(.serverFailure), from: origin)
-    }
-}
-
-extension UpstreamFailure {
-    /// What a client with EDNS is told of it (RFC 8914 sections 4.23 and 4.24).
-    fileprivate var extendedError: ExtendedError {
-        switch self {
-        case .network(let text): ExtendedError(.networkError, text)
-        case .forged(let text): ExtendedError(.forgedAnswer, text)
-        case .overloaded(let text): ExtendedError(.other, text)
-        default: ExtendedError(.noReachableAuthority, description)
-        }
     }
 }

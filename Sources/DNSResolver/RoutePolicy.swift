@@ -47,13 +47,13 @@ extension Route: CustomStringConvertible {
 /// `bypass`, then `protect`.
 package struct RoutePolicy: Hashable, Sendable {
     package var mode: Mode
-    private var rules: [Name: Route] = [:]
+    private var rules: [NameSuffix: Route] = [:]
     /// Whether names that no list matches are protected: when `protect` is empty.
     private let protectsUnlisted: Bool
     /// Domains that the C library appends to short names; what lies in them belongs to the local network.
-    private let searchDomains: Set<Name>
+    private let searchDomains: Set<NameSuffix>
     /// Suffixes that a provider is asked for explicitly.
-    private let providerNames: Set<Name>
+    private let providerNames: Set<NameSuffix>
 
     /// - Parameters:
     ///   - forward: the suffixes of each `[[route.forward]]` entry, in order.
@@ -66,14 +66,14 @@ package struct RoutePolicy: Hashable, Sendable {
     ) {
         self.mode = mode
         protectsUnlisted = protect.isEmpty
-        self.searchDomains = Set(searchDomains.filter { $0.labels.count > 1 })
-        self.providerNames = Set(providerNames)
+        self.searchDomains = Set(searchDomains.filter { $0.labels.count > 1 }.map { NameSuffix($0) })
+        self.providerNames = Set(providerNames.map { NameSuffix($0) })
         // Of another such server too: a circle through two of them comes back, and no provider ever hears of it.
-        rules[LoopProbes.zone] = .bypass
-        for name in protect { rules[name] = .protect(explicit: true) }
-        for name in bypass { rules[name] = .bypass }
+        rules[NameSuffix(LoopProbes.zone)] = .bypass
+        for name in protect { rules[NameSuffix(name)] = .protect(explicit: true) }
+        for name in bypass { rules[NameSuffix(name)] = .bypass }
         for (index, suffixes) in forward.enumerated().reversed() {
-            for name in suffixes { rules[name] = .forward(index: index) }
+            for name in suffixes { rules[NameSuffix(name)] = .forward(index: index) }
         }
     }
 
@@ -86,7 +86,7 @@ package struct RoutePolicy: Hashable, Sendable {
     ///
     /// - Parameter belowRoot: leaves an entry for the root, which names everything, out of account.
     package func listed(_ name: Name, belowRoot: Bool = false) -> Route? {
-        var suffix: Name? = name
+        var suffix: NameSuffix? = NameSuffix(name)
         while let current = suffix, !(belowRoot && current.isRoot) {
             if let route = rules[current] { return route }
             suffix = current.parent
@@ -102,7 +102,7 @@ package struct RoutePolicy: Hashable, Sendable {
     }
 
     private func unlistedRoute(for name: Name) -> Route {
-        guard protectsUnlisted, let parent = name.parent, !parent.isRoot else { return .bypass }
+        guard protectsUnlisted, let parent = NameSuffix(name).parent, !parent.isRoot else { return .bypass }
         if name.isWithin(anyOf: providerNames) { return .protect(explicit: true) }
         return name.isWithin(anyOf: searchDomains) ? .bypass : .protect(explicit: false)
     }
@@ -110,8 +110,8 @@ package struct RoutePolicy: Hashable, Sendable {
 
 extension Name {
     /// Whether this is one of `ancestors` or lies below one.
-    fileprivate func isWithin(anyOf ancestors: Set<Name>) -> Bool {
-        var suffix: Name? = ancestors.isEmpty ? nil : self
+    fileprivate func isWithin(anyOf ancestors: Set<NameSuffix>) -> Bool {
+        var suffix = ancestors.isEmpty ? nil : NameSuffix(self)
         while let current = suffix {
             if ancestors.contains(current) { return true }
             suffix = current.parent

@@ -5,6 +5,9 @@ import Scheduling
 enum Contender: Hashable, Sendable {
     case httpdns
     case localDNS
+
+    /// The other one.
+    var other: Contender { self == .httpdns ? .localDNS : .httpdns }
 }
 
 /// What is known, while HTTPDNS and LocalDNS are asked for the same name, of each type; and which of it is taken.
@@ -17,6 +20,14 @@ struct SourceRace {
     enum Work {
         case httpdns([RecordType])
         case localDNS(RecordType)
+    }
+
+    /// What has come of one type.
+    struct Settled {
+        let type: RecordType
+        let result: UpstreamResult
+        let source: Source
+        let server: String
     }
 
     private struct Results {
@@ -38,15 +49,14 @@ struct SourceRace {
     let first: Contender
     private let mayUseLocalDNS: Bool
     private let isServiceBinding: Bool
-    private let settle: Strategy.Settle
-    private var results: [RecordType: Results] = [:]
+    private var settled: [Settled] = []
+    private var results = RecordTypeMap<Results>()
     private var open: [RecordType]
     private var started: Set<Contender> = []
 
     init(
         key: FlightKey, providers: [Int], first: Contender, mayUseLocalDNS: Bool, isServiceBinding: Bool,
-        began: Instant,
-        settle: @escaping Strategy.Settle
+        began: Instant
     ) {
         self.key = key
         self.providers = providers
@@ -54,7 +64,6 @@ struct SourceRace {
         self.mayUseLocalDNS = mayUseLocalDNS
         self.isServiceBinding = isServiceBinding
         self.began = began
-        self.settle = settle
         open = key.types
     }
 
@@ -85,6 +94,13 @@ struct SourceRace {
         }
         for type in types { decide(type) }
         return []
+    }
+
+    /// What was settled since the last time.
+    mutating func takeSettled() -> [Settled] {
+        guard !settled.isEmpty else { return [] }
+        defer { settled = [] }
+        return settled
     }
 
     mutating func take(_ reply: ProviderSelector.Reply) {
@@ -140,7 +156,7 @@ struct SourceRace {
 
     private mutating func finish(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
         open.removeAll { $0 == type }
-        settle(type, result, source, server)
+        settled.append(Settled(type: type, result: result, source: source, server: server))
     }
 }
 

@@ -10,7 +10,7 @@ package final class Strategy {
     private let mode: Mode
     /// Nil: what LocalDNS tells is taken as it is.
     package nonisolated let answerCheck: AnswerCheck?
-    private let clock: any LoopClock
+    let clock: any LoopClock
 
     /// Whether HTTPS and SVCB records of protected names come from authenticated providers or not at all.
     nonisolated let guardsServiceBindings: Bool
@@ -49,11 +49,10 @@ package final class Strategy {
 
     /// The types that one flight should ask when a client wants `type`: both families where one call brings both.
     package nonisolated func types(for type: RecordType, name: Name, route: Route, signed: Bool) -> [RecordType] {
-        guard type.isAddress, case .protect = route,
-            let first = selector.eligible(for: name, type: type, signed: signed).first,
-            selector.providers[first].answersBothFamilies
+        guard type.isAddress, case .protect = route, let first = first(for: name, type: type, signed: signed),
+            first.answersBothFamilies
         else { return [type] }
-        return [.a, .aaaa]
+        return Self.bothFamilies
     }
 
     /// How much providers are told of clients' addresses at most; nil: nothing.
@@ -70,6 +69,13 @@ package final class Strategy {
         guard let client else { return .untold }
         return scoping.scope(of: client.client, hidesNetwork: client.hidesNetwork)
     }
+
+    private nonisolated func first(for name: Name, type: RecordType, signed: Bool) -> (any Provider)? {
+        guard signed else { return selector.firstEligible(for: name, type: type) }
+        return selector.eligible(for: name, type: type, signed: true).first.map { selector.providers[$0] }
+    }
+
+    private nonisolated static let bothFamilies: [RecordType] = [.a, .aaaa]
 
     /// How often a provider has come back, as far as it matters to a flight.
     func recoveries(for key: FlightKey) -> Int { if case .protect = key.route { selector.recoveries } else { 0 } }
@@ -88,21 +94,30 @@ package final class Strategy {
 
     /// Asks until each of the flight's types is settled, with a failure if need be.
     ///
-    /// - Parameter mode: for this flight; nil: the strategy's own.
-    package func run(_ key: FlightKey, mode: Mode? = nil, settle: @escaping Settle) async {
+    /// - Parameters:
+    ///   - mode: for this flight; nil: the strategy's own.
+    ///   - settle: called once for each type, also before this returns.
+    ///   - done: called once, after the last type is settled, also before this returns; not after `cancel()`.
+    @discardableResult
+    package func begin(
+        _ key: FlightKey, mode: Mode? = nil, settle: @escaping Settle, done: @escaping @Loop () -> Void
+    ) -> any Cancellable {
         switch key.route {
-        case .bypass:
-            await ask(localDNS, key, as: .localDNS, settle: settle)
-        case .forward(let index):
-            await ask(forwarders[index], key, as: .forward(index: index), settle: settle)
-        case .protect:
-            await protect(key, mode ?? self.mode, settle: settle)
+        case .bypass: ask(localDNS, key, as: .localDNS, settle: settle, done: done)
+        case .forward(let index): ask(forwarders[index], key, as: .forward(index: index), settle: settle, done: done)
+        case .protect: protect(key, mode ?? self.mode, settle: settle, done: done)
         }
     }
 
-    private func ask(_ upstream: any Upstream, _ key: FlightKey, as source: Source, settle: Settle) async {
-        let reply = await upstream.ask(question(key, key.types, until: clock.now + Budget.answer))
-        for type in key.types { settle(type, reply.results[type] ?? .failure(.timeout), source, reply.server) }
+    private func ask(
+        _ upstream: any Upstream, _ key: FlightKey, as source: Source, settle: @escaping Settle,
+        done: @escaping @Loop () -> Void
+    ) -> any Cancellable {
+        let question = question(key, key.types, until: clock.now + Budget.answer)
+        return SpawnedWork({ await upstream.ask(question) }) { reply in
+            for type in key.types { settle(type, reply.results[type] ?? .failure(.timeout), source, reply.server) }
+            done()
+        }
     }
 
     /// Whether a flight's records may only come from authenticated providers, with hints of ours.
@@ -110,102 +125,55 @@ package final class Strategy {
         if case .protect = key.route { key.isServiceBinding && guardsServiceBindings } else { false }
     }
 
-    private func protect(_ key: FlightKey, _ mode: Mode, settle: @escaping Settle) async {
+    private func protect(
+        _ key: FlightKey, _ mode: Mode, settle: @escaping Settle, done: @escaping @Loop () -> Void
+    ) -> any Cancellable {
         let isServiceBinding = isGuarded(key)
         let providers = selector.eligible(
-            for: key.name, type: key.types[0], signed: key.dnssecOK || key.checkingDisabled,
-            authenticatedOnly: isServiceBinding)
+            for: key.name, type: key.types[0], signed: key.isSigned, authenticatedOnly: isServiceBinding)
         // Address hints of HTTPS and SVCB records reach browsers past A and AAAA: never from LocalDNS.
         let mayUseLocalDNS = mode != .httpdnsOnly && !isServiceBinding
+        let first: Contender = mode == .localdnsFirst && mayUseLocalDNS ? .localDNS : .httpdns
+        let race = SourceRace(
+            key: key, providers: providers, first: first, mayUseLocalDNS: mayUseLocalDNS,
+            isServiceBinding: isServiceBinding, began: clock.now)
+        let run = SourceRun(race, of: self, settle: settle, done: done)
         guard !providers.isEmpty || mayUseLocalDNS else {
             // A service binding may be kept from a client; of anything else "no" is not ours to say.
             let result: UpstreamResult =
                 isServiceBinding ? .unknownEmpty(ttl: nil) : .failure(.unusable("no provider for this name and type"))
             for type in key.types { settle(type, result, .rule, "") }
-            return
+            done()
+            return run
         }
-        let first: Contender = mode == .localdnsFirst && mayUseLocalDNS ? .localDNS : .httpdns
-        var race = SourceRace(
-            key: key, providers: providers, first: first, mayUseLocalDNS: mayUseLocalDNS,
-            isServiceBinding: isServiceBinding, began: clock.now,
-            settle: settle)
-        await run(&race, first: first, second: first == .httpdns ? .localDNS : .httpdns)
+        let isSecondDue = first == .httpdns && selector.areSetAside(providers)
+        run.start(secondAt: isSecondDue ? race.began : race.began + Budget.reserve)
+        return run
     }
 
-    private enum Event: Sendable {
-        case httpdns(ProviderSelector.Reply)
-        /// Both families came at once, or neither.
-        case nothingEarly
-        case localDNS(RecordType, LocalDNSResult, server: String)
-        case secondDue
+    func askProviders(
+        _ race: SourceRace, _ types: [RecordType], told: @escaping ProviderAttempts.Told
+    ) -> ProviderAttempts {
+        selector.ask(
+            question(race.key, types, until: race.began + Budget.lastStart), of: race.providers, told: told)
     }
 
-    /// Starts the first source, and the second when it is due or the first has failed.
-    private func run(_ race: inout SourceRace, first: Contender, second: Contender) async {
-        let secondStart =
-            first == .httpdns && selector.areSetAside(race.providers) ? race.began : race.began + Budget.reserve
-        await withTaskGroup(of: Event.self) { group in
-            start(first, &race, in: &group)
-            group.addTask { await self.due(secondStart) }
-            if race.needsSecond { start(second, &race, in: &group) }
-            while !race.isOver, let event = await group.next() {
-                switch event {
-                case .secondDue: start(second, &race, in: &group)
-                case .httpdns(let reply): race.take(reply)
-                case .nothingEarly: break
-                case .localDNS(let type, let result, let server): race.take(type, result, from: server)
-                }
-                if race.needsSecond { start(second, &race, in: &group) }
-            }
-            group.cancelAll()
-        }
-        race.settleRest()
-    }
-
-    private func start(_ contender: Contender, _ race: inout SourceRace, in group: inout TaskGroup<Event>) {
-        let (key, providers, began, first) = (race.key, race.providers, race.began, race.first)
-        for work in race.start(contender, at: clock.now) {
-            switch work {
-            case .httpdns(let types):
-                let early = EarlyReply()
-                if types.count > 1 { group.addTask { await self.early(early) } }
-                group.addTask { await self.askProviders(key, types, providers, began: began, early) }
-            case .localDNS(let type):
-                group.addTask { await self.askLocalDNS(key, type, began: began, isFirst: first == .localDNS) }
-            }
-        }
-    }
-
-    private func due(_ instant: Instant) async -> Event {
-        await clock.sleep(until: instant)
-        return .secondDue
-    }
-
-    private func askProviders(
-        _ key: FlightKey, _ types: [RecordType], _ providers: [Int], began: Instant, _ early: EarlyReply
-    ) async -> Event {
-        let question = question(key, types, until: began + Budget.lastStart)
-        let reply = await selector.ask(question, of: providers, early: early)
-        early.close()
-        return .httpdns(reply)
-    }
-
-    /// One family's answer while the other one is still asked for.
-    private func early(_ early: EarlyReply) async -> Event { await early.wait().map { .httpdns($0) } ?? .nothingEarly }
-
-    /// - Parameter isFirst: whether its answer is taken at once, and checked only behind.
-    private func askLocalDNS(
-        _ key: FlightKey, _ type: RecordType, began: Instant, isFirst: Bool
-    ) async -> Event {
-        let reply = await localDNS.ask(question(key, [type], until: began + Budget.answer))
-        let result = reply.results[type] ?? .failure(.timeout)
-        guard let answerCheck else { return .localDNS(type, LocalDNSResult(result), server: reply.server) }
-        return .localDNS(
-            type,
-            isFirst
+    /// Asks LocalDNS for one type. Where it goes first its answer is taken at once, and checked only behind.
+    func askLocalDNS(
+        _ race: SourceRace, _ type: RecordType, told: @escaping @Loop (LocalDNSResult, _ server: String) -> Void
+    ) -> any Cancellable {
+        let (key, began) = (race.key, race.began)
+        let isFirst = race.first == .localDNS
+        return SpawnedWork({ [self] () -> (LocalDNSResult, String) in
+            let reply = await localDNS.ask(question(key, [type], until: began + Budget.answer))
+            let result = reply.results[type] ?? .failure(.timeout)
+            guard let answerCheck else { return (LocalDNSResult(result), reply.server) }
+            let judged =
+                isFirst
                 ? answerCheck.withoutKnownLies(result, to: key, type)
-                : await answerCheck.judged(result, to: key, type, began: began),
-            server: reply.server)
+                : await answerCheck.judged(result, to: key, type, began: began)
+            return (judged, reply.server)
+        }) { told($0.0, $0.1) }
     }
 
     private nonisolated func question(_ key: FlightKey, _ types: [RecordType], until deadline: Instant)
@@ -214,5 +182,14 @@ package final class Strategy {
         UpstreamQuestion(
             name: key.name, types: types, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
             clientNetwork: key.scope?.network, deadline: deadline)
+    }
+}
+
+extension Strategy {
+    /// The same for those who can wait.
+    package func run(_ key: FlightKey, settle: @escaping Settle) async {
+        await withCheckedContinuation { continuation in
+            begin(key, settle: settle) { continuation.resume() }
+        }
     }
 }

@@ -65,6 +65,13 @@ package protocol Endpoint: AnyObject, Sendable {
     /// Asked for both families together only if its provider answers them so.
     /// Ends at once, and harms no other attempt on the same connection, when the task is cancelled.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply
+
+    /// Begins one attempt: one request and its reply by the question's deadline.
+    ///
+    /// Asked for both families together only if its provider answers them so.
+    /// - Parameter done: called once, on the loop, never before this returns; not after `cancel()`, which ends the attempt
+    ///   at once and harms no other on the same connection.
+    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable
 }
 
 /// What an upstream is asked.
@@ -95,18 +102,18 @@ package struct UpstreamQuestion: Hashable, Sendable {
 
 /// What came of asking: a result for every type asked.
 package struct UpstreamReply: Hashable, Sendable {
-    package var results: [RecordType: UpstreamResult]
+    package var results: RecordTypeMap<UpstreamResult>
     /// The address and port of the server that told it; empty when none did.
     package var server: String
 
-    package init(_ results: [RecordType: UpstreamResult], server: String = "") {
+    package init(_ results: RecordTypeMap<UpstreamResult>, server: String = "") {
         self.results = results
         self.server = server
     }
 
     /// The same failure for each of `types`.
     package init(failure: UpstreamFailure, types: [RecordType]) {
-        self.init(Dictionary(types.map { ($0, .failure(failure)) }) { first, _ in first })
+        self.init(RecordTypeMap(types.lazy.map { ($0, .failure(failure)) }))
     }
 }
 

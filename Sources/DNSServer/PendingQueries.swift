@@ -46,10 +46,11 @@ final class PendingQueries: Sendable {
             message: message, query: query, question: asked, client: client.ip, path: path, arrived: arrived)
         if case .datagram(let datagram) = path {
             let identity = DatagramIdentity(query, message, from: client, to: datagram)
-            guard !datagrams.contains(identity) else { return }
+            guard datagrams.insert(identity).inserted else { return }
             pending.identity = identity
         }
         guard hasRoom(for: pending.client) else {
+            if let identity = pending.identity { datagrams.remove(identity) }
             return refuse(pending)
         }
         let question = ClientQuestion(
@@ -81,14 +82,10 @@ final class PendingQueries: Sendable {
     private func begin(_ pending: PendingQuery, _ question: ClientQuestion) {
         count += 1
         if !pending.client.isLoopback { countByClient[pending.client, default: 0] += 1 }
-        if let identity = pending.identity { datagrams.insert(identity) }
         pending.guardTimer = clock.schedule(at: question.arrived + limits.answer) { [self] in
-            pending.task?.cancel()
             finish(pending, Response(.failure(.serverFailure), extendedError: Self.late))
         }
-        pending.task = Loop.spawn { [self] in
-            finish(pending, await responder.respond(to: question))
-        }
+        responder.respond(to: question) { [self] in finish(pending, $0) }
     }
 
     /// Replies, unless that has been done.
@@ -96,7 +93,6 @@ final class PendingQueries: Sendable {
         guard !pending.isFinished else { return }
         pending.isFinished = true
         pending.guardTimer.take()?.cancel()
-        pending.task = nil
         count -= 1
         if let identity = pending.identity { datagrams.remove(identity) }
         if let left = countByClient[pending.client] {

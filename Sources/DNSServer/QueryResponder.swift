@@ -4,8 +4,9 @@ package import Scheduling
 /// What the server asks when the cache has no fresh answer.
 @Loop
 package protocol QueryResponder: AnyObject, Sendable {
-    /// The answer to one client's question; always returns within 2.3 s of `arrived`.
+    /// Has `reply` called once with the answer to one client's question, within 2.3 s of `arrived`, also before this
+    /// returns.
     ///
-    /// Called once for each client that waits. The task is cancelled when the client has been told SERVFAIL meanwhile.
-    func respond(to question: ClientQuestion) async -> Response
+    /// Called once for each client that waits. A client may have been told SERVFAIL meanwhile.
+    func respond(to question: ClientQuestion, reply: @escaping @Loop (Response) -> Void)
 }

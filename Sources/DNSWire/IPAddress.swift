@@ -68,57 +68,93 @@ extension IPAddress: CustomStringConvertible {
 
     /// Reads dotted decimal or IPv6 text, canonical or not; nil for anything else, and for zone suffixes.
     package init?(_ text: some StringProtocol) {
-        if text.utf8.contains(UInt8(ascii: ":")) {
+        let text = String(text)
+        self.init(text: text.utf8.span)
+    }
+
+    /// The same from UTF-8.
+    package init?(text: Span<UInt8>) {
+        for index in text.indices where text[index] == UInt8(ascii: ":") {
             guard let value = Self.parseV6(text) else { return nil }
             self = .v6(value)
-        } else {
-            guard let value = Self.parseV4(text) else { return nil }
-            self = .v4(value)
+            return
         }
+        guard let value = Self.parseV4(text, from: 0) else { return nil }
+        self = .v4(value)
     }
 
-    private static func parseV4(_ text: some StringProtocol) -> UInt32? {
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 4 else { return nil }
+    /// Reads dotted decimal that goes on to the end.
+    private static func parseV4(_ text: Span<UInt8>, from start: Int) -> UInt32? {
         var value: UInt32 = 0
-        for part in parts {
-            guard (1...3).contains(part.utf8.count), part.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-                part == "0" || !part.hasPrefix("0"), let byte = UInt8(part)
-            else { return nil }
-            value = value << 8 | UInt32(byte)
-        }
-        return value
-    }
-
-    private static func parseV6(_ text: some StringProtocol) -> UInt128? {
-        guard text.utf8.count <= 45 else { return nil }
-        let halves = text.split(separator: "::", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let head = groups(halves[0], last: halves.count == 1) else { return nil }
-        var all = head
-        if halves.count == 2 {
-            guard let tail = groups(halves[1], last: true), head.count + tail.count <= 7 else { return nil }
-            all += Array(repeating: 0, count: 8 - head.count - tail.count) + tail
-        }
-        guard all.count == 8 else { return nil }
-        return all.reduce(0) { $0 << 16 | UInt128($1) }
-    }
-
-    /// The 16-bit groups of one side of `::`; the last may be dotted decimal if it ends the text.
-    private static func groups(_ text: some StringProtocol, last: Bool) -> [UInt16]? {
-        if text.isEmpty { return [] }
-        var groups: [UInt16] = []
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        for (index, part) in parts.enumerated() {
-            if last, index == parts.count - 1, part.utf8.contains(UInt8(ascii: ".")) {
-                guard let value = parseV4(part) else { return nil }
-                groups += [UInt16(value >> 16), UInt16(truncatingIfNeeded: value)]
-            } else {
-                guard (1...4).contains(part.utf8.count), !part.hasPrefix("+"), !part.hasPrefix("-"),
-                    let group = UInt16(part, radix: 16)
-                else { return nil }
-                groups.append(group)
+        var at = start
+        for part in 0..<4 {
+            if part > 0 {
+                guard at < text.count, text[at] == UInt8(ascii: ".") else { return nil }
+                at += 1
             }
+            let first = at
+            var byte: UInt32 = 0
+            while at < text.count, at - first < 3, let digit = digit(text[at], radix: 10) {
+                byte = byte * 10 + digit
+                at += 1
+            }
+            // A leading zero may mean octal to somebody else.
+            guard at > first, byte <= 255, at - first == 1 || text[first] != UInt8(ascii: "0") else { return nil }
+            value = value << 8 | byte
         }
-        return groups
+        return at == text.count ? value : nil
+    }
+
+    private static func parseV6(_ text: Span<UInt8>) -> UInt128? {
+        var value: UInt128 = 0
+        var groups = 0
+        /// How many groups stand before `::`.
+        var gap: Int?
+        var at = 0
+        func isColon(_ index: Int) -> Bool { index < text.count && text[index] == UInt8(ascii: ":") }
+        while at < text.count {
+            if isColon(at), isColon(at + 1), gap == nil {
+                gap = groups
+                at += 2
+                continue
+            }
+            if groups > 0, gap != groups {
+                guard isColon(at) else { return nil }
+                at += 1
+            }
+            let first = at
+            var group: UInt32 = 0
+            while at < text.count, at - first < 4, let digit = digit(text[at], radix: 16) {
+                group = group << 4 | digit
+                at += 1
+            }
+            if at < text.count, text[at] == UInt8(ascii: ".") {
+                guard let last = parseV4(text, from: first) else { return nil }
+                value = value << 32 | UInt128(last)
+                groups += 2
+                at = text.count
+            } else {
+                guard at > first else { return nil }
+                value = value << 16 | UInt128(group)
+                groups += 1
+            }
+            guard groups <= 8 else { return nil }
+        }
+        guard let gap else { return groups == 8 ? value : nil }
+        guard groups <= 7 else { return nil }
+        let tail = UInt128(16 * (groups - gap))
+        let low = value & ((1 << tail) - 1)
+        return (value >> tail) << UInt128(16 * (8 - gap)) | low
+    }
+
+    private static func digit(_ byte: UInt8, radix: UInt8) -> UInt32? {
+        let value: UInt8 =
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+            default: .max
+            }
+        return value < radix ? UInt32(value) : nil
     }
 }

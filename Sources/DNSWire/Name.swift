@@ -52,7 +52,9 @@ package struct Name: Sendable {
     }
 
     /// The same name with ASCII letters in lower case: the form of every key.
-    package var lowercased: Name { Name(uncheckedWire: wire.map(asciiLowercased)) }
+    package var lowercased: Name {
+        wire.contains { asciiLowercased($0) != $0 } ? Name(uncheckedWire: wire.map(asciiLowercased)) : self
+    }
 
     /// The name without its leftmost label; nil for the root.
     package var parent: Name? {
@@ -66,7 +68,7 @@ package struct Name: Sendable {
         var at = 0
         while at < start { at += 1 + Int(wire[at]) }
         guard at == start else { return false }
-        return zip(wire[start...], ancestor.wire).allSatisfy { asciiLowercased($0) == asciiLowercased($1) }
+        return Self.areEqual(wire, from: start, ancestor.wire, from: 0)
     }
 
     /// A name with `label` put to the left of this one.
@@ -107,11 +109,33 @@ package func asciiLowercased(_ byte: UInt8) -> UInt8 {
 
 extension Name: Hashable {
     @usableFromInline package static func == (left: Name, right: Name) -> Bool {
-        left.wire.count == right.wire.count
-            && zip(left.wire, right.wire).allSatisfy { asciiLowercased($0) == asciiLowercased($1) }
+        areEqual(left.wire, from: 0, right.wire, from: 0)
     }
 
-    @usableFromInline package func hash(into hasher: inout Hasher) {
-        for byte in wire { hasher.combine(asciiLowercased(byte)) }
+    @usableFromInline package func hash(into hasher: inout Hasher) { Self.hash(wire, from: 0, into: &hasher) }
+
+    static func areEqual(_ left: [UInt8], from leftStart: Int, _ right: [UInt8], from rightStart: Int) -> Bool {
+        guard left.count - leftStart == right.count - rightStart else { return false }
+        let distance = rightStart - leftStart
+        for index in leftStart..<left.count {
+            let (one, other) = (left[index], right[index + distance])
+            if one != other, asciiLowercased(one) != asciiLowercased(other) { return false }
+        }
+        return true
+    }
+
+    /// Eight bytes at a time: a call of the hasher costs more than they do.
+    static func hash(_ wire: [UInt8], from start: Int, into hasher: inout Hasher) {
+        var word: UInt64 = 0
+        var left = 8
+        for index in start..<wire.count {
+            word = word << 8 | UInt64(asciiLowercased(wire[index]))
+            left -= 1
+            if left == 0 {
+                hasher.combine(word)
+                (word, left) = (0, 8)
+            }
+        }
+        hasher.combine(word)
     }
 }

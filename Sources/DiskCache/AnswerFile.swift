@@ -12,6 +12,8 @@ final class AnswerFile {
         let answer: StoredAnswer
     }
 
+    /// Whether there was no database before; one that was there may be damaged.
+    let isNew: Bool
     private let connection: SQLiteConnection
     private let insert: SQLiteStatement
     private let delete: SQLiteStatement
@@ -26,19 +28,22 @@ final class AnswerFile {
     /// - Parameter system: the name of a registered VFS; nil: SQLite's default.
     convenience init(_ path: String, system: String? = nil) throws(SQLiteError) {
         let connection = try SQLiteConnection(path, .readWrite, system: system)
+        // Can only be chosen for a new file; of another it would be one more write, and a sync, before the first answer.
+        if try connection.integer("PRAGMA page_count") == 0 {
+            try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        }
         // WAL: a commit is an append, and readers need not wait. Without a sync for each: a crash of the process loses
         // nothing, one of the machine the last commits, and neither damages the file.
         try connection.execute(
             """
-            PRAGMA auto_vacuum = INCREMENTAL;
             PRAGMA journal_mode = WAL;
             PRAGMA synchronous = NORMAL;
             PRAGMA journal_size_limit = 8388608;
             PRAGMA temp_store = MEMORY;
             PRAGMA cell_size_check = ON;
             """)
-        try StoreSchema.migrate(connection)
-        try self.init(connection)
+        let isNew = try StoreSchema.migrate(connection)
+        try self.init(connection, isNew: isNew)
     }
 
     /// Opens a file that nobody writes, without leaving anything beside it.
@@ -50,10 +55,11 @@ final class AnswerFile {
         guard try connection.integer("PRAGMA user_version") == StoreSchema.version else {
             throw SQLiteError(damaged: "it is of another version; the server brings it up to date when it starts")
         }
-        try self.init(connection)
+        try self.init(connection, isNew: false)
     }
 
-    private init(_ connection: consuming SQLiteConnection) throws(SQLiteError) {
+    private init(_ connection: consuming SQLiteConnection, isNew: Bool) throws(SQLiteError) {
+        self.isNew = isNew
         try StoreSchema.check(connection)
         insert = try connection.prepare(
             """
@@ -149,10 +155,12 @@ final class AnswerFile {
         defer { page.finish() }
         var rows: [Row] = []
         var count = 0
-        var last: Int64?
+        var last = id
         do throws(SQLiteError) {
             while try page.step() {
                 count += 1
+                // SQLite trusts the order in which a page has its rows; where it is lost, no look-up finds anything.
+                guard page.integer(0) < last else { return (rows, nil, true) }
                 last = page.integer(0)
                 if let row = try? row(page) { rows.append(row) }
             }
@@ -244,6 +252,26 @@ final class AnswerFile {
         try statement.run([.text(key.kind.rawValue), .text(key.name)])
     }
 
+    func removeStates(_ kind: StateRecord.Kind) throws(SQLiteError) {
+        try connection.prepare("DELETE FROM state WHERE kind = ?").run([.text(kind.rawValue)])
+    }
+
+    /// Forgets records that are too old or too many.
+    ///
+    /// - Parameter now: seconds since 1970.
+    func tidyStates(now: Int64) throws(SQLiteError) {
+        let old = try connection.prepare("DELETE FROM state WHERE kind = ? AND stored < ?")
+        let excess = try connection.prepare(
+            """
+            DELETE FROM state WHERE kind = ?1
+            AND name IN (SELECT name FROM state WHERE kind = ?1 ORDER BY stored DESC LIMIT -1 OFFSET ?2)
+            """)
+        for kind in StateRecord.Kind.allCases {
+            try old.run([.text(kind.rawValue), .integer(now - kind.lifetime)])
+            try excess.run([.text(kind.rawValue), .integer(kind.limit)])
+        }
+    }
+
     /// All records of the kinds that this version knows.
     func states() throws(SQLiteError) -> [StateRecord] {
         let statement = try connection.prepare("SELECT kind, name, value, stored, checksum FROM state LIMIT ?")
@@ -287,14 +315,6 @@ final class AnswerFile {
         try statement.run([.text("\(mark.distrusted)"), .integer(mark.latest), .integer(mark.checksum)])
     }
 
-    /// Whether SQLite finds the file sound; reads all of it.
-    static func isSound(_ path: String, unless flag: InterruptFlag) throws(SQLiteError) -> Bool {
-        let connection = try SQLiteConnection(path, .readOnly)
-        connection.interrupt(when: flag)
-        let check = try connection.prepare("PRAGMA quick_check(1)")
-        return try check.step() && check.text(0) == "ok"
-    }
-
     // MARK: Rows
 
     private static var damagedRow: SQLiteError { SQLiteError(damaged: "a row is not as it was written") }
@@ -318,7 +338,8 @@ final class AnswerFile {
 
     /// The row at which a statement stands; every value of it is checked as if it had come from the network.
     private func row(_ statement: borrowing SQLiteStatement) throws(SQLiteError) -> Row {
-        guard let name = try? Name(statement.text(1)), let type = UInt16(exactly: statement.integer(2)),
+        guard statement.integer(0) > 0, let name = try? Name(statement.text(1)),
+            let type = UInt16(exactly: statement.integer(2)),
             let `class` = UInt16(exactly: statement.integer(3)), (0...3).contains(statement.integer(4)),
             (1...StoredAnswer.longestLifetime).contains(statement.integer(6)),
             let source = sources.text(of: statement.integer(7)),

@@ -15,39 +15,15 @@ extension DiskCache {
         let bytes = key.array
         // Under the lock: whoever forgets answers says so here first, and only then empties memory.
         return shared.withLock { shared in
-            guard shared.pending.allows(bytes, row.answer),
+            guard let identity = shared.identity, shared.pending.allows(bytes, row.answer),
                 var entry = row.answer.entry(
-                    shared.identity, reading, isClockSound: store.knowsAge(of: row, at: reading)),
+                    identity, reading, isClockSound: store.knowsAge(of: row, at: reading)),
                 entry.freshness(at: reading.now, shared.freshness) != .dead
             else { return false }
-            if !shared.identity.rules.contains(entry.source) {
+            if !identity.rules.contains(entry.source) {
                 entry.refreshMargin = shared.freshness.refreshMargin(lifetime: entry.lifetime)
             }
             return memory.storeIfAbsent(entry, for: key)
-        }
-    }
-
-    /// Has SQLite read the whole file, on another thread. What it finds wrong is told to the disk's thread.
-    ///
-    /// - Returns: what ends it.
-    func checkInBackground() -> InterruptFlag? {
-        let flag = InterruptFlag()
-        let path = settings.path
-        do throws(SystemError) {
-            _ = try NamedThread("disk check") { [self] in
-                do throws(SQLiteError) {
-                    guard try !AnswerFile.isSound(path, unless: flag) else { return }
-                } catch {
-                    guard error.remedy == .replaceFile else { return }
-                }
-                guard !flag.isRaised else { return }
-                shared.withLock { $0.damage = "SQLite finds it damaged" }
-                wake.post()
-            }
-            return flag
-        } catch {
-            // Without a thread to spare there is no check; damage shows when it is read.
-            return nil
         }
     }
 }

@@ -14,7 +14,8 @@ package final class DiskCache: Sendable {
         var pending = PendingChanges()
         var recalls: [Recall] = []
         var stateReaders: [CheckedContinuation<[StateRecord], Never>] = []
-        var identity: PolicyIdentity
+        /// Nil until a policy is in force: then nothing is read into memory, nor written.
+        var identity: PolicyIdentity?
         var freshness: FreshnessPolicy
         var flushInterval: Duration
         var status = DiskStatus()
@@ -44,11 +45,11 @@ package final class DiskCache: Sendable {
 
     /// - Parameters:
     ///   - memory: filled from the file, and the source of what is written again after a fault.
-    ///   - identity: of the policy in force.
+    ///   - identity: of the policy in force; nil when `adopt` will tell it: the file is opened meanwhile.
     ///   - report: called on the disk's thread.
     /// - Throws: when the limit of descriptors is reached.
     package init(
-        _ settings: DiskSettings, memory: MemoryCache, clock: WallClock, identity: PolicyIdentity,
+        _ settings: DiskSettings, memory: MemoryCache, clock: WallClock, identity: PolicyIdentity? = nil,
         freshness: FreshnessPolicy, report: @escaping @Sendable (DiskEvent) -> Void
     ) throws(SystemError) {
         self.settings = settings
@@ -152,6 +153,7 @@ package final class DiskCache: Sendable {
         }
         // What was not to be used under the old policy may be now.
         hasMore.store(true, ordering: .releasing)
+        wake.post()
     }
 
     // MARK: State
@@ -165,6 +167,9 @@ package final class DiskCache: Sendable {
     package func forget(_ kind: StateRecord.Kind, _ name: String) {
         change { $0.forget(StateRecord.Key(kind: kind, name: name)) }
     }
+
+    /// Forgets all records of a kind.
+    package func forgetAll(_ kind: StateRecord.Kind) { change { $0.forgetAll(kind) } }
 
     /// All records of the last time, once the file is open; none when it cannot be opened.
     package func states() async -> [StateRecord] {

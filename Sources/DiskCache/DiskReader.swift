@@ -16,17 +16,21 @@ package final class DiskReader {
 
     /// Gives the answers of the names below `suffix`, or all, the newest first, until `body` returns false.
     ///
-    /// - Returns: whether all were given. Damaged ones are left out.
+    /// - Returns: whether all were given.
+    /// - Throws: at the end, if there were damaged ones, which are left out.
     package func forEach(below suffix: Name?, _ body: (StoredAnswer) -> Bool) throws(DiskReaderError) -> Bool {
         do throws(SQLiteError) {
             var next: Int64? = .max
+            var hasDamage = false
             while let position = next {
-                let (rows, following, _) = try file.page(below: position, limit: Self.page)
+                let (rows, following, isDamaged) = try file.page(below: position, limit: Self.page)
+                hasDamage = hasDamage || isDamaged
                 for row in rows where suffix.map({ row.answer.name.isWithin($0) }) ?? true {
                     guard body(row.answer) else { return false }
                 }
                 next = following
             }
+            if hasDamage { throw SQLiteError(damaged: "some answers are damaged, and left out") }
             return true
         } catch {
             throw DiskReaderError(text: "\(error)")

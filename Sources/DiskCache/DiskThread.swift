@@ -37,8 +37,12 @@ final class DiskThread {
             let isStopping = cache.shared.withLock { $0.isStopping }
             if open == nil, !isStopping || !isToldUnavailable, retryAt.map({ $0 <= now }) ?? true { openFile() }
             if isStopping { return finish() }
-            answerRecalls()
             answerStateReaders()
+            guard cache.shared.withLock({ $0.identity != nil }) else {
+                wait()
+                continue
+            }
+            answerRecalls()
             if let damage = cache.shared.withLock({ $0.damage.take() }), open != nil {
                 replaceFile(because: damage)
                 continue
@@ -128,9 +132,11 @@ final class DiskThread {
     }
 
     private func close() {
-        open?.check?.raise()
+        open?.check?.stop()
         open = nil
         flushAt = nil
+        // Of the file that is closed now.
+        cache.shared.withLock { $0.damage = nil }
     }
 
     // MARK: Reading
@@ -172,6 +178,7 @@ final class DiskThread {
         do throws(SQLiteError) {
             let (rows, next, isDamaged) = try open.file.page(below: position, limit: Self.page)
             open.isDamaged = open.isDamaged || isDamaged
+            open.read += rows.count
             open.loadPosition = next
             let before = cache.memory.statistics.entries
             let kept = rows.count { cache.remember($0, from: open) }
@@ -191,11 +198,15 @@ final class DiskThread {
     private func finishLoading(isComplete: Bool) {
         guard let open else { return }
         if isComplete, !open.isDamaged { cache.hasMore.store(false, ordering: .releasing) }
-        cache.shared.withLock { $0.status.state = .used }
-        guard open.hadAnswers else { return }
-        cache.report(.loaded(count: open.loaded, isComplete: isComplete))
+        if open.read > 0 { cache.report(.loaded(count: open.loaded, isComplete: isComplete)) }
         guard !open.isDamaged else { return replaceFile(because: "answers are not as they were written") }
-        open.check = cache.checkInBackground()
+        cache.shared.withLock { $0.status.state = .used }
+        guard !open.file.isNew else { return }
+        // Without a thread to spare there is no check: damage shows when it is read.
+        open.check = try? SoundnessCheck(folder.path, system: cache.settings.system) { [cache] in
+            cache.shared.withLock { $0.damage = "SQLite finds it damaged" }
+            cache.wake.post()
+        }
     }
 
     // MARK: Writing
@@ -230,16 +241,18 @@ final class DiskThread {
     @discardableResult
     private func flush() -> Bool {
         guard let open else { return false }
-        let (changes, identity, freshness) = cache.shared.withLock { shared in
+        let due = cache.shared.withLock { shared -> (PendingChanges, PolicyIdentity, FreshnessPolicy)? in
+            guard let identity = shared.identity else { return nil }
             shared.changedAt = nil
             shared.isWriting = true
-            return (shared.pending.take(), shared.identity, shared.freshness)
+            return (shared.pending.take(), identity, shared.freshness)
         }
+        guard let (changes, identity, freshness) = due else { return true }
         defer { cache.shared.withLock { $0.isWriting = false } }
         do throws(SQLiteError) {
             let written = try open.write(changes, identity, freshness)
             cache.shared.withLock { $0.status.written += written }
-            if changes.needsAll { try writeAll(to: open) }
+            if changes.needsAll { try writeAll(to: open, identity, freshness) }
             try open.file.shrink()
             let memory = cache.memory.statistics
             // Memory has begun to drive answers out, which the file still has.
@@ -253,13 +266,14 @@ final class DiskThread {
     }
 
     /// Writes all that memory holds, with what is looked up meanwhile in between.
-    private func writeAll(to open: OpenStore) throws(SQLiteError) {
+    private func writeAll(
+        to open: OpenStore, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy
+    ) throws(SQLiteError) {
         var cursor: CacheCursor? = .start
         while let place = cursor {
             let step = cache.memory.walk(from: place, slots: Self.slotsPerStep) { _ in true }
             cursor = step.next
             guard !step.answers.isEmpty else { continue }
-            let (identity, freshness) = cache.shared.withLock { ($0.identity, $0.freshness) }
             var changes = PendingChanges()
             for answer in step.answers { changes.store(answer.entry, for: answer.key().array) }
             let written = try open.write(changes, identity, freshness)

@@ -19,21 +19,23 @@ final class OpenStore {
     let states: [StateRecord]
     /// Answers before this number are still to be loaded; nil when there are no more.
     var loadPosition: Int64?
-    /// Whether there was anything in it.
-    let hadAnswers: Bool
+    /// Answers read so far, and those of them that are in memory.
+    var read = 0
     var loaded = 0
     /// Whether rows were found that are not as they were written.
     var isDamaged = false
-    /// Ends the check in the background.
-    var check: InterruptFlag?
+    var check: SoundnessCheck?
     private(set) var mark: AnswerFile.ClockMark
     private var sweepPosition: Int64 = 0
+    /// How many records may be written until the old ones are looked for.
+    private var statesLeft = 0
     private let lock: FileLock
     private let clock: WallClock
     private let limit: Int64
 
     /// Answers that are looked at for their staleness with every flush.
     private static let sweepStep: Int64 = 2_048
+    private static let statesPerTidying = 1_000
     /// Answers that go at once when there are too many bytes.
     private static let removalStep = 1_024
 
@@ -55,8 +57,8 @@ final class OpenStore {
                 mark = AnswerFile.ClockMark(latest: reading.secondsSince1970, distrusted: lastID)
             }
             states = try file.states()
-            loadPosition = lastID + 1
-            hadAnswers = lastID > 0
+            // Not from the last number on: where the last page is damaged, SQLite may find another one.
+            loadPosition = .max
             self.mark = mark
             self.file = file
         } catch { throw .database(error) }
@@ -79,6 +81,7 @@ final class OpenStore {
         let rows = changes.stores.compactMap { StoredAnswer($1, key: $0, identity, reading) }
         var mark = mark
         var sweepPosition = sweepPosition
+        let isTidying = statesLeft <= changes.states.count && !changes.states.isEmpty && reading.isPlausible
         try file.transaction { () throws(SQLiteError) in
             if reading.isPlausible {
                 // Set back while running: what was written until now is of unknown age.
@@ -91,14 +94,17 @@ final class OpenStore {
             for removal in changes.removals { try file.remove(removal) }
             for key in changes.removedKeys { try file.remove(key) }
             for row in rows { try file.write(row) }
+            for kind in changes.forgottenKinds { try file.removeStates(kind) }
             for (key, record) in changes.states {
                 if let record { try file.write(record) } else { try file.remove(key) }
             }
+            if isTidying { try file.tidyStates(now: reading.secondsSince1970) }
             if try file.size() > limit { try file.removeOldest(rows.count + Self.removalStep) }
             if try sweepPosition > file.lastID() { sweepPosition = 0 }
         }
         self.mark = mark
         self.sweepPosition = sweepPosition
+        statesLeft = isTidying ? Self.statesPerTidying : statesLeft - changes.states.count
         return rows.count
     }
 }

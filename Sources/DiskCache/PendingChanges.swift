@@ -10,11 +10,14 @@ struct PendingChanges {
     private(set) var removedKeys: Set<[UInt8]> = []
     private(set) var removals: [DiskRemoval] = []
     private(set) var states: [StateRecord.Key: StateRecord?] = [:]
+    /// Kinds of which nothing stays, before `states` is written.
+    private(set) var forgottenKinds: Set<StateRecord.Kind> = []
     /// Whether answers were left out: then all of memory is to be written.
     var needsAll = false
 
     var isEmpty: Bool {
-        stores.isEmpty && removedKeys.isEmpty && removals.isEmpty && states.isEmpty && !needsAll
+        stores.isEmpty && removedKeys.isEmpty && removals.isEmpty && states.isEmpty && forgottenKinds.isEmpty
+            && !needsAll
     }
 
     /// Whether it is time to write although the interval is not over.
@@ -69,6 +72,11 @@ struct PendingChanges {
         states[key] = .some(nil)
     }
 
+    mutating func forgetAll(_ kind: StateRecord.Kind) {
+        states = states.filter { $0.key.kind != kind }
+        forgottenKinds.insert(kind)
+    }
+
     /// Takes all of it.
     mutating func take() -> PendingChanges {
         defer { self = PendingChanges() }
@@ -80,7 +88,8 @@ struct PendingChanges {
         var merged = PendingChanges()
         merged.removals = older.removals
         merged.removedKeys = older.removedKeys
-        merged.states = older.states.merging(states) { $1 }
+        merged.states = older.states.filter { !forgottenKinds.contains($0.key.kind) }.merging(states) { $1 }
+        merged.forgottenKinds = older.forgottenKinds.union(forgottenKinds)
         for key in removedKeys { merged.remove(key) }
         for removal in removals { merged.remove(removal) }
         merged.needsAll = true

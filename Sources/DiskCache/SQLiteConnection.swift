@@ -80,9 +80,13 @@ struct SQLiteConnection: ~Copyable {
         }
     }
 
-    /// Makes long statements end with `SQLITE_INTERRUPT` once the flag is raised; looked at every few milliseconds.
-    func interrupt(when flag: InterruptFlag) {
-        sqlite3_progress_handler(handle, 10_000, isInterrupted, Unmanaged.passUnretained(flag).toOpaque())
+    /// Lets `interrupt` end its statements while `body` runs.
+    func interruptible<Value>(
+        by interrupt: StatementInterrupt, _ body: () throws(SQLiteError) -> Value
+    ) throws(SQLiteError) -> Value {
+        interrupt.connect(handle)
+        defer { interrupt.disconnect() }
+        return try body()
     }
 }
 

@@ -14,8 +14,27 @@ package struct StateRecord: Equatable, Sendable {
         case badAddress = "bad_address"
         /// What the certificate of an address proved, by name and address.
         case checkVerdict = "check_verdict"
-        /// Evidence of lies, by its number.
+        /// Evidence of lies, by name and address.
         case journal = "journal"
+
+        /// Seconds after which a record is of no use any more.
+        package var lifetime: Int64 {
+            switch self {
+            case .checkVerdict: 3_600
+            case .calls: 3 * 86_400
+            case .clockOffset: 7 * 86_400
+            case .serviceAddresses, .localDNSServers, .badAddress, .journal: 90 * 86_400
+            }
+        }
+
+        /// The most records that are kept, the newest ones.
+        var limit: Int64 {
+            switch self {
+            case .checkVerdict: 4_096
+            case .badAddress: 1_024
+            case .serviceAddresses, .localDNSServers, .clockOffset, .calls, .journal: 256
+            }
+        }
     }
 
     package var kind: Kind

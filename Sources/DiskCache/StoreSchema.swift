@@ -59,8 +59,10 @@ enum StoreSchema {
 
     /// Makes the file one of the present version, in one transaction.
     ///
+    /// - Returns: whether it was empty.
     /// - Throws: also for a file that is not ours, or of a later version than we know.
-    static func migrate(_ connection: borrowing SQLiteConnection) throws(SQLiteError) {
+    @discardableResult
+    static func migrate(_ connection: borrowing SQLiteConnection) throws(SQLiteError) -> Bool {
         let id = try connection.integer("PRAGMA application_id") ?? 0
         let version = try connection.integer("PRAGMA user_version") ?? 0
         let isEmpty = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
@@ -70,13 +72,14 @@ enum StoreSchema {
         guard (0...Self.version).contains(version) else {
             throw SQLiteError(damaged: "it is of version \(version), and this program knows \(Self.version)")
         }
-        guard version < Self.version else { return }
+        guard version < Self.version else { return false }
         try connection.execute("BEGIN IMMEDIATE")
         do throws(SQLiteError) {
             for step in steps[Int(version)...] { try connection.execute(step) }
             try connection.execute("PRAGMA application_id = 0x68646e73")
             try connection.execute("PRAGMA user_version = 2")
             try connection.execute("COMMIT")
+            return isEmpty
         } catch {
             try? connection.execute("ROLLBACK")
             throw error

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 package import Scheduling
 
-/// The one thread that waits: for descriptors (epoll), for timers (one timerfd over a heap), for other threads (one eventfd).
+/// The one thread that waits: for descriptors (epoll), for timers (one timerfd), for other threads (one eventfd).
 ///
 /// A turn is: wait, read the clock, deliver ready descriptors, run due timers, run the jobs of `Loop.executor`. Without
 /// work it blocks with no time-out at all, so an idle process is never woken.
@@ -22,7 +22,7 @@ package final class EventLoop: LoopClock {
     package private(set) var now: Instant
     /// How often the loop has come back from waiting, since it started.
     package private(set) var turns: UInt64 = 0
-    private var timers = TimerHeap()
+    private var timers = TimerQueue()
     /// For when the timerfd is set.
     private var armed: Instant?
     /// The watches by descriptor number.

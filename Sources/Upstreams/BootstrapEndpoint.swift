@@ -19,6 +19,10 @@ final class BootstrapEndpoint: Endpoint {
         self.first = first
     }
 
+    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+        SpawnedWork({ [self] in await ask(question) }, done: done)
+    }
+
     /// Waits for the look-up, then asks the first address found.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         await lookup.lookedUp(until: question.deadline)

@@ -58,6 +58,10 @@ final class HTTPDNSEndpoint: Endpoint {
         Loop.spawn { [timeout] in await transfers.connect(timeout: timeout) }
     }
 
+    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+        SpawnedWork({ [self] in await ask(question) }, done: done)
+    }
+
     /// Sends one request; a second one when the service told that our clock is wrong.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         let asked = ServiceQuestion(
@@ -133,15 +137,16 @@ final class HTTPDNSEndpoint: Endpoint {
 
     /// A result for every type asked, also those that the service left out.
     private static func reply(_ results: [RecordType: ServiceResult], _ types: [RecordType]) -> UpstreamReply {
-        UpstreamReply(
-            Dictionary(
-                types.map { type in
-                    switch results[type] {
-                    case .answer(let answer): (type, .answer(answer))
-                    case .unknownEmpty(let ttl): (type, .unknownEmpty(ttl: ttl))
-                    case nil: (type, .failure(.unusable("the reply is silent on \(type)")))
-                    }
-                }, uniquingKeysWith: { first, _ in first }))
+        var told = RecordTypeMap<UpstreamResult>()
+        for type in types {
+            told[type] =
+                switch results[type] {
+                case .answer(let answer): .answer(answer)
+                case .unknownEmpty(let ttl): .unknownEmpty(ttl: ttl)
+                case nil: .failure(.unusable("the reply is silent on \(type)"))
+                }
+        }
+        return UpstreamReply(told)
     }
 }
 

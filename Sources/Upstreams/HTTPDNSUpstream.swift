@@ -25,6 +25,8 @@ package final class HTTPDNSUpstream: Provider {
     /// current at one time, since whenever one of those answers the older ones go.
     private var proven: [HTTPDNSEndpoint] = []
     private var spareWindow = SpareWindow()
+    /// The offset of the service's clock of which `onLearned` was told.
+    private var keptOffset: Int64 = 0
     /// Asked until the first address is known.
     private var unknown: BootstrapEndpoint?
 
@@ -50,7 +52,11 @@ package final class HTTPDNSUpstream: Provider {
         // Here, while there is one thread; the first request would be too late.
         _ = curlIsReady
         update(settings.knownAddresses)
-        lookup?.onChange = { [weak self] in self?.update($0.map(settings.atURLPort)) }
+        lookup?.onChange = { [weak self] addresses in
+            self?.update(addresses.map(settings.atURLPort))
+            self?.onLearned?(.addresses(addresses))
+        }
+        account.onChange = { [weak self] in self?.accountChanged() }
         unknown = lookup.map { lookup in
             BootstrapEndpoint(host: settings.host, lookup: lookup, first: { [weak self] in self?.known.first })
         }
@@ -72,8 +78,39 @@ package final class HTTPDNSUpstream: Provider {
     /// The day's calls, to be kept for the next start.
     package var callRecord: DailyCalls.Record { account.calls.record(at: account.clock.own) }
 
-    /// Goes on counting from what was kept; of another day it is without effect.
+    /// Goes on counting from what was kept; of an earlier day it is without effect.
     package func restoreCalls(_ record: DailyCalls.Record) { account.restore(record) }
+
+    /// What outlives a restart.
+    package enum Learned: Hashable, Sendable {
+        /// The calls of the day have become more.
+        case calls(DailyCalls.Record)
+        /// Seconds by which the service's clock is ahead of ours.
+        case clockOffset(Int64)
+        /// Of the service's host, by look-up.
+        case addresses([IPAddress])
+    }
+
+    /// Told of what is worth keeping.
+    package var onLearned: (@Loop (Learned) -> Void)?
+
+    /// Takes up what an earlier process had learned, where this one does not know better.
+    ///
+    /// - Parameter time: when it was learned, in seconds since 1970.
+    package func restore(_ learned: Learned, at time: Int64) {
+        switch learned {
+        case .calls(let record): restoreCalls(record)
+        case .clockOffset(let seconds): account.clock.restore(seconds, toldAt: time)
+        case .addresses(let addresses): lookup?.restore(addresses)
+        }
+    }
+
+    private func accountChanged() {
+        onLearned?(.calls(callRecord))
+        guard clockOffset != keptOffset else { return }
+        keptOffset = clockOffset
+        onLearned?(.clockOffset(clockOffset))
+    }
 
     /// Seconds by which the service's clock is ahead of ours, as far as it was told.
     package var clockOffset: Int64 { account.clock.offset }

@@ -27,6 +27,11 @@ package final class LocalDNS: Upstream {
     private var health: [LocalDNSServer: LocalDNSHealth] = [:]
     /// Finds servers while there are none, once a second at most; for `servers = "auto"` on a network that comes up later.
     package var findServers: (@Loop () -> [LocalDNSServer])?
+    /// Told of the servers once one of them has answered.
+    package var onWorking: (@Loop ([LocalDNSServer]) -> Void)?
+    private var isKnownToWork = false
+    /// Servers that worked for an earlier process: asked while none can be found.
+    private var earlierServers: [LocalDNSServer] = []
     private var lastSearch: Instant?
     /// Finds out which servers lead back to us; nil where nobody listens.
     private var loops: LoopGuard?
@@ -57,6 +62,7 @@ package final class LocalDNS: Upstream {
     /// Asks other servers from now on, and forgets how the old ones behaved; questions on their way begin anew.
     package func replaceServers(_ servers: [LocalDNSServer]) {
         self.servers = Self.distinct(servers)
+        isKnownToWork = false
         forgetFailures()
         loops?.probe(self.servers)
     }
@@ -113,11 +119,18 @@ package final class LocalDNS: Upstream {
         return reply
     }
 
+    /// Takes up which servers worked for an earlier process.
+    package func restore(_ earlier: [LocalDNSServer]) {
+        earlierServers = Self.distinct(earlier)
+        lastSearch = nil
+    }
+
     private func searchIfNeeded() {
         guard servers.isEmpty, let findServers else { return }
         if let lastSearch, clock.now - lastSearch < .seconds(1) { return }
         lastSearch = clock.now
-        replaceServers(findServers())
+        let found = findServers()
+        replaceServers(found.isEmpty ? earlierServers : found)
     }
 
     /// Until when others are asked before `server`; nil while it is asked in its place.
@@ -161,6 +174,10 @@ package final class LocalDNS: Upstream {
     }
 
     func answered(_ server: LocalDNSServer) {
+        if !isKnownToWork {
+            isKnownToWork = true
+            onWorking?(servers)
+        }
         guard let state = health.removeValue(forKey: server), state.isTold else { return }
         report(.serverRecovered(upstream: name, server: server.description))
     }

@@ -28,16 +28,21 @@ final class ServiceAccount {
     func takeCall() -> Bool {
         let now = clock.own
         guard calls.take(at: now) else { return false }
+        onChange?()
         if calls.isExhausted(at: now) { report(.dailyLimitReached(provider: provider, limit: calls.limit)) }
         return true
     }
 
     /// Goes on from what was counted before.
-    func restore(_ record: DailyCalls.Record) { calls = DailyCalls(limit: calls.limit, record: record) }
+    func restore(_ record: DailyCalls.Record) { calls.restore(record, at: clock.own) }
+
+    /// Called when a call was counted, and when the service's time was learned.
+    var onChange: (@Loop () -> Void)?
 
     /// Takes over the service's time.
     func learn(_ time: Int64) {
         guard clock.learn(time) else { return }
+        onChange?()
         report(.clockCorrected(provider: provider, seconds: clock.offset))
     }
 }

@@ -42,6 +42,15 @@ final class ServiceAddresses {
         due = clock.now
     }
 
+    /// Uses what an earlier look-up found until the next one has ended; without effect once one has.
+    func restore(_ earlier: [IPAddress]) {
+        let earlier =
+            Self.first(earlier.filter { $0.recordType == .a }) + Self.first(earlier.filter { $0.recordType == .aaaa })
+        guard addresses.isEmpty, !earlier.isEmpty else { return }
+        addresses = earlier
+        onChange?(earlier)
+    }
+
     /// Starts a look-up if it is time and none is under way. Returns at once.
     func refreshIfDue() {
         guard !isLookingUp, clock.now >= due else { return }

@@ -28,6 +28,18 @@ final class ServiceClock {
     /// Seconds since 1970, by our own clock.
     var own: Int64 { timeOfDay() }
 
+    /// Takes up what was learned before, unless something was learned since.
+    ///
+    /// - Parameters:
+    ///   - offset: seconds by which the service was ahead of us.
+    ///   - time: when that was told, by our clock. If that clock, or ours now, was never set, it says nothing today.
+    func restore(_ offset: Int64, toldAt time: Int64) {
+        let own = timeOfDay()
+        guard self.offset == 0, Self.plausible.contains(time), Self.plausible.contains(own), own >= time else { return }
+        let (theirs, overflow) = own.addingReportingOverflow(offset)
+        if !overflow { _ = learn(theirs) }
+    }
+
     /// Remembers what time it is at the service.
     ///
     /// - Returns: whether that is news, and can be true; if not, another attempt would fail alike.

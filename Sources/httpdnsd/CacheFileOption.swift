@@ -31,12 +31,18 @@ struct CacheFileReader {
     /// Some of the answers, the newest; `next` is not nil when there are more.
     func report(below suffix: String?, limit: Int) throws -> CacheReport {
         var report = CacheReport()
-        let isAll = try forEach(below: suffix, withRecords: false) { entry in
-            guard report.entries.count < limit else { return false }
-            report.entries.append(entry)
-            return true
+        do {
+            let isAll = try file.forEach(below: suffix.flatMap { try? Name($0) }) { stored in
+                guard report.entries.count < limit else { return false }
+                report.entries.append(CacheReport.Entry(stored, at: now, withRecords: false))
+                return true
+            }
+            if !isAll { report.next = "" }
+        } catch {
+            // What could be read is of use.
+            printError(error.text)
+            guard !report.entries.isEmpty else { throw ExitStatus.no.exitCode }
         }
-        if !isAll { report.next = "" }
         return report
     }
 

@@ -8,16 +8,15 @@ import Logs
 import Platform
 import Scheduling
 
-// The cache on disk: who is told of it, what is kept in it beside answers.
+// The cache on disk: who is told of it.
 
 extension DNSService {
     /// Bytes in the file for each byte of `cache.memory`: names that memory has no room for are still of use.
     private nonisolated static let fileShare = 2
 
-    /// The disk of a configuration; nil when none is wanted, or none can be had.
+    /// The disk of a configuration; nil when none is wanted, or none can be had. Used once it was told of a policy.
     static func disk(
-        _ settings: Configuration, memory: MemoryCache, freshness: FreshnessPolicy, identity: PolicyIdentity,
-        log: LogOutput
+        _ settings: Configuration, memory: MemoryCache, freshness: FreshnessPolicy, log: LogOutput
     ) -> DiskCache? {
         guard !settings.cache.disk.path.isEmpty else { return nil }
         do throws(SystemError) {
@@ -26,7 +25,7 @@ extension DNSService {
                     path: settings.cache.disk.path, flushInterval: settings.cache.disk.flushInterval,
                     limit: settings.cache.memory * fileShare),
                 memory: memory, clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) }),
-                identity: identity, freshness: freshness
+                freshness: freshness
             ) { [logger = log.logger] in logger.log($0.kind, $0.text) }
             try disk.start()
             return disk
@@ -41,33 +40,6 @@ extension DNSService {
         disk?.adopt(
             composition.identity(routes: routesInForce, generation: generation.current),
             FreshnessPolicy(composition.settings.cache), flushInterval: composition.settings.cache.disk.flushInterval)
-    }
-
-    // MARK: Bad addresses
-
-    /// Takes up what the last process kept.
-    func restoreState() async {
-        guard let disk else { return }
-        let present = Int64(time(nil))
-        for record in await disk.states() where record.kind == .badAddress {
-            guard let address = IPAddress(record.name), let until = Int64(record.value), until > present,
-                until - present <= BadAddresses.lifetimes.upperBound.components.seconds
-            else { continue }
-            reported.report(address, lifetime: .seconds(until - present))
-        }
-    }
-
-    /// Keeps for how long a reported address still counts.
-    func keepBadAddress(_ address: IPAddress) {
-        guard let listed = reported.list.first(where: { $0.address == address }) else {
-            disk?.forget(.badAddress, address.description)
-            return
-        }
-        let present = Int64(time(nil))
-        disk?.keep(
-            StateRecord(
-                .badAddress, address.description, value: "\(present + (listed.until - loop.now).components.seconds)",
-                storedAt: present))
     }
 }
 

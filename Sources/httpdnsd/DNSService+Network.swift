@@ -31,6 +31,7 @@ extension DNSService {
         let hasOtherRoutes = takeRoutes()
         guard signs != .files || hasOtherServers || hasOtherRoutes else { return }
         composition.networkChanged(hasOtherServers: hasOtherServers)
+        forgetKeptVerdicts()
         resolver.networkChanged()
         tellDiskOfPolicy()
         Loop.spawn { [resolver] in await resolver.refreshHot() }

@@ -47,18 +47,17 @@ final class DNSService {
         let events = EventLog(log.logger, clock: loop)
         self.events = events
         startedAt = loop.now
-        composition = Composition(settings, loop: loop, events: events)
         let freshness = FreshnessPolicy(settings.cache)
         memory = MemoryCache(memory: settings.cache.memory, policy: freshness)
+        // First of all: the file is opened on another thread meanwhile.
+        disk = Self.disk(settings, memory: memory, freshness: freshness, log: log)
+        composition = Composition(settings, loop: loop, events: events)
         reported = BadAddresses(clock: loop)
         store = AnswerStore(
             memory: memory, freshness: freshness, generation: generation, sources: composition.sources,
             badAddresses: reported, clock: loop)
         let policy = composition.policy()
         routes = policy.routes
-        disk = Self.disk(
-            settings, memory: memory, freshness: freshness,
-            identity: composition.identity(routes: policy.routes, generation: generation.current), log: log)
         store.archive = disk
         resolver = Resolver(policy: policy, cache: store, clock: loop) { events.report(LogMessage($0)) }
         rules = SharedClientRules(ClientRules(settings, policy))
@@ -66,8 +65,10 @@ final class DNSService {
         server = Server(
             sockets: sockets, loop: loop, cache: memory, generation: generation, rules: rules, responder: resolver,
             events: events)
+        tellDiskOfPolicy()
         logQueries()
         server.feed.turn(on: settings.log.queries)
+        keepWhatIsLearned()
         Loop.spawn { [self] in await restoreState() }
     }
 
@@ -99,6 +100,7 @@ final class DNSService {
         composition = new
         routes = policy.routes
         tellDiskOfPolicy()
+        keepWhatIsLearned()
         reloads += 1
         log.set(settings.log.style, level: settings.log.threshold)
         server.feed.turn(on: settings.log.queries)

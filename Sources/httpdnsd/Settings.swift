@@ -13,6 +13,12 @@ extension LocalDNSServer {
     init(_ endpoint: Endpoint) {
         self.init(endpoint.address, port: endpoint.port, interface: endpoint.zone)
     }
+
+    /// Reads what its description says.
+    init?(text: some StringProtocol) {
+        guard let endpoint = Endpoint(text) else { return nil }
+        self.init(endpoint)
+    }
 }
 
 extension SocketAddress {

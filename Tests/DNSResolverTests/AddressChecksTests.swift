@@ -199,4 +199,37 @@ struct AddressChecksTests {
         #expect(entry.evidence.subject == "CN=liar" && entry.port == 443)
         #expect(entry.first == 1_000 && entry.count == 1 && bench.journal.total == 1)
     }
+
+    @Test @Loop func `what an earlier process found out holds for the rest of its time, and no longer than anew`()
+        async throws
+    {
+        let bench = Bench()
+        let (name, address) = (try Name("www.example.com"), IPAddress.v4(0xc000_0201))
+        bench.checks.restore(.forged, on: address, of: name, for: .seconds(100))
+        #expect(bench.checks.known(address, for: name) == .forged)
+        // What is known already is newer.
+        bench.checks.restore(.verified, on: address, of: name, for: .seconds(100))
+        #expect(bench.checks.known(address, for: name) == .forged)
+        await bench.advance(100_000)
+        #expect(bench.checks.known(address, for: name) == nil)
+        bench.checks.restore(.verified, on: .v4(1), of: name, for: .seconds(1 << 40))
+        await bench.advance(600_000)
+        #expect(bench.checks.known(.v4(1), for: name) == nil)
+    }
+
+    @Test @Loop func `only verdicts that hold for minutes are told, to be kept`() async {
+        let bench = Bench()
+        var told: [String] = []
+        bench.checks.onVerdict = { name, address, verdict, lifetime in
+            told.append("\(name) \(address) \(verdict) \(lifetime.components.seconds)")
+        }
+        for (address, server) in [
+            ("192.0.2.1", FakeHandshake.Server.honest), ("192.0.2.2", .refusing), ("192.0.2.3", .liar),
+        ] {
+            bench.handshake.servers[address] = server
+            bench.begin(address)
+            await bench.advance()
+        }
+        #expect(told == ["www.example.com 192.0.2.1 verified 600", "www.example.com 192.0.2.3 forged 300"])
+    }
 }

@@ -56,4 +56,18 @@ struct DailyCallsTests {
         #expect(calls.take(at: -86_400) == false)
         #expect(calls.take(at: 0) == true)
     }
+
+    @Test
+    func `what an earlier process counted is added to what was counted since, and never lost to a wrong clock`() {
+        var calls = DailyCalls(limit: 10)
+        _ = calls.take(at: Self.midnight)
+        calls.restore(.init(day: Self.midnight / 86_400 - 1, count: 5), at: Self.midnight)
+        #expect(calls.count(at: Self.midnight) == 1)
+        calls.restore(.init(day: Self.midnight / 86_400, count: 5), at: Self.midnight)
+        #expect(calls.count(at: Self.midnight) == 6)
+        // Counted while the clock was far ahead: one day is affected, not all until then.
+        calls.restore(.init(day: .max, count: .max), at: Self.midnight)
+        #expect(calls.isExhausted(at: Self.midnight) && !calls.isExhausted(at: Self.midnight + 86_400))
+        #expect(calls.take(at: Self.midnight) == false)
+    }
 }

@@ -73,4 +73,18 @@ struct HijackJournalTests {
         #expect(journal.entries(of: try Name("n0.example.com")).isEmpty)
         #expect(journal.total == HijackJournal.capacity + 1)
     }
+
+    @Test @Loop func `what an earlier process saw is older than what this one saw`() async throws {
+        let network = Network()
+        try await network.lie(about: "a.example.com", at: 300)
+        let journal = try #require(network.journal)
+        let earlier = try ["a.example.com", "b.example.com", "c.example.com"].enumerated().map { index, name in
+            HijackJournal.Entry(
+                name: try Name(name), address: .v4(0xcb00_7142), port: 443,
+                evidence: CertificateEvidence(reason: "another"), first: 1, last: 200 - Int64(index), count: 1)
+        }
+        journal.restore(earlier)
+        #expect(journal.entries.map(\.name.description) == ["a.example.com", "b.example.com", "c.example.com"])
+        #expect(journal.entries.first?.last == 300 && journal.total == 1)
+    }
 }

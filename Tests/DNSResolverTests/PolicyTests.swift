@@ -157,11 +157,11 @@ struct PolicyTests {
                 waiting.append(reply)
             default:
                 await machine.clock.advance(by: .milliseconds(Int.random(in: 0...20, using: &numbers)))
-                for reply in waiting where reply.response != nil {
-                    #expect(reply.has(machine.resolver.isOn ? "192.0.2.1" : "203.0.113.9"))
-                }
-                waiting.removeAll { $0.response != nil }
             }
+            for reply in waiting where reply.response != nil {
+                #expect(reply.has(machine.resolver.isOn ? "192.0.2.1" : "203.0.113.9"))
+            }
+            waiting.removeAll { $0.response != nil }
         }
         machine.resolver.turn(on: true)
         await machine.clock.advance(by: .milliseconds(100))

@@ -15,11 +15,12 @@ struct ProvenanceTests {
     @Loop
     private func why(_ name: String, _ machine: Machine) async -> [String] {
         let question = Question(name: (try? Name("why." + name)) ?? .root, type: .txt, class: .chaos)
-        let response = await machine.resolver.respond(
-            to: ClientQuestion(
-                question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
-                client: .v4(0x7f00_0001), arrived: machine.clock.now))
-        guard case .answer(let packed, _) = response.content else { return [] }
+        let client = ClientQuestion(
+            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
+            client: .v4(0x7f00_0001), arrived: machine.clock.now)
+        var response: Response?
+        machine.resolver.respond(to: client) { response = $0 }
+        guard case .answer(let packed, _)? = response?.content else { return [] }
         return packed.unpacked(for: question)?.answers.map { String(decoding: $0.rdata.dropFirst(), as: UTF8.self) }
             ?? []
     }

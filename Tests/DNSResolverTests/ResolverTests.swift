@@ -86,9 +86,9 @@ struct ResolverTests {
             let client = ClientQuestion(
                 question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: false),
                 dnssecOK: signed, client: client, hidesNetwork: hidesNetwork, arrived: clock.now)
-            Loop.spawn { [resolver] in
-                reply.response = await resolver.respond(to: client)
-                reply.answered = self.clock.now
+            resolver.respond(to: client) { [clock] in
+                reply.response = $0
+                reply.answered = clock.now
             }
         }
 
@@ -541,6 +541,6 @@ struct SeparateFamiliesTests {
         let client = ClientQuestion(
             question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: false),
             dnssecOK: signed, client: .v4(0x7f00_0001), arrived: clock.now)
-        Loop.spawn { reply.response = await resolver.respond(to: client) }
+        resolver.respond(to: client) { reply.response = $0 }
     }
 }

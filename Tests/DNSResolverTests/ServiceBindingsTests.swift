@@ -55,7 +55,7 @@ struct ServiceBindingsTests {
                 question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: false),
                 dnssecOK: signed, client: .v4(0x7f00_0001), arrived: clock.now)
             let reply = ResolverTests.Reply(clock: clock)
-            Loop.spawn { [resolver] in reply.response = await resolver.respond(to: client) }
+            resolver.respond(to: client) { reply.response = $0 }
             await clock.advance(by: .seconds(3))
             #expect(reply.response?.responseCode == .noError)
             return try #require(reply.packed?.unpacked(for: question)).answers

@@ -8,11 +8,9 @@ import Scheduling
 final class FakeResponder: QueryResponder {
     /// What came to be asked, in order.
     private(set) var questions: [ClientQuestion] = []
-    /// How many tasks were cancelled while their question was held.
-    private(set) var cancellations = 0
     /// Decides about each question at once; nil holds it until `release`.
     private let answer: @Loop (ClientQuestion) -> Response?
-    private var held: [(question: ClientQuestion, continuation: CheckedContinuation<Response, Never>)] = []
+    private var held: [(question: ClientQuestion, reply: @Loop (Response) -> Void)] = []
     private var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
     private var isHolding = true
@@ -25,15 +23,14 @@ final class FakeResponder: QueryResponder {
         FakeResponder { .address(address, for: $0.question) }
     }
 
-    func respond(to question: ClientQuestion) async -> Response {
+    func respond(to question: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
         questions.append(question)
-        defer { if Task.isCancelled { cancellations += 1 } }
         let reached = watchers.filter { $0.count <= questions.count }
         watchers.removeAll { $0.count <= questions.count }
         for watcher in reached { watcher.continuation.resume() }
-        if let response = answer(question) { return response }
-        guard isHolding else { return .address("192.0.2.1", for: question.question) }
-        return await withCheckedContinuation { held.append((question, $0)) }
+        if let response = answer(question) { return reply(response) }
+        guard isHolding else { return reply(.address("192.0.2.1", for: question.question)) }
+        held.append((question, reply))
     }
 
     /// Returns once `count` questions have come in all.
@@ -47,7 +44,7 @@ final class FakeResponder: QueryResponder {
     func release(_ name: String? = nil, address: String = "192.0.2.1") {
         let due = held.filter { name == nil || "\($0.question.question.name)" == name }
         held.removeAll { name == nil || "\($0.question.question.name)" == name }
-        for each in due { each.continuation.resume(returning: .address(address, for: each.question.question)) }
+        for each in due { each.reply(.address(address, for: each.question.question)) }
     }
 
     /// Answers all held questions, and holds none any more.

@@ -72,7 +72,7 @@ import Testing
         let sound = try soundFile()
         var numbers = SeededNumbers(7)
         for page in 0..<(sound.count / 4_096) {
-            for _ in 0..<4 {
+            for _ in 0..<(isThorough ? 8 : 1) {
                 var bytes = sound
                 let offset = page * 4_096 + Int.random(in: 0..<4_096, using: &numbers)
                 bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)

@@ -75,6 +75,22 @@ import Testing
         machine.disk.stop()
     }
 
+    @Test func `a cache that has stopped has nothing open any more, not even for SQLite's check`() throws {
+        let first = try Machine(path)
+        for index in 0..<2_000 { try first.put("n\(index).example.com") }
+        first.disk.stop()
+        for _ in 0..<20 {
+            let machine = try Machine(path)
+            #expect(machine.load())
+            machine.disk.stop()
+            let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
+                try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)
+            }
+            #expect(!open.contains { $0.hasPrefix(path) })
+            #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+        }
+    }
+
     @Test func `a path that is no file is left alone`() throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         let machine = try Machine(path)

@@ -1,5 +1,6 @@
 import DNSCache
 import DNSWire
+import Foundation
 import Scheduling
 import TestSupport
 import Testing
@@ -221,5 +222,54 @@ import Testing
             found.sorted { $0.kind.rawValue < $1.kind.rawValue }
                 == records.sorted { $0.kind.rawValue < $1.kind.rawValue })
         second.disk.stop()
+    }
+
+    @Test func `records that are too old or too many go, and of a forgotten kind all`() async throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        first.disk.keep(StateRecord(.calls, "old", value: "1", storedAt: noon - StateRecord.Kind.calls.lifetime - 1))
+        for index in 0..<300 {
+            first.disk.keep(StateRecord(.journal, "n\(index)", value: "1", storedAt: noon - Int64(index)))
+        }
+        first.disk.keep(StateRecord(.checkVerdict, "before", value: "1", storedAt: noon))
+        #expect(first.flush())
+        first.disk.forgetAll(.checkVerdict)
+        first.disk.keep(StateRecord(.checkVerdict, "after", value: "1", storedAt: noon))
+        first.disk.stop()
+        let second = try Machine(path, clock: clock)
+        let found = await second.disk.states()
+        second.disk.stop()
+        #expect(found.filter { $0.kind == .calls }.isEmpty)
+        let journal = Set(found.filter { $0.kind == .journal }.map(\.name))
+        #expect(journal == Set((0..<256).map { "n\($0)" }))
+        #expect(found.filter { $0.kind == .checkVerdict }.map(\.name) == ["after"])
+    }
+
+    @Test func `opening a file writes nothing: the first answer waits for no sync`() throws {
+        try write(["www.example.com"], clock: TestClock())
+        let before = try Data(contentsOf: URL(fileURLWithPath: path))
+        let machine = try Machine(path)
+        #expect(machine.load() && machine.has("www.example.com"))
+        let log = try FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? Int
+        #expect(log == 0)
+        machine.disk.stop()
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+    }
+
+    @Test func `a reader of the file tells of damaged answers, and gives the others`() throws {
+        let names = (0..<300).map { "n\($0).example.com" }
+        try write(names, clock: TestClock())
+        do {
+            try SQLiteConnection(path, .readWrite).execute(
+                "UPDATE answer SET stored = stored + 1 WHERE name = 'n7.example.com'")
+        }
+        var found: [String] = []
+        #expect(throws: DiskReaderError.self) {
+            _ = try DiskReader(path).forEach(below: nil) { answer in
+                found.append(answer.name.description)
+                return true
+            }
+        }
+        #expect(Set(found) == Set(names).subtracting(["n7.example.com"]))
     }
 }

@@ -16,12 +16,15 @@ extension Integration {
         }
 
         private func daemon(
-            _ vendor: String, path: String? = nil, extra: String = "", wrapper: [String] = []
+            _ vendor: String, path: String? = nil, provider: String = "", ports: [UInt16]? = nil, wrapper: [String] = []
         ) throws -> Daemon {
-            let rest = DaemonConfiguration.rest(localDNS: localDNS.address, control: socket).replacingOccurrences(
+            let rest = DaemonConfiguration.rest(
+                localDNS: localDNS.address, check: ports == nil ? "off" : "auto", ports: ports, control: socket
+            )
+            .replacingOccurrences(
                 of: "path = \"\"", with: "path = \"\(path ?? self.path)\"\nflush_interval = \"100ms\"")
             return try Daemon(
-                DaemonConfiguration.aliyun(vendor, "timeout = \"300ms\"") + rest + extra, wrapper: wrapper)
+                DaemonConfiguration.aliyun(vendor, "timeout = \"300ms\"\n" + provider) + rest, wrapper: wrapper)
         }
 
         private func written(_ daemon: Daemon, _ count: Int) throws -> Bool {
@@ -55,36 +58,133 @@ extension Integration {
             #expect(vendor.requests.count == asked)
         }
 
+        /// What the file has in one column, by SQLite's own command.
+        private func select(_ query: String) throws -> [String] {
+            let outcome = try ChildProcess.run(["sqlite3", "-readonly", path, query])
+            #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+            return outcome.output.split(separator: "\n").map(String.init)
+        }
+
         @Test func `killed at any moment, the file opens, no answer is wrong, and what was flushed is there`() throws {
-            let names = (0..<2_000).map { "host-\($0).example.com" }
+            let names = (0..<20_000).map { "host-\($0).example.com" }
+            let addresses = names.indices.map { "198.\(18 + $0 / 62_500).\($0 / 250 % 250).\($0 % 250 + 1)" }
             let zone = FakeZone(
                 Dictionary(
-                    uniqueKeysWithValues: names.enumerated().map { index, name in
-                        (name, .init(a: ["198.51.\(index / 250).\(index % 250 + 1)"], ttl: 3_600))
-                    }))
+                    uniqueKeysWithValues: zip(names, addresses).map { ($0, .init(a: [$1], ttl: 86_400)) }))
             let vendor = try FakeHTTPDNS(zone)
             let kills = ProcessInfo.processInfo.environment["HTTPDNSD_KILLS"].flatMap { Int($0) } ?? 10
             var numbers = SeededNumbers(11)
             var position = 0
+            // Answered longer before the end than a flush interval, and the time that a busy machine may add.
+            var flushed: Set<String> = []
             for kill in 0..<kills {
                 let daemon = try daemon(vendor.url)
                 let client = try daemon.client()
-                let end = ContinuousClock.now + .milliseconds(Int.random(in: 20...400, using: &numbers))
+                let end = ContinuousClock.now + .milliseconds(Int.random(in: 20...900, using: &numbers))
+                var answered: [(at: ContinuousClock.Instant, name: String)] = []
                 while ContinuousClock.now < end {
-                    let index = position % names.count
-                    position += 1
-                    let reply = try client.ask(names[index])
-                    #expect(reply.addresses == ["198.51.\(index / 250).\(index % 250 + 1)"], "kill \(kill)")
+                    // New names mostly, and some that were answered before.
+                    let index = Bool.random(using: &numbers) ? position : Int.random(in: 0...position, using: &numbers)
+                    if index == position { position = (position + 1) % names.count }
+                    #expect(try client.ask(names[index]).addresses == [addresses[index]], "kill \(kill)")
+                    answered.append((.now, names[index]))
                 }
                 daemon.signal(SIGKILL)
+                let killed = ContinuousClock.now
                 _ = try daemon.finish()
                 #expect(!daemon.errors.contains("damaged"), "kill \(kill): \(daemon.errors)")
+                let kept = Set(try select("SELECT name FROM answer"))
+                let due = answered.filter { killed - $0.at > .milliseconds(500) }
+                let lost = due.filter { !kept.contains($0.name) }.map { "\($0.name), \(killed - $0.at) before" }
+                #expect(lost.isEmpty, "kill \(kill)")
+                let gone = flushed.subtracting(kept)
+                #expect(gone.isEmpty, "kill \(kill)")
+                flushed.formUnion(due.map(\.name))
+                #expect(try select("PRAGMA quick_check") == ["ok"], "kill \(kill)")
             }
-            // What was stored longer than a flush interval before the end needs no vendor any more.
+            #expect(!flushed.isEmpty)
+            // They need no vendor any more.
+            vendor.misbehave(.status(503))
             let daemon = try daemon(vendor.url)
-            #expect(try written(daemon, 0))
-            let outcome = try ChildProcess.run(["sqlite3", path, "PRAGMA integrity_check"])
-            #expect(outcome.output == "ok\n")
+            let client = try daemon.client()
+            for (name, address) in zip(names, addresses) where flushed.contains(name) {
+                #expect(try client.ask(name).addresses == [address])
+            }
+        }
+
+        @Test func `calls of the day are counted over a kill`() throws {
+            let vendor = try FakeHTTPDNS(FakeZone(["*": .init(a: ["192.0.2.1"])]))
+            let limited = { try daemon(vendor.url, provider: "daily_limit = 3") }
+            let first = try limited()
+            for name in ["a", "b"] { #expect(try first.client().ask("\(name).example.com").addresses == ["192.0.2.1"]) }
+            let end = ContinuousClock.now + .seconds(5)
+            while try select("SELECT value FROM states WHERE kind = 'calls'").first?.hasSuffix(" 2") != true,
+                ContinuousClock.now < end
+            {}
+            first.signal(SIGKILL)
+            _ = try first.finish()
+            let second = try limited()
+            #expect(try counted(second) { $0["calls_today"] as? Int == 2 })
+            for name in ["c", "d"] { _ = try second.client().ask("\(name).example.com") }
+            #expect(vendor.callCount() == 3)
+        }
+
+        /// Waits until the first provider in the status is as wanted.
+        private func counted(_ daemon: Daemon, _ condition: ([String: Any]) -> Bool) throws -> Bool {
+            let end = ContinuousClock.now + .seconds(5)
+            while ContinuousClock.now < end {
+                let outcome = try Daemon.run(["status", "--socket", socket, "--json"])
+                let object = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any]
+                if let provider = (object?["providers"] as? [[String: Any]])?.first, condition(provider) { return true }
+            }
+            return false
+        }
+
+        @Test(.requires(.networkNamespaces))
+        func `a lie that was caught is known after a restart, without another look`() throws {
+            let servers = try CertificateServers(subject: "leaf")
+            let vendor = try FakeHTTPDNS(FakeZone())
+            vendor.misbehave(.status(503))
+            localDNS.behave(.lie([CertificateServers.Kind.otherName.address]))
+            let mount = "mount --bind \"$1\" /etc/ssl/certs/ca-certificates.crt && shift && exec \"$@\""
+            let start = {
+                try daemon(
+                    vendor.url, ports: [servers.port],
+                    wrapper: ["unshare", "--mount", "sh", "-c", mount, "sh", servers.authority])
+            }
+            let first = try start()
+            #expect(try first.client().ask(CertificateServers.name).addresses == [])
+            #expect(try first.stop() == 0)
+            #expect(try select("SELECT name FROM states WHERE kind = 'check_verdict'").count == 1)
+            let second = try start()
+            let end = ContinuousClock.now + .seconds(5)
+            var status = ""
+            while !status.contains("\"name\":\"\(CertificateServers.name)\""), ContinuousClock.now < end {
+                status = try Daemon.run(["status", "--socket", socket, "--json"]).output
+            }
+            #expect(try second.client().ask(CertificateServers.name).addresses == [])
+            status = try Daemon.run(["status", "--socket", socket, "--json"]).output
+            #expect(status.contains("\"forged_checks\":0") && status.contains(CertificateServers.name), "\(status)")
+        }
+
+        @Test func `sqlite3 shows names, types, addresses and times`() throws {
+            let vendor = try FakeHTTPDNS(Stage.zone)
+            let daemon = try daemon(vendor.url)
+            for type in [RecordType.a, RecordType.aaaa] { _ = try daemon.client().ask("www.example.com", type) }
+            #expect(try daemon.client().ask("none.example.com").rcode == ResponseCode.nxDomain)
+            #expect(try written(daemon, 3))
+            // While the server uses the file.
+            let rows = try select(
+                """
+                SELECT name, type, status, addresses, ttl, source, route,
+                    abs(julianday(stored) - julianday('now')) < 0.001,
+                    round((julianday(fresh_until) - julianday(stored)) * 86400) FROM answers ORDER BY name, type
+                """)
+            #expect(rows.count >= 3)
+            #expect(rows.contains { $0.hasPrefix("www.example.com|A|NOERROR|192.0.2.1 192.0.2.2|60|aliyun vendor ") })
+            #expect(rows.contains { $0.hasPrefix("www.example.com|AAAA|NOERROR|2001:db8::1|60|aliyun vendor ") })
+            #expect(rows.contains { $0.hasPrefix("none.example.com|A|") })
+            #expect(rows.filter { $0.hasPrefix("www") }.allSatisfy { $0.hasSuffix("|protect|1|60.0") }, "\(rows)")
         }
 
         @Test func `two daemons on one file: the second one says so and works in memory`() throws {
@@ -121,6 +221,29 @@ extension Integration {
             #expect(try written(daemon, 1))
         }
 
+        @Test(.requires(.networkNamespaces))
+        func `on a disk that is read-only all goes on in memory, and is written once it is not`() throws {
+            let vendor = try FakeHTTPDNS(Stage.zone)
+            let mount = directory.path + "/readonly"
+            let flag = directory.path + "/writable"
+            try FileManager.default.createDirectory(atPath: mount, withIntermediateDirectories: true)
+            let script = """
+                mount -t tmpfs -o ro tmpfs '\(mount)' && {
+                    (while [ ! -e '\(flag)' ]; do sleep 0.05; done; mount -o remount,rw '\(mount)') &
+                    exec "$@"
+                }
+                """
+            let daemon = try daemon(
+                vendor.url, path: mount + "/cache.sqlite",
+                wrapper: ["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh"])
+            #expect(daemon.waitForLog { $0.contains("answers are kept in memory alone") })
+            #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
+            try Data().write(to: URL(fileURLWithPath: flag))
+            #expect(daemon.waitForLog(.seconds(15)) { $0.contains("the cache on disk is used again") })
+            #expect(try written(daemon, 1))
+            #expect(daemon.errors.components(separatedBy: "kept in memory alone").count == 2)
+        }
+
         @Test func `what was flushed, and a reported address, are remembered over a restart`() throws {
             let vendor = try FakeHTTPDNS(Stage.zone)
             let first = try daemon(vendor.url)
@@ -139,6 +262,14 @@ extension Integration {
             let vendor = try FakeHTTPDNS(Stage.zone)
             let daemon = try daemon(vendor.url)
             #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
+            for arguments in [["list"], ["show", "www.example.com"]] {
+                let outcome = try Daemon.run(["cache"] + arguments + ["--socket", socket])
+                #expect(outcome.status == 0 && outcome.output.contains("192.0.2.1"), "\(outcome)")
+            }
+            #expect(try written(daemon, 1))
+            // Also beside the server that uses it.
+            #expect(try Daemon.run(["cache", "list", "--file", path]).output.contains("192.0.2.1 192.0.2.2"))
+            #expect(try Daemon.run(["cache", "flush", "--all", "--file", path]).status != 0)
             let running = try Daemon.run(["cache", "export", "--socket", socket])
             #expect(
                 running.output.contains(#""name":"www.example.com","type":"A""#)

@@ -87,34 +87,34 @@ private final class Repeater: Sendable {
         #expect(await inbox.wait(for: 1) == [false])
     }
 
-    @Test @Loop func `a heap whose timers are all cancelled does not grow`() {
-        var heap = TimerHeap()
+    @Test @Loop func `timers that are all cancelled take no more and more room`() {
+        var timers = TimerQueue()
         let kept = LoopTimer {}
-        heap.add(kept, at: Instant(nanoseconds: 0))
+        timers.add(kept, at: Instant(nanoseconds: 0))
         for number in 1...10_000 {
             let timer = LoopTimer {}
-            heap.add(timer, at: Instant(nanoseconds: Int64(number)))
+            timers.add(timer, at: Instant(nanoseconds: Int64(number)))
             timer.cancel()
         }
-        #expect(heap.count <= 64)
-        #expect(heap.popDue(at: Instant(nanoseconds: 1)) === kept)
-        #expect(heap.nextDue() == nil)
+        #expect(timers.count <= 64)
+        #expect(timers.popDue(at: Instant(nanoseconds: 1)) === kept)
+        #expect(timers.nextDue() == nil)
     }
 
-    @Test @Loop func `a heap hands timers out sorted, also after it was cleaned`() {
-        var heap = TimerHeap()
+    @Test @Loop func `timers come sorted, also after the cancelled ones were cleaned away`() {
+        var timers = TimerQueue()
         var expected: [Int64] = []
         var random = SystemRandomNumberGenerator()
         for number in 0..<5_000 {
             let time = Int64.random(in: 0..<1_000, using: &random)
             let timer = LoopTimer {}
-            heap.add(timer, at: Instant(nanoseconds: time))
+            timers.add(timer, at: Instant(nanoseconds: time))
             if number % 3 == 0 { expected.append(time) } else { timer.cancel() }
         }
         var handedOut: [Int64] = []
-        while let due = heap.nextDue() {
+        while let due = timers.nextDue() {
             handedOut.append(due.nanoseconds)
-            _ = heap.popDue(at: due)
+            _ = timers.popDue(at: due)
         }
         #expect(handedOut == expected.sorted())
     }

@@ -57,6 +57,12 @@ package final class FakeUpstream: Upstream, Endpoint {
         self.clock = clock
     }
 
+    package func begin(
+        _ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable {
+        SpawnedWork({ [self] in await ask(question) }, done: done)
+    }
+
     package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         asked.append(question)
         guard case .reply(let usual, let results) = behaviour else {
@@ -73,7 +79,7 @@ package final class FakeUpstream: Upstream, Endpoint {
         }
         health.responseTime.take(delay)
         return UpstreamReply(
-            Dictionary(uniqueKeysWithValues: question.types.map { ($0, owned(results[$0], by: question.name)) }))
+            RecordTypeMap(question.types.map { ($0, owned(results[$0], by: question.name)) }))
     }
 
     /// Records without an owner get the name asked.

@@ -5,7 +5,7 @@ package import Scheduling
 @Loop
 package final class ManualClock: LoopClock {
     package private(set) var now: Instant
-    private var timers = TimerHeap()
+    private var timers = TimerQueue()
 
     package nonisolated init(now: Instant = Instant(nanoseconds: 1_000_000_000_000)) { self.now = now }
 

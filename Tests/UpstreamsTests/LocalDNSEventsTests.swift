@@ -54,4 +54,28 @@ struct LocalDNSEventsTests {
         fixture.localDNS.answered(Self.server)
         #expect(fixture.events.isEmpty)
     }
+
+    @Test @Loop func `servers are told of as working once one has answered, and again when there are others`() {
+        let fixture = Fixture()
+        var told: [[LocalDNSServer]] = []
+        fixture.localDNS.onWorking = { told.append($0) }
+        for _ in 0..<2 { fixture.localDNS.answered(Self.server) }
+        let other = LocalDNSServer(.v4(0xc000_0236))
+        fixture.localDNS.replaceServers([other])
+        #expect(told == [[Self.server]])
+        fixture.localDNS.answered(other)
+        #expect(told == [[Self.server], [other]])
+    }
+
+    @Test @Loop func `while no server can be found, those that worked for an earlier process are asked`() async throws {
+        let clock = ManualClock()
+        let localDNS = LocalDNS(servers: [], loop: LoopRunner.shared.loop, clock: clock)
+        localDNS.findServers = { [] }
+        let question = UpstreamQuestion(name: try Name("www.example.com"), types: [.a], deadline: clock.now)
+        _ = await localDNS.ask(question)
+        #expect(localDNS.servers == [])
+        localDNS.restore([Self.server])
+        _ = await localDNS.ask(question)
+        #expect(localDNS.servers == [Self.server])
+    }
 }

@@ -141,4 +141,16 @@ struct ServiceAddressesTests {
         await clock.advance(by: .zero)
         #expect(upstream.calls == 4)
     }
+
+    @Test @Loop func `what an earlier process found is used until the first look-up has ended, and not after it`()
+        async
+    {
+        let (addresses, seen) = make()
+        addresses.restore([Self.second])
+        #expect(seen.changes == [[Self.second]])
+        upstream.a = answer([Self.first])
+        await use(addresses)
+        addresses.restore([Self.second])
+        #expect(seen.changes == [[Self.second], [Self.first]])
+    }
 }

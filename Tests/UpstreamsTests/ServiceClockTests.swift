@@ -64,4 +64,29 @@ struct ServiceClockTests {
         #expect(clock.learn(Self.today))
         #expect(clock.offset == 0)
     }
+
+    @Test @Loop
+    func `what was told before a restart counts until something is told again`() {
+        let clock = clock(isAuthenticated: true)
+        clock.restore(Self.hour, toldAt: Self.today - 100)
+        #expect(clock.offset == Self.hour)
+        clock.restore(2 * Self.hour, toldAt: Self.today - 100)
+        #expect(clock.offset == Self.hour)
+    }
+
+    @Test(
+        arguments: [(Self.today, 100), (100, 50), (Self.today, Self.today + 1), (100, Self.today)] as [(Int64, Int64)])
+    @Loop
+    func `an offset says nothing when one of the clocks was never set, or ours was set back`(own: Int64, told: Int64) {
+        let clock = clock(isAuthenticated: true, own: own)
+        clock.restore(Self.hour, toldAt: told)
+        #expect(clock.offset == 0)
+    }
+
+    @Test(arguments: [.max, .min, 2_592_000] as [Int64]) @Loop
+    func `an offset that cannot be is not restored`(offset: Int64) {
+        let clock = clock()
+        clock.restore(offset, toldAt: Self.today)
+        #expect(clock.offset == 0)
+    }
 }

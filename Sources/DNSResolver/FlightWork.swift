@@ -1,0 +1,196 @@
+import DNSCache
+import DNSWire
+import Scheduling
+
+/// What one flight does: asks the sources, keeps what they tell, wakes the waiters (design: steps 7 to 11).
+@Loop
+final class FlightWork {
+    /// What was told of one type, and who told it.
+    private struct Told {
+        let type: RecordType
+        let answer: Answer
+        let source: Source
+        let server: String
+    }
+
+    private let flight: Flight
+    /// In force when the flight began.
+    private let policy: ResolverPolicy
+    private let mode: Mode?
+    private let resolver: Resolver
+    /// Whether HTTPDNS goes before LocalDNS.
+    private let prefersProviders: Bool
+    // What is decided only when all types are known.
+    private var denied: [Told] = []
+    private var bindings: [Told] = []
+    private var failed: [(type: RecordType, failure: UpstreamFailure)] = []
+    private var unchecked: [RecordType: AnswerRepair.Told] = [:]
+
+    private var key: FlightKey { flight.key }
+    private var cache: AnswerStore { resolver.cache }
+
+    /// - Parameter mode: for this flight; nil: the policy's.
+    init(_ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil, of resolver: Resolver) {
+        self.flight = flight
+        self.policy = policy
+        self.mode = mode
+        self.resolver = resolver
+        prefersProviders = policy.routes.prefersProviders(flight.key.route) || mode == .httpdnsFirst
+    }
+
+    /// Begins; the flight may be over before this returns.
+    func begin() {
+        flight.recoveries = policy.strategy.recoveries(for: key)
+        var isOver = false
+        let work = policy.strategy.begin(
+            key, mode: mode, settle: { [self] in settle($0, $1, $2, $3) },
+            done: { [self] in
+                isOver = true
+                finish()
+            })
+        if !isOver { flight.work = work }
+    }
+
+    private func settle(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
+        switch result {
+        case .answer(let answer) where !prefersProviders && policy.strategy.isUnchecked(answer, key, type, source):
+            unchecked[type] = AnswerRepair.Told(answer: answer, server: server)
+            finish(
+                type, with: preferring(type) { cache.keepUnchecked(answer, for: key, type, server) },
+                source: policy.sources.tag(of: source))
+        case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
+            denied.append(Told(type: type, answer: answer, source: source, server: server))
+        case .answer(let answer) where policy.strategy.isGuarded(key):
+            bindings.append(Told(type: type, answer: answer, source: source, server: server))
+        case .answer(let answer):
+            keep(Told(type: type, answer: answer, source: source, server: server))
+        case .unknownEmpty(let ttl):
+            finish(type, with: keepEmpty(ttl: ttl, type))
+        case .failure(let failure):
+            failed.append((type, failure))
+        }
+    }
+
+    /// Every type is settled: decides what had to wait for that.
+    private func finish() {
+        guard !denied.isEmpty || !bindings.isEmpty || !failed.isEmpty else { return end() }
+        Loop.spawn { [self] in
+            for told in bindings { await fit(told) }
+            for told in denied { await deny(told) }
+            for (type, failure) in failed { await fail(type, failure) }
+            end()
+        }
+    }
+
+    private func end() {
+        if !unchecked.isEmpty, let check = policy.strategy.answerCheck {
+            resolver.repair.begin(key, unchecked, by: check) { [key, policy, resolver] in
+                // What LocalDNS lied about goes to HTTPDNS first, this once.
+                _ = resolver.coalescer.join(key) {
+                    FlightWork($0, by: policy, mode: .httpdnsFirst, of: resolver).begin()
+                }
+            }
+        }
+        resolver.coalescer.end(flight)
+    }
+
+    // MARK: What waits for other look-ups
+
+    private func fit(_ told: Told) async {
+        guard let answer = await resolver.fit(told.answer, for: key, told.type) else {
+            return finish(told.type, with: cache.keepEmpty(ttl: nil, for: key, told.type))
+        }
+        keep(Told(type: told.type, answer: answer, source: told.source, server: told.server))
+    }
+
+    private func deny(_ told: Told) async {
+        await resolver.coalescer.otherFamily(of: flight, told.type, until: resolver.clock.now + Budget.hedge)
+        var answer = told.answer
+        if cache.hasOtherFamily(key, told.type) { answer.responseCode = .noError }
+        keep(Told(type: told.type, answer: answer, source: told.source, server: told.server))
+    }
+
+    private func fail(_ type: RecordType, _ failure: UpstreamFailure) async {
+        await resolver.coalescer.otherFamily(of: flight, type, until: resolver.clock.now + Budget.hedge)
+        let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type)
+        finish(type, with: outcome ?? .failure(failure.extendedError), failure)
+    }
+
+    // MARK: Keeping
+
+    private func keep(_ told: Told) {
+        finish(
+            told.type, with: preferring(told.type) { keepTold(told) }, source: policy.sources.tag(of: told.source))
+    }
+
+    /// What `keep` makes of one type, unless the family gives way to the other one.
+    private func preferring(_ type: RecordType, keep: () -> Flight.Outcome) -> Flight.Outcome {
+        if let yielded = resolver.yielded(key, type, by: policy) { return .answer(yielded) }
+        let outcome = keep()
+        resolver.dropYielding(to: outcome, key, type, by: policy)
+        return outcome
+    }
+
+    private func keepTold(_ told: Told) -> Flight.Outcome {
+        if told.source == .localDNS, told.type.isAddress, prefersProviders {
+            if policy.lastResort.addresses(of: key.name) != nil {
+                return .failure(
+                    ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not proven"))
+            }
+            return cache.keepUnverified(told.answer, for: key, told.type, told.server)
+        }
+        return cache.keep(policy.consistent(told.answer, for: key), for: key, told.type, told.source, told.server)
+    }
+
+    /// A preset of last resort is better than "nothing" that nobody can explain, but stands beside no told address.
+    private func keepEmpty(ttl: UInt32?, _ type: RecordType) -> Flight.Outcome {
+        if type.isAddress, policy.lastResort.addresses(of: key.name) != nil, !cache.hasOtherFamily(key, type) {
+            return .failure(ExtendedError(.other, "the sources say nothing of this name"))
+        }
+        return cache.keepEmpty(ttl: ttl, for: key, type)
+    }
+
+    private func finish(
+        _ type: RecordType, with outcome: Flight.Outcome, _ failure: UpstreamFailure? = nil, source: UInt16? = nil
+    ) {
+        switch outcome {
+        case .answer:
+            resolver.failures.answered(key, type)
+        case .failure(let error):
+            tellFailed(type, error)
+            if failure?.isOurs != true {
+                resolver.failures.failed(
+                    key, type, isTransport: failure?.isTransport ?? false, error: error, at: resolver.clock.now,
+                    recoveries: flight.recoveries)
+            }
+        }
+        flight.finish(type, with: outcome, source: source)
+    }
+
+    /// Once for a flight, though both families may fail.
+    private func tellFailed(_ type: RecordType, _ error: ExtendedError) {
+        guard !flight.isToldFailed, !flight.isAbandoned else { return }
+        flight.isToldFailed = true
+        resolver.report(.answerFailed(Question(name: key.name, type: type), key.route, reason: error.text))
+    }
+}
+
+extension FlightKey {
+    /// Whether "no such name" may be turned into "no address of this family" when the name has addresses of the other.
+    ///
+    /// Broken load balancers say NXDOMAIN of the family they do not have, and musl then fails the whole look-up. Who
+    /// checks signatures must get what was signed.
+    fileprivate func mayFitFamilies(_ type: RecordType) -> Bool { type.isAddress && !isSigned }
+}
+
+extension UpstreamFailure {
+    /// What a client with EDNS is told of it (RFC 8914 sections 4.23 and 4.24).
+    fileprivate var extendedError: ExtendedError {
+        switch self {
+        case .network(let text): ExtendedError(.networkError, text)
+        case .forged(let text): ExtendedError(.forgedAnswer, text)
+        case .overloaded(let text): ExtendedError(.other, text)
+        default: ExtendedError(.noReachableAuthority, description)
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/// A name, or what is left of it without some labels at its left: the key of tables in which the nearest parent of a name is
+/// looked up. Holds the name's bytes, and copies none.
+package struct NameSuffix: Sendable {
+    private let wire: [UInt8]
+    private let start: Int
+
+    private init(wire: [UInt8], start: Int) {
+        self.wire = wire
+        self.start = start
+    }
+
+    /// The whole name.
+    package init(_ name: Name) { self.init(wire: name.wire, start: 0) }
+
+    /// Whether it is the name of the root zone.
+    package var isRoot: Bool { start == wire.count - 1 }
+
+    /// It without its leftmost label; nil for the root.
+    package var parent: NameSuffix? {
+        isRoot ? nil : NameSuffix(wire: wire, start: start + 1 + Int(wire[start]))
+    }
+
+    /// As a name of its own.
+    package var name: Name { start == 0 ? Name(uncheckedWire: wire) : Name(uncheckedWire: Array(wire[start...])) }
+}
+
+extension NameSuffix: Hashable {
+    package static func == (left: NameSuffix, right: NameSuffix) -> Bool {
+        Name.areEqual(left.wire, from: left.start, right.wire, from: right.start)
+    }
+
+    package func hash(into hasher: inout Hasher) { Name.hash(wire, from: start, into: &hasher) }
+}

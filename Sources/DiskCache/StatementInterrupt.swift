@@ -1,0 +1,21 @@
+import CSQLite
+import Synchronization
+
+/// Ends a long statement from another thread.
+final class StatementInterrupt: Sendable {
+    /// The address of the connection whose statements are to end; nil while there is none that could be closed meanwhile.
+    private let connection = Mutex<UInt?>(nil)
+
+    init() {}
+
+    func connect(_ handle: OpaquePointer) { connection.withLock { $0 = UInt(bitPattern: handle) } }
+
+    func disconnect() { connection.withLock { $0 = nil } }
+
+    /// The statement that runs at this moment fails with `SQLITE_INTERRUPT`, at the next page that it reads.
+    func raise() {
+        connection.withLock { connection in
+            if let handle = connection.flatMap({ OpaquePointer(bitPattern: $0) }) { sqlite3_interrupt(handle) }
+        }
+    }
+}

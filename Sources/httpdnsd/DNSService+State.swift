@@ -1,0 +1,198 @@
+import Configuration
+import DNSResolver
+import DNSWire
+import DiskCache
+import Glibc
+import Platform
+import Scheduling
+import Upstreams
+
+// What the daemon learns beside answers, and what a restart finds of it.
+
+extension DNSService {
+    /// Has everything kept that is learned from now on. After each change of the composition.
+    func keepWhatIsLearned() {
+        guard let disk else { return }
+        for provider in composition.providers {
+            provider.upstream.onLearned = { [entry = provider.entry] in disk.keep($0.record(entry)) }
+        }
+        let isAuto = composition.settings.localDNS.servers == .auto
+        composition.localDNS.onWorking = { servers in
+            guard isAuto else { return }
+            disk.keep(.localDNSServers, LocalDNSServer.keptName, servers.keptValue)
+        }
+        composition.checks.onVerdict = { [unowned self] name, address, verdict, lifetime in
+            let until = Int64(time(nil)) + lifetime.components.seconds
+            guard let text = verdict.keptText else { return }
+            disk.keep(.checkVerdict, "\(name) \(address)", "\(text) \(until) \(composition.networkText)")
+        }
+        composition.checks.journal.onRecord = { entry in
+            disk.keep(.journal, "\(entry.name) \(entry.address)", entry.keptValue, at: entry.last)
+        }
+    }
+
+    /// Takes up what the last process kept, as far as this one has not learned better yet.
+    func restoreState() async {
+        guard let disk else { return }
+        var forged: [HijackJournal.Entry] = []
+        for record in await disk.states() {
+            switch record.kind {
+            case .badAddress: restoreBadAddress(record)
+            case .calls, .clockOffset, .serviceAddresses:
+                for provider in composition.providers {
+                    guard let learned = HTTPDNSUpstream.Learned(record, of: provider.entry) else { continue }
+                    provider.upstream.restore(learned, at: record.storedAt)
+                }
+            case .localDNSServers:
+                let ours = composition.settings.listen.addresses.map { LocalDNSServer($0) }
+                let servers = record.value.split(separator: " ").compactMap { LocalDNSServer(text: $0) }
+                composition.localDNS.restore(servers.filter { !ours.contains($0) })
+            case .checkVerdict: restoreVerdict(record)
+            case .journal: if let entry = HijackJournal.Entry(record) { forged.append(entry) }
+            }
+        }
+        composition.checks.journal.restore(forged.sorted { $0.last > $1.last })
+    }
+
+    /// On another network the same address may be somebody else.
+    func forgetKeptVerdicts() { disk?.forgetAll(.checkVerdict) }
+
+    private func restoreVerdict(_ record: StateRecord) {
+        let subject = record.name.split(separator: " ")
+        let value = record.value.split(separator: " ", maxSplits: 2)
+        // Who is behind an address is true of one network alone.
+        guard subject.count == 2, let name = try? Name(String(subject[0])), let address = IPAddress(subject[1]),
+            value.count == 3, let verdict = AddressVerdict(keptText: value[0]), let until = Int64(value[1]),
+            value[2] == composition.networkText
+        else { return }
+        let (rest, overflow) = until.subtractingReportingOverflow(Int64(time(nil)))
+        guard !overflow, (1...StateRecord.Kind.checkVerdict.lifetime).contains(rest) else { return }
+        composition.checks.restore(verdict, on: address, of: name, for: .seconds(rest))
+    }
+
+    private func restoreBadAddress(_ record: StateRecord) {
+        guard let address = IPAddress(record.name), let until = Int64(record.value) else { return }
+        let (rest, overflow) = until.subtractingReportingOverflow(Int64(time(nil)))
+        guard !overflow, rest > 0, rest <= BadAddresses.lifetimes.upperBound.components.seconds else { return }
+        reported.report(address, lifetime: .seconds(rest))
+    }
+
+    /// Keeps for how long a reported address still counts.
+    func keepBadAddress(_ address: IPAddress) {
+        guard let listed = reported.list.first(where: { $0.address == address }) else {
+            disk?.forget(.badAddress, address.description)
+            return
+        }
+        let rest = (listed.until - loop.now).components.seconds
+        disk?.keep(.badAddress, address.description, "\(Int64(time(nil)) + rest)")
+    }
+}
+
+extension DiskCache {
+    fileprivate func keep(_ kind: StateRecord.Kind, _ name: String, _ value: String, at seconds: Int64? = nil) {
+        keep(StateRecord(kind, name, value: value, storedAt: seconds ?? Int64(time(nil))))
+    }
+}
+
+extension Composition {
+    /// By what a network is known again, and what is looked at there.
+    fileprivate var networkText: String {
+        let ports = checks.ports.map(\.description).joined(separator: ",")
+        return localDNS.servers.keptValue + " ports " + ports
+    }
+}
+
+extension LocalDNSServer {
+    /// The one list there is.
+    fileprivate static let keptName = "auto"
+}
+
+extension [LocalDNSServer] {
+    fileprivate var keptValue: String { map(\.description).joined(separator: " ") }
+}
+
+extension HTTPDNSUpstream.Learned {
+    /// Calls belong to an account, time to a service, addresses to a host.
+    fileprivate func record(_ entry: Configuration.ProviderEntry) -> StateRecord {
+        let present = Int64(time(nil))
+        return switch self {
+        case .calls(let record):
+            StateRecord(.calls, entry.accountText, value: "\(record.day) \(record.count)", storedAt: present)
+        case .clockOffset(let seconds):
+            StateRecord(.clockOffset, "\(entry.url)", value: "\(seconds)", storedAt: present)
+        case .addresses(let addresses):
+            StateRecord(
+                .serviceAddresses, "\(entry.url.host)",
+                value: addresses.map(\.description).joined(separator: " "), storedAt: present)
+        }
+    }
+
+    /// Nil for what is not of this provider, or makes no sense.
+    fileprivate init?(_ record: StateRecord, of entry: Configuration.ProviderEntry) {
+        switch record.kind {
+        case .calls:
+            let value = record.value.split(separator: " ")
+            guard record.name == entry.accountText, value.count == 2, let day = Int64(value[0]),
+                let count = Int(value[1]), count >= 0
+            else { return nil }
+            self = .calls(.init(day: day, count: count))
+        case .clockOffset:
+            guard record.name == "\(entry.url)", let seconds = Int64(record.value) else { return nil }
+            self = .clockOffset(seconds)
+        case .serviceAddresses:
+            guard record.name == "\(entry.url.host)" else { return nil }
+            self = .addresses(record.value.split(separator: " ").compactMap { IPAddress($0) })
+        case .localDNSServers, .badAddress, .checkVerdict, .journal: return nil
+        }
+    }
+}
+
+extension Configuration.ProviderEntry {
+    /// Whose calls are counted.
+    fileprivate var accountText: String { "\(type.rawValue) \(name) \(account)" }
+}
+
+extension AddressVerdict {
+    /// Nil for what does not hold for long.
+    fileprivate var keptText: String? {
+        switch self {
+        case .verified: "verified"
+        case .forged: "forged"
+        case .noTLS, .unclear, .unchecked: nil
+        }
+    }
+
+    fileprivate init?(keptText: Substring) {
+        switch keptText {
+        case "verified": self = .verified
+        case "forged": self = .forged
+        default: return nil
+        }
+    }
+}
+
+extension HijackJournal.Entry {
+    /// Lines; certificates' names have no line breaks.
+    fileprivate var keptValue: String {
+        let evidence = [evidence.reason, evidence.subject, evidence.issuer, evidence.fingerprint]
+        return (["\(port)", "\(first)", "\(count)"] + evidence).joined(separator: "\n")
+    }
+
+    /// What can be shown as a date, 1970 to 9999.
+    private static let years: ClosedRange<Int64> = 0...253_402_300_799
+
+    /// Nil for what makes no sense.
+    fileprivate init?(_ record: StateRecord) {
+        let subject = record.name.split(separator: " ")
+        let lines = record.value.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        guard subject.count == 2, let name = try? Name(String(subject[0])), let address = IPAddress(subject[1]),
+            lines.count == 7, let port = UInt16(lines[0]), let first = Int64(lines[1]), let count = Int(lines[2]),
+            (1...Int(Int32.max)).contains(count), Self.years.contains(first), Self.years.contains(record.storedAt)
+        else { return nil }
+        self.init(
+            name: name, address: address, port: port,
+            evidence: CertificateEvidence(
+                reason: lines[3], subject: lines[4], issuer: lines[5], fingerprint: lines[6]),
+            first: first, last: record.storedAt, count: count)
+    }
+}
