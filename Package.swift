@@ -87,6 +87,9 @@ let package = Package(
             name: "HitRate", dependencies: ["DNSCache", "DNSWire", "Scheduling"], path: "Benchmarks/HitRate",
             swiftSettings: strict),
         .executableTarget(
+            name: "TransferFigures", dependencies: ["DNSWire", "HTTPDNS", "Platform", "Scheduling", "Upstreams"],
+            path: "Benchmarks/TransferFigures", swiftSettings: strict),
+        .executableTarget(
             name: "DiskFigures", dependencies: ["DNSCache", "DNSWire", "DiskCache", "Platform", "Scheduling"],
             path: "Benchmarks/DiskFigures", swiftSettings: strict),
 

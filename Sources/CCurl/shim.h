@@ -74,6 +74,13 @@ static inline CURLcode ccurl_get_offset(CURL *easy, CURLINFO info, curl_off_t *v
     return (curl_easy_getinfo)(easy, info, value);
 }
 
+// The pointer that CURLOPT_PRIVATE set; NULL when none is set.
+static inline void *ccurl_get_private(CURL *easy) {
+    char *value = NULL;
+    (curl_easy_getinfo)(easy, CURLINFO_PRIVATE, &value);
+    return value;
+}
+
 // MARK: Options of a multi handle
 
 static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {

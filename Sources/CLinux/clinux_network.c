@@ -61,6 +61,60 @@ int clinux_route_receive(int descriptor, void *buffer, size_t size) {
     return message.msg_flags & MSG_TRUNC ? -ENOBUFS : (int)length;
 }
 
+static int route_interface(int descriptor, int family, const void *address) {
+    size_t length = family == AF_INET6 ? 16 : 4;
+    struct {
+        struct nlmsghdr header;
+        struct rtmsg body;
+        struct rtattr attribute;
+        unsigned char destination[16];
+    } request = {
+        .header = {.nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST},
+        .body = {.rtm_family = (unsigned char)family, .rtm_dst_len = (unsigned char)(8 * length)},
+        .attribute = {.rta_len = (unsigned short)RTA_LENGTH(length), .rta_type = RTA_DST},
+    };
+    request.header.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof request.body) + RTA_LENGTH(length));
+    memcpy(request.destination, address, length);
+    struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+    if (sendto(descriptor, &request, request.header.nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof kernel) < 0)
+        return -errno;
+    // The kernel has answered by the time it returns.
+    union {
+        struct nlmsghdr header;
+        unsigned char bytes[4096];
+    } reply;
+    ssize_t received = recv(descriptor, &reply, sizeof reply, MSG_DONTWAIT);
+    if (received < 0)
+        return -errno;
+    if (!NLMSG_OK(&reply.header, (size_t)received))
+        return -EBADMSG;
+    if (reply.header.nlmsg_type == NLMSG_ERROR) {
+        const struct nlmsgerr *error = NLMSG_DATA(&reply.header);
+        return reply.header.nlmsg_len >= NLMSG_LENGTH(sizeof *error) && error->error < 0 ? error->error : -EBADMSG;
+    }
+    if (reply.header.nlmsg_type != RTM_NEWROUTE || reply.header.nlmsg_len < NLMSG_LENGTH(sizeof(struct rtmsg)))
+        return -EBADMSG;
+    const struct rtmsg *route = NLMSG_DATA(&reply.header);
+    size_t left = RTM_PAYLOAD(&reply.header);
+    for (const struct rtattr *at = RTM_RTA(route); RTA_OK(at, left); at = RTA_NEXT(at, left)) {
+        if (at->rta_type != RTA_OIF || RTA_PAYLOAD(at) < sizeof(int))
+            continue;
+        int index;
+        memcpy(&index, RTA_DATA(at), sizeof index);
+        return index > 0 ? index : -ENODEV;
+    }
+    return -ENODEV;
+}
+
+int clinux_route_interface(int family, const void *address) {
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (descriptor < 0)
+        return -errno;
+    int index = route_interface(descriptor, family, address);
+    close(descriptor);
+    return index;
+}
+
 int clinux_inotify_create(void) { return result(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)); }
 
 int clinux_inotify_watch_directory(int descriptor, const char *path) {

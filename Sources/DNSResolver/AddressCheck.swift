@@ -26,4 +26,7 @@ package protocol AddressCheck: AnyObject, Sendable {
 
     /// What was found out lately; nil when nothing was.
     func known(_ address: IPAddress, for name: Name) -> AddressVerdict?
+
+    /// The lies about a name in lower case that were written down, the one seen last first.
+    func evidence(of name: Name) -> [HijackJournal.Entry]
 }

@@ -4,7 +4,8 @@ package import Scheduling
 /// The checks of all names: one handshake for all who ask the same at once, few at a time, and what they found out kept.
 ///
 /// A handshake that takes longer than its askers wait goes on while there is room, so that a slow server is known when
-/// it is asked for again; one whose askers have all been cancelled ends with them.
+/// it is asked for again; one whose askers have all been cancelled ends with them. `SilentAddresses` keeps addresses that
+/// say nothing from taking the place of others.
 @Loop
 package final class AddressChecks: AddressCheck {
     /// The most handshakes at once.
@@ -13,6 +14,8 @@ package final class AddressChecks: AddressCheck {
     private static let furtherLimit = 12
     /// Checks that wait for their turn; beyond it an address stays unchecked.
     private static let queueLimit = 1_024
+    /// Those of them that may be for one address that has not answered anything yet.
+    private static let unknownQueueLimit = 64
     /// How long a check may take, over all ports, whoever still waits for it.
     package nonisolated static let longest: Duration = .milliseconds(1_500)
     /// Verdicts that are kept; beyond it they are forgotten, which costs handshakes and never an answer.
@@ -34,6 +37,7 @@ package final class AddressChecks: AddressCheck {
     /// Those not begun yet, in order.
     private var queue: [Subject] = []
     private var underWay = 0
+    private var silent = SilentAddresses()
     /// Raised when all is forgotten: what was begun before says nothing any more.
     private var epoch = 0
 
@@ -52,6 +56,7 @@ package final class AddressChecks: AddressCheck {
     /// Forgets all verdicts: on another network the same address may be somebody else.
     package func forgetAll() {
         verdicts = [:]
+        silent.forgetAll()
         epoch += 1
     }
 
@@ -75,15 +80,20 @@ package final class AddressChecks: AddressCheck {
         return verdict
     }
 
+    package func evidence(of name: Name) -> [HijackJournal.Entry] { journal.entries(of: name) }
+
     package func verdict(
         on address: IPAddress, for name: Name, isFirst: Bool, until deadline: Instant
     ) async -> AddressVerdict {
         if let verdict = known(address, for: name) { return verdict }
         let subject = Subject(name: name, address: address)
+        guard !silent.isSilent(address, at: clock.now) else { return .noTLS }
         guard clock.now < deadline, !Task.isCancelled, let check = pending(subject) else { return .unchecked }
         check.isFirst = check.isFirst || isFirst
-        beginNext()
         let waiter = PendingCheck.Waiter()
+        // Before it begins: what nobody waits for gives way.
+        check.expect(waiter)
+        beginNext()
         let verdict = await withTaskCancellationHandler {
             await check.verdict(for: waiter, until: deadline, on: clock)
         } onCancel: {
@@ -97,29 +107,41 @@ package final class AddressChecks: AddressCheck {
 
     private func pending(_ subject: Subject) -> PendingCheck? {
         if let check = checks[subject] { return check }
-        guard queue.count < Self.queueLimit else { return nil }
+        guard queue.count < Self.queueLimit, mayWait(subject.address) else { return nil }
         let check = PendingCheck()
         checks[subject] = check
         queue.append(subject)
         return check
     }
 
+    private func mayWait(_ address: IPAddress) -> Bool {
+        queue.count < Self.unknownQueueLimit || silent.hasAnswered(address)
+            || queue.count { $0.address == address } < Self.unknownQueueLimit
+    }
+
     /// Begins what there is room for: first addresses, then further ones. What nobody waits for any more gives way.
     private func beginNext() {
         while underWay < Self.limit, let index = nextIndex() { begin(queue.remove(at: index)) }
-        guard !queue.isEmpty else { return }
+        // With room left they wait for the turn of their address, and nobody is in their way.
+        guard !queue.isEmpty, underWay >= Self.furtherLimit else { return }
         let idle = checks.values.filter { $0.task != nil && !$0.isWaitedFor }
-        for check in idle.prefix(queue.count) { check.task?.cancel() }
+        for check in idle.prefix(queue.count) {
+            check.gaveWay = true
+            check.task?.cancel()
+        }
     }
 
     private func nextIndex() -> Int? {
-        let first = queue.firstIndex { checks[$0]?.isFirst == true }
-        return first ?? (underWay < Self.furtherLimit ? queue.indices.first : nil)
+        let now = clock.now
+        let first = queue.firstIndex { checks[$0]?.isFirst == true && silent.hasRoom($0.address, at: now) }
+        if let first { return first }
+        return underWay < Self.furtherLimit ? queue.firstIndex { silent.hasRoom($0.address, at: now) } : nil
     }
 
     private func begin(_ subject: Subject) {
         guard let check = checks[subject] else { return }
         underWay += 1
+        silent.began(subject.address, at: clock.now)
         check.task = Loop.spawn { [self] in await run(subject, check) }
     }
 
@@ -137,34 +159,55 @@ package final class AddressChecks: AddressCheck {
     // MARK: A check
 
     private func run(_ subject: Subject, _ check: PendingCheck) async {
-        let began = epoch
-        let verdict = await look(at: subject)
+        let (began, start) = (epoch, clock.now)
+        let (verdict, hasAnswered) = await look(at: subject)
         underWay -= 1
+        let conduct: SilentAddresses.Conduct =
+            if hasAnswered {
+                .answered
+            } else if verdict != nil {
+                .silent
+            } else {
+                check.gaveWay && clock.now - start >= Budget.check ? .tooSlow : .unknown
+            }
+        silent.ended(subject.address, began == epoch ? conduct : .unknown, at: clock.now)
         if checks[subject] === check { checks[subject] = nil }
         if let verdict, began == epoch { remember(verdict, of: subject) }
         check.finish(verdict ?? .unchecked)
+        if silent.isSilent(subject.address, at: clock.now) { dismiss(subject.address) }
         beginNext()
     }
 
-    /// Tries the ports in turn; the first one with a certificate decides. Nil when it was given up.
-    private func look(at subject: Subject) async -> AddressVerdict? {
+    /// Ends the checks that wait for their turn at an address which has turned out to be silent.
+    private func dismiss(_ address: IPAddress) {
+        for subject in queue where subject.address == address { checks.removeValue(forKey: subject)?.finish(.noTLS) }
+        queue.removeAll { $0.address == address }
+    }
+
+    /// Tries the ports in turn; the first one with a certificate decides.
+    ///
+    /// - Returns: the verdict, nil when it was given up; and whether anything came from there, be it a refusal.
+    private func look(at subject: Subject) async -> (verdict: AddressVerdict?, hasAnswered: Bool) {
         let deadline = clock.now + Self.longest
         var verdict = AddressVerdict.noTLS
+        var hasAnswered = false
         for (index, port) in ports.enumerated() {
             let share = (deadline - clock.now) / (ports.count - index)
+            let end = clock.now + share
             let outcome = await handshake.shakeHands(
-                with: subject.address, port: port, as: subject.name, until: clock.now + share)
+                with: subject.address, port: port, as: subject.name, until: end)
+            if outcome != .cancelled, clock.now < end { hasAnswered = true }
             switch outcome {
-            case .proven: return .verified
+            case .proven: return (.verified, true)
             case .wrongCertificate(let evidence):
                 journal.record(subject.name, subject.address, port: port, evidence)
-                return .forged
+                return (.forged, true)
             case .noTLS: break
             case .unclear: verdict = .unclear
-            case .cancelled: return nil
+            case .cancelled: return (nil, hasAnswered)
             }
         }
-        return verdict
+        return (verdict, hasAnswered)
     }
 
     private func remember(_ verdict: AddressVerdict, of subject: Subject) {
@@ -227,6 +270,8 @@ private final class PendingCheck {
 
     /// Whether somebody wants it for the first address of an answer.
     var isFirst = false
+    /// Whether it was ended because nobody waited for it and others waited for their turn.
+    var gaveWay = false
     /// Nil until its turn has come.
     var task: Task<Void, Never>?
     private var waiters: [Waiter] = []
@@ -235,12 +280,18 @@ private final class PendingCheck {
     /// Whether somebody waits.
     var isWaitedFor: Bool { waiters.contains { !$0.isResumed } }
 
+    /// Counts somebody in who is about to wait.
+    func expect(_ waiter: Waiter) {
+        waiters.removeAll(where: \.isResumed)
+        waiters.append(waiter)
+    }
+
+    /// Waits, having been expected.
+    ///
     /// - Returns: nil at `deadline`, or when the waiter was resumed by somebody else.
     func verdict(for waiter: Waiter, until deadline: Instant, on clock: any LoopClock) async -> AddressVerdict? {
         await withCheckedContinuation { continuation in
             if let outcome { return continuation.resume(returning: outcome) }
-            waiters.removeAll(where: \.isResumed)
-            waiters.append(waiter)
             waiter.wait(continuation, until: deadline, on: clock)
         }
     }

@@ -24,6 +24,9 @@ package final class AnswerCheck {
         type.isAddress ? rule.level(for: key.name, by: key.route) : nil
     }
 
+    /// The lies about a name in lower case that were written down, the one seen last first.
+    func evidence(of name: Name) -> [HijackJournal.Entry] { check.evidence(of: name) }
+
     /// What LocalDNS told, with what may be used of it; at once where there is nothing to check.
     ///
     /// - Parameter began: of the flight; the check takes no longer than `Budget.check`, and ends by `Budget.checked`.

@@ -75,7 +75,7 @@ package final class AnswerStore {
 
     /// What is kept for `key`, if it was obtained by this route.
     package func kept(_ key: QueryKey, route: Route, at now: Instant) -> Kept? {
-        guard let entry = memory.entry(for: key), isUsable(entry, by: route) else { return nil }
+        guard let entry = memory.entry(for: key), isUsable(entry, key.type, by: route) else { return nil }
         switch entry.freshness(at: now, freshness) {
         case .fresh where generations.isOfNetwork(entry.generation):
             // Decided anew under the present policy, with the same result: the UDP threads may serve it again.
@@ -131,7 +131,7 @@ package final class AnswerStore {
         let freshness = entry.freshness(at: clock.now, freshness)
         var remaining: UInt32 = 0
         var state = Provenance.State.unusable
-        if isUsable(entry, by: route) || isLocal(entry) {
+        if isUsable(entry, type, by: route) || isLocal(entry) {
             switch freshness {
             case .fresh(let seconds) where generations.isOfNetwork(entry.generation):
                 (state, remaining) = (.fresh, seconds)
@@ -139,17 +139,31 @@ package final class AnswerStore {
             case .dead: break
             }
         }
+        let source = sources.source(of: entry.source)
         return Provenance(
-            type: type, route: route, source: sources.source(of: entry.source).map(sourceName) ?? "",
-            server: serverNames.name(of: entry.server), state: state, age: age, remaining: remaining)
+            type: type, route: route, source: source.map(sourceName) ?? "",
+            server: serverNames.name(of: entry.server), state: state,
+            check: source.flatMap { check(of: $0, type, entry, by: route) }, age: age, remaining: remaining)
+    }
+
+    private func check(of source: Source, _ type: RecordType, _ entry: CacheEntry, by route: Route) -> Provenance.Check?
+    {
+        guard case .protect = route, type.isAddress, !entry.isNegative else { return nil }
+        return switch source {
+        case .verifiedLocalDNS: .verified
+        case .localDNS: .unverified
+        case .provider, .forward, .rule, .preset: nil
+        }
     }
 
     /// Whether an entry of this or an older policy may be used for a question that goes by `route` now.
     ///
-    /// What LocalDNS told of a protected name was right only under the mode of its time, and so was a rule of ours.
-    func isUsable(_ entry: CacheEntry, by route: Route) -> Bool {
+    /// What LocalDNS told of a protected name was right only under the mode of its time, and so was a rule of ours. The
+    /// hints of a service binding are answers for other names, each with a route of its own.
+    func isUsable(_ entry: CacheEntry, _ type: RecordType, by route: Route) -> Bool {
         guard entry.route == route.tag, let source = sources.source(of: entry.source) else { return false }
         switch (source, route) {
+        case (.provider, .protect) where type.isServiceBinding: return generations.isOfPolicy(entry.generation)
         case (.provider, _), (.localDNS, .bypass): return true
         case (.forward, _): return sources.tag(of: source) == forwardTag(of: route)
         case (.localDNS, _), (.verifiedLocalDNS, _), (.rule, _), (.preset, _):
@@ -227,7 +241,8 @@ package final class AnswerStore {
 
     /// Whether addresses of the family other than `type` are kept, by the same route and within their TTL.
     package func hasOtherFamily(_ key: FlightKey, _ type: RecordType) -> Bool {
-        guard let entry = memory.entry(for: queryKey(key, type.otherFamily)), isUsable(entry, by: key.route),
+        guard let entry = memory.entry(for: queryKey(key, type.otherFamily)),
+            isUsable(entry, type.otherFamily, by: key.route),
             !entry.isNegative, case .fresh = entry.freshness(at: clock.now, freshness)
         else { return false }
         return true

@@ -27,7 +27,7 @@ package struct FlightKey: Hashable, Sendable {
     var isSigned: Bool { dnssecOK || checkingDisabled }
 
     /// Whether it asks for HTTPS or SVCB, whose address hints stand beside A and AAAA (RFC 9460).
-    var isServiceBinding: Bool { types == [.https] || types == [.svcb] }
+    var isServiceBinding: Bool { types.count == 1 && types[0].isServiceBinding }
 
     package init(
         name: Name, types: [RecordType], route: Route, dnssecOK: Bool, checkingDisabled: Bool,

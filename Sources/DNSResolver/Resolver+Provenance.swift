@@ -18,7 +18,11 @@ extension Resolver {
     private static let explainedTypes = ["A", "AAAA", "HTTPS", "CNAME", "MX", "TXT", "SRV", "PTR", "NS", "SOA"]
         .compactMap { RecordType($0) }
 
-    /// One record for each answer that is kept for `subject`, with the client's DO and CD bits; else one that says so.
+    /// Lies about one name that are told of, the ones seen last: more are in `cache show`.
+    private static let toldLies = 4
+
+    /// One record for each answer that is kept for `subject`, with the client's DO and CD bits, else one that says so; and
+    /// one for each lie that was caught.
     func explain(_ subject: Name, to client: ClientQuestion) -> LocalAnswers.Reply {
         let route = policy.routes.route(for: subject)
         var lines = Self.explainedTypes.compactMap { type in
@@ -33,6 +37,8 @@ extension Resolver {
             let isLocal = policy.localAnswers.reply(to: question, policy: policy.routes) != nil
             lines = [isLocal ? "state=answered-here" : "route=\(route) state=not-kept"]
         }
+        let lies = policy.strategy.answerCheck?.evidence(of: subject) ?? []
+        lines += lies.prefix(Self.toldLies).map(\.provenanceText)
         return .answer(Answer(answers: lines.map { .chaosText($0, name: client.question.name) }))
     }
 }

@@ -60,7 +60,8 @@ extension AnswerStore {
     func told(_ hint: ServiceBindings.Hint, scope: ClientScope?, route: Route) -> ServiceBindings.Addresses? {
         let question = Question(name: hint.target, type: hint.type)
         let key = QueryKey(question, dnssecOK: false, checkingDisabled: false, scope: scope)
-        guard let entry = memory.entry(for: key), isUsable(entry, by: route), SourceTags.isProvider(entry.source),
+        guard let entry = memory.entry(for: key), isUsable(entry, hint.type, by: route),
+            SourceTags.isProvider(entry.source),
             !isStale(entry), !entry.isNegative, let answer = entry.answer.unpacked(for: question)
         else { return nil }
         return ServiceBindings.Addresses(

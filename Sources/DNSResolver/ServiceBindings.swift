@@ -92,3 +92,8 @@ struct ServiceBindings {
         return answer
     }
 }
+
+extension RecordType {
+    /// Whether its records tell how to reach a service, with address hints (RFC 9460).
+    var isServiceBinding: Bool { self == .https || self == .svcb }
+}

@@ -60,18 +60,48 @@ package protocol Endpoint: AnyObject, Sendable {
     /// Kept here for the selector; the response time in it is the endpoint's to keep.
     var health: EndpointHealth { get set }
 
-    /// Makes one attempt: one request and its reply by the question's deadline.
-    ///
-    /// Asked for both families together only if its provider answers them so.
-    /// Ends at once, and harms no other attempt on the same connection, when the task is cancelled.
-    func ask(_ question: UpstreamQuestion) async -> UpstreamReply
-
     /// Begins one attempt: one request and its reply by the question's deadline.
     ///
     /// Asked for both families together only if its provider answers them so.
     /// - Parameter done: called once, on the loop, never before this returns; not after `cancel()`, which ends the attempt
     ///   at once and harms no other on the same connection.
     func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable
+}
+
+extension Endpoint {
+    /// Makes one attempt and waits for its end; ends at once when the task is cancelled.
+    package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        let attempt = AwaitedAttempt()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                attempt.continuation = continuation
+                guard !Task.isCancelled else { return attempt.cancel(question.types) }
+                attempt.work = begin(question) { attempt.finish($0) }
+            }
+        } onCancel: {
+            // May run anywhere, also inside a C callback: only enqueue.
+            Loop.spawn { attempt.cancel(question.types) }
+        }
+    }
+}
+
+/// One attempt that a task waits for.
+@Loop
+private final class AwaitedAttempt {
+    var continuation: CheckedContinuation<UpstreamReply, Never>?
+    var work: (any Cancellable)?
+
+    nonisolated init() {}
+
+    func finish(_ reply: UpstreamReply) {
+        work = nil
+        continuation.take()?.resume(returning: reply)
+    }
+
+    func cancel(_ types: [RecordType]) {
+        work.take()?.cancel()
+        finish(UpstreamReply(failure: .cancelled, types: types))
+    }
 }
 
 /// What an upstream is asked.

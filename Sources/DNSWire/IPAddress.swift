@@ -69,92 +69,88 @@ extension IPAddress: CustomStringConvertible {
     /// Reads dotted decimal or IPv6 text, canonical or not; nil for anything else, and for zone suffixes.
     package init?(_ text: some StringProtocol) {
         let text = String(text)
-        self.init(text: text.utf8.span)
-    }
-
-    /// The same from UTF-8.
-    package init?(text: Span<UInt8>) {
-        for index in text.indices where text[index] == UInt8(ascii: ":") {
-            guard let value = Self.parseV6(text) else { return nil }
+        let bytes = text.utf8.span
+        if text.utf8.contains(UInt8(ascii: ":")) {
+            guard let value = Self.parseV6(bytes) else { return nil }
             self = .v6(value)
-            return
+        } else {
+            guard let value = Self.parseV4(bytes, from: 0) else { return nil }
+            self = .v4(value)
         }
-        guard let value = Self.parseV4(text, from: 0) else { return nil }
-        self = .v4(value)
     }
 
     /// Reads dotted decimal that goes on to the end.
-    private static func parseV4(_ text: Span<UInt8>, from start: Int) -> UInt32? {
-        var value: UInt32 = 0
-        var at = start
-        for part in 0..<4 {
-            if part > 0 {
-                guard at < text.count, text[at] == UInt8(ascii: ".") else { return nil }
-                at += 1
-            }
-            let first = at
-            var byte: UInt32 = 0
-            while at < text.count, at - first < 3, let digit = digit(text[at], radix: 10) {
-                byte = byte * 10 + digit
-                at += 1
-            }
-            // A leading zero may mean octal to somebody else.
-            guard at > first, byte <= 255, at - first == 1 || text[first] != UInt8(ascii: "0") else { return nil }
-            value = value << 8 | byte
-        }
-        return at == text.count ? value : nil
-    }
-
-    private static func parseV6(_ text: Span<UInt8>) -> UInt128? {
-        var value: UInt128 = 0
-        var groups = 0
-        /// How many groups stand before `::`.
-        var gap: Int?
-        var at = 0
-        func isColon(_ index: Int) -> Bool { index < text.count && text[index] == UInt8(ascii: ":") }
-        while at < text.count {
-            if isColon(at), isColon(at + 1), gap == nil {
-                gap = groups
-                at += 2
-                continue
-            }
-            if groups > 0, gap != groups {
-                guard isColon(at) else { return nil }
-                at += 1
-            }
-            let first = at
-            var group: UInt32 = 0
-            while at < text.count, at - first < 4, let digit = digit(text[at], radix: 16) {
-                group = group << 4 | digit
-                at += 1
-            }
-            if at < text.count, text[at] == UInt8(ascii: ".") {
-                guard let last = parseV4(text, from: first) else { return nil }
-                value = value << 32 | UInt128(last)
-                groups += 2
-                at = text.count
+    private static func parseV4(_ bytes: Span<UInt8>, from start: Int) -> UInt32? {
+        var (value, part, digits, dots): (UInt32, UInt32, Int, Int) = (0, 0, 0, 0)
+        for index in start..<bytes.count {
+            if bytes[index] == UInt8(ascii: ".") {
+                guard digits > 0, dots < 3 else { return nil }
+                value = value << 8 | part
+                (part, digits, dots) = (0, 0, dots + 1)
             } else {
-                guard at > first else { return nil }
-                value = value << 16 | UInt128(group)
-                groups += 1
+                // No zero before other digits: some readers take that for octal.
+                guard let digit = digit(bytes[index]), digit < 10, digits == 0 || part > 0 else { return nil }
+                part = part * 10 + digit
+                digits += 1
+                guard part <= 255 else { return nil }
             }
-            guard groups <= 8 else { return nil }
         }
-        guard let gap else { return groups == 8 ? value : nil }
-        guard groups <= 7 else { return nil }
-        let tail = UInt128(16 * (groups - gap))
-        let low = value & ((1 << tail) - 1)
-        return (value >> tail) << UInt128(16 * (8 - gap)) | low
+        return dots == 3 && digits > 0 ? value << 8 | part : nil
     }
 
-    private static func digit(_ byte: UInt8, radix: UInt8) -> UInt32? {
-        let value: UInt8 =
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-            case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-            default: .max
+    private static func parseV6(_ bytes: Span<UInt8>) -> UInt128? {
+        // The groups before and after the gap of `::`, if there is one.
+        var (head, tail): (UInt128, UInt128) = (0, 0)
+        var (headCount, tailCount) = (0, 0)
+        var hasGap = isGap(bytes, at: 0)
+        var index = hasGap ? 2 : 0
+        func take(_ group: UInt32) {
+            if hasGap {
+                (tail, tailCount) = (tail << 16 | UInt128(group), tailCount + 1)
+            } else {
+                (head, headCount) = (head << 16 | UInt128(group), headCount + 1)
             }
-        return value < radix ? UInt32(value) : nil
+        }
+        while index < bytes.count {
+            let start = index
+            var group: UInt32 = 0
+            while index < bytes.count, index - start < 4, let digit = digit(bytes[index]) {
+                group = group << 4 | digit
+                index += 1
+            }
+            guard index > start, headCount + tailCount < 8 else { return nil }
+            if index < bytes.count, bytes[index] == UInt8(ascii: ".") {
+                guard let value = parseV4(bytes, from: start) else { return nil }
+                take(value >> 16)
+                take(value & 0xffff)
+                break
+            }
+            take(group)
+            if index == bytes.count { break }
+            if isGap(bytes, at: index) {
+                guard !hasGap else { return nil }
+                hasGap = true
+                index += 2
+            } else {
+                index += 1
+                guard bytes[index - 1] == UInt8(ascii: ":"), index < bytes.count else { return nil }
+            }
+        }
+        guard hasGap ? headCount + tailCount < 8 : headCount == 8 else { return nil }
+        return head << UInt128(16 * (8 - headCount)) | tail
+    }
+
+    private static func isGap(_ bytes: Span<UInt8>, at index: Int) -> Bool {
+        index + 1 < bytes.count && bytes[index] == UInt8(ascii: ":") && bytes[index + 1] == UInt8(ascii: ":")
+    }
+
+    /// The value of a hexadecimal digit.
+    private static func digit(_ byte: UInt8) -> UInt32? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt32(byte - UInt8(ascii: "a")) + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt32(byte - UInt8(ascii: "A")) + 10
+        default: nil
+        }
     }
 }

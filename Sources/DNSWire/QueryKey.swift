@@ -39,6 +39,11 @@ package struct QueryKey: Sendable {
     /// The key's bytes as an array, for those who may allocate.
     package var array: [UInt8] { (0..<count).map { storage[$0] } }
 
+    /// The type in the key.
+    package var type: RecordType {
+        RecordType(rawValue: UInt16(storage[count - 5]) << 8 | UInt16(storage[count - 4]))
+    }
+
     /// The lower-cased name in the key.
     package var name: Name { Name(uncheckedWire: Array(array.prefix(nameCount))) }
 

@@ -4,6 +4,8 @@ import DNSWire
 struct AddressList {
     /// The TTL, in seconds, of addresses that come with none, with 0, or with a negative one.
     private static let minimumTTL: UInt32 = 60
+    /// Up to so many addresses are sooner walked than hashed.
+    private static let few = 8
 
     /// As they came: any text.
     var texts: [String] = []
@@ -16,8 +18,19 @@ struct AddressList {
     /// The addresses of one family, in the service's order, each once; text that is none, or of the other family,
     /// dropped.
     func addresses(of type: RecordType) -> [IPAddress] {
+        var addresses: [IPAddress] = []
         var seen: Set<IPAddress> = []
-        return texts.compactMap { IPAddress($0) }.filter { $0.recordType == type && seen.insert($0).inserted }
+        for text in texts {
+            guard let address = IPAddress(text), address.recordType == type else { continue }
+            if addresses.count < Self.few {
+                if addresses.contains(address) { continue }
+            } else {
+                if seen.isEmpty { seen = Set(addresses) }
+                guard seen.insert(address).inserted else { continue }
+            }
+            addresses.append(address)
+        }
+        return addresses
     }
 
     /// What the list means for one type of `name`; empty is empty without a cause.

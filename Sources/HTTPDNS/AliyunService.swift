@@ -8,7 +8,8 @@ import DNSWire
 package struct AliyunService: BatchService {
     package static let maximumNames = 5
 
-    private let account: String
+    /// What stands before the interface's name in a request.
+    private let base: String
     private let secret: Secret?
     private let crypto: any Crypto
 
@@ -16,7 +17,7 @@ package struct AliyunService: BatchService {
     ///   - account: the account's number, as text.
     ///   - secret: the key that signs requests; nil asks the interface that takes unsigned ones.
     package init(account: String, secret: Secret?, crypto: any Crypto) {
-        self.account = account
+        base = "/\(TextEncoding.percent(account))/"
         self.secret = secret
         self.crypto = crypto
     }
@@ -40,7 +41,6 @@ package struct AliyunService: BatchService {
         var query = "host=\(host)&query=\(try AddressFamilies(types).aliyunText)"
         // Not signed. The service takes an address: the network's first stands for all in it.
         if let clientSubnet { query += "&ip=\(TextEncoding.percent(clientSubnet.address.description))" }
-        let base = "/\(TextEncoding.percent(account))/"
         guard let secret else { return HTTPRequest(target: "\(base)\(path)?\(query)") }
         let expiry = SignatureExpiry.text(at: time)
         guard let digest = crypto.md5(Array("\(host)-\(secret.value)-\(expiry)".utf8)) else {

@@ -7,16 +7,42 @@ enum HostText {
     /// The text without the final dot; throws for the root, for other bytes, and for what reads as an address.
     static func of(_ name: Name) throws(ServiceFailure) -> String {
         guard !name.isRoot else { throw .rejected("the root is no host name") }
-        guard name.labels.allSatisfy({ $0.allSatisfy(isHostByte) }) else {
-            throw .rejected("a name with other bytes than letters, digits, hyphens and underscores")
+        var bytes = Array(name.wire[1..<(name.wire.count - 1)])
+        var length = Int(name.wire[0])
+        for index in bytes.indices {
+            if index == length {
+                length += 1 + Int(bytes[index])
+                bytes[index] = UInt8(ascii: ".")
+            } else if !isHostByte(bytes[index]) {
+                throw .rejected("a name with other bytes than letters, digits, hyphens and underscores")
+            }
         }
-        let text = name.description
-        guard IPAddress(text) == nil else { throw .rejected("an address is no host name") }
+        let text = String(decoding: bytes, as: UTF8.self)
+        // No address ends with another byte, for lack of colons.
+        let mayBeAddress = bytes.last.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
+        guard !mayBeAddress || IPAddress(text) == nil else { throw .rejected("an address is no host name") }
         return text
     }
 
     /// Whether a service's text means `name`: letter case and a final dot do not count.
-    static func matches(_ text: String, _ name: Name) -> Bool { (try? Name(text)) == name }
+    static func matches(_ text: String, _ name: Name) -> Bool { repeats(text, name) || (try? Name(text)) == name }
+
+    /// Whether a text is the name letter by letter, as most services write it.
+    private static func repeats(_ text: String, _ name: Name) -> Bool {
+        let wire = name.wire
+        guard text.utf8.count == wire.count - 2 else { return false }
+        var (index, length) = (1, 1 + Int(wire[0]))
+        for byte in text.utf8 {
+            if index == length {
+                guard byte == UInt8(ascii: ".") else { return false }
+                length += 1 + Int(wire[index])
+            } else {
+                guard byte == wire[index], isHostByte(byte) else { return false }
+            }
+            index += 1
+        }
+        return true
+    }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {
         switch byte {

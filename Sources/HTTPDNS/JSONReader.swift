@@ -51,7 +51,7 @@ package struct JSONReader {
     package mutating func object(
         _ member: (inout JSONReader, String) throws(JSONError) -> Void
     ) throws(JSONError) {
-        var seen: Set<String> = []
+        var seen = SeenKeys()
         try container(.object, closing: UInt8(ascii: "}")) { reader throws(JSONError) in
             guard try reader.peek() == UInt8(ascii: "\"") else { throw reader.fault(.unexpectedByte) }
             let key = try reader.string()
@@ -59,7 +59,7 @@ package struct JSONReader {
             try reader.take(UInt8(ascii: ":"))
             reader.skipBlanks()
             let start = reader.offset
-            if seen.insert(key).inserted { try member(&reader, key) }
+            if seen.insert(key) { try member(&reader, key) }
             if reader.offset == start { try reader.skipValue() }
         }
     }
@@ -144,6 +144,25 @@ package struct JSONReader {
             case 0x20, 0x09, 0x0a, 0x0d: offset += 1
             default: return
             }
+        }
+    }
+
+    /// The keys of an object: walked while they are few, hashed when a hostile reply has many.
+    private struct SeenKeys {
+        private static let few = 16
+
+        private var list: [String] = []
+        private var set: Set<String> = []
+
+        /// Returns whether the key is new.
+        mutating func insert(_ key: String) -> Bool {
+            guard list.count >= Self.few else {
+                guard !list.contains(key) else { return false }
+                list.append(key)
+                return true
+            }
+            if set.isEmpty { set = Set(list) }
+            return set.insert(key).inserted
         }
     }
 

@@ -4,24 +4,37 @@ extension JSONReader {
         try expect(.string)
         let start = offset
         offset += 1
+        // What comes before the last run, its escapes resolved; most strings are one run.
         var text: [UInt8] = []
         while true {
-            let run = bytes[offset...].prefix { $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") && $0 >= 0x20 }
-            text += run
-            offset = run.endIndex
+            let run = plainRun()
             switch try peek() {
             case UInt8(ascii: "\""):
                 offset += 1
-                guard let string = String(validating: text, as: UTF8.self) else {
-                    throw JSONError(reason: .badUTF8, offset: start)
-                }
+                let string =
+                    text.isEmpty
+                    ? String(validating: bytes[run], as: UTF8.self)
+                    : String(validating: text + bytes[run], as: UTF8.self)
+                guard let string else { throw JSONError(reason: .badUTF8, offset: start) }
                 return string
             case UInt8(ascii: "\\"):
+                text += bytes[run]
                 text += String(try escape()).utf8
             default:
                 throw fault(.unexpectedByte)
             }
         }
+    }
+
+    /// Passes over the bytes of a string that stand for themselves.
+    private mutating func plainRun() -> Range<Int> {
+        let start = offset
+        while offset < bytes.count {
+            let byte = bytes[offset]
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { break }
+            offset += 1
+        }
+        return start..<offset
     }
 
     /// Reads one escape sequence, or two that make a surrogate pair.

@@ -4,8 +4,8 @@ package import Scheduling
 
 /// The one thread that waits: for descriptors (epoll), for timers (one timerfd), for other threads (one eventfd).
 ///
-/// A turn is: wait, read the clock, deliver ready descriptors, run due timers, run the jobs of `Loop.executor`. Without
-/// work it blocks with no time-out at all, so an idle process is never woken.
+/// A turn is: wait, read the clock, deliver ready descriptors, run due timers, run the jobs of `Loop.executor`, and then
+/// what was left for the turn's end. Without work it blocks with no time-out at all, so an idle process is never woken.
 @Loop
 package final class EventLoop: LoopClock {
     /// Keys of our own two descriptors; a watch's key has a serial below `UInt32.max` in its upper half.
@@ -29,6 +29,9 @@ package final class EventLoop: LoopClock {
     private var watches: [Watch?] = []
     private var lastSerial: UInt32 = 0
     private var mailboxes: [@Loop () -> Void] = []
+    /// What is left for the end of this turn, and the buffer for the next one.
+    private var endings: [@Loop () -> Void] = []
+    private var spareEndings: [@Loop () -> Void] = []
 
     /// Creates the descriptors; watches and timers may be set before `run()`.
     package nonisolated init() throws(SystemError) {
@@ -52,7 +55,7 @@ package final class EventLoop: LoopClock {
         waker.adoptCurrentThread()
         Loop.executor.attach(waker)
         Loop.assumeIsolated {
-            var hasJobs = Loop.executor.runJobs()
+            var hasJobs = endTurn(hasJobs: Loop.executor.runJobs())
             while !waker.isStopping { hasJobs = turn(hasJobs: hasJobs) }
         }
     }
@@ -84,6 +87,10 @@ package final class EventLoop: LoopClock {
         watches[index] = watch
         return watch
     }
+
+    /// Calls `work` once, when all that this turn has brought is done and before the loop waits again: for what is cheaper
+    /// done once for many. What is left so by such work comes at the end of the next turn, which does not wait.
+    package func atTurnEnd(_ work: @escaping @Loop () -> Void) { endings.append(work) }
 
     /// Calls `drain` after every wake-up by another thread. For mailboxes.
     func afterWake(_ drain: @escaping @Loop () -> Void) {
@@ -127,7 +134,16 @@ package final class EventLoop: LoopClock {
         now = .bootTime
         for index in 0..<max(0, Int(count)) { deliver(ready[index]) }
         fireTimers()
-        return Loop.executor.runJobs()
+        return endTurn(hasJobs: Loop.executor.runJobs())
+    }
+
+    /// Does what was left for the turn's end. Returns whether the next turn has work already.
+    private func endTurn(hasJobs: Bool) -> Bool {
+        guard !endings.isEmpty else { return hasJobs }
+        swap(&endings, &spareEndings)
+        for work in spareEndings { work() }
+        spareEndings.removeAll(keepingCapacity: true)
+        return !endings.isEmpty || Loop.executor.hasJobs
     }
 
     private func deliver(_ event: clinux_ready) {

@@ -8,6 +8,8 @@ package final class LoopWaker: LoopThread {
     /// `pthread_self` of the running thread; 0 before it runs.
     private let thread = Atomic<UInt>(0)
     private let stopping = Atomic<Bool>(false)
+    /// The thread of the process's one loop; 0 before it runs.
+    private static let loopThread = Atomic<UInt>(0)
 
     init() throws(SystemError) {
         event = Descriptor(owning: try checked(clinux_eventfd_create(), "create eventfd"))
@@ -21,7 +23,13 @@ package final class LoopWaker: LoopThread {
     package func isCurrent() -> Bool { thread.load(ordering: .relaxed) == currentThread() }
 
     /// Makes the calling thread the loop's.
-    func adoptCurrentThread() { thread.store(currentThread(), ordering: .relaxed) }
+    func adoptCurrentThread() {
+        thread.store(currentThread(), ordering: .relaxed)
+        Self.loopThread.store(currentThread(), ordering: .relaxed)
+    }
+
+    /// Whether the caller runs on the thread of a running loop: the quick answer, for callbacks.
+    static var isOnLoopThread: Bool { loopThread.load(ordering: .relaxed) == currentThread() }
 
     var isStopping: Bool { stopping.load(ordering: .acquiring) }
 

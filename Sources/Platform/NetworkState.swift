@@ -51,6 +51,13 @@ package struct NetworkState: Sendable {
         }
     }
 
+    /// The links of ours that have an address and no carrier, by index: the kernel still sends there by its routes.
+    package var deadLinks: Set<UInt32> {
+        let down = links.filter { !$0.value.isUp && !$0.value.isForeign }
+        guard !down.isEmpty else { return [] }
+        return Set(addresses.lazy.map(\.index).filter { down[$0] != nil })
+    }
+
     private mutating func take(_ link: RouteMessage.Link) -> Bool {
         let old = links[link.index]
         let isForeign = link.isLoopback || link.isPort || Self.isForGuests(link.name)

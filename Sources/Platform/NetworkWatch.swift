@@ -16,16 +16,22 @@ package final class NetworkWatch {
 
     private let descriptor: Descriptor
     private let handler: @Loop () -> Void
+    private let paths: NetworkPaths?
     private var watch: Watch?
     private var state = NetworkState()
     private var buffer: [UInt8]
     /// What is still to be asked for, and nothing is known of.
     private var wanted: [UInt16] = []
 
-    /// - Parameter handler: called for each change; several may follow one another within milliseconds.
+    /// - Parameters:
+    ///   - paths: is told which links have no carrier, before `handler` is called.
+    ///   - handler: called for each change; several may follow one another within milliseconds.
     /// - Throws: where the process may not have such a socket.
-    package init(on loop: EventLoop, _ handler: @escaping @Loop () -> Void) throws(SystemError) {
+    package init(
+        on loop: EventLoop, paths: NetworkPaths? = nil, _ handler: @escaping @Loop () -> Void
+    ) throws(SystemError) {
         self.handler = handler
+        self.paths = paths
         descriptor = Descriptor(owning: try checked(clinux_route_socket(), "watch the network (netlink)"))
         buffer = [UInt8](repeating: 0, count: Self.bufferSize)
         watch = try loop.watch(descriptor.number, for: .readable) { [weak self] _ in self?.receive() }
@@ -35,6 +41,8 @@ package final class NetworkWatch {
     package func cancel() {
         watch?.cancel()
         watch = nil
+        // What is not heard of any more is not believed any more.
+        paths?.update(deadLinks: [])
     }
 
     /// Asks for everything that is there.
@@ -65,6 +73,7 @@ package final class NetworkWatch {
             guard length >= 0 else { break }
             if take(Array(buffer.prefix(Int(length)))) { isChanged = true }
         }
+        paths?.update(deadLinks: state.deadLinks)
         if isChanged { handler() }
     }
 

@@ -187,7 +187,7 @@ extension IPAddress {
     }
 
     /// 169.254.0.0/16 and fe80::/10.
-    fileprivate var isLinkLocal: Bool {
+    var isLinkLocal: Bool {
         switch self {
         case .v4(let value): value >> 16 == 0xa9fe
         case .v6(let value): value >> 118 == 0x3fa

@@ -66,8 +66,11 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
             left -= batch.count
         }
         // Those who wait for idleness are work too: with the limit reached, nobody else would look at them again.
-        return state.withLock { !$0.jobs.isEmpty || !$0.idleWaiters.isEmpty }
+        return hasJobs
     }
+
+    /// Whether `runJobs` would have something to do.
+    package var hasJobs: Bool { state.withLock { !$0.jobs.isEmpty || !$0.idleWaiters.isEmpty } }
 
     /// Returns once no job is left to run: every other task waits for a timer, a socket or another task.
     @Loop

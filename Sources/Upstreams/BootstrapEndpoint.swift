@@ -19,17 +19,24 @@ final class BootstrapEndpoint: Endpoint {
         self.first = first
     }
 
-    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
-        SpawnedWork({ [self] in await ask(question) }, done: done)
-    }
-
     /// Waits for the look-up, then asks the first address found.
-    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        await lookup.lookedUp(until: question.deadline)
-        guard !Task.isCancelled else { return UpstreamReply(failure: .cancelled, types: question.types) }
-        guard let endpoint = first() else {
-            return UpstreamReply(failure: .network("\(name): no address found"), types: question.types)
+    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+        let attempt = BootstrapAttempt()
+        attempt.work = SpawnedWork({ [lookup] in await lookup.lookedUp(until: question.deadline) }) { [self, attempt] in
+            guard let endpoint = first() else {
+                attempt.work = nil
+                return done(UpstreamReply(failure: .network("\(name): no address found"), types: question.types))
+            }
+            attempt.work = endpoint.begin(question, done: done)
         }
-        return await endpoint.ask(question)
+        return attempt
     }
+}
+
+/// One attempt: the wait for the look-up, then what is asked at the address found.
+@Loop
+private final class BootstrapAttempt: Cancellable {
+    var work: (any Cancellable)?
+
+    func cancel() { work.take()?.cancel() }
 }

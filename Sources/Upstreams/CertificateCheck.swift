@@ -11,14 +11,20 @@ package import Scheduling
 @Loop
 package final class CertificateCheck: Handshake {
     private let authorities: String
+    private let paths: NetworkPaths
     private let loop: EventLoop
     /// Made for the first handshake, and kept: with it the authorities are read once.
     private var engine: Engine?
     private var attempts: [UnsafeMutableRawPointer: Attempt] = [:]
 
-    /// - Parameter caFile: the authorities that may sign, a PEM file; those of the system unless a test has its own.
-    package nonisolated init(caFile: String = HTTPOrigin.defaultCAFile, loop: EventLoop) {
+    /// - Parameters:
+    ///   - caFile: the authorities that may sign, a PEM file; those of the system unless a test has its own.
+    ///   - paths: says which addresses cannot be reached now: of those nothing is found out.
+    package nonisolated init(
+        caFile: String = HTTPOrigin.defaultCAFile, paths: NetworkPaths = NetworkPaths(), loop: EventLoop
+    ) {
         authorities = caFile
+        self.paths = paths
         self.loop = loop
     }
 
@@ -29,6 +35,7 @@ package final class CertificateCheck: Handshake {
         with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant
     ) async -> HandshakeOutcome {
         guard let host = name.hostText else { return .unclear("no certificate can be for this name") }
+        guard paths.obstacle(to: address) == nil else { return .cancelled }
         let started = Started()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

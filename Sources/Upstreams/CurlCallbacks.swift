@@ -66,16 +66,15 @@ func curlReceiveBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ userData: UnsafeMutableRawPointer?
 ) -> Int {
     guard let userData, let bytes else { return 0 }
-    let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
-    nonisolated(unsafe) let part = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    return Loop.assumeIsolated { handle.receiveBody(part) } ? size * count : 0
+    let reply = Unmanaged<HTTPReply>.fromOpaque(userData).takeUnretainedValue()
+    return reply.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
 }
 
 /// A header line has come. Any other value than the whole size ends the transfer.
 func curlReceiveHeader(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ userData: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let userData else { return 0 }
-    let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
-    return Loop.assumeIsolated { handle.receiveHeader(size * count) } ? size * count : 0
+    guard let userData, let bytes else { return 0 }
+    let reply = Unmanaged<HTTPReply>.fromOpaque(userData).takeUnretainedValue()
+    return reply.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
 }

@@ -45,15 +45,6 @@ package struct CurlEasy: ~Copyable {
         var value: curl_off_t = 0
         return ccurl_get_offset(pointer, info, &value) == CURLE_OK ? Int64(value) : nil
     }
-
-    /// A header of the last reply, the first of that name, without surrounding spaces; nil if there is none.
-    func header(_ name: String) -> String? {
-        var header: UnsafeMutablePointer<curl_header>?
-        guard curl_easy_header(pointer, name, 0, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK,
-            let value = header?.pointee.value
-        else { return nil }
-        return String(cString: value)
-    }
 }
 
 /// The owner of one of libcurl's lists of texts.

@@ -5,12 +5,14 @@ import Scheduling
 /// One TCP connection of libcurl's, by its descriptor: whether anything still arrives on it.
 @Loop
 final class HTTPConnection {
-    private let descriptor: Int32
+    let descriptor: Int32
     /// Tells this socket from a later one of the same descriptor.
     private let inode: UInt
     private var knownPort: UInt16?
     /// Whether we broke it because nothing came any more.
     private(set) var isEvicted = false
+    /// How much had been received when a request was last sent, and in which call of libcurl that was looked up.
+    private var sent: (round: UInt64, received: Int64?)?
     /// The first request since anything came: when it was sent, and what had been received by then.
     private var unanswered: (since: Instant, received: Int64)?
 
@@ -42,9 +44,15 @@ final class HTTPConnection {
     }
 
     /// To be called as a request is about to be sent on it.
-    func willSend(at now: Instant) {
-        guard let received = bytesReceived, received != unanswered?.received else { return }
-        unanswered = (now, received)
+    ///
+    /// The kernel is asked once for all requests of one call of libcurl, which takes a fraction of a millisecond.
+    /// - Returns: how many bytes had arrived, for `hasReceived(since:)`.
+    func willSend(at now: Instant, round: UInt64) -> Int64? {
+        if let sent, sent.round == round { return sent.received }
+        let received = bytesReceived
+        sent = (round, received)
+        if let received, received != unanswered?.received { unanswered = (now, received) }
+        return received
     }
 
     /// Whether nothing at all has come since a request that was sent `limit` ago or earlier.
@@ -55,20 +63,20 @@ final class HTTPConnection {
         return bytesReceived == unanswered.received
     }
 
-    /// The port of our end; nil while not connected.
-    var localPort: UInt16? {
+    /// Whether its own end has this port; false while it is not connected.
+    func hasLocalPort(_ port: UInt16) -> Bool {
         if knownPort == nil, isOpen { knownPort = readLocalPort() }
-        return knownPort
+        return knownPort == port
     }
 
-    /// Breaks the connection, so that libcurl finds it dead and takes it out of its pool.
+    /// Breaks the connection, so that libcurl finds it dead and takes it out of its pool once it is told.
     ///
-    /// - Returns: the descriptor, for libcurl to be told; nil when there was nothing to break.
-    func evict() -> Int32? {
-        guard isOpen, !isEvicted else { return nil }
+    /// - Returns: whether there was anything to break.
+    func evict() -> Bool {
+        guard isOpen, !isEvicted else { return false }
         isEvicted = true
         _ = shutdown(descriptor, Int32(SHUT_RDWR))
-        return descriptor
+        return true
     }
 
     private func readLocalPort() -> UInt16? {

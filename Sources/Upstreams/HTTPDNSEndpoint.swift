@@ -16,7 +16,10 @@ final class HTTPDNSEndpoint: Endpoint {
     private let clientSubnet: ToldNetwork
     private let timeout: Duration
     private let account: ServiceAccount
+    private let paths: NetworkPaths
     private let loop: EventLoop
+    /// Counts the call that is about to be sent.
+    private let permit: HTTPTransfers.Permit
     /// Made by the first request: an address that is never asked costs no descriptor.
     private var transfers: HTTPTransfers?
     /// When its connection was last used or made ready.
@@ -28,7 +31,10 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Called when a request got no reply at all, or there is no valid certificate here.
     var onUnreachable: (@Loop () -> Void)?
 
-    init(_ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount, loop: EventLoop) {
+    init(
+        _ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount, paths: NetworkPaths,
+        loop: EventLoop
+    ) {
         origin = settings.origin(at: address)
         name = origin.addressText
         self.address = address
@@ -36,12 +42,15 @@ final class HTTPDNSEndpoint: Endpoint {
         clientSubnet = settings.clientSubnet
         timeout = settings.timeout
         self.account = account
+        self.paths = paths
         self.loop = loop
+        permit = { account.takeCall() }
     }
 
     func networkChanged() {
         health.forget(at: loop.now)
-        transfers?.renewConnections()
+        // To close a connection is to send something: that waits until there is a way, which is a change of its own.
+        if paths.obstacle(to: address.ip) == nil { transfers?.renewConnections() }
     }
 
     /// Whether it speaks HTTP/2, as far as is known.
@@ -55,76 +64,92 @@ final class HTTPDNSEndpoint: Endpoint {
             let transfers = try? readyTransfers()
         else { return }
         lastUse = loop.now
-        Loop.spawn { [timeout] in await transfers.connect(timeout: timeout) }
+        transfers.connect(timeout: timeout)
     }
 
     func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
-        SpawnedWork({ [self] in await ask(question) }, done: done)
+        let attempt = HTTPDNSAttempt(
+            question, clientSubnet: clientSubnet.told(of: question.clientNetwork), at: self, done: done)
+        send(attempt)
+        return attempt
     }
 
-    /// Sends one request; a second one when the service told that our clock is wrong.
-    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        let asked = ServiceQuestion(
-            name: question.name, types: question.types, dnssecOK: question.dnssecOK,
-            checkingDisabled: question.checkingDisabled, clientSubnet: clientSubnet.told(of: question.clientNetwork))
-        let offset = account.clock.offset
-        var (outcome, date) = await attempt(asked, deadline: question.deadline)
-        if case .success(.failure(.clockSkew(_, let serverTime))) = outcome {
-            if let time = serverTime ?? date { account.learn(time) }
-            // Another question may have learnt it meanwhile.
-            if account.clock.offset != offset { (outcome, date) = await attempt(asked, deadline: question.deadline) }
+    // MARK: An attempt
+
+    /// Sends its request: for the second time when the service told that our clock is wrong.
+    private func send(_ attempt: HTTPDNSAttempt) {
+        guard account.mayCall else { return end(attempt, .overloaded(account.limitText)) }
+        if let obstacle = paths.obstacle(to: address.ip) { return end(attempt, .network(obstacle)) }
+        attempt.offset = account.clock.offset
+        attempt.began = loop.now
+        lastUse = loop.now
+        do {
+            let request = try service.request(for: attempt.asked, at: account.clock.now)
+            do {
+                attempt.transfer = try readyTransfers().begin(
+                    request, timeout: timeout, deadline: attempt.question.deadline, permit: permit
+                ) { attempt.take($0) }
+            } catch {
+                end(attempt, UpstreamFailure(error))
+            }
+        } catch {
+            end(attempt, UpstreamFailure(error))
         }
-        switch outcome {
-        case .success(.results(let results)):
-            isProven = true
-            onAnswered?()
-            return Self.reply(results, question.types)
-        case .success(.failure(let failure)): return UpstreamReply(failure: .init(failure), types: question.types)
+    }
+
+    /// Ends an attempt at the end of the turn: whoever began it is not ready to be told.
+    private func end(_ attempt: HTTPDNSAttempt, _ failure: UpstreamFailure) {
+        loop.atTurnEnd { attempt.finish(UpstreamReply(failure: failure, types: attempt.question.types)) }
+    }
+
+    /// Takes what came of an attempt's request.
+    func take(_ result: Result<HTTPResponse, HTTPFailure>, of attempt: HTTPDNSAttempt) {
+        switch result {
+        case .success(let response):
+            switch service.outcome(of: response, to: attempt.asked) {
+            case .results(let results):
+                isProven = true
+                onAnswered?()
+                attempt.finish(Self.reply(results, attempt.question.types))
+            case .failure(.clockSkew(_, let serverTime))
+            where !attempt.isSecond && mayCorrectClock(attempt, serverTime ?? response.date):
+                attempt.isSecond = true
+                send(attempt)
+            case .failure(let failure):
+                attempt.finish(UpstreamReply(failure: .init(failure), types: attempt.question.types))
+            }
         case .failure(let failure):
+            switch failure {
+            case .timeout, .slow: noteWait(of: attempt)
+            case .network, .certificate, .withheld, .overloaded, .unusable: break
+            }
             switch failure {
             case .timeout, .network, .certificate: onUnreachable?()
-            case .slow, .cancelled, .withheld, .overloaded, .unusable: break
+            case .slow, .withheld, .overloaded, .unusable: break
             }
-            return UpstreamReply(failure: .init(failure), types: question.types)
+            let told = failure == .withheld ? .overloaded(account.limitText) : UpstreamFailure(failure)
+            attempt.finish(UpstreamReply(failure: told, types: attempt.question.types))
         }
     }
 
-    /// One exchange: what the service said, and what time it was there.
-    private func attempt(
-        _ question: ServiceQuestion, deadline: Instant
-    ) async -> (outcome: Result<ServiceOutcome, HTTPFailure>, date: Int64?) {
-        guard account.mayCall else { return (.failure(.overloaded(account.limitText)), nil) }
-        let request: HTTPRequest
-        do {
-            request = try service.request(for: question, at: account.clock.now)
-        } catch {
-            return (.success(.failure(error)), nil)
-        }
-        let transfers: HTTPTransfers
-        do {
-            transfers = try readyTransfers()
-        } catch {
-            return (.failure(error), nil)
-        }
-        let began = loop.now
-        lastUse = began
-        let result = await transfers.perform(request, timeout: timeout, deadline: deadline) { [account] in
-            account.takeCall()
-        }
-        switch result {
-        case .success(let response): return (.success(service.outcome(of: response, to: question)), response.date)
-        case .failure(.withheld): return (.failure(.overloaded(account.limitText)), nil)
-        case .failure(let failure):
-            switch failure {
-            case .timeout, .slow: health.responseTime.gaveUp(after: loop.now - began)
-            // Given up because another address was asked later and answered sooner.
-            case .cancelled where loop.now - began >= Budget.hedge:
-                health.responseTime.gaveUp(after: loop.now - began)
-            case .cancelled, .network, .certificate, .withheld, .overloaded, .unusable: break
-            }
-            return (.failure(failure), nil)
-        }
+    /// Learns the service's time. Returns whether another try may fare better.
+    private func mayCorrectClock(_ attempt: HTTPDNSAttempt, _ time: Int64?) -> Bool {
+        if let time { account.learn(time) }
+        // Another question may have learnt it meanwhile.
+        return account.clock.offset != attempt.offset
     }
+
+    /// An attempt is given up: because another address was asked later and answered sooner, if it was under way for long.
+    func giveUp(_ attempt: HTTPDNSAttempt) {
+        if loop.now - attempt.began >= Budget.hedge { noteWait(of: attempt) }
+    }
+
+    /// Nothing had come so far.
+    private func noteWait(of attempt: HTTPDNSAttempt) {
+        health.responseTime.gaveUp(after: loop.now - attempt.began)
+    }
+
+    // MARK: Connections
 
     /// Fails only without memory; the next request tries again.
     private func readyTransfers() throws(HTTPFailure) -> HTTPTransfers {
@@ -169,7 +194,6 @@ extension UpstreamFailure {
             switch failure {
             case .timeout: .timeout
             case .slow: .slow
-            case .cancelled: .cancelled
             case .overloaded(let text): .overloaded(text)
             case .network(let text): .network(text)
             case .certificate(let text): .certificate(text)

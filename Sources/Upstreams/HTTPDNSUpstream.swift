@@ -14,6 +14,7 @@ package final class HTTPDNSUpstream: Provider {
     package var ranking = AddressRanking()
     private nonisolated let settings: HTTPDNSSettings
     private let loop: EventLoop
+    private let paths: NetworkPaths
     private let account: ServiceAccount
     /// Finds the addresses of a host without configured ones.
     private let lookup: ServiceAddresses?
@@ -32,10 +33,11 @@ package final class HTTPDNSUpstream: Provider {
 
     /// - Parameters:
     ///   - bootstrap: looks up the service's host where it has no address; must not lead back to us.
+    ///   - paths: says which addresses cannot be reached now, and are therefore not asked.
     ///   - timeOfDay: seconds since 1970, for signatures and the day's calls.
     ///   - report: is told when the service's clock differs from ours, and when the day's calls are used up.
     package init(
-        _ settings: HTTPDNSSettings, loop: EventLoop, bootstrap: any Upstream,
+        _ settings: HTTPDNSSettings, loop: EventLoop, bootstrap: any Upstream, paths: NetworkPaths = NetworkPaths(),
         timeOfDay: @escaping @Sendable () -> Int64, report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
         name = settings.name
@@ -43,6 +45,7 @@ package final class HTTPDNSUpstream: Provider {
         answersBothFamilies = settings.service.answersBothFamilies
         self.settings = settings
         self.loop = loop
+        self.paths = paths
         account = ServiceAccount(
             provider: settings.name, clock: ServiceClock(isAuthenticated: settings.scheme == .https, timeOfDay),
             calls: DailyCalls(limit: settings.dailyLimit), report: report)
@@ -151,7 +154,7 @@ package final class HTTPDNSUpstream: Provider {
     }
 
     private func endpoint(at address: SocketAddress) -> HTTPDNSEndpoint {
-        let endpoint = HTTPDNSEndpoint(settings, address, account, loop: loop)
+        let endpoint = HTTPDNSEndpoint(settings, address, account, paths: paths, loop: loop)
         endpoint.onUnreachable = { [weak self] in self?.lookup?.addressFailed() }
         endpoint.onAnswered = { [weak self, weak endpoint] in
             guard let self, let endpoint else { return }

@@ -6,8 +6,6 @@ package enum HTTPFailure: Error, Hashable, Sendable {
     case timeout
     /// No reply came in time, but something else did on the same connection: it is alive, and the service slow.
     case slow
-    /// The asker gave up.
-    case cancelled
     /// Too much is under way already: the request was never sent.
     case overloaded(String)
     /// No connection, or one that broke.

@@ -6,15 +6,23 @@ import Scheduling
 @Loop
 final class HTTPHandle {
     private let easy: CurlEasy
-    private var headers: CurlList
-    private var body: [UInt8] = []
-    private var headerSize = 0
+    private let origin: HTTPOrigin
+    private let reply = HTTPReply()
     private unowned let sockets: HTTPSockets
+    /// What it carries.
+    private(set) var transfer: HTTPTransfer?
+    /// Its place among those in use.
+    var index = 0
     /// The connection that the request was sent on; nil until then.
     private(set) var connection: HTTPConnection?
     /// The connection's count of received bytes when the request was sent.
     private var receivedBefore: Int64?
-    private var permit: HTTPTransfers.Permit?
+    // What is set, of what may differ from request to request.
+    private var host: Int?
+    private var isFresh = false
+    private var fields: [[String]] = []
+    private var headers: CurlList
+    private var hasBody = false
 
     /// - Parameters: `sockets`, `share` and `connectTo` must outlive the handle.
     init(
@@ -22,6 +30,7 @@ final class HTTPHandle {
     ) throws(CurlError) {
         easy = try CurlEasy()
         headers = try CurlList([])
+        self.origin = origin
         self.sockets = sockets
         try setDestination(origin, connectTo)
         try setConnections(origin)
@@ -75,15 +84,16 @@ final class HTTPHandle {
     }
 
     private func setCallbacks() throws(CurlError) {
+        try easy.set(CURLOPT_PRIVATE, object: self)
         try easy.set(CURLOPT_OPENSOCKETDATA, object: sockets)
         try checked(ccurl_set_open_socket(easy.pointer, curlOpenSocket))
         try easy.set(CURLOPT_CLOSESOCKETDATA, object: sockets)
         try checked(ccurl_set_close_socket(easy.pointer, curlCloseSocket))
         try easy.set(CURLOPT_PREREQDATA, object: self)
         try checked(ccurl_set_before_request(easy.pointer, curlBeforeRequest))
-        try easy.set(CURLOPT_WRITEDATA, object: self)
+        try easy.set(CURLOPT_WRITEDATA, object: reply)
         try checked(ccurl_set_on_body(easy.pointer, curlReceiveBody))
-        try easy.set(CURLOPT_HEADERDATA, object: self)
+        try easy.set(CURLOPT_HEADERDATA, object: reply)
         try checked(ccurl_set_on_header(easy.pointer, curlReceiveHeader))
     }
 
@@ -91,29 +101,42 @@ final class HTTPHandle {
 
     /// Makes ready for one request.
     ///
-    /// - Parameters:
-    ///   - isFresh: whether it must not go out on a connection that is open already.
-    ///   - permit: asked just before it is sent.
-    func prepare(
-        _ request: HTTPRequest, url: String, isFresh: Bool, permit: HTTPTransfers.Permit?
-    ) throws(CurlError) {
-        self.permit = permit
-        try easy.set(CURLOPT_URL, text: url)
-        try easy.set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
-        let list = try CurlList(request.headers.map { $0.joined(separator: ": ") })
-        try easy.set(CURLOPT_HTTPHEADER, list: list.pointer)
-        headers = list
-        guard let body = request.body else { return try easy.set(CURLOPT_HTTPGET, 1) }
-        try checked(ccurl_set_post(easy.pointer, body, curl_off_t(body.count)))
+    /// What is as it was for the last one is not set again: each setting costs.
+    /// - Parameter isFresh: whether it must not go out on a connection that is open already.
+    func prepare(_ transfer: HTTPTransfer, isFresh: Bool) throws(CurlError) {
+        let request = transfer.request
+        if transfer.host != host {
+            try easy.set(CURLOPT_URL, text: origin.url(host: transfer.host))
+            host = transfer.host
+        }
+        try easy.set(
+            CURLOPT_REQUEST_TARGET,
+            text: origin.basePath.isEmpty ? request.target : origin.basePath + request.target)
+        if isFresh != self.isFresh {
+            try easy.set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
+            self.isFresh = isFresh
+        }
+        if request.headers != fields {
+            let list = try CurlList(request.headers.map { $0.joined(separator: ": ") })
+            try easy.set(CURLOPT_HTTPHEADER, list: list.pointer)
+            headers = list
+            fields = request.headers
+        }
+        if let body = request.body {
+            try checked(ccurl_set_post(easy.pointer, body, curl_off_t(body.count)))
+        } else if hasBody {
+            try easy.set(CURLOPT_HTTPGET, 1)
+        }
+        hasBody = request.body != nil
+        self.transfer = transfer
     }
 
-    /// Forgets the reply.
+    /// Forgets the request and its reply.
     func reset() {
-        body = []
-        headerSize = 0
+        transfer = nil
         connection = nil
         receivedBefore = nil
-        permit = nil
+        reply.reset()
     }
 
     /// Whether anything has arrived on the connection since the request was sent on it; nil if it was not sent, its
@@ -124,22 +147,11 @@ final class HTTPHandle {
 
     /// - Returns: whether it may be sent.
     func isAboutToSend(localPort: UInt16) -> Bool {
-        connection = sockets.willSend(localPort: localPort)
-        receivedBefore = connection?.bytesReceived
-        return permit?() ?? true
-    }
-
-    /// - Returns: whether the body still is within its limit.
-    func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool {
-        guard body.count + part.count <= HTTPLimits.body else { return false }
-        body.append(contentsOf: part)
-        return true
-    }
-
-    /// - Returns: whether the header still is within its limit.
-    func receiveHeader(_ size: Int) -> Bool {
-        headerSize += size
-        return headerSize <= HTTPLimits.header
+        if let (connection, received) = sockets.willSend(localPort: localPort) {
+            self.connection = connection
+            receivedBefore = received
+        }
+        return transfer?.permit?() ?? true
     }
 
     // MARK: The end
@@ -147,10 +159,12 @@ final class HTTPHandle {
     /// The reply of a transfer that has ended well.
     var response: HTTPResponse {
         HTTPResponse(
-            status: easy.long(CURLINFO_RESPONSE_CODE) ?? 0, contentType: easy.header("content-type"),
-            age: easy.header("age").flatMap(Self.seconds),
-            retryAfter: easy.offset(CURLINFO_RETRY_AFTER).flatMap { $0 > 0 ? UInt32(clamping: $0) : nil },
-            date: easy.header("date").flatMap(Self.date), body: body)
+            status: easy.long(CURLINFO_RESPONSE_CODE) ?? 0, contentType: reply.contentType, age: reply.age,
+            retryAfter: reply.hasRetryAfter ? retryAfter : nil, date: reply.date, body: reply.body)
+    }
+
+    private var retryAfter: UInt32? {
+        easy.offset(CURLINFO_RETRY_AFTER).flatMap { $0 > 0 ? UInt32(clamping: $0) : nil }
     }
 
     /// Whether the reply came over HTTP/2.
@@ -169,16 +183,4 @@ final class HTTPHandle {
 
     /// OpenSSL's verdict on the certificate; 0 is good.
     var verification: Int? { easy.long(CURLINFO_SSL_VERIFYRESULT) }
-
-    /// A count of seconds, as far as 32 bits go; nil for anything but digits.
-    private static func seconds(_ text: String) -> UInt32? {
-        guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
-        return UInt32(text) ?? .max
-    }
-
-    /// An HTTP date in seconds since 1970; nil for what is none.
-    private static func date(_ text: String) -> Int64? {
-        let time = curl_getdate(text, nil)
-        return time < 0 ? nil : Int64(time)
-    }
 }

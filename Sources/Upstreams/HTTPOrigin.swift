@@ -50,11 +50,11 @@ package struct HTTPOrigin: Hashable, Sendable {
     /// libcurl's entry that sends every host and port to this address.
     var connectTo: String { "::\(addressText)" }
 
-    /// The URL of a request under the name `hosts[host]`. May hold a signature: never logged.
-    func url(host: Int, target: String) -> String {
+    /// The URL of the service under the name `hosts[host]`, without what belongs to a request.
+    func url(host: Int) -> String {
         let port = urlPort ?? scheme.defaultPort
         let suffix = port == scheme.defaultPort ? "" : ":\(port)"
-        return "\(scheme.rawValue)://\(Self.bracketed(hosts[host]))\(suffix)\(basePath)\(target)"
+        return "\(scheme.rawValue)://\(Self.bracketed(hosts[host]))\(suffix)/"
     }
 
     private static func bracketed(_ host: String) -> String {

@@ -8,6 +8,9 @@ struct HTTPQueue {
 
     var count: Int { transfers.count }
 
+    /// All that wait, in no order.
+    var all: some Sequence<HTTPTransfer> { transfers.values }
+
     /// Puts a transfer last.
     mutating func append(_ transfer: HTTPTransfer) -> Place {
         transfers[end] = transfer

@@ -5,68 +5,96 @@ import Scheduling
 
 /// The sockets and the one timer of a multi handle, on the event loop.
 ///
-/// libcurl's callbacks end here. They only note and watch; libcurl itself is called later, through `onReady`.
+/// libcurl's callbacks end here. They only note; libcurl itself is called later, through `onReady`, and the kernel is told
+/// at the end of the turn: what libcurl waits for changes to and fro while it works, and what it wants done at once is done
+/// once for all transfers that began in the turn.
 @Loop
 final class HTTPSockets {
     /// After this time without an acknowledgement the kernel gives a connection up (TCP_USER_TIMEOUT), three attempts'
     /// worth: it bounds how long a black hole goes unnoticed when no attempt lives long enough to time out.
     static let userTimeout: Duration = .seconds(3)
 
+    /// A socket that libcurl waits for, and what for as it said last.
+    private struct Watched {
+        let watch: Watch
+        var wanted: Interest
+    }
+
     private let loop: EventLoop
-    private var watches: [Int32: Watch] = [:]
+    /// At most one for each connection: few.
+    private var watched: [Watched] = []
     private var timer: LoopTimer?
-    /// The connections by descriptor; some may be closed already.
-    private var connections: [Int32: HTTPConnection] = [:]
+    /// Whether libcurl wants to be called without delay.
+    private var isTimeUp = false
+    private var willSettle = false
+    /// Broken connections of which libcurl does not know yet.
+    private var evicted: [HTTPConnection] = []
+    /// Some may be closed already.
+    private var connections: [HTTPConnection] = []
     /// Why the last socket could not be opened, if that was for want of descriptors or memory; libcurl does not tell.
     private(set) var shortage: String?
+    /// How often libcurl has been called: between two calls anything may have been received.
+    private var round: UInt64 = 0
     /// Called when a descriptor is ready, or with nil when time is up.
     var onReady: (@Loop (_ descriptor: Int32?, _ ready: Interest) -> Void)?
 
     init(loop: EventLoop) { self.loop = loop }
 
-    /// The connection whose own end has this port.
-    private func connection(localPort: UInt16) -> HTTPConnection? {
-        connections.values.first { $0.localPort == localPort && $0.isOpen }
-    }
-
-    /// Breaks the connections on which requests have got nothing for `limit`. Returns the descriptors, for libcurl to
-    /// be told.
-    func evictSilent(for limit: Duration) -> [Int32] {
-        let now = loop.now
-        return connections.values.filter { $0.isSilent(for: limit, at: now) }.compactMap { $0.evict() }
-    }
-
-    /// A request is about to be sent on the connection whose own end has this port.
-    func willSend(localPort: UInt16) -> HTTPConnection? {
-        let connection = connection(localPort: localPort)
-        connection?.willSend(at: loop.now)
-        return connection
-    }
-
     /// How many connections are open.
-    var openConnections: Int { connections.values.count { $0.isOpen } }
+    var openConnections: Int { connections.count { $0.isOpen } }
 
-    /// Breaks all connections. Returns the descriptors, for libcurl to be told.
-    func evictAll() -> [Int32] { connections.values.compactMap { $0.evict() } }
+    /// Breaks the connections on which requests have got nothing for `limit`; libcurl is told before anything more is sent.
+    func evictSilent(for limit: Duration) {
+        let now = loop.now
+        for connection in connections where connection.isSilent(for: limit, at: now) { evict(connection) }
+    }
+
+    /// Breaks all connections; libcurl is told before anything more is sent.
+    func evictAll() { for connection in connections { evict(connection) } }
+
+    /// Breaks a connection; libcurl is told before anything more is sent.
+    func evict(_ connection: HTTPConnection) {
+        guard connection.evict() else { return }
+        evicted.append(connection)
+        settleLater()
+    }
+
+    /// To be called before libcurl is called.
+    func beginRound() { round += 1 }
 
     // MARK: From libcurl
 
+    /// A request is about to be sent on the connection whose own end has this port.
+    ///
+    /// - Returns: that connection, and how many bytes have arrived on it so far.
+    func willSend(localPort: UInt16) -> (connection: HTTPConnection, received: Int64?)? {
+        for connection in connections where connection.hasLocalPort(localPort) {
+            return (connection, connection.willSend(at: loop.now, round: round))
+        }
+        return nil
+    }
+
     func watch(_ descriptor: Int32, for interest: Interest?) {
-        guard let interest else {
-            watches.removeValue(forKey: descriptor)?.cancel()
+        let index = watched.firstIndex { $0.watch.descriptor == descriptor }
+        if let index, let interest, watched[index].watch.isActive {
+            if interest != watched[index].wanted { settleLater() }
+            watched[index].wanted = interest
             return
         }
-        if let watch = watches[descriptor], watch.isActive { return watch.update(interest) }
+        if let index { watched.remove(at: index).watch.cancel() }
         // Without a watch the transfers on it run into their deadlines.
-        watches[descriptor] = try? loop.watch(descriptor, for: interest) { [weak self] ready in
-            self?.onReady?(descriptor, ready)
-        }
+        guard let interest,
+            let watch = try? loop.watch(descriptor, for: interest, { [weak self] in self?.onReady?(descriptor, $0) })
+        else { return }
+        watched.append(Watched(watch: watch, wanted: interest))
     }
 
     func setTimer(_ milliseconds: Int) {
         timer?.cancel()
         timer = nil
-        guard milliseconds >= 0 else { return }
+        isTimeUp = milliseconds == 0
+        if isTimeUp { settleLater() }
+        guard milliseconds > 0 else { return }
         timer = loop.schedule(after: .milliseconds(milliseconds)) { [weak self] in self?.onReady?(nil, []) }
     }
 
@@ -78,8 +106,8 @@ final class HTTPSockets {
         _ = ccurl_set_user_timeout(descriptor, UInt32(Self.userTimeout.components.seconds) * 1_000)
         // Of a socket of this number that libcurl closed by itself.
         watch(descriptor, for: nil)
-        connections = connections.filter { $0.value.isOpen }
-        connections[descriptor] = HTTPConnection(descriptor)
+        connections.removeAll { !$0.isOpen || $0.descriptor == descriptor }
+        connections.append(HTTPConnection(descriptor))
         return descriptor
     }
 
@@ -93,7 +121,28 @@ final class HTTPSockets {
 
     func close(_ descriptor: Int32) {
         watch(descriptor, for: nil)
-        connections[descriptor] = nil
+        connections.removeAll { $0.descriptor == descriptor }
         _ = Glibc.close(descriptor)
+    }
+
+    // MARK: The end of a turn
+
+    private func settleLater() {
+        guard !willSettle else { return }
+        willSettle = true
+        loop.atTurnEnd { [weak self] in self?.settle() }
+    }
+
+    /// Has libcurl do what is due, and tells the kernel what it waits for then.
+    private func settle() {
+        willSettle = false
+        while let connection = evicted.popLast() {
+            if connection.isOpen { onReady?(connection.descriptor, [.readable, .writable]) }
+        }
+        if isTimeUp {
+            isTimeUp = false
+            onReady?(nil, [])
+        }
+        for each in watched { each.watch.update(each.wanted) }
     }
 }

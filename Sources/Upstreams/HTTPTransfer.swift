@@ -3,16 +3,14 @@ import Scheduling
 
 /// One request on its way: waiting in our queue, or handed to libcurl.
 @Loop
-final class HTTPTransfer {
+final class HTTPTransfer: Cancellable {
     let request: HTTPRequest
     /// How long an attempt may take, from its dispatch.
     let timeout: Duration
-    /// When the asker stops waiting.
-    let deadline: Instant
     /// Asked each time before it is sent; nil: it may be.
     let permit: HTTPTransfers.Permit?
-    /// Ends it at the deadline, or, once dispatched, at the attempt's end.
-    var timer: LoopTimer?
+    /// When it ends in any case: the asker's deadline, or, once dispatched, the attempt's end if that is earlier.
+    var end: Instant
     /// Its place while it waits.
     var place: HTTPQueue.Place?
     /// Its handle while libcurl has it.
@@ -25,25 +23,32 @@ final class HTTPTransfer {
     var refusedHosts: Set<Int> = []
     /// Whether it was already sent again after its connection broke.
     var isRepeated = false
-    private var continuation: CheckedContinuation<Result<HTTPResponse, HTTPFailure>, Never>?
+    /// Keeps the connections until the end.
+    private var transfers: HTTPTransfers?
+    private var done: HTTPTransfers.Completion?
 
     init(
         _ request: HTTPRequest, timeout: Duration, deadline: Instant, permit: HTTPTransfers.Permit?,
-        _ continuation: CheckedContinuation<Result<HTTPResponse, HTTPFailure>, Never>
+        on transfers: HTTPTransfers, done: @escaping HTTPTransfers.Completion
     ) {
         self.request = request
         self.timeout = timeout
-        self.deadline = deadline
+        end = deadline
         self.permit = permit
-        self.continuation = continuation
+        self.transfers = transfers
+        self.done = done
     }
 
-    var isEnded: Bool { continuation == nil }
+    var isEnded: Bool { done == nil }
 
     /// Tells the asker; the first end counts.
-    func end(_ result: Result<HTTPResponse, HTTPFailure>) {
-        timer?.cancel()
-        timer = nil
-        continuation.take()?.resume(returning: result)
+    func finish(_ result: Result<HTTPResponse, HTTPFailure>) {
+        transfers = nil
+        done.take()?(result)
+    }
+
+    func cancel() {
+        done = nil
+        transfers.take()?.giveUp(self)
     }
 }

@@ -6,22 +6,28 @@ package import Scheduling
 /// All HTTP requests to one address of a service, on connections of their own.
 ///
 /// Over TLS they share one HTTP/2 connection where the server can; else each takes one of a few. What is too much for
-/// that waits here, not in libcurl, and an attempt's clock starts when its turn comes. libcurl is called from tasks,
-/// timers and watches of the loop only, never from one of its own callbacks.
+/// that waits here, not in libcurl, and an attempt's clock starts when its turn comes. libcurl is never called from one of
+/// its own callbacks: those note, and what they want is done at the end of the loop's turn.
 @Loop
 package final class HTTPTransfers {
+    /// The least time between two looks at all transfers for those whose time is up.
+    private static let clockInterval: Duration = .milliseconds(1)
+
     package nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
     // Destroyed in this order: handles before what they are part of and what they share.
     private var idle: [HTTPHandle] = []
+    /// What libcurl has, in no order.
+    private var active: [HTTPHandle] = []
     private let multi: CurlMulti
     private let share: CurlShare
     private let connectTo: CurlList
     private let sockets: HTTPSockets
 
     private var waiting = HTTPQueue()
-    /// What libcurl has, by easy handle.
-    private var active: [UnsafeMutableRawPointer: HTTPTransfer] = [:]
+    /// Set for `alarm`, which is not later than the end of any transfer.
+    private var timer: LoopTimer?
+    private var alarm = Instant(nanoseconds: 0)
     /// How many transfers may be active: depends on what the server last spoke.
     private var capacity: Int
     /// The name that worked last, by its place in the origin's list.
@@ -61,86 +67,64 @@ package final class HTTPTransfers {
     /// How many connections are open, idle ones included.
     package var openConnections: Int { sockets.openConnections }
 
-    /// Sends a request and returns its reply, whatever its status.
+    /// Told of the reply, whatever its status, or why there is none.
+    package typealias Completion = @Loop (Result<HTTPResponse, HTTPFailure>) -> Void
+
+    /// Sends a request, unless it is cancelled before its turn comes; cancelled later, only its stream is reset.
     ///
-    /// Ends at once when the task is cancelled; only this request's stream is then reset.
     /// - Parameters:
     ///   - timeout: how long the attempt may take, counted from when its turn comes.
     ///   - deadline: when it ends in any case, also while it still waits.
     ///   - permit: nil: it may be sent.
-    package func perform(
-        _ request: HTTPRequest, timeout: Duration, deadline: Instant, permit: Permit? = nil
-    ) async -> Result<HTTPResponse, HTTPFailure> {
-        let cancellation = Cancellation()
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let transfer = HTTPTransfer(
-                    request, timeout: timeout, deadline: deadline, permit: permit, continuation)
-                cancellation.transfer = transfer
-                start(transfer)
+    ///   - done: called once, never before this returns, and not after `cancel()`.
+    package func begin(
+        _ request: HTTPRequest, timeout: Duration, deadline: Instant, permit: Permit? = nil,
+        done: @escaping Completion
+    ) -> any Cancellable {
+        let transfer = HTTPTransfer(
+            request, timeout: timeout, deadline: deadline, permit: permit, on: self, done: done)
+        if deadline <= loop.now {
+            fail(transfer, .timeout)
+        } else if waiting.count >= HTTPLimits.waiting {
+            fail(transfer, .overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)"))
+        } else {
+            // A service that may take longer is not silent before its time is up.
+            sockets.evictSilent(for: max(HTTPLimits.silence, timeout))
+            if active.count < capacity, waiting.count == 0 {
+                dispatch(transfer)
+            } else {
+                transfer.place = waiting.append(transfer)
+                watchClock(until: deadline)
             }
-        } onCancel: {
-            // May run inside one of libcurl's callbacks: only enqueue.
-            Loop.spawn { cancellation.transfer.map { self.stop($0, .cancelled) } }
         }
+        return transfer
     }
 
     /// Makes a connection ready without sending anything on it: the request is taken back at the last moment.
     ///
     /// Only of use with HTTP/2: of HTTP/1.1 libcurl keeps no connection whose request was taken back.
-    package func connect(timeout: Duration) async {
-        // Whatever comes of it, the next request finds out.
-        _ = await perform(HTTPRequest(target: "/"), timeout: timeout, deadline: loop.now + timeout) { false }
-    }
-
-    /// Lets a cancellation find the transfer, which is made after its handler.
-    @Loop
-    private final class Cancellation {
-        var transfer: HTTPTransfer?
-
-        nonisolated init() {}
+    /// - Parameter done: called when that has succeeded or failed: the next request finds out.
+    package func connect(timeout: Duration, done: @escaping @Loop () -> Void = {}) {
+        _ = begin(
+            HTTPRequest(target: "/"), timeout: timeout, deadline: loop.now + timeout, permit: { false },
+            done: { _ in done() })
     }
 
     /// Gives up all connections, for they may lead nowhere any more: what is on its way there is sent once more, inside
     /// its time, on a fresh one.
-    package func renewConnections() {
-        for descriptor in sockets.evictAll() { serve(descriptor, [.readable, .writable]) }
-    }
+    package func renewConnections() { sockets.evictAll() }
 
     // MARK: The queue
-
-    private func start(_ transfer: HTTPTransfer) {
-        guard !Task.isCancelled else { return transfer.end(.failure(.cancelled)) }
-        guard transfer.deadline > loop.now else { return transfer.end(.failure(.timeout)) }
-        guard waiting.count < HTTPLimits.waiting else {
-            return transfer.end(.failure(.overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)")))
-        }
-        transfer.timer = loop.schedule(at: transfer.deadline) { [weak self, weak transfer] in
-            guard let self, let transfer else { return }
-            let text = "\(self.active.count) requests are under way to \(self.origin.addressText)"
-            self.stop(transfer, .overloaded(text))
-        }
-        // A service that may take longer is not silent before its time is up.
-        let limit = max(HTTPLimits.silence, transfer.timeout)
-        for descriptor in sockets.evictSilent(for: limit) { serve(descriptor, [.readable, .writable]) }
-        transfer.place = waiting.append(transfer)
-        fill()
-    }
 
     /// Gives libcurl as much as it may have.
     private func fill() {
         while active.count < capacity, let transfer = waiting.popFirst() {
             transfer.place = nil
-            do {
-                try dispatch(transfer)
-            } catch {
-                transfer.end(.failure(.network("libcurl: \(error)")))
-            }
+            dispatch(transfer)
         }
     }
 
-    private func dispatch(_ transfer: HTTPTransfer) throws(CurlError) {
-        let handle = if let spare = idle.popLast() { spare } else { try newHandle() }
+    private func dispatch(_ transfer: HTTPTransfer) {
         if transfer.refusedHosts.contains(preferredHost) {
             transfer.host = origin.hosts.indices.first { !transfer.refusedHosts.contains($0) } ?? 0
         } else {
@@ -148,27 +132,30 @@ package final class HTTPTransfers {
         }
         // On HTTP/1.1 the next idle connection may be as dead as the last one.
         let isFresh = transfer.isRepeated && capacity == HTTPLimits.connections
-        try handle.prepare(
-            transfer.request, url: origin.url(host: transfer.host, target: transfer.request.target), isFresh: isFresh,
-            permit: transfer.permit)
-        try multi.add(handle.pointer)
-        transfer.handle = handle
-        active[handle.pointer] = transfer
-        if !transfer.isStarted { startClock(transfer) }
+        do {
+            let handle = if let spare = idle.popLast() { spare } else { try newHandle() }
+            try handle.prepare(transfer, isFresh: isFresh)
+            try multi.add(handle.pointer)
+            transfer.handle = handle
+            handle.index = active.count
+            active.append(handle)
+        } catch {
+            return fail(transfer, .network("libcurl: \(error)"))
+        }
+        if !transfer.isStarted {
+            transfer.isStarted = true
+            transfer.end = min(transfer.end, loop.now + transfer.timeout)
+        }
+        watchClock(until: transfer.end)
     }
 
     private func newHandle() throws(CurlError) -> HTTPHandle {
         try HTTPHandle(origin, sockets: sockets, share: share, connectTo: connectTo)
     }
 
-    private func startClock(_ transfer: HTTPTransfer) {
-        transfer.isStarted = true
-        transfer.timer?.cancel()
-        let end = min(transfer.deadline, loop.now + transfer.timeout)
-        transfer.timer = loop.schedule(at: end) { [weak self, weak transfer] in
-            guard let self, let transfer else { return }
-            self.timeOut(transfer)
-        }
+    /// Ends a transfer at the end of the turn: whoever began it is not ready to be told.
+    private func fail(_ transfer: HTTPTransfer, _ failure: HTTPFailure) {
+        loop.atTurnEnd { transfer.finish(.failure(failure)) }
     }
 
     /// Puts a transfer first in the queue: its clock is running.
@@ -177,35 +164,72 @@ package final class HTTPTransfers {
     /// Takes a transfer back from libcurl.
     private func release(_ transfer: HTTPTransfer) {
         guard let handle = transfer.handle.take() else { return }
-        active[handle.pointer] = nil
+        let last = active.removeLast()
+        if last !== handle {
+            active[handle.index] = last
+            last.index = handle.index
+        }
         multi.remove(handle.pointer)
         handle.reset()
-        if idle.count < HTTPLimits.idleHandles { idle.append(handle) }
+        idle.append(handle)
     }
 
     // MARK: Ends from our side
 
-    /// Ends a transfer wherever it is, and lets the next one start.
-    private func stop(_ transfer: HTTPTransfer, _ failure: HTTPFailure) {
-        withdraw(transfer, failure)
+    /// Takes a transfer back whose asker gave up, and lets the next one start.
+    func giveUp(_ transfer: HTTPTransfer) {
+        withdraw(transfer)
         fill()
     }
 
-    /// Resets the stream that took too long, and breaks its connection only if that has fallen silent.
-    private func timeOut(_ transfer: HTTPTransfer) {
-        let hasReceived = transfer.handle?.hasConnectionReceived
-        let silent = hasReceived == false ? transfer.handle?.connection : nil
-        withdraw(transfer, hasReceived == true ? .slow : .timeout)
-        guard let descriptor = silent?.evict() else { return fill() }
-        // At once, so that nothing more is sent there.
-        serve(descriptor, [.readable, .writable])
-    }
-
-    private func withdraw(_ transfer: HTTPTransfer, _ failure: HTTPFailure) {
-        guard !transfer.isEnded else { return }
+    private func withdraw(_ transfer: HTTPTransfer) {
         if let place = transfer.place.take() { waiting.remove(place) }
         release(transfer)
-        transfer.end(.failure(failure))
+    }
+
+    /// Sees to it that somebody looks at `end`.
+    ///
+    /// One timer serves all transfers. Most end long before their time, so it is left as it is unless one ends earlier.
+    private func watchClock(until end: Instant) {
+        if let timer, timer.isPending, alarm <= end { return }
+        timer?.cancel()
+        alarm = end
+        timer = loop.schedule(at: end) { [weak self] in self?.endOverdue() }
+    }
+
+    private func endOverdue() {
+        let now = loop.now
+        var overdue: [HTTPTransfer] = []
+        var next: Instant?
+        func look(at transfer: HTTPTransfer) {
+            if transfer.end <= now {
+                overdue.append(transfer)
+            } else {
+                next = min(next ?? transfer.end, transfer.end)
+            }
+        }
+        for handle in active { handle.transfer.map(look) }
+        for transfer in waiting.all { look(at: transfer) }
+        if let next { watchClock(until: max(next, now + Self.clockInterval)) }
+        if active.isEmpty { idle.removeLast(max(0, idle.count - HTTPLimits.idleHandles)) }
+        for transfer in overdue where !transfer.isEnded { timeOut(transfer) }
+        fill()
+    }
+
+    /// Ends a transfer whose time is up: resets its stream, and breaks its connection only if that has fallen silent.
+    private func timeOut(_ transfer: HTTPTransfer) {
+        var failure = HTTPFailure.timeout
+        if !transfer.isStarted {
+            failure = .overloaded("\(active.count) requests are under way to \(origin.addressText)")
+        } else if let handle = transfer.handle, let hasReceived = handle.hasConnectionReceived {
+            if hasReceived {
+                failure = .slow
+            } else if let connection = handle.connection {
+                sockets.evict(connection)
+            }
+        }
+        withdraw(transfer)
+        transfer.finish(.failure(failure))
     }
 
     // MARK: Ends from libcurl's side
@@ -213,11 +237,17 @@ package final class HTTPTransfers {
     private func serve(_ descriptor: Int32?, _ ready: Interest) {
         let events =
             (ready.contains(.readable) ? CURL_CSELECT_IN : 0) | (ready.contains(.writable) ? CURL_CSELECT_OUT : 0)
+        sockets.beginRound()
         multi.act(on: descriptor, events)
-        while let (easy, result) = multi.nextEnded() {
-            if let transfer = active[easy], let handle = transfer.handle { finish(transfer, handle, result) }
+        while let (handle, result) = nextEnded() {
+            if let transfer = handle.transfer { finish(transfer, handle, result) }
         }
         fill()
+    }
+
+    private func nextEnded() -> (handle: HTTPHandle, result: CURLcode)? {
+        guard let (easy, result) = multi.nextEnded(), let handle = ccurl_get_private(easy) else { return nil }
+        return (Unmanaged<HTTPHandle>.fromOpaque(handle).takeUnretainedValue(), result)
     }
 
     private func finish(_ transfer: HTTPTransfer, _ handle: HTTPHandle, _ code: CURLcode) {
@@ -229,7 +259,7 @@ package final class HTTPTransfers {
             // The name is right: another one would not make the key so.
             for transfer in [transfer] + unconnected(under: transfer.host, except: transfer) {
                 release(transfer)
-                transfer.end(.failure(HTTPFailure(code)))
+                transfer.finish(.failure(HTTPFailure(code)))
             }
         } else {
             let isBroken = handle.wasReused && HTTPFailure.isBrokenConnection(code)
@@ -239,7 +269,7 @@ package final class HTTPTransfers {
                 transfer.isRepeated = true
                 repeatLater(transfer)
             } else {
-                transfer.end(.failure(failure(code)))
+                transfer.finish(.failure(failure(code)))
             }
         }
     }
@@ -260,7 +290,7 @@ package final class HTTPTransfers {
             capacity = isMultiplexed ? HTTPLimits.streams : HTTPLimits.connections
         }
         release(transfer)
-        transfer.end(.success(response))
+        transfer.finish(.success(response))
     }
 
     /// Goes on to the next accepted name, together with all that wait for a connection under the refused one: each of
@@ -273,7 +303,7 @@ package final class HTTPTransfers {
             if transfer.refusedHosts.count < origin.hosts.count {
                 repeatLater(transfer)
             } else {
-                transfer.end(.failure(failure))
+                transfer.finish(.failure(failure))
             }
         }
         if preferredHost == host {
@@ -283,6 +313,6 @@ package final class HTTPTransfers {
 
     /// Those that wait for a connection under this name.
     private func unconnected(under host: Int, except transfer: HTTPTransfer) -> [HTTPTransfer] {
-        active.values.filter { $0 !== transfer && $0.host == host && $0.handle?.connection == nil }
+        active.compactMap { $0.connection == nil ? $0.transfer : nil }.filter { $0 !== transfer && $0.host == host }
     }
 }

@@ -22,6 +22,7 @@ package final class LocalDNS: Upstream {
     let loop: EventLoop
     let clock: any LoopClock
     let limit: LocalDNSChannelLimit
+    let paths: NetworkPaths
     private let timeout: Duration
     let report: @Loop (ResolverEvent) -> Void
     private var health: [LocalDNSServer: LocalDNSHealth] = [:]
@@ -43,11 +44,13 @@ package final class LocalDNS: Upstream {
     /// - Parameters:
     ///   - timeout: the most time for one question, whatever its deadline.
     ///   - limit: shared with others if need be.
+    ///   - paths: says which servers cannot be reached now, and are therefore not asked.
     ///   - clock: for deadlines; the loop unless a test says otherwise.
     ///   - report: told of servers that stay silent, and of their return.
     package nonisolated init(
         name: String = "localdns", servers: [LocalDNSServer], timeout: Duration = LocalDNS.defaultTimeout,
-        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), loop: EventLoop, clock: (any LoopClock)? = nil,
+        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
+        clock: (any LoopClock)? = nil,
         report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
         self.report = report
@@ -55,6 +58,7 @@ package final class LocalDNS: Upstream {
         self.servers = Self.distinct(servers)
         self.timeout = timeout
         self.limit = limit
+        self.paths = paths
         self.loop = loop
         self.clock = clock ?? loop
     }

@@ -1,5 +1,6 @@
 import DNSResolver
 import DNSWire
+import Platform
 import Scheduling
 
 /// One question of one type, asked of the servers until one of them tells.
@@ -101,6 +102,9 @@ final class LocalDNSLookup: Sendable {
     }
 
     private func ask(_ server: LocalDNSServer, over transport: AresTransport, edns: Bool) {
+        if let obstacle = localDNS.paths.obstacle(to: server.address) {
+            return giveUp(server, .network("\(server): \(obstacle)"))
+        }
         guard localDNS.limit.enter() else {
             candidates = []
             note(.overloaded("\(localDNS.limit.maximum) questions to LocalDNS are open"))

@@ -72,8 +72,8 @@ final class LoopGuard {
         guard let owner else { return }
         // By itself: neither another server nor the verdict on this one must stand between.
         let alone = LocalDNS(
-            name: owner.name, servers: [server], timeout: Self.timeout, limit: owner.limit, loop: owner.loop,
-            clock: owner.clock)
+            name: owner.name, servers: [server], timeout: Self.timeout, limit: owner.limit, paths: owner.paths,
+            loop: owner.loop, clock: owner.clock)
         let reply = await alone.ask(
             UpstreamQuestion(name: name, types: [.a], deadline: owner.clock.now + Self.timeout))
         // Silence clears nobody.

@@ -32,8 +32,13 @@ struct Composition {
     private let loop: EventLoop
     private let report: @Loop (ResolverEvent) -> Void
 
-    /// - Parameter old: what is replaced.
-    init(_ settings: Configuration, replacing old: Composition? = nil, loop: EventLoop, events: EventLog) {
+    /// - Parameters:
+    ///   - old: what is replaced.
+    ///   - paths: kept up to date by whoever watches the network.
+    init(
+        _ settings: Configuration, replacing old: Composition? = nil, paths: NetworkPaths = NetworkPaths(),
+        loop: EventLoop, events: EventLog
+    ) {
         self.settings = settings
         self.loop = loop
         let report: @Loop (ResolverEvent) -> Void = { events.report(LogMessage($0)) }
@@ -42,9 +47,9 @@ struct Composition {
         self.limit = limit
         let localDNS =
             old.flatMap { $0.settings.localDNS.asksLike(settings.localDNS) ? $0.localDNS : nil }
-            ?? Self.localDNS(settings, limit: limit, loop: loop, events: events)
+            ?? Self.localDNS(settings, limit: limit, paths: paths, loop: loop, events: events)
         self.localDNS = localDNS
-        checks = Self.checks(settings, replacing: old?.checks, loop: loop, report: report)
+        checks = Self.checks(settings, replacing: old?.checks, paths: paths, loop: loop, report: report)
         forwarders = settings.forwards.map { forward in
             if let old, old.settings.localDNS.timeout == settings.localDNS.timeout,
                 let index = old.settings.forwards.firstIndex(where: { $0.servers == forward.servers })
@@ -54,14 +59,14 @@ struct Composition {
             return LocalDNS(
                 name: "forward to \(forward.servers.map(\.description).joined(separator: ", "))",
                 servers: forward.servers.map { LocalDNSServer($0) }, timeout: settings.localDNS.timeout, limit: limit,
-                loop: loop, report: report)
+                paths: paths, loop: loop, report: report)
         }
         providers = settings.providers.map { entry in
             // Its own look-ups go through LocalDNS: with another one it must be made anew.
             if let kept = old?.providers.first(where: { $0.entry == entry }), old?.localDNS === localDNS { return kept }
             let upstream = HTTPDNSUpstream(
-                HTTPDNSSettings(entry), loop: loop, bootstrap: localDNS, timeOfDay: { Int64(time(nil)) }, report: report
-            )
+                HTTPDNSSettings(entry), loop: loop, bootstrap: localDNS, paths: paths,
+                timeOfDay: { Int64(time(nil)) }, report: report)
             // The same account: what was sent today counts, whatever else has changed.
             if let same = old?.providers.first(where: { $0.entry.isSameAccount(as: entry) }) {
                 upstream.restoreCalls(same.upstream.callRecord)
@@ -72,22 +77,23 @@ struct Composition {
     }
 
     private static func checks(
-        _ settings: Configuration, replacing old: AddressChecks?, loop: EventLoop,
+        _ settings: Configuration, replacing old: AddressChecks?, paths: NetworkPaths, loop: EventLoop,
         report: @escaping @Loop (ResolverEvent) -> Void
     ) -> AddressChecks {
         let ports = settings.localDNS.certificatePorts.compactMap { UInt16(exactly: $0) }
         if let old, old.ports == ports { return old }
         let journal = old?.journal ?? HijackJournal(timeOfDay: { Int64(time(nil)) }, report: report)
-        return AddressChecks(ports: ports, handshake: CertificateCheck(loop: loop), journal: journal, clock: loop)
+        return AddressChecks(
+            ports: ports, handshake: CertificateCheck(paths: paths, loop: loop), journal: journal, clock: loop)
     }
 
     private static func localDNS(
-        _ settings: Configuration, limit: LocalDNSChannelLimit, loop: EventLoop, events: EventLog
+        _ settings: Configuration, limit: LocalDNSChannelLimit, paths: NetworkPaths, loop: EventLoop, events: EventLog
     ) -> LocalDNS {
         var known: [LocalDNSServer] = []
         if case .list(let endpoints) = settings.localDNS.servers { known = endpoints.map { LocalDNSServer($0) } }
         let localDNS = LocalDNS(
-            servers: known, timeout: settings.localDNS.timeout, limit: limit, loop: loop,
+            servers: known, timeout: settings.localDNS.timeout, limit: limit, paths: paths, loop: loop,
             report: { events.report(LogMessage($0)) })
         localDNS.findServers = {
             do throws(LocalDNSServersError) {

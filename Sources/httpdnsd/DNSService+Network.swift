@@ -18,7 +18,7 @@ extension DNSService {
     func watchNetwork() {
         composition.readLocalDNSAgain()
         composition.findLoops(with: resolver.probes)
-        let monitor = NetworkMonitor(on: loop, events: events) { [unowned self] in networkChanged($0) }
+        let monitor = NetworkMonitor(on: loop, paths: paths, events: events) { [unowned self] in networkChanged($0) }
         monitor.watch(Composition.networkFiles(composition.settings))
         network = monitor
     }

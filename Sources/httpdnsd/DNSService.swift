@@ -21,6 +21,8 @@ final class DNSService {
     /// Nil when answers are kept in memory alone.
     let disk: DiskCache?
     let generation = PolicyGeneration()
+    /// Where no carrier is.
+    let paths: NetworkPaths
     private(set) var composition: Composition
     /// How often the configuration was read again and taken.
     private(set) var reloads = 0
@@ -47,11 +49,12 @@ final class DNSService {
         let events = EventLog(log.logger, clock: loop)
         self.events = events
         startedAt = loop.now
+        paths = NetworkPaths()
         let freshness = FreshnessPolicy(settings.cache)
         memory = MemoryCache(memory: settings.cache.memory, policy: freshness)
         // First of all: the file is opened on another thread meanwhile.
         disk = Self.disk(settings, memory: memory, freshness: freshness, log: log)
-        composition = Composition(settings, loop: loop, events: events)
+        composition = Composition(settings, paths: paths, loop: loop, events: events)
         reported = BadAddresses(clock: loop)
         store = AnswerStore(
             memory: memory, freshness: freshness, generation: generation, sources: composition.sources,
@@ -84,7 +87,7 @@ final class DNSService {
     /// Listen addresses, threads and the user stay as they are, whatever `settings` says.
     func replaceConfiguration(with settings: Configuration) async {
         let old = composition
-        let new = Composition(settings, replacing: old, loop: loop, events: events)
+        let new = Composition(settings, replacing: old, paths: paths, loop: loop, events: events)
         if new.localDNS === old.localDNS { new.readLocalDNSAgain() }
         let policy = new.policy()
         let freshness = FreshnessPolicy(settings.cache)

@@ -31,13 +31,15 @@ final class NetworkMonitor {
     private var files: FileWatch?
 
     /// Watches what can be watched; of the rest the log hears once.
-    init(on loop: EventLoop, events: EventLog, onChange: @escaping @Loop (Signs) -> Void) {
+    init(
+        on loop: EventLoop, paths: NetworkPaths, events: EventLog, onChange: @escaping @Loop (Signs) -> Void
+    ) {
         self.loop = loop
         self.events = events
         self.onChange = onChange
         debounce = Debounce(quiet: Self.quiet, longest: Self.longest, clock: loop) { [weak self] in self?.settled() }
         links = attempt { () throws(SystemError) in
-            try NetworkWatch(on: loop) { [weak self] in self?.saw(.links) }
+            try NetworkWatch(on: loop, paths: paths) { [weak self] in self?.saw(.links) }
         }
         resume = attempt { () throws(SystemError) in
             try ResumeWatch(on: loop) { [weak self] _ in self?.saw(.sleep) }

@@ -25,7 +25,9 @@ struct ReportTests {
         status.localDNS = [.init(address: "192.0.2.53:53", state: .onTrial, retry: nil)]
         status.forwards = [.init(suffixes: ["corp.example"], servers: status.localDNS)]
         status.cache.entries = 7
+        (status.networkChanges, status.networkChangeAge) = (3, 12)
         #expect(try StatusReport(json: Array(status.json.utf8)) == status)
+        #expect(status.json.contains("\"network_changes\":3"))
         #expect(status.json.contains("\"forgeable\":[\"a \\\"quoted\\\" \\n name\\u007f\"]"))
     }
 

@@ -173,6 +173,70 @@ struct AddressChecksTests {
         #expect(bench.verdicts["198.51.100.1"] == .verified)
     }
 
+    @Test @Loop func `a flood of names at a silent address keeps no honest check waiting`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.66"] = .silent
+        // Ten seconds, in each of them a hundred new names of the liar's and ten honest ones.
+        for round in 0..<100 {
+            for number in 0..<10 { bench.begin("192.0.2.66", "n\(round)-\(number).example.com", as: "liar") }
+            let honest = "198.51.\(round).1"
+            bench.handshake.servers[honest] = .init(.proven, after: .milliseconds(80))
+            bench.begin(honest)
+            await bench.advance(80)
+            #expect(bench.verdicts[honest] == .verified)
+            await bench.advance(20)
+        }
+        // Two together, then one each time the address has been left alone for its time: after 5 s.
+        let attempts = bench.handshake.attempts.count { $0.address == "192.0.2.66" }
+        #expect(attempts <= 4)
+    }
+
+    @Test @Loop func `a silent address is left alone for longer each time, for all names, until it answers`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .silent
+        var began: [Int] = []
+        // A new name each second.
+        for second in 0..<240 {
+            bench.begin("192.0.2.1", "n\(second).example.com", as: "\(second)")
+            await bench.advance(10)
+            if bench.handshake.attempts.count > began.count { began.append(second) }
+            await bench.advance(990)
+        }
+        // The second one began before the first had taken its 1.5 s.
+        #expect(zip(began.dropFirst(), began).map { $0 - $1 } == [1, 6, 12, 22, 42, 62, 62])
+        bench.handshake.servers["192.0.2.1"] = .honest
+        await bench.advance(60_000)
+        for name in ["a", "b", "c"] { bench.begin("192.0.2.1", "\(name).example.com", as: name) }
+        await bench.advance()
+        #expect(["a", "b", "c"].allSatisfy { bench.verdicts[$0] == .verified })
+    }
+
+    @Test @Loop func `on another network a silent address has another chance at once`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .silent
+        bench.begin("192.0.2.1", "a.example.com")
+        await bench.advance(1_500)
+        bench.begin("192.0.2.1", "b.example.com", as: "b")
+        await bench.advance()
+        #expect(bench.verdicts["b"] == .noTLS)
+        bench.checks.forgetAll()
+        bench.handshake.servers["192.0.2.1"] = .honest
+        bench.begin("192.0.2.1", "b.example.com", as: "b")
+        await bench.advance()
+        #expect(bench.verdicts["b"] == .verified)
+    }
+
+    @Test @Loop func `an address that answers takes as many handshakes as there are`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .honest
+        bench.begin("192.0.2.1", "first.example.com", as: "first")
+        await bench.advance()
+        bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .milliseconds(100))
+        for number in 0..<AddressChecks.limit { bench.begin("192.0.2.1", "n\(number).example.com", as: "\(number)") }
+        await bench.advance(10)
+        #expect(bench.handshake.underWay == AddressChecks.limit)
+    }
+
     @Test @Loop func `ports are tried in turn, and the first with a certificate decides`() async {
         let bench = Bench(ports: [443, 8443, 9443])
         bench.handshake.servers = [

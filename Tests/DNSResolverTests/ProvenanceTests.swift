@@ -36,6 +36,36 @@ struct ProvenanceTests {
             ])
     }
 
+    @Test(arguments: [
+        (FakeHandshake.Server.honest, "source=localdns(verified) check=verified"),
+        (.refusing, "source=localdns check=unverified"),
+    ]) @Loop
+    func `of LocalDNS's addresses for a protected name it tells what certificates say`(
+        server: FakeHandshake.Server, words: String
+    ) async throws {
+        let machine = Machine(rule: CertificateRule(.lenient))
+        machine.localDNS.behaviour = .addresses("203.0.113.9")
+        machine.handshake.servers["203.0.113.9"] = server
+        machine.vendor.behaviour = .failure(.network("refused"))
+        _ = await machine.ask()
+        let line = try #require(await why("www.example.com", machine).first)
+        #expect(line.hasPrefix("type=A route=protect \(words) state=fresh"))
+    }
+
+    @Test @Loop func `of a wrong certificate it tells the address, how often it was seen and why it is refused`() async
+    {
+        let machine = Machine(rule: CertificateRule(.lenient))
+        machine.localDNS.behaviour = .addresses("203.0.113.9")
+        machine.handshake.servers["203.0.113.9"] = .liar
+        machine.vendor.behaviour = .failure(.network("refused"))
+        #expect(await machine.ask().failure == .serverFailure)
+        #expect(
+            await why("www.example.com", machine).last
+                == "check=wrong-certificate address=203.0.113.9 port=443 seen=1 "
+                + "reason=the certificate is for another name: subject CN=liar")
+        #expect(await why("other.example.com", machine) == ["route=protect state=not-kept"])
+    }
+
     @Test @Loop func `letter case does not matter`() async {
         let machine = Machine()
         _ = await machine.ask()

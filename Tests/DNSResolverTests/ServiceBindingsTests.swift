@@ -16,6 +16,7 @@ struct ServiceBindingsTests {
         let doh: FakeUpstream
         let localDNS: FakeUpstream
         let resolver: Resolver
+        private let policy: ResolverPolicy
 
         init(bypass: [Name] = [], isAuthenticated: Bool = true, guards: Bool = true) {
             doh = FakeUpstream("doh", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
@@ -23,18 +24,25 @@ struct ServiceBindingsTests {
             let provider = FakeProvider(
                 "doh", addresses: [doh], answersBothFamilies: false, anyType: true, isAuthenticated: isAuthenticated)
             let sources = SourceTags(forwards: 0, providers: 1)
-            let routes = RoutePolicy(bypass: bypass)
+            let strategy = Strategy(
+                mode: .httpdnsFirst,
+                selector: ProviderSelector(providers: [provider], clock: clock, report: { _ in }),
+                localDNS: localDNS, forwarders: [], guardsServiceBindings: guards, clock: clock)
+            policy = ResolverPolicy(
+                localAnswers: LocalAnswers(), routes: RoutePolicy(bypass: bypass), strategy: strategy, sources: sources)
             resolver = Resolver(
-                policy: ResolverPolicy(
-                    localAnswers: LocalAnswers(), routes: routes,
-                    strategy: Strategy(
-                        mode: routes.mode,
-                        selector: ProviderSelector(providers: [provider], clock: clock, report: { _ in }),
-                        localDNS: localDNS, forwarders: [], guardsServiceBindings: guards, clock: clock),
-                    sources: sources),
+                policy: policy,
                 cache: AnswerStore(
                     memory: MemoryCache(memory: 1 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
                     sources: sources, badAddresses: BadAddresses(clock: clock), clock: clock), clock: clock)
+        }
+
+        /// Takes names away from the provider, as a reload does.
+        func bypass(_ names: [Name]) {
+            let other = ResolverPolicy(
+                localAnswers: policy.localAnswers, routes: RoutePolicy(bypass: names), strategy: policy.strategy,
+                sources: policy.sources)
+            resolver.replace(with: other, freshness: FreshnessPolicy(), isNewGeneration: true)
         }
 
         /// What the provider answers: these records, and addresses for every name.
@@ -120,6 +128,39 @@ struct ServiceBindingsTests {
         let slow = Machine()
         slow.tell([try record([Self.alpn, (4, Self.theirs)])], after: .milliseconds(350))
         #expect(try await slow.ask().map(\.rdata) == [TestServiceBinding.rdata(1, ".", [Self.alpn])])
+    }
+
+    @Test(arguments: [false, true]) @Loop
+    func `once the name of a hint goes by another route the hint is not served any more`(signed: Bool) async throws {
+        let machine = Machine()
+        let record = try record(to: "cdn.example.net", [Self.alpn, (4, Self.theirs)])
+        machine.tell(signed ? [record, try signature()] : [record])
+        let hint = signed ? Self.theirs : Self.ours
+        #expect(
+            try await machine.ask(signed: signed).first?.rdata
+                == TestServiceBinding.rdata(1, "cdn.example.net", [Self.alpn, (4, hint)]))
+        machine.bypass([try Name("example.net")])
+        let records = try await machine.ask(signed: signed)
+        #expect(records.map(\.rdata) == (signed ? [] : [TestServiceBinding.rdata(1, "cdn.example.net", [Self.alpn])]))
+    }
+
+    @Test @Loop func `what was told under an older policy is not served stale either`() async throws {
+        let machine = Machine()
+        machine.tell([try record([Self.alpn, (4, Self.theirs)])])
+        _ = try await machine.ask()
+        machine.bypass([try Name("example.net")])
+        machine.doh.behaviour = .failure(.network("refused"))
+        #expect(try await machine.ask().isEmpty)
+    }
+
+    @Test @Loop func `in another network it is stale like any other answer`() async throws {
+        let machine = Machine()
+        machine.tell([try record([Self.alpn, (4, Self.theirs)])])
+        _ = try await machine.ask()
+        machine.resolver.networkChanged()
+        machine.doh.behaviour = .silence
+        #expect(
+            try await machine.ask().map(\.rdata) == [TestServiceBinding.rdata(1, ".", [Self.alpn, (4, Self.ours)])])
     }
 
     @Test @Loop func `addresses of LocalDNS are never a hint`() async throws {

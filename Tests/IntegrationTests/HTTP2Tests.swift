@@ -112,6 +112,20 @@ extension Integration {
             #expect(nginx.requests.first?.httpVersion == "HTTP/2.0")
         }
 
+        @Test func `an HTTPS record told by DoH over TLS reaches the client with our addresses as hints`() throws {
+            let alpn: (UInt16, [UInt8]) = (1, [2, 104, 50])
+            let told = TestServiceBinding.rdata(1, ".", [alpn, (4, [198, 51, 100, 7])])
+            let zone = FakeZone(["www.example.com": .init(a: ["192.0.2.1"], others: [RecordType.https: [told]])])
+            let certificates = try TestCertificates()
+            let nginx = try Nginx(certificates.leaf(addresses: ["127.0.0.1"]), backend: try FakeHTTPDNS(zone))
+            let daemon = try Daemon(
+                DaemonConfiguration.doh(nginx.url, "ca_file = \"\(certificates.authority)\"")
+                    + DaemonConfiguration.rest())
+            let reply = try daemon.client().ask("www.example.com", RecordType.https)
+            #expect(
+                reply.answers.map(\.data) == [TestServiceBinding.rdata(1, ".", [alpn, (4, [192, 0, 2, 1])])])
+        }
+
         @Test(.requires(.networkNamespaces))
         func `after a connection went dead the next question is answered within 1.5 seconds`() throws {
             let (near, far) = (try NetworkNamespace(), try NetworkNamespace())

@@ -17,6 +17,26 @@ extension Integration {
             #expect(stage.vendor.callCount("www.example.com") == 1)
         }
 
+        @Test func `without questions nothing wakes the daemon`() throws {
+            let stage = try Stage()
+            #expect(try stage.daemon.dig("www.example.com").addresses.count == 2)
+            // What follows an answer is over by then: at the latest the disk cache's writing.
+            Thread.sleep(forTimeInterval: 3)
+            let before = try wakeUps(stage.daemon)
+            Thread.sleep(forTimeInterval: 5)
+            #expect(try wakeUps(stage.daemon) == before)
+        }
+
+        /// How often its threads have gone to sleep of their own accord, which they do once for each time they are woken.
+        private func wakeUps(_ daemon: Daemon) throws -> Int {
+            let tasks = "/proc/\(daemon.pid)/task"
+            return try FileManager.default.contentsOfDirectory(atPath: tasks).reduce(0) { sum, task in
+                let status = try String(contentsOfFile: "\(tasks)/\(task)/status", encoding: .utf8)
+                let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+                return sum + (try #require(line?.split(separator: "\t").last.flatMap { Int($0) }))
+            }
+        }
+
         @Test(.requires(.ipv6), arguments: ["+notcp", "+tcp"])
         func `dig gets its answer over IPv6`(transport: String) throws {
             let stage = try Stage(on: ["127.0.0.1", "::1"])

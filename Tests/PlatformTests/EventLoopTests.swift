@@ -94,4 +94,24 @@ import Testing
             thread.join()
         }
     }
+
+    @Test @Loop func `what is left for a turn's end runs in it, once, after the jobs that wait`() async {
+        let inbox = Inbox<String>()
+        let turn = loop.turns
+        loop.atTurnEnd { inbox.add("\(loop.turns - turn) end") }
+        Loop.spawn { inbox.add("\(loop.turns - turn) job") }
+        #expect(await inbox.wait(for: 2) == ["0 job", "0 end"])
+    }
+
+    @Test @Loop func `work that a turn's end leaves comes at the next end, without waiting`() async {
+        let inbox = Inbox<UInt64>()
+        let turn = loop.turns
+        loop.atTurnEnd {
+            loop.atTurnEnd {
+                inbox.add(loop.turns - turn)
+                Loop.spawn { inbox.add(loop.turns - turn) }
+            }
+        }
+        #expect(await inbox.wait(for: 2) == [1, 2])
+    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import DNSWire
 import Glibc
 import Platform
 import Scheduling
@@ -130,5 +131,28 @@ import Testing
         #expect(!inbox.elements.contains(2))
         network.cancel()
         resume.cancel()
+    }
+
+    @Test @Loop func `the kernel tells by which interface an address is reached`() {
+        let loopback = if_nametoindex("lo")
+        #expect(NetworkPaths.routedInterface(to: .v4(0x7f00_0001)) == loopback)
+        // Refused to everybody (RFC 1122 section 3.2.1.3).
+        #expect(NetworkPaths.routedInterface(to: .v4(0)) ?? loopback == loopback)
+    }
+
+    @Test @Loop func `an address is out of reach only while its own link has no carrier`() throws {
+        var asked: [IPAddress] = []
+        let paths = NetworkPaths { address in
+            asked.append(address)
+            return address == .v4(1) ? 2 : address == .v4(2) ? 3 : nil
+        }
+        #expect(paths.obstacle(to: .v4(1)) == nil)
+        #expect(asked.isEmpty)
+        paths.update(deadLinks: [2])
+        #expect(paths.obstacle(to: .v4(1)) == "the interface that leads to 0.0.0.1 has no carrier")
+        #expect(paths.obstacle(to: .v4(2)) == nil && paths.obstacle(to: .v4(3)) == nil)
+        #expect(paths.obstacle(to: try #require(IPAddress("fe80::1"))) == nil)
+        paths.update(deadLinks: [])
+        #expect(paths.obstacle(to: .v4(1)) == nil)
     }
 }

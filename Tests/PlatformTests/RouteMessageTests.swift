@@ -206,6 +206,18 @@ enum RouteBytes {
         #expect(feed(&state, 16, RouteBytes.link(2, flags: 0x1_0001)))
     }
 
+    @Test func `a link of ours without a carrier is dead, one without an address or of guests is not`() {
+        var state = state()
+        #expect(state.deadLinks.isEmpty)
+        _ = feed(&state, 16, RouteBytes.link(2, flags: 1))
+        _ = feed(&state, 16, RouteBytes.link(3, flags: 1, name: "wlan0"))
+        _ = feed(&state, 16, RouteBytes.link(5, flags: 1, name: "docker0"))
+        _ = feed(&state, 20, RouteBytes.address("172.17.0.1", index: 5))
+        #expect(state.deadLinks == [2])
+        _ = feed(&state, 16, RouteBytes.link(2, flags: 0x1_0001))
+        #expect(state.deadLinks.isEmpty)
+    }
+
     @Test func `a link without an address is none of ours`() {
         var state = state()
         #expect(!feed(&state, 16, RouteBytes.link(3, flags: 1, name: "wlan0")))

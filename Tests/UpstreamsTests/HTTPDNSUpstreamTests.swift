@@ -73,14 +73,15 @@ struct HTTPDNSUpstreamTests {
     private func provider(
         host: String = "127.0.0.1", scheme: HTTPOrigin.Scheme = .http,
         addresses: [SocketAddress] = [], timeout: Duration = .seconds(2), bootstrap: FakeBootstrap? = nil,
-        limit: Int = 0, events: EventList? = nil, time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
+        limit: Int = 0, paths: NetworkPaths = NetworkPaths(), events: EventList? = nil,
+        time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
     ) async -> HTTPDNSUpstream {
         let settings = HTTPDNSSettings(
             name: "plain", service: PlainService(), scheme: scheme, host: host,
             port: server.address.port, addresses: addresses, dailyLimit: limit, timeout: timeout)
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
         return await HTTPDNSUpstream(
-            settings, loop: LoopRunner.shared.loop, bootstrap: bootstrap ?? nobody, timeOfDay: time,
+            settings, loop: LoopRunner.shared.loop, bootstrap: bootstrap ?? nobody, paths: paths, timeOfDay: time,
             report: { events?.events.append($0) })
     }
 
@@ -102,6 +103,24 @@ struct HTTPDNSUpstreamTests {
         #expect(reply.results[.a] == .answer(Answer(name: name, addresses: [.v4(0xc000_0207)], ttl: 60)))
         #expect(reply.results[.aaaa] == .unknownEmpty(ttl: 7))
         #expect(server.requests.map { $0.parameters["query"] } == ["4,6"])
+    }
+
+    @Test @Loop func `while the way to a service has no carrier nothing is sent, and its connection waits`()
+        async throws
+    {
+        let paths = NetworkPaths { _ in 1 }
+        let provider = await provider(paths: paths)
+        let answer = UpstreamResult.answer(Answer(name: name, addresses: [.v4(0xc000_0207)], ttl: 60))
+        #expect(try await ask(provider).results[.a] == answer)
+        paths.update(deadLinks: [1])
+        provider.networkChanged()
+        let failure = UpstreamFailure.network("the interface that leads to 127.0.0.1 has no carrier")
+        #expect(try await ask(provider).results[.a] == .failure(failure))
+        #expect(server.requests.count == 1 && server.openConnections == 1)
+        paths.update(deadLinks: [])
+        provider.networkChanged()
+        #expect(try await ask(provider).results[.a] == answer)
+        #expect(server.connections == 2)
     }
 
     @Test func `what a service refuses is told apart`() async throws {

@@ -59,7 +59,54 @@ enum HTTPFixture {
     }
 }
 
+extension HTTPFailure {
+    /// The end of a request whose test gave it up.
+    static let cancelled = HTTPFailure.network("given up by the test")
+}
+
+/// One request that a test waits for.
+@Loop
+private final class AwaitedTransfer {
+    var continuation: CheckedContinuation<Result<HTTPDNS.HTTPResponse, HTTPFailure>, Never>?
+    var work: (any Cancellable)?
+
+    nonisolated init() {}
+
+    func finish(_ result: Result<HTTPDNS.HTTPResponse, HTTPFailure>) {
+        work = nil
+        continuation.take()?.resume(returning: result)
+    }
+
+    func cancel() {
+        work.take()?.cancel()
+        finish(.failure(.cancelled))
+    }
+}
+
 extension HTTPTransfers {
+    /// Sends a request and waits for its end; it is given up when the task is cancelled.
+    func perform(
+        _ request: HTTPDNS.HTTPRequest, timeout: Duration, deadline: Instant, permit: Permit? = nil
+    ) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
+        let awaited = AwaitedTransfer()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                awaited.continuation = continuation
+                guard !Task.isCancelled else { return awaited.cancel() }
+                awaited.work = begin(request, timeout: timeout, deadline: deadline, permit: permit) {
+                    awaited.finish($0)
+                }
+            }
+        } onCancel: {
+            Loop.spawn { awaited.cancel() }
+        }
+    }
+
+    /// Makes a connection ready and waits for that.
+    func connect(timeout: Duration) async {
+        await withCheckedContinuation { continuation in connect(timeout: timeout) { continuation.resume() } }
+    }
+
     /// Asks for a name, with a deadline far away.
     func get(_ name: String, timeout: Duration = .seconds(10)) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
         await perform(

@@ -68,6 +68,39 @@ struct NetworkChangeTests {
         #expect(await waiting.isSuccess)
     }
 
+    /// Paths by which nothing on loopback is reached.
+    @Loop private func deadPaths() -> NetworkPaths {
+        let paths = NetworkPaths { _ in 1 }
+        paths.update(deadLinks: [1])
+        return paths
+    }
+
+    @Test @Loop func `while the way there has no carrier a server is not asked, and is once it has`() async throws {
+        let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let paths = deadPaths()
+        let localDNS = LocalDNS(
+            servers: [LocalDNSServer(.v4(0x7f00_0001), port: server.port)], paths: paths,
+            loop: LoopRunner.shared.loop, clock: ManualClock())
+        let reply = await localDNS.ask(try question("a.example"))
+        let text = "127.0.0.1:\(server.port): the interface that leads to 127.0.0.1 has no carrier"
+        #expect(reply.results[.a] == .failure(.network(text)))
+        #expect(server.queries.isEmpty)
+        paths.update(deadLinks: [])
+        #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
+    }
+
+    @Test @Loop func `while the way there has no carrier no handshake begins, and nothing is known of the address`()
+        async throws
+    {
+        let loop = LoopRunner.shared.loop
+        let check = CertificateCheck(paths: deadPaths(), loop: loop)
+        // Nobody listens there: whoever tries finds "no TLS".
+        let outcome = await check.shakeHands(
+            with: .v4(0x7f00_0001), port: 9, as: try Name("www.example.com"), until: loop.now + .seconds(1))
+        #expect(outcome == .cancelled)
+        #expect(check.openConnections == 0)
+    }
+
     @Test @Loop func `failures of attempts that began before do not count`() {
         var health = EndpointHealth()
         let now = Instant(nanoseconds: 1_000_000_000)

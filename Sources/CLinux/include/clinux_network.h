@@ -15,6 +15,12 @@ int clinux_route_dump(int descriptor, uint16_t type);
 /// -EAGAIN when there is none, -ENOBUFS when some were lost, for want of room in the socket or in `buffer`.
 int clinux_route_receive(int descriptor, void *buffer, size_t size);
 
+/// Asks the kernel by which interface an address is reached.
+///
+/// `family` is AF_INET or AF_INET6, `address` its 4 or 16 bytes. Returns the interface's index, or -errno: -ENETUNREACH and
+/// the like when there is no route, -ENODEV when the route has no interface.
+int clinux_route_interface(int family, const void *address);
+
 /// A new non-blocking inotify descriptor, closed on exec.
 int clinux_inotify_create(void);
 

@@ -1,0 +1,88 @@
+import DNSWire
+import Scheduling
+
+/// Which addresses say nothing when a handshake begins, so that they do not keep others waiting.
+///
+/// Silence costs a handshake its whole time, and a liar may send any number of names to a silent address. So an address
+/// of which nothing has been heard yet gets few handshakes at once, and one that was silent gets none for a while, whatever
+/// the name; then one, to see. An address that has answered anything gets as many as there are.
+struct SilentAddresses {
+    /// Addresses that are remembered; beyond it they are forgotten, which costs handshakes and never an answer.
+    static let capacity = 1_024
+    /// Handshakes at once with an address that has not answered anything yet.
+    static let unknownLimit = 2
+    /// For how long a silent address is left alone: the shortest time first, doubled each time it is silent again.
+    static let pauses: ClosedRange<Duration> = .seconds(5)...(.seconds(60))
+
+    /// What a handshake says of its address.
+    enum Conduct {
+        case answered
+        /// It took its whole time.
+        case silent
+        /// It was ended for others who waited, when it had got nothing in the time that an asker has.
+        case tooSlow
+        /// It was given up early.
+        case unknown
+    }
+
+    private struct Record {
+        var underWay = 0
+        var hasAnswered = false
+        /// Until when it is left alone, or was.
+        var silentUntil: Instant?
+        var pause: Duration = pauses.lowerBound
+    }
+
+    private var records: [IPAddress: Record] = [:]
+
+    /// Whether nothing is to be begun there, for it was silent lately.
+    func isSilent(_ address: IPAddress, at now: Instant) -> Bool {
+        records[address]?.silentUntil.map { now < $0 } ?? false
+    }
+
+    func hasAnswered(_ address: IPAddress) -> Bool { records[address]?.hasAnswered ?? false }
+
+    /// Whether one more handshake may begin there.
+    func hasRoom(_ address: IPAddress, at now: Instant) -> Bool {
+        guard let record = records[address] else { return true }
+        guard let silentUntil = record.silentUntil else {
+            return record.hasAnswered || record.underWay < Self.unknownLimit
+        }
+        return now >= silentUntil && record.underWay == 0
+    }
+
+    mutating func began(_ address: IPAddress, at now: Instant) {
+        if records.count >= Self.capacity { makeRoom(at: now) }
+        records[address, default: Record()].underWay += 1
+    }
+
+    mutating func ended(_ address: IPAddress, _ conduct: Conduct, at now: Instant) {
+        guard var record = records[address] else { return }
+        record.underWay = max(0, record.underWay - 1)
+        switch conduct {
+        case .answered:
+            (record.hasAnswered, record.silentUntil, record.pause) = (true, nil, Self.pauses.lowerBound)
+        // One lost packet is no silence, but costs the credit.
+        case .silent where record.hasAnswered, .tooSlow where record.hasAnswered:
+            record.hasAnswered = false
+        case .silent, .tooSlow:
+            // What was under way together counts once.
+            guard record.silentUntil.map({ now >= $0 }) ?? true else { break }
+            record.silentUntil = now + (conduct == .silent ? record.pause : Self.pauses.lowerBound)
+            if conduct == .silent { record.pause = min(record.pause * 2, Self.pauses.upperBound) }
+        case .unknown:
+            break
+        }
+        records[address] = record
+    }
+
+    /// Forgets everything but what is under way: in another network an address may be somebody else.
+    mutating func forgetAll() {
+        records = records.filter { $0.value.underWay > 0 }.mapValues { Record(underWay: $0.underWay) }
+    }
+
+    private mutating func makeRoom(at now: Instant) {
+        records = records.filter { $0.value.underWay > 0 || ($0.value.silentUntil.map { now < $0 } ?? false) }
+        if records.count >= Self.capacity { forgetAll() }
+    }
+}

@@ -1,0 +1,25 @@
+import HTTPDNS
+import Testing
+
+/// The preferred form of a date in HTTP.
+struct HTTPDateTests {
+    @Test(
+        arguments: [
+            ("Tue, 14 Nov 2023 22:13:20 GMT", 1_700_000_000), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+            ("Thu, 29 Feb 2024 23:59:60 GMT", 1_709_251_200), ("Wed, 01 Mar 2000 00:00:00 GMT", 951_868_800),
+            ("Fri, 15 Jan 2027 08:00:00 GMT", 1_800_000_000), ("Sat, 31 Dec 2099 23:59:59 GMT", 4_102_444_799),
+            ("Wed, 31 Dec 1969 23:59:59 GMT", -1),
+        ] as [(String, Int64)])
+    func `a date is read as seconds since 1970`(text: String, seconds: Int64) {
+        #expect(HTTPDate.seconds(Array(text.utf8)) == seconds)
+    }
+
+    @Test(arguments: [
+        "", "Tue, 14 Nov 2023 22:13:20", "Tue, 14 nov 2023 22:13:20 GMT", "Tue, 14 Nov 2023 24:13:20 GMT",
+        "Tue, 00 Nov 2023 22:13:20 GMT", "Tue, 1x Nov 2023 22:13:20 GMT", "Tue, 14 Nov 2023 22:13:20 UTC",
+        "Tuesday, 14-Nov-23 22:13:20 GMT", "Tue Nov 14 22:13:20 2023",
+    ])
+    func `any other form is not`(text: String) {
+        #expect(HTTPDate.seconds(Array(text.utf8)) == nil)
+    }
+}
