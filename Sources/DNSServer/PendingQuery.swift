@@ -55,10 +55,12 @@ final class PendingQuery: Sendable {
     }
 
     /// What the log of queries says of it.
+    ///
+    /// - Parameter now: read once in a turn of the loop, and so perhaps before the query arrived.
     func answered(with response: Response, at now: Instant) -> AnsweredQuery {
         AnsweredQuery(
             client: client, transport: path.transport, question: question, responseCode: response.responseCode,
-            origin: response.origin, isStale: response.isStale, took: now - arrived)
+            origin: response.origin, isStale: response.isStale, took: max(.zero, now - arrived))
     }
 
     private func compose(_ response: Response, limit: Int, keepalive: UInt16?) -> [UInt8] {

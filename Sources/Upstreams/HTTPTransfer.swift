@@ -11,6 +11,8 @@ final class HTTPTransfer: Cancellable {
     let permit: HTTPTransfers.Permit?
     /// When it ends in any case: the asker's deadline, or, once dispatched, the attempt's end if that is earlier.
     var end: Instant
+    /// When the asker stops waiting.
+    let deadline: Instant
     /// Its place while it waits.
     var place: HTTPQueue.Place?
     /// Its handle while libcurl has it.
@@ -34,6 +36,7 @@ final class HTTPTransfer: Cancellable {
         self.request = request
         self.timeout = timeout
         end = deadline
+        self.deadline = deadline
         self.permit = permit
         self.transfers = transfers
         self.done = done

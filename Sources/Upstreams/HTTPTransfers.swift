@@ -161,6 +161,16 @@ package final class HTTPTransfers {
     /// Puts a transfer first in the queue: its clock is running.
     private func repeatLater(_ transfer: HTTPTransfer) { transfer.place = waiting.prepend(transfer) }
 
+    /// Puts a transfer first in the queue as if it had not been sent: what its connection was given is not its own doing.
+    private func repeatAnew(_ transfer: HTTPTransfer) {
+        release(transfer)
+        transfer.isRepeated = true
+        transfer.isStarted = false
+        transfer.end = transfer.deadline
+        watchClock(until: transfer.end)
+        repeatLater(transfer)
+    }
+
     /// Takes a transfer back from libcurl.
     private func release(_ transfer: HTTPTransfer) {
         guard let handle = transfer.handle.take() else { return }
@@ -212,8 +222,18 @@ package final class HTTPTransfers {
         for transfer in waiting.all { look(at: transfer) }
         if let next { watchClock(until: max(next, now + Self.clockInterval)) }
         if active.isEmpty { idle.removeLast(max(0, idle.count - HTTPLimits.idleHandles)) }
-        for transfer in overdue where !transfer.isEnded { timeOut(transfer) }
-        fill()
+        var hasEvicted = false
+        for transfer in overdue where !transfer.isEnded {
+            // The first of several on a dead connection has just broken it: the others are not to blame their address.
+            if transfer.handle?.connection?.isEvicted == true, !transfer.isRepeated {
+                hasEvicted = true
+                repeatAnew(transfer)
+            } else {
+                timeOut(transfer)
+            }
+        }
+        // Once libcurl knows of it: it would give each of them a connection of its own.
+        if hasEvicted { loop.atTurnEnd { [weak self] in self?.fill() } } else { fill() }
     }
 
     /// Ends a transfer whose time is up: resets its stream, and breaks its connection only if that has fallen silent.
@@ -265,7 +285,9 @@ package final class HTTPTransfers {
             let isBroken = handle.wasReused && HTTPFailure.isBrokenConnection(code)
             let isEvicted = handle.connection?.isEvicted ?? false
             release(transfer)
-            if (isBroken || isEvicted) && !transfer.isRepeated {
+            if isEvicted && !transfer.isRepeated {
+                repeatAnew(transfer)
+            } else if isBroken && !transfer.isRepeated {
                 transfer.isRepeated = true
                 repeatLater(transfer)
             } else {

@@ -135,9 +135,10 @@ extension Integration.FaultMatrixTests {
                     (struck, calls) = (.hedged(.second), [0...0, 1...1])
                     connections = [1...1, 1...1]
                 case (.one, .all):
-                    // The attempt's time-out ends the dead connection, and the next attempt has a fresh one.
+                    // The attempt's time-out ends the dead connection, and the next attempt has a fresh one. Mostly
+                    // all five share it; on a busy machine libcurl was seen to give each its own.
                     (struck, calls) = (.late(.first), [1...1, 0...0])
-                    connections = [2...3, 1...2]
+                    connections = [2...6, 1...6]
                 case (.all, .first):
                     (struck, calls) = (.hedged(.second), [0...0, 1...1])
                     connections = [1...2, 1...1]

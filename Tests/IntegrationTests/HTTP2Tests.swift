@@ -117,13 +117,15 @@ extension Integration {
             let told = TestServiceBinding.rdata(1, ".", [alpn, (4, [198, 51, 100, 7])])
             let zone = FakeZone(["www.example.com": .init(a: ["192.0.2.1"], others: [RecordType.https: [told]])])
             let certificates = try TestCertificates()
-            let nginx = try Nginx(certificates.leaf(addresses: ["127.0.0.1"]), backend: try FakeHTTPDNS(zone))
+            let backend = try FakeHTTPDNS(zone)
+            let nginx = try Nginx(certificates.leaf(addresses: ["127.0.0.1"]), backend: backend)
             let daemon = try Daemon(
                 DaemonConfiguration.doh(nginx.url, "ca_file = \"\(certificates.authority)\"")
                     + DaemonConfiguration.rest())
             let reply = try daemon.client().ask("www.example.com", RecordType.https)
             #expect(
                 reply.answers.map(\.data) == [TestServiceBinding.rdata(1, ".", [alpn, (4, [192, 0, 2, 1])])])
+            #expect(backend.callCount() > 0)
         }
 
         @Test(.requires(.networkNamespaces))

@@ -8,7 +8,7 @@ package final class HTTPRelay: Sendable {
         var accepted = 0
         /// Connections up to this number are silent.
         var silenced = 0
-        var sockets: [Int32] = []
+        var relayed: [RelayedConnection] = []
     }
 
     /// Where it listens.
@@ -34,6 +34,7 @@ package final class HTTPRelay: Sendable {
         Thread.detachNewThread { [weak self] in
             while true {
                 let client = accept(listener, nil, nil)
+                _ = fcntl(client, F_SETFD, FD_CLOEXEC)
                 guard client >= 0, let self else { return }
                 self.serve(client, target.port)
             }
@@ -43,7 +44,7 @@ package final class HTTPRelay: Sendable {
     deinit {
         shutdown(listener, Int32(SHUT_RDWR))
         close(listener)
-        for socket in state.withLock({ $0.sockets }) { shutdown(socket, Int32(SHUT_RDWR)) }
+        for connection in state.withLock({ $0.relayed }) { connection.breakOff() }
     }
 
     /// How many connections it has accepted.
@@ -60,7 +61,7 @@ package final class HTTPRelay: Sendable {
 
     /// Closes the connections that exist now.
     package func disconnect() {
-        for socket in state.withLock({ $0.sockets }) { shutdown(socket, Int32(SHUT_RDWR)) }
+        for connection in state.withLock({ $0.relayed }) { connection.breakOff() }
     }
 
     private func serve(_ client: Int32, _ port: UInt16) {
@@ -76,9 +77,10 @@ package final class HTTPRelay: Sendable {
         for socket in [client, server] {
             setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &enabled, socklen_t(MemoryLayout<Int32>.size))
         }
+        let connection = RelayedConnection(client: client, server: server)
         let number = state.withLock { state in
             state.accepted += 1
-            state.sockets += [client, server]
+            state.relayed.append(connection)
             return state.accepted
         }
         for (from, to) in [(client, server), (server, client)] {
@@ -91,7 +93,7 @@ package final class HTTPRelay: Sendable {
                         _ = send(to, buffer, count, Int32(MSG_NOSIGNAL))
                     }
                 }
-                shutdown(to, Int32(SHUT_RDWR))
+                connection.wayEnded()
             }
         }
     }
@@ -102,5 +104,34 @@ package final class HTTPRelay: Sendable {
         address.sin_port = port.bigEndian
         address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
         return address
+    }
+}
+
+/// The two sockets of a connection that is passed on: closed once nothing passes any more in either direction.
+private final class RelayedConnection: Sendable {
+    private let client: Int32
+    private let server: Int32
+    private let openWays = Mutex(2)
+
+    init(client: Int32, server: Int32) {
+        self.client = client
+        self.server = server
+    }
+
+    func breakOff() { openWays.withLock { if $0 > 0 { shutDown() } } }
+
+    func wayEnded() {
+        openWays.withLock { openWays in
+            openWays -= 1
+            shutDown()
+            guard openWays == 0 else { return }
+            close(client)
+            close(server)
+        }
+    }
+
+    private func shutDown() {
+        shutdown(client, Int32(SHUT_RDWR))
+        shutdown(server, Int32(SHUT_RDWR))
     }
 }
