@@ -254,13 +254,14 @@ class Stage:
 
     def configuration(
         self, service: int, *, url: str | None = None, authority: str = "", threads: int = 1, memory: str = "64MiB",
-        dead: int | None = None, disk: str = "", more: str = "",
+        dead: int | None = None, disk: str = "", more: str = "", provider: str = "",
     ) -> tuple[str, int]:  # fmt: skip
         """Writes a configuration of httpdnsd; returns its path and the port it listens on.
 
         service: the port of `start_service`; url: its base if it is not plain HTTP, with the authority's certificate.
         dead: the port of `start_dead_service`, asked for names below dead.example. disk: the file of the cache on disk;
         none without. more: further tables.
+        provider: further lines of each provider's table.
         """
         port = free_port()
         if self.has_disk and not disk:
@@ -271,7 +272,7 @@ class Stage:
         text = f'[listen]\naddresses = ["127.0.0.1:{port}"]\nudp_threads = {threads}\n'
         for name, base, suffix in providers:
             text += f'[[provider]]\ntype = "aliyun"\nname = "{name}"\naccount = "139450"\nurl = "{base}"\n'
-            text += f'addresses = ["127.0.0.1"]\nca_file = "{authority}"\nnames = ["{suffix}"]\n'
+            text += f'addresses = ["127.0.0.1"]\nca_file = "{authority}"\nnames = ["{suffix}"]\n{provider}'
         text += f'[localdns]\nservers = ["127.0.0.1:{dead or 1}"]\n[cache]\nmemory = "{memory}"\nprefetch = false\n'
         text += f'[cache.disk]\npath = "{disk}"\n[control]\nsocket = ""\n{more}'
         return self.write(f"httpdnsd-{port}.toml", text), port

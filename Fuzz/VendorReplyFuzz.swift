@@ -34,7 +34,8 @@ func fuzzVendorReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
             if case .results(let results) = service.outcome(of: HTTPResponse(status: 200, body: body), to: question) {
                 check(results, names[0], types)
             }
-            let batch = service.outcome(of: HTTPResponse(status: 200, body: body), to: names, types: types)
+            let batch = service.outcome(
+                of: HTTPResponse(status: 200, body: body), to: BatchQuestion(names: names, types: types))
             if case .results(let results) = batch {
                 for (name, results) in results {
                     precondition(names.contains(name), "a name that was not asked")

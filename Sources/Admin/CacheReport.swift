@@ -49,6 +49,8 @@ package struct CacheReport: JSONRecord {
         package var source = ""
         /// For LocalDNS's answers to protected names: `verified` by certificates, or `unverified`.
         package var check: String?
+        /// The network of the clients that it is for, or `no network`; empty: it is for all.
+        package var clients = ""
         /// The address of the server that told it; empty when there was none.
         package var server = ""
         /// All its records; only where they were asked for.
@@ -71,6 +73,7 @@ package struct CacheReport: JSONRecord {
             case "stale": isStale = try reader.boolean()
             case "source": source = try reader.string()
             case "check": check = try reader.optionalString()
+            case "clients": clients = try reader.string()
             case "server": server = try reader.string()
             case "records": records = try reader.records()
             default: break
@@ -88,6 +91,7 @@ package struct CacheReport: JSONRecord {
             writer.member("stale", isStale)
             writer.member("source", source)
             writer.member("check", check)
+            writer.member("clients", clients)
             writer.member("server", server)
             writer.member("records", records: records)
         }

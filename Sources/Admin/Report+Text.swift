@@ -157,8 +157,10 @@ extension CacheReport {
 }
 
 extension CacheReport.Entry {
-    /// Who told it, and whether that is proven where it matters.
-    fileprivate var sourceText: String { check.map { "\(source), \($0)" } ?? source }
+    /// Who told it, whether that is proven where it matters, and for whom where it is not for all.
+    fileprivate var sourceText: String {
+        source + (check.map { ", \($0)" } ?? "") + (clients.isEmpty ? "" : ", for \(clients)")
+    }
 }
 
 extension ForgedAddress {

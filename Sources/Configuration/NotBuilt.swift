@@ -10,7 +10,6 @@ enum NotBuilt {
 
     /// Keys in the form of `Schema.keys`; a table stands for all keys in it.
     static let keys: [String: Condition] = [
-        "provider[].client_subnet": .notDefault,
         "control.http": .notDefault,
         "http.proxy": .notDefault,
     ]

@@ -71,6 +71,10 @@ extension Configuration.ProviderEntry {
             }
         case .aliyun, .tencentHTTPS: break
         }
+        let encrypted = path.appending(key: "client_subnet_encrypted")
+        if type != .tencent, !clientSubnetEncrypted {
+            reading.warn(encrypted, "has no effect: only the type tencent knows it")
+        }
         if type != .dohJSON, !accessKeyID.isEmpty {
             reading.warn(path.appending(key: "access_key_id"), "has no effect: only the type doh-json knows it")
         }

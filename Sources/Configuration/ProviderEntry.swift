@@ -30,6 +30,8 @@ extension Configuration {
         /// Suffixes it is asked for; empty: all names.
         package var names: [Name] = []
         package var clientSubnet = ClientSubnet.off
+        /// Whether type `tencent` encrypts it like the names.
+        package var clientSubnetEncrypted = true
         /// Billable calls a day; 0: no limit.
         package var dailyLimit = 0
         /// From dispatch of one attempt; 10 ms to 10 s.
@@ -73,6 +75,9 @@ extension Configuration {
             Setting(
                 "names", \.names, .list(of: .suffix, "list of suffixes"), "Names it is asked for; empty means all."),
             Setting("client_subnet", \.clientSubnet, .clientSubnet, "The client network told to the service."),
+            Setting(
+                "client_subnet_encrypted", \.clientSubnetEncrypted, .boolean,
+                "Whether type tencent encrypts the client network."),
             Setting("daily_limit", \.dailyLimit, .integer(in: 0...Int.max), "Billable calls a day; 0 for no limit."),
             Setting(
                 "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10)),

@@ -7,14 +7,16 @@ package struct CachedAnswer: Sendable {
     package let type: RecordType
     package let dnssecOK: Bool
     package let checkingDisabled: Bool
+    /// The clients that it is for; nil for all.
+    package let scope: ClientScope?
     package let entry: CacheEntry
 
     /// Nil unless the name is wanted.
     ///
     /// - Parameter key: the bytes of a `QueryKey`.
     init?(key: [UInt8], entry: @autoclosure () -> CacheEntry, where isWanted: (Name) -> Bool) {
-        guard key.count > 5, let name = try? Name(wire: Array(key.dropLast(5))), isWanted(name) else { return nil }
-        self.name = name
+        guard let parts = Self.parts(Array(key.dropLast(5))), isWanted(parts.name) else { return nil }
+        (name, scope) = parts
         let end = key.suffix(5)
         type = RecordType(rawValue: UInt16(end[end.startIndex]) << 8 | UInt16(end[end.startIndex + 1]))
         dnssecOK = key[key.count - 1] & 1 != 0
@@ -22,9 +24,20 @@ package struct CachedAnswer: Sendable {
         self.entry = entry()
     }
 
+    /// The name that a key begins with, and the scope behind it.
+    private static func parts(_ bytes: [UInt8]) -> (name: Name, scope: ClientScope?)? {
+        var end = 0
+        while end < bytes.count, bytes[end] > 0 { end += 1 + Int(bytes[end]) }
+        guard end < bytes.count, let name = try? Name(wire: Array(bytes[...end])) else { return nil }
+        let rest = Array(bytes[(end + 1)...])
+        if rest.isEmpty { return (name, nil) }
+        return ClientScope(keyBytes: rest).map { (name, $0) }
+    }
+
     /// What it is found by; `type` stands in for its own.
     package func key(type: RecordType? = nil) -> QueryKey {
         QueryKey(
-            Question(name: name, type: type ?? self.type), dnssecOK: dnssecOK, checkingDisabled: checkingDisabled)
+            Question(name: name, type: type ?? self.type), dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
+            scope: scope)
     }
 }

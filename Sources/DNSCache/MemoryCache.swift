@@ -78,6 +78,27 @@ package final class MemoryCache: Sendable {
         }
     }
 
+    /// Writes the reply to a query from what is kept for its client's scope, once `answer` has found nothing for all clients.
+    ///
+    /// Counts with that call as one.
+    /// - Parameters:
+    ///   - key: of `query`, with the scope.
+    package func answer(
+        _ query: Query, key: borrowing QueryKey, message: Span<UInt8>, now: Instant, generation: UInt32, limit: Int,
+        into output: inout OutputSpan<UInt8>
+    ) -> Bool {
+        let echo = Reply.Echo(query)
+        let now = Self.seconds(now)
+        let name = key.storage.span.extracting(0..<(key.count - KeyTail.count))
+        let tail = KeyTail(key)
+        let hash = hash(name, tail)
+        return shards[shard(hash)].withLock { shard in
+            shard.answerScoped(
+                echo, name: name, tail: tail, hash: UInt32(truncatingIfNeeded: hash), message: message, now: now,
+                generation: generation, limit: limit, into: &output)
+        }
+    }
+
     /// A copy of what is kept for `key`, fresh or not, of any generation.
     package func entry(for key: borrowing QueryKey) -> CacheEntry? {
         withShard(of: key) { shard, name, tail, hash in shard.entry(for: name, tail, hash: hash) }

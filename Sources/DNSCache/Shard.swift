@@ -84,6 +84,17 @@ struct Shard: ~Copyable {
         return false
     }
 
+    /// The same for a query that was already counted as a miss, perhaps by another shard: only the sum over all is told.
+    mutating func answerScoped(
+        _ echo: Reply.Echo, name: Span<UInt8>, tail: KeyTail, hash: UInt32, message: Span<UInt8>, now: UInt32,
+        generation: UInt32, limit: Int, into output: inout OutputSpan<UInt8>
+    ) -> Bool {
+        misses &-= 1
+        return answer(
+            echo, name: name, tail: tail, hash: hash, message: message, now: now, generation: generation, limit: limit,
+            into: &output)
+    }
+
     /// Whether there is an entry for a key; it does not count as asked for.
     func holds(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
         store.find(name, tail, hash: hash) != nil

@@ -27,7 +27,7 @@ package protocol AnswerArchive: AnyObject, Sendable {
 extension AnswerStore {
     /// Whether only the archive may have an answer.
     func mustRecall(_ key: QueryKey) -> Bool {
-        guard let archive, archive.mayRecall else { return false }
+        guard let archive, !key.isScoped, archive.mayRecall else { return false }
         return memory.entry(for: key) == nil
     }
 

@@ -32,12 +32,14 @@ extension AnswerStore {
 
     /// Keeps "no such record" for a family that gives way to the other one, no longer than that one's addresses are fresh.
     ///
-    /// - Parameter began: the generation by which it was decided.
-    func keepYielded(_ question: Question, generation began: UInt32) -> PackedAnswer? {
+    /// - Parameters:
+    ///   - scope: the clients that it is for.
+    ///   - began: the generation by which it was decided.
+    func keepYielded(_ question: Question, scope: ClientScope?, generation began: UInt32) -> PackedAnswer? {
         let now = clock.now
         let other = Question(name: question.name, type: question.type.otherFamily)
         var left: UInt32 = 0
-        if let entry = memory.entry(for: unsignedKey(other)), entry.generation == generation {
+        if let entry = memory.entry(for: unsignedKey(other, scope)), entry.generation == generation {
             left = entry.lifetime - min(entry.age(at: now), entry.lifetime)
         }
         let ttl = min(max(left, 1), Self.yieldedTTL)
@@ -48,19 +50,19 @@ extension AnswerStore {
             CacheEntry(
                 answer: packed, storedAt: now, lifetime: ttl, generation: generation, route: Self.localRoute,
                 source: tag(of: .rule), isNegative: true),
-            for: unsignedKey(question))
+            for: unsignedKey(question, scope))
         return packed
     }
 
     /// Forgets the addresses of the family that gives way, now that there are some of the preferred one.
-    func removeYielding(_ question: Question) { memory.remove(unsignedKey(question)) }
+    func removeYielding(_ question: Question, scope: ClientScope?) { memory.remove(unsignedKey(question, scope)) }
 
     /// Whether there is a fresh answer that came by this route, for who wants no signatures.
-    func isFresh(_ question: Question, by route: Route) -> Bool {
-        kept(unsignedKey(question), route: route, at: clock.now)?.isFresh == true
+    func isFresh(_ question: Question, scope: ClientScope?, by route: Route) -> Bool {
+        kept(unsignedKey(question, scope), route: route, at: clock.now)?.isFresh == true
     }
 
-    private func unsignedKey(_ question: Question) -> QueryKey {
-        QueryKey(question, dnssecOK: false, checkingDisabled: false)
+    private func unsignedKey(_ question: Question, _ scope: ClientScope?) -> QueryKey {
+        QueryKey(question, dnssecOK: false, checkingDisabled: false, scope: scope)
     }
 }

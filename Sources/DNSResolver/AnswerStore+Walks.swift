@@ -47,7 +47,7 @@ extension AnswerStore {
             let sibling = answer.key(type: answer.type.otherFamily)
             guard memory.entry(for: sibling) != nil else { return }
             memory.remove(sibling)
-            archive?.remove(sibling)
+            if !sibling.isScoped { archive?.remove(sibling) }
             count += 1
         }
         return count
@@ -73,13 +73,14 @@ extension AnswerStore {
         return (found, cursor)
     }
 
-    /// Names whose addresses a source told and clients have been given since; the order means nothing.
+    /// Names whose addresses a source told and clients have been given since; the order means nothing. Not what was asked
+    /// for one network of clients: who asks again for it, and when, is theirs to say.
     func hotNames(limit: Int) async -> [Name] {
         var names: Set<Name> = []
         var cursor: CacheCursor? = .start
         while let place = cursor, names.count < limit {
             let step = memory.walk(from: place, slots: Self.slotsPerStep, where: { _ in true })
-            for answer in step.answers where answer.type.isAddress && answer.entry.wasHit && isTold(answer.entry) {
+            for answer in step.answers where answer.isHot && isTold(answer.entry) {
                 names.insert(answer.name)
             }
             cursor = step.next
@@ -108,4 +109,9 @@ extension AnswerStore {
 
     /// Lets the loop look after its sockets and timers.
     private func nextTurn() async { await clock.sleep(until: clock.now) }
+}
+
+extension CachedAnswer {
+    /// Whether clients have been given these addresses, and not those of one network alone.
+    fileprivate var isHot: Bool { type.isAddress && entry.wasHit && scope?.network == nil }
 }

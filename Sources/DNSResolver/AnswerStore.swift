@@ -207,7 +207,7 @@ package final class AnswerStore {
         let cacheKey = queryKey(key, type)
         guard let entry = memory.entry(for: cacheKey), entry.source == sources.tag(of: .localDNS) else { return }
         memory.remove(cacheKey)
-        archive?.remove(cacheKey)
+        archive(of: key)?.remove(cacheKey)
     }
 
     /// Keeps NODATA for a name of which every source said "nothing" without a cause.
@@ -263,7 +263,7 @@ package final class AnswerStore {
         if lifetime == 0 {
             // Not to be kept, and what was kept before is no longer true.
             memory.remove(cacheKey)
-            archive?.remove(cacheKey)
+            archive(of: key)?.remove(cacheKey)
         } else {
             let entry = CacheEntry(
                 answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
@@ -271,15 +271,20 @@ package final class AnswerStore {
                 isNegative: normalized.isNegative(for: type),
                 refreshMargin: source == .rule ? 0 : freshness.refreshMargin(lifetime: lifetime))
             memory.store(entry, for: cacheKey)
-            archive?.store(entry, for: cacheKey)
+            archive(of: key)?.store(entry, for: cacheKey)
         }
         return .answer(packed)
     }
 
     private func queryKey(_ key: FlightKey, _ type: RecordType) -> QueryKey {
         QueryKey(
-            Question(name: key.name, type: type), dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled)
+            Question(name: key.name, type: type), dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
+            scope: key.scope)
     }
+
+    /// What keeps an answer beyond this process: nothing, if it is one network's. Those are many and soon of no use, and
+    /// what is on disk must not tell who asked for what.
+    private func archive(of key: FlightKey) -> (any AnswerArchive)? { key.scope == nil ? archive : nil }
 }
 
 extension Answer {

@@ -11,6 +11,8 @@ package struct FlightKey: Hashable, Sendable {
     package var route: Route
     package var dnssecOK: Bool
     package var checkingDisabled: Bool
+    /// For which clients it is asked, where a provider of the name is told their networks; nil: for all.
+    package var scope: ClientScope?
     /// The policy's, so that nobody joins a flight of an older policy, or hears of its failure.
     package var generation: UInt32
 
@@ -18,6 +20,7 @@ package struct FlightKey: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) {
         hasher.combine(name)
         hasher.combine(types.first)
+        if let scope { hasher.combine(scope) }
     }
 
     /// Whether it asks for signatures, or for a client who checks them.
@@ -27,13 +30,15 @@ package struct FlightKey: Hashable, Sendable {
     var isServiceBinding: Bool { types.count == 1 && types[0].isServiceBinding }
 
     package init(
-        name: Name, types: [RecordType], route: Route, dnssecOK: Bool, checkingDisabled: Bool, generation: UInt32 = 0
+        name: Name, types: [RecordType], route: Route, dnssecOK: Bool, checkingDisabled: Bool,
+        scope: ClientScope? = nil, generation: UInt32 = 0
     ) {
         self.name = name
         self.types = types
         self.route = route
         self.dnssecOK = dnssecOK
         self.checkingDisabled = checkingDisabled
+        self.scope = scope
         self.generation = generation
     }
 }

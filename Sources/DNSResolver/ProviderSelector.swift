@@ -6,6 +6,8 @@ package import Scheduling
 @Loop
 package final class ProviderSelector {
     package nonisolated let providers: [any Provider]
+    /// How much is told of clients' addresses at most; nil while no provider is told anything of them.
+    package nonisolated let clientScoping: ClientScoping?
     /// A service that asks to be left alone for longer is tried again all the same.
     private static let longestPause: Duration = .seconds(300)
 
@@ -18,6 +20,7 @@ package final class ProviderSelector {
         providers: [any Provider], clock: any LoopClock, report: @escaping @Loop (ResolverEvent) -> Void
     ) {
         self.providers = providers
+        clientScoping = providers.compactMap(\.clientScoping).max { $0.bits < $1.bits }
         self.clock = clock
         self.report = report
     }
@@ -41,6 +44,13 @@ package final class ProviderSelector {
         }
         guard signed else { return able }
         return able.filter { providers[$0].answers(.rrsig) } + able.filter { !providers[$0].answers(.rrsig) }
+    }
+
+    /// Whether a provider of this name is told clients' networks, whatever type is asked for.
+    nonisolated func tellsNetworks(for name: Name) -> Bool {
+        providers.contains { provider in
+            provider.clientScoping != nil && (provider.names.isEmpty || provider.names.contains { name.isWithin($0) })
+        }
     }
 
     private nonisolated func isEligible(

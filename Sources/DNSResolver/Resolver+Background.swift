@@ -36,7 +36,7 @@ extension Resolver {
             else { continue }
             let key = flightKey(name, type)
             covered.formUnion(key.types)
-            guard evenIfFresh || !cache.isFresh(question, by: key.route) else { continue }
+            guard evenIfFresh || !cache.isFresh(question, scope: key.scope, by: key.route) else { continue }
             if let flight = startInBackground(key, type) { flights.append((flight, type)) }
         }
         let deadline = clock.now + Budget.answer

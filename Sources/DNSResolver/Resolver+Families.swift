@@ -20,12 +20,14 @@ extension Resolver {
         let generation = cache.generation
         let hedge = clock.schedule(at: client.arrived + Budget.hedge) { [self] in _ = join(flightKey(for: client)) }
         defer { hedge.cancel() }
-        await cache.recall(other.key)
+        await cache.recall(cacheKey(for: other))
         let preferred = await withCheckedContinuation { continuation in
             lookUp(other) { continuation.resume(returning: $0) }
         }
         guard preferred.holds(other.question.type) else { return nil }
-        guard let answer = cache.keepYielded(client.question, generation: generation) else { return nil }
+        guard let answer = cache.keepYielded(client.question, scope: scope(of: client), generation: generation) else {
+            return nil
+        }
         return Response(.answer(answer, age: 0), from: .source(cache.tag(of: .rule)))
     }
 
@@ -34,7 +36,8 @@ extension Resolver {
         guard type.isAddress, policy.localAnswers.families.yields(type), !key.isSigned,
             cache.hasOtherFamily(key, type)
         else { return nil }
-        return cache.keepYielded(Question(name: key.name, type: type), generation: key.generation)
+        return cache.keepYielded(
+            Question(name: key.name, type: type), scope: key.scope, generation: key.generation)
     }
 
     /// Forgets the family that gives way as soon as the other one has addresses.
@@ -42,7 +45,7 @@ extension Resolver {
         guard type.isAddress, policy.localAnswers.families.yields(type.otherFamily), !key.isSigned,
             key.generation == cache.generation, case .answer(let answer) = outcome, answer.holds(type)
         else { return }
-        cache.removeYielding(Question(name: key.name, type: type.otherFamily))
+        cache.removeYielding(Question(name: key.name, type: type.otherFamily), scope: key.scope)
     }
 }
 

@@ -28,7 +28,8 @@ extension Resolver {
         var lines = Self.explainedTypes.compactMap { type in
             let key = QueryKey(
                 Question(name: subject, type: type), dnssecOK: client.dnssecOK,
-                checkingDisabled: client.checkingDisabled)
+                checkingDisabled: client.checkingDisabled,
+                scope: policy.strategy.scope(of: client, name: subject, route: route))
             return cache.provenance(of: key, type, route: route, sourceName: policy.strategy.name)?.text
         }
         if lines.isEmpty {

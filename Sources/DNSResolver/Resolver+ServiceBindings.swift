@@ -21,33 +21,45 @@ extension Resolver {
         for hint in protected where !targets.contains(hint.target) { targets.append(hint.target) }
         let wanted = protected.filter { targets.prefix(ServiceBindings.targetLimit).contains($0.target) }
         var known: [ServiceBindings.Hint: ServiceBindings.Addresses] = [:]
-        for hint in wanted { known[hint] = cache.told(hint, route: route(of: hint.target)) }
+        for hint in wanted { known[hint] = told(hint, for: key) }
         let missing = wanted.filter { known[$0] == nil }
         if !missing.isEmpty {
             await withTaskGroup { group in
-                for hint in missing { group.addTask { await self.find(hint) } }
+                for hint in missing { group.addTask { await self.find(hint, for: key) } }
             }
-            for hint in missing { known[hint] = cache.told(hint, route: route(of: hint.target)) }
+            for hint in missing { known[hint] = told(hint, for: key) }
         }
         return bindings.rewritten(with: known)
     }
 
+    private func told(_ hint: ServiceBindings.Hint, for key: FlightKey) -> ServiceBindings.Addresses? {
+        cache.told(hint, scope: hintScope(hint, for: key), route: route(of: hint.target))
+    }
+
+    /// For which clients the addresses of a hint hold: those for whom the record is asked. It may be another's name, of which
+    /// all providers are asked or none by network.
+    private func hintScope(_ hint: ServiceBindings.Hint, for key: FlightKey) -> ClientScope? {
+        let unasked = policy.strategy.scope(of: nil, name: hint.target.lowercased, route: route(of: hint.target))
+        return unasked == nil ? nil : key.scope ?? .untold
+    }
+
     /// Has the addresses for a hint looked up like those for a client, and kept.
-    private func find(_ hint: ServiceBindings.Hint) async {
+    private func find(_ hint: ServiceBindings.Hint, for key: FlightKey) async {
         let question = Question(name: hint.target, type: hint.type)
-        let client = ClientQuestion(
-            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
-            client: .v4(0x7f00_0001), arrived: clock.now)
-        await prepare(client, until: clock.now + Self.hintWait)
+        guard policy.localAnswers.reply(to: question, policy: policy.routes) == nil else { return }
+        var asked = flightKey(question.name, question.type)
+        asked.scope = hintScope(hint, for: key)
+        guard remembered(asked, question.type) == nil, let flight = join(asked) else { return }
+        _ = await flight.outcome(of: question.type, until: clock.now + Self.hintWait)
     }
 }
 
 extension AnswerStore {
     /// The addresses that a provider told for a hint, while they are fresh; nil when none are kept. What LocalDNS told in
     /// reserve is not among them.
-    func told(_ hint: ServiceBindings.Hint, route: Route) -> ServiceBindings.Addresses? {
+    func told(_ hint: ServiceBindings.Hint, scope: ClientScope?, route: Route) -> ServiceBindings.Addresses? {
         let question = Question(name: hint.target, type: hint.type)
-        let key = QueryKey(question, dnssecOK: false, checkingDisabled: false)
+        let key = QueryKey(question, dnssecOK: false, checkingDisabled: false, scope: scope)
         guard let entry = memory.entry(for: key), isUsable(entry, hint.type, by: route),
             SourceTags.isProvider(entry.source),
             !isStale(entry), !entry.isNegative, let answer = entry.answer.unpacked(for: question)

@@ -111,10 +111,10 @@ package final class Resolver {
     }
 
     private func answerByPolicy(_ client: ClientQuestion, _ reply: @escaping @Loop (Response) -> Void) {
-        guard givesWay(client) || cache.mustRecall(client.key) else { return lookUp(client, reply) }
+        guard givesWay(client) || cache.mustRecall(cacheKey(for: client)) else { return lookUp(client, reply) }
         Loop.spawn { [self] in
             if let preferred = await preferredInstead(of: client) { return reply(preferred) }
-            await cache.recall(client.key)
+            await cache.recall(cacheKey(for: client))
             lookUp(client, reply)
         }
     }
@@ -123,9 +123,10 @@ package final class Resolver {
     func lookUp(_ client: ClientQuestion, _ reply: @escaping @Loop (Response) -> Void) {
         let type = client.question.type
         let key = flightKey(for: client)
-        let kept = cache.kept(client.key, route: key.route, at: clock.now)
+        let cacheKey = key.scope == nil ? client.key : client.key.scoped(to: key.scope)
+        let kept = cache.kept(cacheKey, route: key.route, at: clock.now)
         if let kept, kept.isFresh {
-            if kept.isEnding, cache.claimRefresh(client.key) { refreshAhead(key, type) }
+            if kept.isEnding, cache.claimRefresh(cacheKey) { refreshAhead(key, type) }
             return reply(kept.response)
         }
         if let error = remembered(key, type) {
@@ -192,12 +193,27 @@ package final class Resolver {
     func flightKey(for client: ClientQuestion) -> FlightKey {
         flightKey(
             client.question.name, client.question.type, dnssecOK: client.dnssecOK,
-            checkingDisabled: client.checkingDisabled)
+            checkingDisabled: client.checkingDisabled, for: client)
+    }
+
+    /// For which clients an answer holds that this one gets; nil for all.
+    func scope(of client: ClientQuestion) -> ClientScope? {
+        guard policy.strategy.clientScoping != nil else { return nil }
+        let name = client.question.name.lowercased
+        return policy.strategy.scope(of: client, name: name, route: policy.routes.route(for: name))
+    }
+
+    /// What an answer for a client is found by in the cache.
+    func cacheKey(for client: ClientQuestion) -> QueryKey {
+        scope(of: client).map { client.key.scoped(to: $0) } ?? client.key
     }
 
     /// What is asked for a name and type by the policy in force.
+    ///
+    /// - Parameter client: nil: for nobody.
     func flightKey(
-        _ name: Name, _ type: RecordType, dnssecOK: Bool = false, checkingDisabled: Bool = false
+        _ name: Name, _ type: RecordType, dnssecOK: Bool = false, checkingDisabled: Bool = false,
+        for client: ClientQuestion? = nil
     ) -> FlightKey {
         let name = name.lowercased
         let route = policy.routes.route(for: name)
@@ -207,17 +223,8 @@ package final class Resolver {
         let isLimited = !signed && types.contains { $0 != type && families.excludes($0) }
         return FlightKey(
             name: name, types: isLimited ? types.filter { $0 == type || !families.excludes($0) } : types,
-            route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, generation: cache.generation)
-    }
-
-    /// Has a question answered and the answer kept, for nobody who asks; returns once it is, or at `deadline`.
-    func prepare(_ question: ClientQuestion, until deadline: Instant) async {
-        guard policy.localAnswers.reply(to: question.question, policy: policy.routes) == nil else { return }
-        let key = flightKey(for: question)
-        guard remembered(key, question.question.type) == nil,
-            let flight = join(key)
-        else { return }
-        _ = await flight.outcome(of: question.question.type, until: deadline)
+            route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
+            scope: policy.strategy.scope(of: client, name: name, route: route), generation: cache.generation)
     }
 }
 

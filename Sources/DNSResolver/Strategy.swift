@@ -55,6 +55,21 @@ package final class Strategy {
         return Self.bothFamilies
     }
 
+    /// How much providers are told of clients' addresses at most; nil: nothing.
+    package nonisolated var clientScoping: ClientScoping? { selector.clientScoping }
+
+    /// For which clients an answer holds; nil for all.
+    ///
+    /// The same for all types of a name, and under one policy always the same: also what LocalDNS tells of a name that is
+    /// asked for by network is kept so.
+    ///
+    /// - Parameter client: nil asks for nobody.
+    package nonisolated func scope(of client: ClientQuestion?, name: Name, route: Route) -> ClientScope? {
+        guard let scoping = clientScoping, case .protect = route, selector.tellsNetworks(for: name) else { return nil }
+        guard let client else { return .untold }
+        return scoping.scope(of: client.client, hidesNetwork: client.hidesNetwork)
+    }
+
     private nonisolated func first(for name: Name, type: RecordType, signed: Bool) -> (any Provider)? {
         guard signed else { return selector.firstEligible(for: name, type: type) }
         return selector.eligible(for: name, type: type, signed: true).first.map { selector.providers[$0] }
@@ -166,7 +181,7 @@ package final class Strategy {
     {
         UpstreamQuestion(
             name: key.name, types: types, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
-            deadline: deadline)
+            clientNetwork: key.scope?.network, deadline: deadline)
     }
 }
 

@@ -28,6 +28,9 @@ package protocol Provider: AnyObject, Sendable {
     /// Whether answers are authenticated on the way; plain HTTP can be forged.
     nonisolated var isAuthenticated: Bool { get }
 
+    /// How much it is told of clients' addresses; nil: nothing, or the same for all clients.
+    nonisolated var clientScoping: ClientScoping? { get }
+
     /// Where the service is reached, in configured order; may change as its host is looked up again.
     var endpoints: [any Endpoint] { get }
 
@@ -109,16 +112,20 @@ package struct UpstreamQuestion: Hashable, Sendable {
     package var types: [RecordType]
     package var dnssecOK: Bool
     package var checkingDisabled: Bool
+    /// The network of the clients for whom it is asked, which a service may be told; nil: none.
+    package var clientNetwork: AddressPrefix?
     /// When the asker stops waiting.
     package var deadline: Instant
 
     package init(
-        name: Name, types: [RecordType], dnssecOK: Bool = false, checkingDisabled: Bool = false, deadline: Instant
+        name: Name, types: [RecordType], dnssecOK: Bool = false, checkingDisabled: Bool = false,
+        clientNetwork: AddressPrefix? = nil, deadline: Instant
     ) {
         self.name = name
         self.types = types
         self.dnssecOK = dnssecOK
         self.checkingDisabled = checkingDisabled
+        self.clientNetwork = clientNetwork
         self.deadline = deadline
     }
 }

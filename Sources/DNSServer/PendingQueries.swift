@@ -56,7 +56,7 @@ final class PendingQueries: Sendable {
         let question = ClientQuestion(
             question: asked, key: QueryKey(query, in: message.span),
             dnssecOK: query.dnssecOK, checkingDisabled: query.checkingDisabled, client: pending.client,
-            arrived: arrived)
+            hidesNetwork: query.hidesNetwork(in: message.span), arrived: arrived)
         begin(pending, question)
     }
 

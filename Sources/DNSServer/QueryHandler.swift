@@ -24,20 +24,20 @@ struct QueryHandler: Sendable {
 
     private let cache: MemoryCache
     private let generation: PolicyGeneration
-    private let shared: SharedAccessList
+    private let shared: SharedClientRules
     /// A copy of the shared one, and the generation with which it was made.
     private let access: AccessList
     private let accessGeneration: UInt32
     /// Idle time-out offered to TCP clients that ask for it, in units of 100 ms (RFC 7828).
     private let keepalive: UInt16
 
-    init(cache: MemoryCache, generation: PolicyGeneration, access: SharedAccessList, keepalive: UInt16) {
+    init(cache: MemoryCache, generation: PolicyGeneration, rules: SharedClientRules, keepalive: UInt16) {
         self.cache = cache
         self.generation = generation
-        shared = access
+        shared = rules
         // In this order: a list that is replaced meanwhile is copied once more.
         accessGeneration = generation.current
-        self.access = access.current
+        access = rules.access
         self.keepalive = keepalive
     }
 
@@ -47,7 +47,7 @@ struct QueryHandler: Sendable {
 
     /// The same with the access list that is in force now.
     var updated: QueryHandler {
-        QueryHandler(cache: cache, generation: generation, access: shared, keepalive: keepalive)
+        QueryHandler(cache: cache, generation: generation, rules: shared, keepalive: keepalive)
     }
 
     /// A query that was read from its message; lies in one place, for copies cost more than the reading.
@@ -75,10 +75,13 @@ struct QueryHandler: Sendable {
     ) -> Disposition {
         var prepared = Prepared()
         prepare(message, in: &prepared)
-        return handle(prepared, message, from: client, over: transport, now: now, into: &reply)
+        let disposition = handle(prepared, message, from: client, over: transport, now: now, into: &reply)
+        guard disposition == .miss else { return disposition }
+        return handleMiss(prepared, message, from: client, over: transport, now: now, into: &reply)
     }
 
-    /// Answers a message, or says who else must.
+    /// Answers a message from what is the same for all clients, or says who else must. After a miss `handleMiss` is to be
+    /// called: it stands by itself so that a hit does not pay for it.
     ///
     /// - Parameters:
     ///   - prepared: what was read of this message.
@@ -98,27 +101,59 @@ struct QueryHandler: Sendable {
             return fail(query, message, .refused, error: Self.prohibited, over: transport, into: &reply)
         }
         guard query.class.rawValue == RecordClass.internet.rawValue, !query.type.isMeta else { return .miss }
-        if query.hasKeepalive, transport == .tcp { return answerWithOptions(query, message, now, into: &reply) }
+        if query.hasKeepalive, transport == .tcp { return answerWithOptions(query, message, client, now, into: &reply) }
         let isHit = cache.answer(
             query, prepared.ticket, message: message, now: now, generation: generation.current,
             limit: limit(query, transport), into: &reply)
         return isHit ? .reply : .miss
     }
 
+    /// Answers a miss from what is kept for the client's network alone; the parameters are those of the others.
+    ///
+    /// While a service is told clients' networks, names that it may be asked for are kept for one network each, and other
+    /// names for all clients; never a name both ways under one generation of the policy. So the order of the two look-ups
+    /// means nothing, nor does it whether the rules are of this generation: nothing is kept under keys of other rules.
+    @inline(never)
+    func handleMiss(
+        _ prepared: borrowing Prepared, _ message: Span<UInt8>, from client: IPAddress, over transport: Transport,
+        now: Instant, into reply: inout OutputSpan<UInt8>
+    ) -> Disposition {
+        let query = prepared.query
+        guard query.class == .internet, !query.type.isMeta, let scope = scope(of: client, query, message) else {
+            return .miss
+        }
+        let isHit = cache.answer(
+            query, key: QueryKey(query, in: message, scope: scope), message: message, now: now,
+            generation: generation.current, limit: limit(query, transport), into: &reply)
+        return isHit ? .reply : .miss
+    }
+
+    private func scope(of client: IPAddress, _ query: Query, _ message: Span<UInt8>) -> ClientScope? {
+        shared.scoping?.scope(of: client, hidesNetwork: query.hidesNetwork(in: message))
+    }
+
     /// Answers from a copy of what is cached: the cache itself writes no options.
     @inline(never)
     private func answerWithOptions(
-        _ query: Query, _ message: Span<UInt8>, _ now: Instant, into reply: inout OutputSpan<UInt8>
+        _ query: Query, _ message: Span<UInt8>, _ client: IPAddress, _ now: Instant,
+        into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
-        guard let entry = cache.entry(for: QueryKey(query, in: message)), entry.generation == generation.current else {
-            return .miss
-        }
-        guard entry.isHit(at: now) else { return .miss }
+        let entry =
+            hit(QueryKey(query, in: message), now)
+            ?? scope(of: client, query, message).flatMap { hit(QueryKey(query, in: message, scope: $0), now) }
+        guard let entry else { return .miss }
         let isWritten = Reply.write(
             entry.answer, to: query, message: message, aging: .fresh(age: entry.age(at: now)),
             options: options(query, .tcp),
             limit: MessageBuilder.maximumLength, into: &reply)
         return isWritten ? .reply : .miss
+    }
+
+    private func hit(_ key: borrowing QueryKey, _ now: Instant) -> CacheEntry? {
+        guard let entry = cache.entry(for: key), entry.generation == generation.current, entry.isHit(at: now) else {
+            return nil
+        }
+        return entry
     }
 
     /// Turns a message away with a code, whatever it asks.

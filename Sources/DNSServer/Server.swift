@@ -29,11 +29,11 @@ package final class Server: Sendable {
     ///   - responder: asked for what the cache cannot answer.
     package init(
         sockets: ServerSockets, loop: EventLoop, cache: MemoryCache, generation: PolicyGeneration,
-        access: SharedAccessList, responder: any QueryResponder, limits: ServerLimits = ServerLimits(), events: EventLog
+        rules: SharedClientRules, responder: any QueryResponder, limits: ServerLimits = ServerLimits(), events: EventLog
     ) {
         self.loop = loop
         self.limits = limits
-        handler = QueryHandler(cache: cache, generation: generation, access: access, keepalive: limits.keepalive)
+        handler = QueryHandler(cache: cache, generation: generation, rules: rules, keepalive: limits.keepalive)
         self.events = events
         let feed = QueryFeed(on: loop)
         self.feed = feed

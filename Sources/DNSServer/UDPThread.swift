@@ -131,6 +131,21 @@ private struct UDPService {
             disposition = handler.handle(
                 prepared[index], message, from: client, over: .udp, now: now, into: &reply)
         }
+        if disposition == .miss { return serveMiss(slot, at: index, now) }
+        if disposition == .reply { slot.pointee.out_length = UInt32(truncatingIfNeeded: reply.count) }
+    }
+
+    /// Answers from what is kept for one network of clients, or hands the query to the loop.
+    ///
+    /// Takes everything from the slot anew, so that a hit need not hold it ready.
+    @inline(never)
+    private func serveMiss(_ slot: UnsafeMutablePointer<clinux_slot>, at index: Int, _ now: Instant) {
+        guard let client = IPAddress(slot), let bytes = slot.pointee.in, let room = slot.pointee.out else { return }
+        let message = unsafe Span(_unsafeStart: UnsafePointer(bytes), count: Int(slot.pointee.in_length))
+        var reply = OutputSpan(
+            buffer: UnsafeMutableBufferPointer(start: room, count: EDNS.defaultPayloadSize), initializedCount: 0)
+        var disposition = handler.handleMiss(
+            prepared[index], message, from: client, over: .udp, now: now, into: &reply)
         if disposition == .miss, !post(message, from: UnsafePointer(slot), at: Int32(index), now) {
             disposition = handler.reject(
                 message, with: .serverFailure, error: QueryHandler.overloaded, over: .udp, into: &reply)

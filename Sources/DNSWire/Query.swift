@@ -149,6 +149,39 @@ package struct Query: Sendable {
         return true
     }
 
+    /// Whether the client forbids to tell its network: it sent the client-subnet option with a source prefix length of 0
+    /// (RFC 7871 section 7.1.2).
+    ///
+    /// - Parameter message: from which this was read, without a fault.
+    package func hidesNetwork(in message: borrowing Span<UInt8>) -> Bool {
+        guard hasEDNS else { return false }
+        var at = Header.length &+ questionLength
+        // Everything was found to lie within the message when it was read; here it only ends the search.
+        while Self.skipName(message, at: &at), at &+ 10 <= message.count {
+            let end = at &+ 10 &+ Int(Self.uint16(message, at: at &+ 8))
+            guard end <= message.count else { return false }
+            if Self.uint16(message, at: at) == RecordType.opt.rawValue {
+                return Self.hidesNetwork(message, options: (at &+ 10)..<end)
+            }
+            at = end
+        }
+        return false
+    }
+
+    private static func hidesNetwork(_ message: borrowing Span<UInt8>, options: Range<Int>) -> Bool {
+        var option = options.lowerBound
+        while option &+ 4 <= options.upperBound {
+            let length = Int(uint16(message, at: option &+ 2))
+            guard option &+ 4 &+ length <= options.upperBound else { return false }
+            if uint16(message, at: option) == EDNSOption.Code.clientSubnet.rawValue {
+                // Family, source prefix length, scope prefix length. One that is no such option tells nothing: not told then.
+                return length < 4 || message[option &+ 6] == 0
+            }
+            option &+= 4 &+ length
+        }
+        return false
+    }
+
     /// Passes over a name, plain or compressed.
     @inline(__always)
     private static func skipName(_ message: borrowing Span<UInt8>, at: inout Int) -> Bool {

@@ -1,26 +1,34 @@
-/// What an answer in the cache is found by: lower-cased QNAME, QTYPE, QCLASS, and the DO and CD bits.
+/// What an answer in the cache is found by: lower-cased QNAME, the client's scope where there is one, QTYPE, QCLASS, and the
+/// DO and CD bits.
 ///
-/// A fixed 260 bytes in place, so that a look-up allocates nothing. The look-up of a hit does without: it reads the same
-/// bytes where they lie in the client's message.
+/// Fixed bytes in place, so that a look-up allocates nothing. The look-up of a hit without a scope does without: it reads
+/// the same bytes where they lie in the client's message.
 @frozen
 package struct QueryKey: Sendable {
-    /// The most bytes of a key: a name of 255, type, class, and one byte of flags.
-    package static var maximumLength: Int { 260 }
+    /// The most bytes of a key: a name of 255, a scope of 35, type, class, and one byte of flags.
+    package static var maximumLength: Int { 295 }
+    /// Bytes of type, class and flags.
+    private static var tailLength: Int { 5 }
 
     /// Only the first `count` bytes mean anything.
-    package var storage: InlineArray<260, UInt8>
-    /// Bytes in use: the name's and five.
+    package var storage: InlineArray<295, UInt8>
+    /// Bytes in use: the name's, the scope's, and five.
     package private(set) var count: Int
+    private var nameCount: Int
 
     package init() {
         storage = InlineArray(repeating: 0)
         count = 0
+        nameCount = 0
     }
 
     /// The key of a question; `name` may be in any letter case.
-    package init(_ question: Question, dnssecOK: Bool, checkingDisabled: Bool) {
+    ///
+    /// - Parameter scope: nil for an answer that is the same for all clients.
+    package init(_ question: Question, dnssecOK: Bool, checkingDisabled: Bool, scope: ClientScope? = nil) {
         self.init()
         for byte in question.name.wire { append(asciiLowercased(byte)) }
+        endName(scope)
         finish(
             type: question.type, class: question.class, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled)
     }
@@ -37,18 +45,38 @@ package struct QueryKey: Sendable {
     }
 
     /// The lower-cased name in the key.
-    package var name: Name { Name(uncheckedWire: Array(array.dropLast(5))) }
+    package var name: Name { Name(uncheckedWire: Array(array.prefix(nameCount))) }
+
+    /// Whether it is one client scope's.
+    package var isScoped: Bool { nameCount + Self.tailLength < count }
 
     /// The key of a query without a fault, read from `message`.
-    package init(_ query: Query, in message: Span<UInt8>) {
+    package init(_ query: Query, in message: Span<UInt8>, scope: ClientScope? = nil) {
         self.init()
         for index in Header.length..<(Header.length + query.nameLength) { append(asciiLowercased(message[index])) }
+        endName(scope)
         finish(
             type: query.type, class: query.class, dnssecOK: query.dnssecOK,
             checkingDisabled: query.checkingDisabled)
     }
 
-    /// Appends one byte; there is room for a name of 255 and what follows it.
+    /// The same question's key in a scope.
+    package func scoped(to scope: ClientScope?) -> QueryKey {
+        var key = QueryKey()
+        for index in 0..<nameCount { key.append(storage[index]) }
+        key.endName(scope)
+        for index in (count - Self.tailLength)..<count { key.append(storage[index]) }
+        return key
+    }
+
+    /// Appends the scope behind the name. The name's last byte shows where it begins, so no key of a scope is one of
+    /// another, or of none.
+    private mutating func endName(_ scope: ClientScope?) {
+        nameCount = count
+        scope?.forEachKeyByte { append($0) }
+    }
+
+    /// Appends one byte; there is room for the longest of each part.
     private mutating func append(_ byte: UInt8) {
         storage[count] = byte
         count &+= 1

@@ -1,4 +1,4 @@
-package import DNSWire
+import DNSWire
 
 /// Aliyun HTTPDNS, the interface for one name, `/{account}/d`, and for up to five, `/{account}/resolve`; with a secret
 /// `sign_d` and `sign_resolve`.
@@ -23,20 +23,24 @@ package struct AliyunService: BatchService {
     }
 
     package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
-        try request(to: "d", for: try HostText.of(question.name), types: question.types, at: time)
+        try request(
+            to: "d", for: try HostText.of(question.name), types: question.types, clientSubnet: question.clientSubnet,
+            at: time)
     }
 
-    package func request(
-        for names: [Name], types: [RecordType], at time: Int64
-    ) throws(ServiceFailure) -> HTTPRequest {
-        try request(to: "resolve", for: try Self.list(names), types: types, at: time)
+    package func request(for question: BatchQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+        try request(
+            to: "resolve", for: try Self.list(question.names), types: question.types,
+            clientSubnet: question.clientSubnet, at: time)
     }
 
     /// - Parameter host: one name, or several with commas between them: bytes that stand in a URL as they are.
     private func request(
-        to path: String, for host: String, types: [RecordType], at time: Int64
+        to path: String, for host: String, types: [RecordType], clientSubnet: AddressPrefix?, at time: Int64
     ) throws(ServiceFailure) -> HTTPRequest {
-        let query = "host=\(host)&query=\(try AddressFamilies(types).aliyunText)"
+        var query = "host=\(host)&query=\(try AddressFamilies(types).aliyunText)"
+        // Not signed. The service takes an address: the network's first stands for all in it.
+        if let clientSubnet { query += "&ip=\(TextEncoding.percent(clientSubnet.address.description))" }
         guard let secret else { return HTTPRequest(target: "\(base)\(path)?\(query)") }
         let expiry = SignatureExpiry.text(at: time)
         guard let digest = crypto.md5(Array("\(host)-\(secret.value)-\(expiry)".utf8)) else {
@@ -64,7 +68,7 @@ package struct AliyunService: BatchService {
             })
     }
 
-    package func outcome(of response: HTTPResponse, to names: [Name], types: [RecordType]) -> BatchOutcome {
+    package func outcome(of response: HTTPResponse, to question: BatchQuestion) -> BatchOutcome {
         let reply: AliyunBatchReply
         do {
             reply = try AliyunBatchReply(response.body)
@@ -75,10 +79,10 @@ package struct AliyunService: BatchService {
             return .failure(AliyunError(code: reply.code, response: response).failure)
         }
         do {
-            var results = BatchResults(names)
+            var results = BatchResults(question.names)
             for element in elements {
                 let name = try results.name(element.host)
-                for type in types where element.type == nil || element.type == type {
+                for type in question.types where element.type == nil || element.type == type {
                     results.take(element.list.result(for: type, of: name), type, of: name)
                 }
             }

@@ -1,4 +1,4 @@
-package import DNSWire
+import DNSWire
 
 /// Aliyun HTTPDNS, the interface of the second version: `/v2/d`, plain or encrypted, for up to five names.
 ///
@@ -52,19 +52,21 @@ package struct AliyunV2Service: BatchService {
         }
     }
 
-    package func request(
-        for names: [Name], types: [RecordType], at time: Int64
-    ) throws(ServiceFailure) -> HTTPRequest {
-        let (hosts, families) = (try Self.list(names), try AddressFamilies(types).aliyunText)
+    package func request(for question: BatchQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+        let (hosts, families) = (try Self.list(question.names), try AddressFamilies(question.types).aliyunText)
+        // The service takes an address: the network's first stands for all in it.
+        let client = question.clientSubnet?.address.description
         var parameters: [AliyunV2Signature.Parameter] = [("id", account), ("m", String(encryption.mode))]
         if let box {
             let text = JSONWriter.object { writer in
                 writer.member("dn", hosts)
                 writer.member("q", families)
+                if let client { writer.member("cip", client) }
             }
             parameters.append(("enc", TextEncoding.hexadecimal(try box.seal(Array(text.utf8)))))
         } else {
             parameters += [("dn", hosts), ("q", families)]
+            if let client { parameters.append(("cip", client)) }
         }
         parameters.append(("v", "1.0"))
         if let secret {
@@ -77,7 +79,7 @@ package struct AliyunV2Service: BatchService {
         return HTTPRequest(target: "/v2/d?\(query.joined(separator: "&"))")
     }
 
-    package func outcome(of response: HTTPResponse, to names: [Name], types: [RecordType]) -> BatchOutcome {
+    package func outcome(of response: HTTPResponse, to question: BatchQuestion) -> BatchOutcome {
         let reply: AliyunV2Reply
         do {
             reply = try AliyunV2Reply(response.body)
@@ -88,10 +90,10 @@ package struct AliyunV2Service: BatchService {
             return .failure(AliyunError(code: reply.code, response: response).failure)
         }
         do {
-            var results = BatchResults(names)
+            var results = BatchResults(question.names)
             for answer in try answers(in: reply) {
                 let name = try results.name(answer.host)
-                for type in types {
+                for type in question.types {
                     guard let family = answer.families[type] else { continue }
                     results.take(family.result(for: type, of: name), type, of: name)
                 }

@@ -8,14 +8,37 @@ package protocol BatchService: Service {
     /// The most names of one request.
     static var maximumNames: Int { get }
 
-    /// The request for all of `names`, which are lower-cased and no two alike.
+    /// The request for all the names.
     ///
     /// - Parameter time: seconds since 1970, corrected by what is known of the service's clock.
     /// - Throws: for no name, for more than `maximumNames`, and when one of them cannot be written in the service's form.
-    func request(for names: [Name], types: [RecordType], at time: Int64) throws(ServiceFailure) -> HTTPRequest
+    func request(for question: BatchQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest
 
     /// What a complete reply means. Never traps on any bytes.
-    func outcome(of response: HTTPResponse, to names: [Name], types: [RecordType]) -> BatchOutcome
+    func outcome(of response: HTTPResponse, to question: BatchQuestion) -> BatchOutcome
+}
+
+/// What such a service is asked: several names, all for the same types.
+package struct BatchQuestion: Hashable, Sendable {
+    /// Lower-cased, no two alike.
+    package var names: [Name]
+    /// A alone, AAAA alone, or both.
+    package var types: [RecordType]
+    /// As in `ServiceQuestion`.
+    package var clientSubnet: AddressPrefix?
+
+    package init(names: [Name], types: [RecordType], clientSubnet: AddressPrefix? = nil) {
+        self.names = names
+        self.types = types
+        self.clientSubnet = clientSubnet
+    }
+}
+
+extension BatchQuestion {
+    /// A batch of one.
+    init(_ question: ServiceQuestion) {
+        self.init(names: [question.name], types: question.types, clientSubnet: question.clientSubnet)
+    }
 }
 
 /// What the reply to several names means.
@@ -31,11 +54,11 @@ extension BatchService {
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
     package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
-        try request(for: [question.name], types: question.types, at: time)
+        try request(for: BatchQuestion(question), at: time)
     }
 
     package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
-        switch outcome(of: response, to: [question.name], types: question.types) {
+        switch outcome(of: response, to: BatchQuestion(question)) {
         case .failure(let failure): return .failure(failure)
         case .results(let results):
             guard let result = results[question.name] else {

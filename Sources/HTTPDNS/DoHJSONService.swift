@@ -30,6 +30,9 @@ package struct DoHJSONService: Service {
         let host = try HostText.of(question.name)
         var target = "\(path)?name=\(TextEncoding.percent(host))&type=\(type)"
         if question.checkingDisabled { target += "&cd=1" }
+        if let subnet = question.clientSubnet {
+            target += "&edns_client_subnet=\(TextEncoding.percent(subnet.description))"
+        }
         if let account { target += try account.parameters(for: host, at: time) }
         return HTTPRequest(target: target, headers: [["Accept", Self.mediaType]])
     }

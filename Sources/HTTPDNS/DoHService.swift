@@ -50,12 +50,13 @@ package struct DoHService: Service {
     private func query(for wireQuestion: Question, of question: ServiceQuestion) -> Message {
         var query = Message(flags: .recursionDesired, questions: [wireQuestion])
         if question.checkingDisabled { query.flags.insert(.checkingDisabled) }
-        guard question.dnssecOK || padsQueries else { return query }
+        guard question.dnssecOK || padsQueries || question.clientSubnet != nil else { return query }
         query.edns = EDNS(udpPayloadSize: Self.payloadSize, dnssecOK: question.dnssecOK)
+        if let subnet = question.clientSubnet { query.edns?.options.append(ClientSubnetOption(subnet).option) }
         if padsQueries {
             let length = query.encoded.count + 4
             let padding = (Self.paddingBlock - length % Self.paddingBlock) % Self.paddingBlock
-            query.edns?.options = [EDNSOption(code: .padding, data: [UInt8](repeating: 0, count: padding))]
+            query.edns?.options.append(EDNSOption(code: .padding, data: [UInt8](repeating: 0, count: padding)))
         }
         return query
     }
@@ -63,13 +64,16 @@ package struct DoHService: Service {
     package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
         do {
             let wireQuestion = try Self.question(question)
-            return DoHOutcome.outcome(of: try Self.message(in: response), to: wireQuestion, age: response.age)
+            let message = try Self.message(in: response, subnet: question.clientSubnet)
+            return DoHOutcome.outcome(of: message, to: wireQuestion, age: response.age)
         } catch {
             return .failure(error)
         }
     }
 
-    private static func message(in response: HTTPResponse) throws(ServiceFailure) -> Message {
+    private static func message(
+        in response: HTTPResponse, subnet: AddressPrefix?
+    ) throws(ServiceFailure) -> Message {
         guard response.isSuccess else { throw DoHOutcome.failure(of: response) }
         guard isDNSMessage(response.contentType) else { throw .unavailable("the reply is not \(mediaType)") }
         let message: Message
@@ -79,6 +83,9 @@ package struct DoHService: Service {
             throw .unavailable("unreadable reply: \(error)")
         }
         guard message.id == 0 else { throw .unavailable("the reply has another ID") }
+        guard ClientSubnetOption.isReply(message.edns, to: subnet) else {
+            throw .unavailable("the reply is for another network of clients")
+        }
         return message
     }
 

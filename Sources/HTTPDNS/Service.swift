@@ -35,12 +35,18 @@ package struct ServiceQuestion: Hashable, Sendable {
     package var types: [RecordType]
     package var dnssecOK: Bool
     package var checkingDisabled: Bool
+    /// For which clients' network it is asked, which the service is told; nil: nothing is told.
+    package var clientSubnet: AddressPrefix?
 
-    package init(name: Name, types: [RecordType], dnssecOK: Bool = false, checkingDisabled: Bool = false) {
+    package init(
+        name: Name, types: [RecordType], dnssecOK: Bool = false, checkingDisabled: Bool = false,
+        clientSubnet: AddressPrefix? = nil
+    ) {
         self.name = name
         self.types = types
         self.dnssecOK = dnssecOK
         self.checkingDisabled = checkingDisabled
+        self.clientSubnet = clientSubnet
     }
 }
 

@@ -1,4 +1,4 @@
-package import DNSWire
+import DNSWire
 
 /// Tencent Cloud's HTTPDNS (DNSPod): `/d`, encrypted with DES or AES, or with a token over https; up to eight names.
 ///
@@ -21,10 +21,14 @@ package struct TencentService: BatchService {
     package static let maximumNames = 8
 
     private let access: Access
+    private let encryptsClient: Bool
     private let crypto: any Crypto
 
-    package init(_ access: Access, crypto: any Crypto) {
+    /// - Parameter encryptsClient: whether a client's address is encrypted where the names are: the vendor's page demands
+    ///   it, its SDKs send it as it is.
+    package init(_ access: Access, encryptsClient: Bool = true, crypto: any Crypto) {
         self.access = access
+        self.encryptsClient = encryptsClient
         self.crypto = crypto
     }
 
@@ -36,16 +40,10 @@ package struct TencentService: BatchService {
         }
     }
 
-    package func request(
-        for names: [Name], types: [RecordType], at time: Int64
-    ) throws(ServiceFailure) -> HTTPRequest {
-        let hosts = try Self.list(names)
-        var target = "/d?dn="
+    package func request(for question: BatchQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+        let hosts = try Self.list(question.names)
         // Commas stand as they are, as in the vendor's pages; there is no other byte that must not.
-        target +=
-            try box.map { box throws(ServiceFailure) in
-                TextEncoding.hexadecimal(try box.seal(Array(hosts.utf8)))
-            } ?? hosts
+        var target = "/d?dn=\(try sealed(hosts) ?? hosts)"
         switch access {
         case .des(let id, _): target += "&id=\(TextEncoding.percent(id))&alg=des"
         case .aes(let id, _): target += "&id=\(TextEncoding.percent(id))&alg=aes"
@@ -55,7 +53,11 @@ package struct TencentService: BatchService {
         }
         // The client's address ends the reply, which shows that it is whole. Both SDKs ask for it too.
         target += "&ttl=1&clientip=1&query=1"
-        switch try AddressFamilies(types) {
+        if let client = question.clientSubnet?.address.description {
+            // The service takes an address: the network's first stands for all in it.
+            target += "&ip=\(encryptsClient ? try sealed(client) ?? client : client)"
+        }
+        switch try AddressFamilies(question.types) {
         case .v4: break
         case .v6: target += "&type=aaaa"
         case .both: target += "&type=addrs"
@@ -63,16 +65,22 @@ package struct TencentService: BatchService {
         return HTTPRequest(target: target)
     }
 
-    package func outcome(of response: HTTPResponse, to names: [Name], types: [RecordType]) -> BatchOutcome {
+    /// As the service takes what is encrypted; nil where nothing is.
+    private func sealed(_ text: String) throws(ServiceFailure) -> String? {
+        guard let box else { return nil }
+        return TextEncoding.hexadecimal(try box.seal(Array(text.utf8)))
+    }
+
+    package func outcome(of response: HTTPResponse, to question: BatchQuestion) -> BatchOutcome {
         guard response.isSuccess else { return .failure(HTTPStatusFailure.failure(of: response)) }
         let body = TencentReply.trimmed(response.body[...])
         do {
             // Nothing at all, not even encrypted: nothing is known of the names.
             guard let box, !body.isEmpty else {
-                return .results(try TencentReply.results(Array(body), names, types))
+                return .results(try TencentReply.results(Array(body), question.names, question.types))
             }
             let text = try box.open(TextDecoding.hexadecimal(String(decoding: body, as: UTF8.self)))
-            return .results(try TencentReply.results(text, names, types))
+            return .results(try TencentReply.results(text, question.names, question.types))
         } catch {
             return .failure(error)
         }

@@ -1,4 +1,5 @@
 import DNSResolver
+import DNSWire
 import HTTPDNS
 import Scheduling
 
@@ -18,11 +19,15 @@ final class HTTPDNSAttempt: Cancellable {
     private var endpoint: HTTPDNSEndpoint?
     private var done: (@Loop (UpstreamReply) -> Void)?
 
-    init(_ question: UpstreamQuestion, at endpoint: HTTPDNSEndpoint, done: @escaping @Loop (UpstreamReply) -> Void) {
+    /// - Parameter clientSubnet: what the service is told of who asks.
+    init(
+        _ question: UpstreamQuestion, clientSubnet: AddressPrefix?, at endpoint: HTTPDNSEndpoint,
+        done: @escaping @Loop (UpstreamReply) -> Void
+    ) {
         self.question = question
         asked = ServiceQuestion(
             name: question.name, types: question.types, dnssecOK: question.dnssecOK,
-            checkingDisabled: question.checkingDisabled)
+            checkingDisabled: question.checkingDisabled, clientSubnet: clientSubnet)
         self.endpoint = endpoint
         self.done = done
     }

@@ -13,6 +13,7 @@ final class HTTPDNSEndpoint: Endpoint {
     nonisolated let address: SocketAddress
     private let origin: HTTPOrigin
     private let service: any Service
+    private let clientSubnet: ToldNetwork
     private let timeout: Duration
     private let account: ServiceAccount
     private let paths: NetworkPaths
@@ -38,6 +39,7 @@ final class HTTPDNSEndpoint: Endpoint {
         name = origin.addressText
         self.address = address
         service = settings.service
+        clientSubnet = settings.clientSubnet
         timeout = settings.timeout
         self.account = account
         self.paths = paths
@@ -66,7 +68,8 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
-        let attempt = HTTPDNSAttempt(question, at: self, done: done)
+        let attempt = HTTPDNSAttempt(
+            question, clientSubnet: clientSubnet.told(of: question.clientNetwork), at: self, done: done)
         send(attempt)
         return attempt
     }

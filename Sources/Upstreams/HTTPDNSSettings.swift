@@ -2,6 +2,27 @@ package import DNSWire
 package import HTTPDNS
 package import Platform
 
+/// What a service is told of the clients for whom it is asked.
+package enum ToldNetwork: Hashable, Sendable {
+    case off
+    /// The network of each.
+    case clients(ClientScoping)
+    /// One network for all.
+    case fixed(AddressPrefix)
+
+    /// How much of a client's address is told.
+    var scoping: ClientScoping? { if case .clients(let scoping) = self { scoping } else { nil } }
+
+    /// What the service is told when it is asked for clients in `network`, of which perhaps more is known than it may be told.
+    func told(of network: AddressPrefix?) -> AddressPrefix? {
+        switch self {
+        case .off: nil
+        case .fixed(let network): network
+        case .clients(let scoping): network.flatMap { scoping.network(of: $0.address) }
+        }
+    }
+}
+
 /// One HTTPDNS provider as configured.
 package struct HTTPDNSSettings: Sendable {
     /// What logs, `status` and extended errors call it.
@@ -24,6 +45,7 @@ package struct HTTPDNSSettings: Sendable {
     package var pins: [String]
     /// Suffixes that it is asked for; empty: every name.
     package var names: [Name]
+    package var clientSubnet: ToldNetwork
     /// Calls on one day (UTC); 0: no limit.
     package var dailyLimit: Int
     /// How long one attempt may take.
@@ -32,7 +54,8 @@ package struct HTTPDNSSettings: Sendable {
     package init(
         name: String, service: any Service, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
         basePath: String = "", addresses: [SocketAddress] = [], tlsNames: [String] = [], caFile: String = "",
-        pins: [String] = [], names: [Name] = [], dailyLimit: Int = 0, timeout: Duration = .seconds(1)
+        pins: [String] = [], names: [Name] = [], clientSubnet: ToldNetwork = .off, dailyLimit: Int = 0,
+        timeout: Duration = .seconds(1)
     ) {
         self.name = name
         self.service = service
@@ -45,6 +68,7 @@ package struct HTTPDNSSettings: Sendable {
         self.caFile = caFile
         self.pins = pins
         self.names = names
+        self.clientSubnet = clientSubnet
         self.dailyLimit = dailyLimit
         self.timeout = timeout
     }

@@ -65,6 +65,8 @@ package final class HTTPDNSUpstream: Provider {
         }
     }
 
+    package nonisolated var clientScoping: ClientScoping? { settings.clientSubnet.scoping }
+
     package nonisolated var isAuthenticated: Bool {
         settings.scheme == .https || settings.service.authenticatesReplies
     }

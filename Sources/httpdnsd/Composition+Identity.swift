@@ -66,7 +66,7 @@ extension Configuration.ProviderEntry {
             addresses.map(\.description).joined(separator: ","), tlsNames.map(\.description).joined(separator: ","),
             caFile,
             pins.map { "\($0)" }.joined(separator: ","), names.map(\.description).joined(separator: ","),
-            "\(clientSubnet)",
+            "\(clientSubnet) \(clientSubnetEncrypted)",
         ].joined(separator: "\n")
     }
 }

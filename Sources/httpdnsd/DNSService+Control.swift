@@ -39,6 +39,7 @@ extension DNSService: ControlTarget {
         // Also what another network told.
         report.isStale = store.isStale(cached.entry)
         report.check = check(cached.entry, from: source)
+        report.clients = cached.scope.map { $0.network?.description ?? "no network" } ?? ""
         report.server = store.serverNames.name(of: cached.entry.server)
         return report
     }

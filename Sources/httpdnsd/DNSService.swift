@@ -34,7 +34,7 @@ final class DNSService {
     private var routes: RoutePolicy
     var network: NetworkMonitor?
     var networkChanges = NetworkChanges()
-    private let access: SharedAccessList
+    private let rules: SharedClientRules
 
     /// - Parameters:
     ///   - source: where `settings` came from.
@@ -63,10 +63,10 @@ final class DNSService {
         routes = policy.routes
         store.archive = disk
         resolver = Resolver(policy: policy, cache: store, clock: loop) { events.report(LogMessage($0)) }
-        access = SharedAccessList(AccessList(settings.listen.allow))
+        rules = SharedClientRules(ClientRules(settings, policy))
         for provider in composition.providers { provider.upstream.start() }
         server = Server(
-            sockets: sockets, loop: loop, cache: memory, generation: generation, access: access, responder: resolver,
+            sockets: sockets, loop: loop, cache: memory, generation: generation, rules: rules, responder: resolver,
             events: events)
         tellDiskOfPolicy()
         logQueries()
@@ -98,7 +98,7 @@ final class DNSService {
             policy.routes != routes || new.sources != old.sources || settings.localDNS != old.settings.localDNS
             || settings.listen.allow != old.settings.listen.allow || settings.preset != old.settings.preset
             || settings.answers != old.settings.answers
-        access.replace(with: AccessList(settings.listen.allow))
+        rules.replace(with: ClientRules(settings, policy))
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
         composition = new
         routes = policy.routes
@@ -126,6 +126,12 @@ final class DNSService {
         resolver.replace(
             with: policy, freshness: FreshnessPolicy(composition.settings.cache), isNewGeneration: true)
         return true
+    }
+}
+
+extension ClientRules {
+    fileprivate init(_ settings: Configuration, _ policy: ResolverPolicy) {
+        self.init(access: AccessList(settings.listen.allow), scoping: policy.strategy.clientScoping)
     }
 }
 

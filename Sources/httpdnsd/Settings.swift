@@ -34,8 +34,19 @@ extension HTTPDNSSettings {
             basePath: entry.type.urlIsWhole ? "" : entry.url.path,
             addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
             tlsNames: entry.tlsNames.map(\.description),
-            caFile: entry.caFile, pins: entry.pins.map(\.description), names: entry.names, dailyLimit: entry.dailyLimit,
-            timeout: entry.timeout)
+            caFile: entry.caFile, pins: entry.pins.map(\.description), names: entry.names,
+            clientSubnet: .init(entry.clientSubnet), dailyLimit: entry.dailyLimit, timeout: entry.timeout)
+    }
+}
+
+extension ToldNetwork {
+    init(_ subnet: ClientSubnet) {
+        self =
+            switch subnet {
+            case .off: .off
+            case .client(let bits): .clients(ClientScoping(bits: bits))
+            case .fixed(let network): .fixed(network)
+            }
     }
 }
 
@@ -47,7 +58,7 @@ extension Configuration.ProviderEntry {
         case .aliyun: AliyunService(account: account, secret: secret, crypto: crypto)
         case .aliyunV2:
             AliyunV2Service(account: account, secret: secret, encryption: aliyunEncryption, crypto: crypto)
-        case .tencent: TencentService(tencentAccess, crypto: crypto)
+        case .tencent: TencentService(tencentAccess, encryptsClient: clientSubnetEncrypted, crypto: crypto)
         case .tencentHTTPS: TencentService(.token(secret ?? Self.noSecret, id: account), crypto: crypto)
         case .doh: DoHService(path: url.path.isEmpty ? "/" : url.path, padsQueries: url.scheme == .https)
         case .dohJSON:

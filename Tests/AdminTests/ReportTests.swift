@@ -31,6 +31,15 @@ struct ReportTests {
         #expect(status.json.contains("\"forgeable\":[\"a \\\"quoted\\\" \\n name\\u007f\"]"))
     }
 
+    @Test func `an answer for one network says so, on the way over the socket and to people`() throws {
+        var entry = CacheReport.Entry()
+        (entry.name, entry.type, entry.source, entry.clients) = ("www.example.com", "A", "vendor", "198.51.100.0/24")
+        let report = CacheReport(entries: [entry], next: nil)
+        #expect(try CacheReport(json: Array(report.json.utf8)) == report)
+        #expect(report.listText.contains("vendor, for 198.51.100.0/24"))
+        #expect(report.showText.contains("from vendor, for 198.51.100.0/24"))
+    }
+
     @Test func `unknown members are passed over`() throws {
         let text = #"{"removed":3,"since":{"a":[1,2]},"later":null}"#
         #expect(try FlushReport(json: Array(text.utf8)) == FlushReport(removed: 3))

@@ -21,6 +21,7 @@ let everyKey = #"""
     pin = []                                     # SPKI pins
     names = []                                   # suffixes this provider is asked for; empty: all (a warning for metered types)
     client_subnet = "off"                        # off, "client/24", or a fixed network
+    client_subnet_encrypted = true               # type tencent: the network is encrypted like the names
     daily_limit = 0                              # billable calls; 0: none
     timeout = "1s"
 

@@ -218,7 +218,6 @@ struct MemoryCacheTests {
             cache.put(checksummed(text), for: query)
             #expect(try cache.message(to: query)?.answers == checksummed(text).answers)
         }
-        #expect(TestQuery(longestName).key.count == QueryKey.maximumLength)
         #expect(cache.reply(to: TestQuery(".", .aaaa)) == nil)
         #expect(cache.statistics.entries == 5)
     }

@@ -36,12 +36,15 @@ struct ResolverTests {
         init(
             policy: RoutePolicy = RoutePolicy(), freshness: FreshnessPolicy = FreshnessPolicy(),
             rule: CertificateRule = CertificateRule(.off),
-            local: LocalAnswers = LocalAnswers(), lastResort: Presets = Presets(), preresolve: [Name] = []
+            local: LocalAnswers = LocalAnswers(), lastResort: Presets = Presets(), preresolve: [Name] = [],
+            scoping: ClientScoping? = nil, vendorNames: [Name] = []
         ) {
             vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
             let selector = ProviderSelector(
-                providers: [FakeProvider("vendor", addresses: [vendor])], clock: clock, report: { _ in })
+                providers: [
+                    FakeProvider("vendor", addresses: [vendor], names: vendorNames, clientScoping: scoping)
+                ], clock: clock, report: { _ in })
             badAddresses = BadAddresses(clock: clock)
             handshake = FakeHandshake(clock: clock)
             checks = AddressChecks(
@@ -62,10 +65,11 @@ struct ResolverTests {
 
         /// Asks, moving time on until there is an answer; the time that took is added to `waited`.
         func ask(
-            _ name: String = "www.example.com", _ type: RecordType = .a, signed: Bool = false
+            _ name: String = "www.example.com", _ type: RecordType = .a, signed: Bool = false,
+            from client: IPAddress = .v4(0x7f00_0001), hidesNetwork: Bool = false
         ) async -> Reply {
             let reply = Reply(clock: clock)
-            start(name, type, reply, signed: signed)
+            start(name, type, reply, signed: signed, from: client, hidesNetwork: hidesNetwork)
             await clock.advance(by: .zero)
             while reply.response == nil, clock.now - reply.asked < .seconds(5) {
                 await clock.advance(by: .milliseconds(100))
@@ -74,11 +78,14 @@ struct ResolverTests {
         }
 
         /// Asks without waiting.
-        func start(_ name: String, _ type: RecordType, _ reply: Reply, signed: Bool = false) {
+        func start(
+            _ name: String, _ type: RecordType, _ reply: Reply, signed: Bool = false,
+            from client: IPAddress = .v4(0x7f00_0001), hidesNetwork: Bool = false
+        ) {
             let question = Question(name: (try? Name(name)) ?? .root, type: type)
             let client = ClientQuestion(
                 question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: false),
-                dnssecOK: signed, client: .v4(0x7f00_0001), arrived: clock.now)
+                dnssecOK: signed, client: client, hidesNetwork: hidesNetwork, arrived: clock.now)
             resolver.respond(to: client) { [clock] in
                 reply.response = $0
                 reply.answered = clock.now

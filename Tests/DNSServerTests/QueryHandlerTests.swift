@@ -15,11 +15,14 @@ import Testing
 
     /// What becomes of a message, and the reply.
     private func handle(
-        _ message: [UInt8], from client: String = "127.0.0.1", over transport: Transport = .udp
+        _ message: [UInt8], from client: String = "127.0.0.1", over transport: Transport = .udp,
+        allow: String = "127.0.0.0/8", scoping: ClientScoping? = nil
     ) throws -> (disposition: QueryHandler.Disposition, bytes: [UInt8]) {
-        let access = AccessList([try #require(AddressPrefix("127.0.0.0/8"))])
+        let access = AccessList([try #require(AddressPrefix(allow))])
         let handler = QueryHandler(
-            cache: cache, generation: generation, access: SharedAccessList(access), keepalive: 100)
+            cache: cache, generation: generation,
+            rules: SharedClientRules(ClientRules(access: access, scoping: scoping)),
+            keepalive: 100)
         let client = try #require(IPAddress(client))
         var disposition = QueryHandler.Disposition.ignore
         let bytes = [UInt8](capacity: transport == .udp ? 1_232 : 65_535) { output in
@@ -29,8 +32,8 @@ import Testing
     }
 
     @Test func `a new access list counts from the next generation on`() throws {
-        let shared = SharedAccessList(AccessList([try #require(AddressPrefix("127.0.0.0/8"))]))
-        var handler = QueryHandler(cache: cache, generation: generation, access: shared, keepalive: 100)
+        let shared = SharedClientRules(ClientRules(access: AccessList([try #require(AddressPrefix("127.0.0.0/8"))])))
+        var handler = QueryHandler(cache: cache, generation: generation, rules: shared, keepalive: 100)
         func isRefused(_ client: String) throws -> Bool {
             let client = try #require(IPAddress(client))
             let bytes = [UInt8](capacity: 1_232) { output in
@@ -40,7 +43,7 @@ import Testing
         }
         #expect(try isRefused("192.0.2.1"))
         #expect(try !isRefused("127.0.0.1"))
-        shared.replace(with: AccessList([try #require(AddressPrefix("192.0.2.0/24"))]))
+        shared.replace(with: ClientRules(access: AccessList([try #require(AddressPrefix("192.0.2.0/24"))])))
         #expect(!handler.isOutdated)
         generation.advance()
         #expect(handler.isOutdated)
@@ -73,6 +76,65 @@ import Testing
     /// An OPT record.
     private func opt(size: UInt16 = 4_096, version: UInt8 = 0, flags: UInt8 = 0, _ options: [UInt8] = []) -> [UInt8] {
         [0, 0, 41, UInt8(size >> 8), UInt8(size & 255), 0, version, flags, 0, 0, UInt8(options.count)] + options
+    }
+
+    /// Stores an answer for one scope of clients.
+    private func store(_ address: UInt32, for scope: ClientScope?) throws {
+        let question = Question(name: try Name("www.example"), type: .a)
+        let answer = Answer(name: question.name, addresses: [.v4(address)], ttl: 300)
+        cache.store(
+            CacheEntry(
+                answer: try #require(PackedAnswer(answer, for: question)), storedAt: .bootTime, lifetime: 300,
+                generation: generation.current),
+            for: QueryKey(question, dnssecOK: false, checkingDisabled: false, scope: scope))
+    }
+
+    private static let keepaliveOption: [UInt8] = [0, 11, 0, 0]
+    private static let hidingOption: [UInt8] = [0, 8, 0, 4, 0, 1, 0, 0]
+
+    @Test(arguments: [Transport.udp, .tcp], [[], keepaliveOption])
+    func `a client gets what is kept for its own network, and nothing of another's`(
+        transport: Transport, options: [UInt8]
+    ) throws {
+        let network = { (text: String) in ClientScope.network(try #require(AddressPrefix(text))) }
+        try store(0xc000_0201, for: network("198.51.100.0/24"))
+        try store(0xc000_0202, for: network("2001:db8:1:200::/56"))
+        try store(0xc000_0203, for: .untold)
+        func answer(_ client: String, hiding: Bool = false, scoping: ClientScoping? = ClientScoping(bits: 24)) throws
+            -> [UInt8]?
+        {
+            var options = options
+            if hiding { options += Self.hidingOption }
+            let message = options.isEmpty ? query([:]) : query([11: 1], then: opt(options))
+            let (disposition, bytes) = try handle(
+                message, from: client, over: transport, allow: client.contains(":") ? "::/0" : "0.0.0.0/0",
+                scoping: scoping)
+            guard disposition == .reply else { return nil }
+            return try TestMessage(decoding: bytes).answers.first?.data
+        }
+        #expect(try answer("198.51.100.7") == [192, 0, 2, 1])
+        #expect(try answer("198.51.100.99") == [192, 0, 2, 1])
+        #expect(try answer("198.51.101.7") == nil)
+        #expect(try answer("2001:db8:1:2ff::7") == [192, 0, 2, 2])
+        #expect(try answer("2001:db8:1:300::7") == nil)
+        #expect(try answer("127.0.0.1") == [192, 0, 2, 3])
+        #expect(try answer("10.0.0.1") == [192, 0, 2, 3])
+        #expect(try answer("198.51.100.7", hiding: true) == [192, 0, 2, 3])
+        // Under a policy of other networks, or of none.
+        #expect(try answer("198.51.100.7", scoping: ClientScoping(bits: 25)) == nil)
+        #expect(try answer("198.51.100.7", scoping: nil) == nil)
+        // What is the same for all is given to all.
+        try store(0xc000_0204, for: nil)
+        #expect(try answer("198.51.101.7") == [192, 0, 2, 4])
+    }
+
+    @Test func `a query is counted once, whether it is a hit for all, for a network, or none`() throws {
+        try store(0xc000_0201, for: .untold)
+        for client in ["127.0.0.1", "127.0.0.2", "198.51.100.1"] {
+            _ = try handle(query([:]), from: client, allow: "0.0.0.0/0", scoping: ClientScoping(bits: 24))
+        }
+        #expect(cache.statistics.hits == 2)
+        #expect(cache.statistics.misses == 1)
     }
 
     private func storeAnswer(_ count: Int = 1, type: DNSWire.RecordType = .a) throws {

@@ -59,7 +59,8 @@ struct TestServer: Sendable {
         let generation = PolicyGeneration()
         let server = Server(
             sockets: sockets, loop: loop, cache: cache, generation: generation,
-            access: SharedAccessList(AccessList(allow.compactMap { AddressPrefix($0) })), responder: responder,
+            rules: SharedClientRules(ClientRules(access: AccessList(allow.compactMap { AddressPrefix($0) }))),
+            responder: responder,
             limits: limits, events: EventLog(logger, clock: loop))
         try server.start()
         return TestServer(

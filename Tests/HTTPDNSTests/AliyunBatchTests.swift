@@ -9,7 +9,7 @@ struct AliyunBatchTests {
     private func target(
         _ service: AliyunService, _ names: [Name] = names, _ types: [RecordType] = [.a, .aaaa]
     ) throws(ServiceFailure) -> String {
-        try service.request(for: names, types: types, at: 1_699_999_400).target
+        try service.request(for: BatchQuestion(names: names, types: types), at: 1_699_999_400).target
     }
 
     @Test func `the names are asked and signed with commas between them`() throws {
@@ -26,7 +26,7 @@ struct AliyunBatchTests {
         let service = AliyunService(account: "1", secret: Secret("IAmASecret"), crypto: CountingIVs())
         let names = ["www.aliyun.com", "www.taobao.com"].map { name($0) }
         #expect(
-            try service.request(for: names, types: [.a], at: 1_534_315_800).target
+            try service.request(for: BatchQuestion(names: names, types: [.a]), at: 1_534_315_800).target
                 == "/1/sign_resolve?host=www.aliyun.com,www.taobao.com&query=4&t=1534316400"
                 + "&s=12a3f6b1b14a46ca813ca6439beb59a4")
     }
@@ -43,7 +43,8 @@ struct AliyunBatchTests {
 
     private func outcome(_ body: String, _ types: [RecordType] = [.a, .aaaa], status: Int = 200) -> BatchOutcome {
         AliyunRequestTests.signing.outcome(
-            of: HTTPResponse(status: status, body: Array(body.utf8)), to: Self.names, types: types)
+            of: HTTPResponse(status: status, body: Array(body.utf8)),
+            to: BatchQuestion(names: Self.names, types: types))
     }
 
     @Test func `each name and type has an element of its own, in any order`() {

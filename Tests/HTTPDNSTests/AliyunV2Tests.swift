@@ -54,7 +54,9 @@ struct AliyunV2Tests {
     private func target(
         _ service: AliyunV2Service, _ names: [String] = ["www.example.com"], _ types: [RecordType] = [.a, .aaaa]
     ) throws(ServiceFailure) -> String {
-        try service.request(for: names.map { name($0) }, types: types, at: 1_699_999_400).target
+        try service.request(
+            for: BatchQuestion(names: names.map { name($0) }, types: types), at: 1_699_999_400
+        ).target
     }
 
     @Test func `a signed plain request expires ten minutes from now`() throws {
@@ -276,7 +278,8 @@ struct AliyunV2Tests {
             #"{"code":"success","data":{"answers":[{"dn":"API.example.com.","v4":{"ips":["192.0.2.9"],"ttl":5}},"#
             + #"{"dn":"www.example.com","v4":{"ips":["192.0.2.1"],"ttl":6}}]}}"#
         #expect(
-            Self.service().outcome(of: HTTPResponse(status: 200, body: Array(body.utf8)), to: names, types: [.a])
+            Self.service().outcome(
+                of: HTTPResponse(status: 200, body: Array(body.utf8)), to: BatchQuestion(names: names, types: [.a]))
                 == .results([
                     names[0]: [.a: addresses(["192.0.2.1"], ttl: 6)],
                     names[1]: [.a: .answer(Answer(name: names[1], addresses: [.v4(0xc000_0209)], ttl: 5))],

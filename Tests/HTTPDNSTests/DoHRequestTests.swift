@@ -15,7 +15,7 @@ struct DoHRequestTests {
     }
 
     /// The message in the target of a GET.
-    private func message(_ request: HTTPRequest) throws -> [UInt8] {
+    static func message(_ request: HTTPRequest) throws -> [UInt8] {
         let text = try #require(request.target.split(separator: "dns=").last)
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         let bits = text.compactMap { alphabet.firstIndex(of: $0) }.flatMap { value in
@@ -31,7 +31,7 @@ struct DoHRequestTests {
         #expect(request.target == "/dns-query?dns=AAABAAABAAAAAAAAA3d3dwdleGFtcGxlA2NvbQAAAQAB")
         #expect(request.headers == [["Accept", "application/dns-message"]])
         #expect(request.body == nil)
-        #expect(try message(request) == hex("00000100000100000000000003777777076578616d706c6503636f6d0000010001"))
+        #expect(try Self.message(request) == hex("00000100000100000000000003777777076578616d706c6503636f6d0000010001"))
     }
 
     @Test func `an AAAA question differs by its type`() throws {
@@ -48,7 +48,7 @@ struct DoHRequestTests {
         #expect(value.contains("_") && !value.contains("=") && !value.contains("/") && !value.contains("+"))
         let expected = Message(
             flags: .recursionDesired, questions: [Question(name: name(#"\255\239\190\251.example"#), type: .a)])
-        #expect(try message(HTTPRequest(target: target)) == expected.encoded)
+        #expect(try Self.message(HTTPRequest(target: target)) == expected.encoded)
     }
 
     @Test func `a padded query has 128 bytes`() throws {
@@ -56,14 +56,14 @@ struct DoHRequestTests {
             hex("00000100000100000000000103777777076578616d706c6503636f6d00000100010000291000000000000054000c0050")
             + [UInt8](repeating: 0, count: 80)
         #expect(expected.count == 128)
-        #expect(try message(request(DoHService(padsQueries: true))) == expected)
+        #expect(try Self.message(request(DoHService(padsQueries: true))) == expected)
     }
 
     @Test func `padded queries of any length are a multiple of 128 bytes`() throws {
         for length in 1...63 {
             let text = String(repeating: "x", count: length) + "." + String(repeating: "y", count: 60)
             for service in [DoHService(padsQueries: true)] {
-                let bytes = try message(request(service, text))
+                let bytes = try Self.message(request(service, text))
                 #expect(bytes.count % 128 == 0)
                 #expect(try MessageParser.parse(bytes).edns?.options.map(\.code) == [.padding])
             }
@@ -71,10 +71,10 @@ struct DoHRequestTests {
     }
 
     @Test func `DO and CD are asked for when wanted`() throws {
-        let plain = try MessageParser.parse(message(request()))
+        let plain = try MessageParser.parse(Self.message(request()))
         #expect(plain.edns == nil)
         #expect(plain.flags == .recursionDesired)
-        let wanting = try MessageParser.parse(message(request(dnssecOK: true, checkingDisabled: true)))
+        let wanting = try MessageParser.parse(Self.message(request(dnssecOK: true, checkingDisabled: true)))
         #expect(wanting.edns?.dnssecOK == true)
         #expect(wanting.flags == [.recursionDesired, .checkingDisabled])
         #expect(wanting.id == 0)

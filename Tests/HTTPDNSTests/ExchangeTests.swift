@@ -113,8 +113,9 @@ struct ExchangeTests {
             case .failure(let failure): outcome = .failure(failure)
             }
         } else {
-            request = try replay.service.request(for: names, types: replay.types, at: replay.time)
-            outcome = replay.service.outcome(of: exchange.response, to: names, types: replay.types)
+            let question = BatchQuestion(names: names, types: replay.types)
+            request = try replay.service.request(for: question, at: replay.time)
+            outcome = replay.service.outcome(of: exchange.response, to: question)
         }
         let (path, parameters) = Exchange.parts(request.target[...])
         #expect(path == exchange.path)

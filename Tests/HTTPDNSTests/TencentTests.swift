@@ -14,7 +14,7 @@ struct TencentTests {
     private func target(
         _ service: TencentService, _ names: [String] = ["www.example.com"], _ types: [RecordType] = [.a]
     ) throws(ServiceFailure) -> String {
-        try service.request(for: names.map { name($0) }, types: types, at: 0).target
+        try service.request(for: BatchQuestion(names: names.map { name($0) }, types: types), at: 0).target
     }
 
     // MARK: Requests
@@ -203,13 +203,15 @@ struct TencentTests {
         let names = ["www.example.com", "none.example.com", "left.example.com"].map { name($0) }
         let body = "none.example.com.:0\nwww.example.com.:192.0.2.1;192.0.2.2,60|203.0.113.7"
         #expect(
-            Self.token.outcome(of: HTTPResponse(status: 200, body: Array(body.utf8)), to: names, types: [.a])
+            Self.token.outcome(
+                of: HTTPResponse(status: 200, body: Array(body.utf8)), to: BatchQuestion(names: names, types: [.a]))
                 == .results([
                     names[0]: [.a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60)],
                     names[1]: [.a: .unknownEmpty(ttl: nil)], names[2]: [.a: .unknownEmpty(ttl: nil)],
                 ]))
         #expect(
-            Self.token.outcome(of: HTTPResponse(status: 200, body: Array("0".utf8)), to: names, types: [.a])
+            Self.token.outcome(
+                of: HTTPResponse(status: 200, body: Array("0".utf8)), to: BatchQuestion(names: names, types: [.a]))
                 == .failure(.unavailable("the reply does not tell which name it is for")))
     }
 
@@ -247,7 +249,8 @@ struct TencentTests {
         let names = [Self.host, name("api.example.com")]
         let batch = "api.example.com.:192.0.2.9,60\nwww.example.com.:192.0.2.1,60"
         #expect(
-            Self.token.outcome(of: HTTPResponse(status: 200, body: Array(batch.utf8)), to: names, types: [.a])
+            Self.token.outcome(
+                of: HTTPResponse(status: 200, body: Array(batch.utf8)), to: BatchQuestion(names: names, types: [.a]))
                 == .failure(.unavailable("the reply is cut short")))
     }
 

@@ -102,6 +102,7 @@ package final class FakeProvider: Provider {
     package nonisolated let answersBothFamilies: Bool
     package nonisolated let names: [Name]
     package nonisolated let isAuthenticated: Bool
+    package nonisolated let clientScoping: ClientScoping?
     private nonisolated let anyType: Bool
     package var health = ProviderHealth()
     package var ranking = AddressRanking()
@@ -110,7 +111,7 @@ package final class FakeProvider: Provider {
 
     package nonisolated init(
         _ name: String, addresses: [FakeUpstream], answersBothFamilies: Bool = true, anyType: Bool = false,
-        names: [Name] = [], isAuthenticated: Bool = true
+        names: [Name] = [], isAuthenticated: Bool = true, clientScoping: ClientScoping? = nil
     ) {
         self.name = name
         self.addresses = addresses
@@ -118,6 +119,7 @@ package final class FakeProvider: Provider {
         self.anyType = anyType
         self.names = names
         self.isAuthenticated = isAuthenticated
+        self.clientScoping = clientScoping
     }
 
     package nonisolated func answers(_ type: RecordType) -> Bool { anyType ? !type.isMeta : type.isAddress }

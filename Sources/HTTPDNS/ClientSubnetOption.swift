@@ -1,0 +1,31 @@
+import DNSWire
+
+/// The client-subnet option of an OPT record (RFC 7871 section 6).
+struct ClientSubnetOption {
+    let network: AddressPrefix
+
+    init(_ network: AddressPrefix) { self.network = network }
+
+    /// FAMILY, SOURCE PREFIX-LENGTH, SCOPE PREFIX-LENGTH 0, and no more of the address than counts.
+    var option: EDNSOption {
+        EDNSOption(code: .clientSubnet, data: head + [0] + addressBytes)
+    }
+
+    /// FAMILY as IANA numbers it, and SOURCE PREFIX-LENGTH.
+    private var head: [UInt8] {
+        [0, network.address.recordType == .a ? 1 : 2, UInt8(truncatingIfNeeded: network.length)]
+    }
+
+    private var addressBytes: ArraySlice<UInt8> { network.address.bytes.prefix((network.length + 7) / 8) }
+
+    /// Whether a reply belongs to a question that told this network: one that names another must not be used (RFC 7871
+    /// section 7.3); one without the option holds for all.
+    static func isReply(_ edns: EDNS?, to network: AddressPrefix?) -> Bool {
+        guard let network, let data = edns?.options.first(where: { $0.code == .clientSubnet })?.data else {
+            return true
+        }
+        let sent = ClientSubnetOption(network)
+        return data.count >= 4 && data.prefix(3).elementsEqual(sent.head)
+            && data.dropFirst(4).elementsEqual(sent.addressBytes)
+    }
+}
