@@ -219,10 +219,8 @@ package final class Resolver {
         let route = policy.routes.route(for: name)
         let signed = dnssecOK || checkingDisabled
         let types = policy.strategy.types(for: type, name: name, route: route, signed: signed)
-        let families = policy.localAnswers.families
-        let isLimited = !signed && types.contains { $0 != type && families.excludes($0) }
         return FlightKey(
-            name: name, types: isLimited ? types.filter { $0 == type || !families.excludes($0) } : types,
+            name: name, types: signed ? types : policy.localAnswers.families.limiting(types, for: type),
             route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
             scope: policy.strategy.scope(of: client, name: name, route: route), generation: cache.generation)
     }

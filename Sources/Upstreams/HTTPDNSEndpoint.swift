@@ -162,16 +162,13 @@ final class HTTPDNSEndpoint: Endpoint {
 
     /// A result for every type asked, also those that the service left out.
     private static func reply(_ results: [RecordType: ServiceResult], _ types: [RecordType]) -> UpstreamReply {
-        var told = RecordTypeMap<UpstreamResult>()
-        for type in types {
-            told[type] =
-                switch results[type] {
-                case .answer(let answer): .answer(answer)
-                case .unknownEmpty(let ttl): .unknownEmpty(ttl: ttl)
-                case nil: .failure(.unusable("the reply is silent on \(type)"))
-                }
+        UpstreamReply(types) { type in
+            switch results[type] {
+            case .answer(let answer): .answer(answer)
+            case .unknownEmpty(let ttl): .unknownEmpty(ttl: ttl)
+            case nil: .failure(.unusable("the reply is silent on \(type)"))
+            }
         }
-        return UpstreamReply(told)
     }
 }
 
