@@ -89,6 +89,14 @@ package final class ProviderSelector {
         return false
     }
 
+    /// Which of these providers would be asked now, and for how many names in one request; nil when for one, or nobody.
+    func batch(of indices: [Int]) -> (provider: Int, maximumNames: Int)? {
+        let now = clock.now
+        let first = indices.first { anyUsable([$0]) { $0.isUsable(at: now) } }
+        guard let first, providers[first].maximumNames > 1 else { return nil }
+        return (first, providers[first].maximumNames)
+    }
+
     private func mayAsk(_ provider: any Provider) -> Bool {
         provider.unavailability == nil && provider.health.isUsable(at: clock.now)
     }

@@ -146,8 +146,9 @@ extension UpstreamReply {
         }
     }
 
-    /// One answer among the results speaks for the address; else the gravest failure counts.
+    /// One answer among the results speaks for the address; else the gravest failure counts, once for each request.
     var blame: Blame {
+        guard !isRepetition else { return .nobody }
         var blame = Blame.nobody
         for result in results.values {
             guard case .failure(let failure) = result else { return .none }

@@ -43,6 +43,8 @@ struct SourceRace {
     private static let failedServiceBindingTTL: UInt32 = 5
 
     let key: FlightKey
+    /// Whether a provider may be asked for it in one request with others.
+    let mayBeBatched: Bool
     let providers: [Int]
     let began: Instant
     let first: Contender
@@ -55,10 +57,11 @@ struct SourceRace {
     private var hasStartedLocalDNS = false
 
     init(
-        key: FlightKey, providers: [Int], first: Contender, mayUseLocalDNS: Bool, isServiceBinding: Bool,
-        began: Instant
+        key: FlightKey, mayBeBatched: Bool, providers: [Int], first: Contender, mayUseLocalDNS: Bool,
+        isServiceBinding: Bool, began: Instant
     ) {
         self.key = key
+        self.mayBeBatched = mayBeBatched
         self.providers = providers
         self.first = first
         self.mayUseLocalDNS = mayUseLocalDNS
