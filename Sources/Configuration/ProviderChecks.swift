@@ -15,6 +15,7 @@ extension Configuration.ProviderEntry {
         guard reading.written.contains(typePath), reading.isSound(typePath) else { return }
         completeSecret(at: path, reading)
         checkAccount(at: path, reading)
+        checkRegion(at: path, reading)
         if completeURL(at: path, reading) {
             completeAddresses(at: path, reading)
             completeCertificate(at: path, reading)
@@ -107,11 +108,26 @@ extension Configuration.ProviderEntry {
         }
     }
 
+    private func checkRegion(at path: SettingPath, _ reading: Reading) {
+        let place = path.appending(key: "region")
+        guard reading.isSound(place), !type.regions.contains(region) else { return }
+        guard !type.regions.isEmpty else {
+            if region != .cn {
+                reading.warn(place, "has no effect: a provider of type \(type.rawValue) has no regions")
+            }
+            return
+        }
+        let list = type.regions.map { quoted($0.rawValue) }.joined(separator: ", ")
+        let choice = type.regions.count > 1 ? "one of \(list)" : list
+        reading.fail(place, "must be \(choice) for a provider of type \(type.rawValue)")
+    }
+
     /// - Returns: whether the URL can be relied on.
     private mutating func completeURL(at path: SettingPath, _ reading: Reading) -> Bool {
         let place = path.appending(key: "url")
         if !reading.written.contains(place) {
-            guard let builtIn = type.builtInURL else {
+            // Of a region that the type has not, which is reported: as if it were the usual one.
+            guard let builtIn = type.builtInURL(in: region) ?? type.builtInURL(in: .cn) else {
                 let example = "https://HOST\(type.usualPath ?? "")"
                 reading.fail(
                     place, "is missing: a provider of type \(type.rawValue) needs one, such as \(quoted(example))")
@@ -145,8 +161,8 @@ extension Configuration.ProviderEntry {
         guard reading.isSound(place) else { return }
         if addresses.isEmpty {
             switch url.host {
-            case let host where host == type.builtInURL?.host && url.port == url.scheme.defaultPort:
-                addresses = type.builtInAddresses.map { Endpoint($0, port: url.port) }
+            case let host where host == type.builtInURL(in: region)?.host && url.port == url.scheme.defaultPort:
+                addresses = type.builtInAddresses(in: region).map { Endpoint($0, port: url.port) }
             case .address(let address):
                 addresses = [Endpoint(address, port: url.port)]
             case .name where url.scheme == .http:

@@ -33,6 +33,13 @@ package final class NetworkPaths {
         return "the interface that leads to \(address) has no carrier"
     }
 
+    /// Whether there is a way to `address` as far as the kernel tells: a route, and a carrier on its interface.
+    ///
+    /// Asks the kernel each time: for those who rarely want to know.
+    package func hasRoute(to address: IPAddress) -> Bool {
+        interface(address).map { !deadLinks.contains($0) } ?? false
+    }
+
     package static func routedInterface(to address: IPAddress) -> UInt32? {
         let family: Int32 =
             switch address {

@@ -18,7 +18,9 @@ package final class HTTPDNSUpstream: Provider {
     private let account: ServiceAccount
     /// Finds the addresses of a host without configured ones.
     private let lookup: ServiceAddresses?
-    /// The addresses configured or last looked up.
+    /// The addresses configured or last looked up, in the order in which they came.
+    private var listed: [SocketAddress] = []
+    /// The same, those to which there is a route first.
     private var current: [HTTPDNSEndpoint] = []
     /// Addresses of earlier look-ups that have answered: used beside the current ones until one of those answers.
     ///
@@ -135,6 +137,7 @@ package final class HTTPDNSUpstream: Provider {
         health = ProviderHealth()
         unknown?.health.forget(at: loop.now)
         for endpoint in known { endpoint.networkChanged() }
+        if routedFirst(listed) != current.map(\.address) { update(listed) }
         lookup?.lookAgain()
     }
 
@@ -147,10 +150,19 @@ package final class HTTPDNSUpstream: Provider {
     /// Takes over new addresses; endpoints of those that stay keep their connections, and those that have answered stay.
     func update(_ addresses: [SocketAddress]) {
         let old = known
-        current = addresses.map { address in old.first { $0.address == address } ?? endpoint(at: address) }
+        listed = addresses
+        current = routedFirst(addresses).map { address in old.first { $0.address == address } ?? endpoint(at: address) }
         proven = old.filter { $0.isProven && !addresses.contains($0.address) }
         // Who was preferred may have moved: the order of the list counts again.
         ranking = AddressRanking()
+    }
+
+    /// On a network without IPv4 the IPv6 addresses come first, and the other way round: a built-in list has both.
+    private func routedFirst(_ addresses: [SocketAddress]) -> [SocketAddress] {
+        guard addresses.count > 1 else { return addresses }
+        let hasRoute = addresses.map { paths.hasRoute(to: $0.ip) }
+        let order = addresses.indices.filter { hasRoute[$0] } + addresses.indices.filter { !hasRoute[$0] }
+        return order.map { addresses[$0] }
     }
 
     private func endpoint(at address: SocketAddress) -> HTTPDNSEndpoint {

@@ -14,6 +14,7 @@ let everyKey = #"""
     secret = "${ALIYUN_HTTPDNS_SECRET}"          # or secret_file
     encryption_key = ""                          # aliyun-v2, tencent
     encryption = ""                              # empty: by the type; aliyun-v2: none cbc gcm; tencent: des aes
+    region = "cn"                                # which of the vendor's services; aliyun: cn hk sg de us; tencent: cn intl
     url = "https://203.107.1.1"                  # base of the service; built in where the provider has one
     addresses = ["203.107.1.1", "203.107.1.97"]  # connect here
     tls_names = ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"]

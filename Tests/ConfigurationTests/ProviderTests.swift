@@ -15,6 +15,53 @@ import Testing
         #expect(entry.isAuthenticated)
     }
 
+    @Test(arguments: [
+        ("aliyun", "hk", "https://47.56.234.194", ["47.56.234.194:443", "47.56.119.115:443"], 4),
+        ("aliyun-v2", "sg", "https://161.117.200.122", ["161.117.200.122:443", "47.74.222.190:443"], 4),
+        ("aliyun", "de", "https://47.89.80.182", ["47.89.80.182:443", "47.246.146.77:443"], 4),
+        ("aliyun-v2", "us", "https://47.246.131.175", ["47.246.131.175:443", "47.246.131.141:443"], 4),
+        ("tencent", "intl", "http://43.132.55.55", ["43.132.55.55:80"], 1),
+    ])
+    func `a region has its service built in, IPv6 last`(
+        type: String, region: String, url: String, first: [String], count: Int
+    ) throws {
+        let entry = try provider(
+            "type = \"\(type)\"\naccount = \"1\"\nregion = \"\(region)\"\n"
+                + (type == "tencent" ? "encryption_key = \"12345678\"" : ""))
+        #expect(entry.url.description == url)
+        #expect(entry.addresses.prefix(first.count).map(\.description) == first)
+        #expect(entry.addresses.count == count)
+        #expect(entry.addresses.dropFirst(first.count).allSatisfy { $0.address.recordType == .aaaa })
+        if type != "tencent" {
+            #expect(entry.tlsNames.map(\.description) == ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"])
+        }
+    }
+
+    @Test func `outside China tencent has DES alone`() throws {
+        let lines = "type = \"tencent\"\naccount = \"1\"\nregion = \"intl\"\nencryption_key = \"0123456789abcdef\"\n"
+        #expect(try provider(lines).encryption == .des)
+        #expect(
+            errors("[[provider]]\n" + lines + "encryption = \"aes\"") == [
+                "t.toml:6: provider[1].encryption: must be one of \"des\" for a provider of type tencent"
+            ])
+    }
+
+    @Test func `a region that the type has not is an error, and of no effect where there are none`() throws {
+        #expect(
+            errors("[[provider]]\ntype = \"tencent-https\"\nsecret = \"1\"\nregion = \"intl\"") == [
+                "t.toml:4: provider[1].region: must be \"cn\" for a provider of type tencent-https"
+            ])
+        #expect(
+            errors("[[provider]]\ntype = \"aliyun\"\naccount = \"1\"\nregion = \"intl\"") == [
+                "t.toml:4: provider[1].region: must be one of \"cn\", \"hk\", \"sg\", \"de\", \"us\" "
+                    + "for a provider of type aliyun"
+            ])
+        #expect(
+            try accepted(minimal + "region = \"hk\"").warnings.map(\.description) == [
+                "t.toml:4: provider[1].region: has no effect: a provider of type doh has no regions"
+            ])
+    }
+
     @Test func `aliyun needs an account`() {
         let all = errors("[[provider]]\ntype = \"aliyun\"")
         #expect(all.count == 1)
