@@ -24,6 +24,8 @@ extension Configuration {
         package var url = ServiceURL(.https, .address(.v4(0)))
         /// Connect here, in this order. Empty: the URL's name is looked up through LocalDNS (https only).
         package var addresses: [Endpoint] = []
+        /// Where the service is asked for its addresses; empty: nowhere. Only ever set with https.
+        package var startupAddresses: [Endpoint] = []
         /// Certificates are accepted for these, tried in this order; never empty with https.
         package var tlsNames: [ServiceHost] = []
         /// Absolute; empty: the system's.
@@ -69,6 +71,9 @@ extension Configuration {
             Setting(
                 "addresses", \.addresses, .list(of: .server(defaultPort: 0), "list of addresses"),
                 default: "the service's own, or the address in url", "Where to connect, tried in this order."),
+            Setting(
+                "startup_addresses", \.startupAddresses, .list(of: .server(defaultPort: 0), "list of addresses"),
+                default: "the service's own", "Where the service is asked for the addresses to connect to."),
             Setting(
                 "tls_names", \.tlsNames, .list(of: .host, "list of host names and IP addresses"),
                 default: "the service's own, or the host in url", "What the service's certificate may be for."),

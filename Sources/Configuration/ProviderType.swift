@@ -57,6 +57,22 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
         }
     }
 
+    /// Whether the service has a call that names the addresses to connect to.
+    var namesAddresses: Bool {
+        switch self {
+        case .aliyun, .aliyunV2, .tencent, .tencentHTTPS: true
+        case .dohJSON, .doh: false
+        }
+    }
+
+    /// Where the built-in service is asked for its addresses. Tencent gives such addresses only to its customers.
+    func builtInStartupAddresses(in region: ServiceRegion) -> [IPAddress] {
+        switch self {
+        case .aliyun, .aliyunV2: AliyunService.addresses(in: region)
+        case .tencent, .tencentHTTPS, .dohJSON, .doh: []
+        }
+    }
+
     /// What a certificate may be for when the service is at `host` and the file does not say.
     func certificateHosts(at host: ServiceHost) -> [ServiceHost] {
         switch self {

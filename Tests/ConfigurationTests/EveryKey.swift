@@ -17,6 +17,7 @@ let everyKey = #"""
     region = "cn"                                # which of the vendor's services; aliyun: cn hk sg de us; tencent: cn intl
     url = "https://203.107.1.1"                  # base of the service; built in where the provider has one
     addresses = ["203.107.1.1", "203.107.1.97"]  # connect here
+    startup_addresses = []                       # ask here for addresses; aliyun: built in where addresses is not written
     tls_names = ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"]
     ca_file = ""
     pin = []                                     # SPKI pins

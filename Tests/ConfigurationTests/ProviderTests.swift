@@ -62,6 +62,38 @@ import Testing
             ])
     }
 
+    @Test func `the built-in service of aliyun is asked for its addresses, unless they are written`() throws {
+        let lines = "type = \"aliyun\"\naccount = \"1\"\n"
+        let entry = try provider(lines + "region = \"hk\"")
+        #expect(entry.startupAddresses == entry.addresses)
+        for more in ["addresses = [\"203.107.1.1\"]", "startup_addresses = []", "url = \"http://203.107.1.1\""] {
+            #expect(try provider(lines + more).startupAddresses.isEmpty)
+        }
+        #expect(try provider("type = \"tencent-https\"\nsecret = \"1\"").startupAddresses.isEmpty)
+    }
+
+    @Test func `startup addresses have the port of the url, and are asked themselves where there are no others`() throws
+    {
+        let entry = try provider(
+            "type = \"tencent-https\"\nsecret = \"1\"\nurl = \"https://dns.example:8443\"\n"
+                + "startup_addresses = [\"192.0.2.1\", \"[2001:db8::1]:443\"]")
+        #expect(entry.startupAddresses.map(\.description) == ["192.0.2.1:8443", "[2001:db8::1]:443"])
+        #expect(entry.addresses == entry.startupAddresses)
+    }
+
+    @Test(arguments: [
+        ("type = \"aliyun\"\naccount = \"1\"\nurl = \"http://192.0.2.1\"\nnames = [\"a.example\"]", "over plain http"),
+        ("type = \"doh\"\nurl = \"https://192.0.2.1/dns-query\"", "a provider of type doh does not tell"),
+    ])
+    func `where nobody proves or tells addresses, startup addresses have no effect`(lines: String, reason: String)
+        throws
+    {
+        let loaded = try accepted("[[provider]]\n\(lines)\nstartup_addresses = [\"192.0.2.1\"]")
+        #expect(loaded.configuration.providers.first?.startupAddresses == [])
+        #expect(loaded.warnings.count == 1)
+        #expect(loaded.warnings.first?.description.contains("startup_addresses: has no effect: \(reason)") == true)
+    }
+
     @Test func `aliyun needs an account`() {
         let all = errors("[[provider]]\ntype = \"aliyun\"")
         #expect(all.count == 1)
