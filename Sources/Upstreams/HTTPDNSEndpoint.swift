@@ -271,7 +271,7 @@ final class HTTPDNSEndpoint: Endpoint {
 }
 
 extension UpstreamFailure {
-    fileprivate init(_ failure: ServiceFailure) {
+    init(_ failure: ServiceFailure) {
         self =
             switch failure {
             case .unavailable(let text, let seconds?): .busy(text, retryAfter: .seconds(Int64(seconds)))
@@ -284,7 +284,7 @@ extension UpstreamFailure {
             }
     }
 
-    fileprivate init(_ failure: HTTPFailure) {
+    init(_ failure: HTTPFailure) {
         self =
             switch failure {
             case .timeout: .timeout

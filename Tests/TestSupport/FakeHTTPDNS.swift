@@ -31,6 +31,7 @@ package final class FakeHTTPDNS: Sendable {
         var open: [Int: TestSocket] = [:]
         var headers: [String] = []
         var clockError: TimeInterval = 0
+        var schedule: FakeSchedule?
         var stopped = false
     }
 
@@ -122,6 +123,22 @@ package final class FakeHTTPDNS: Sendable {
         }
     }
 
+    /// What it tells by Aliyun's scheduling call; nil: there is no such call.
+    package var schedule: FakeSchedule? {
+        get { monitor.read { $0.schedule } }
+        set { monitor.withLock { $0.schedule = newValue } }
+    }
+
+    /// How many scheduling calls there were; they are no calls of a name.
+    package var scheduleCount: Int { monitor.read { $0.scheduleCount } }
+
+    /// Waits until there were at least `count` scheduling calls.
+    ///
+    /// - Returns: whether there were, within `limit`.
+    package func waitForSchedules(_ count: Int, within limit: Duration = .seconds(5)) -> Bool {
+        monitor.wait(limit) { $0.scheduleCount >= count }
+    }
+
     /// Header lines added to every reply, such as `Age: 250`.
     package func addHeaders(_ lines: [String]) { monitor.withLock { $0.headers = lines } }
 
@@ -177,6 +194,8 @@ package final class FakeHTTPDNS: Sendable {
 }
 
 extension FakeHTTPDNS.State {
+    var scheduleCount: Int { requests.count { $0.path.hasSuffix("/ss") } }
+
     func count(_ name: String?) -> Int {
         guard let name = name?.lowercased() else { return calls.count }
         return calls.count { $0.name == name }

@@ -7,6 +7,7 @@ struct FakeHTTPService {
     let dialect: FakeJSONDialect
     /// Seconds by which its clock is ahead of the true time.
     var clockError: TimeInterval = 0
+    var schedule: FakeSchedule?
     private let aliyunV2: FakeAliyunV2?
     private let tencent: FakeTencent?
 
@@ -57,6 +58,10 @@ struct FakeHTTPService {
 
     /// The proper reply; with `renamed`, the one to a question for that name.
     func reply(_ zone: FakeZone, renamed: String? = nil) -> HTTPReply {
+        if let schedule, request.path.hasSuffix("/ss") {
+            return schedule.reply(
+                to: request, secret: secret, at: Date().timeIntervalSince1970 + clockError)
+        }
         if let path = aliyunPath { return aliyun(zone, path, renamed) }
         if let aliyunV2 { return aliyunV2.reply(zone, renamed: renamed) }
         if let tencent { return tencent.reply(zone, renamed: renamed) }
