@@ -10,8 +10,7 @@ enum NotBuilt {
 
     /// Keys in the form of `Schema.keys`; a table stands for all keys in it.
     static let keys: [String: Condition] = [
-        "control.http": .notDefault,
-        "http.proxy": .notDefault,
+        "control.http": .notDefault
     ]
 
     static func note(_ path: SettingPath, _ node: TOMLNode, isDefault: Bool, in reading: Reading) {

@@ -55,7 +55,7 @@ final class HTTPDNSEndpoint: Endpoint {
     func networkChanged() {
         health.forget(at: loop.now)
         // To close a connection is to send something: that waits until there is a way, which is a change of its own.
-        if paths.obstacle(to: address.ip) == nil { transfers?.renewConnections() }
+        if paths.obstacle(to: origin.nextHop) == nil { transfers?.renewConnections() }
     }
 
     /// Whether it speaks HTTP/2, as far as is known.
@@ -88,7 +88,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Sends its request: for the second time when the service told that our clock is wrong.
     private func send(_ attempt: HTTPDNSAttempt) {
         guard account.mayCall else { return end(attempt, .overloaded(account.limitText)) }
-        if let obstacle = paths.obstacle(to: address.ip) { return end(attempt, .network(obstacle)) }
+        if let obstacle = paths.obstacle(to: origin.nextHop) { return end(attempt, .network(obstacle)) }
         attempt.offset = account.clock.offset
         attempt.began = loop.now
         lastUse = loop.now
@@ -184,7 +184,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Sends its request. What keeps it from being sent is for each question to find out.
     private func send(_ batch: HTTPDNSBatch) {
         batch.offset = account.clock.offset
-        guard account.mayCall, paths.obstacle(to: address.ip) == nil,
+        guard account.mayCall, paths.obstacle(to: origin.nextHop) == nil,
             let request = try? batch.service.request(for: batch.asked, at: account.clock.now),
             let transfers = try? readyTransfers()
         else { return sendAlone(batch) }

@@ -45,6 +45,8 @@ package struct HTTPDNSSettings: Sendable {
     package var caFile: String
     /// The public keys (SPKI) of which the certificate must have one, `sha256//` and base64; empty: any.
     package var pins: [String]
+    /// The HTTP proxy by way of which it is reached; nil: none.
+    package var proxy: SocketAddress?
     /// Suffixes that it is asked for; empty: every name.
     package var names: [Name]
     package var clientSubnet: ToldNetwork
@@ -56,7 +58,8 @@ package struct HTTPDNSSettings: Sendable {
     package init(
         name: String, service: any Service, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
         basePath: String = "", addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil,
-        tlsNames: [String] = [], caFile: String = "", pins: [String] = [], names: [Name] = [],
+        tlsNames: [String] = [], caFile: String = "", pins: [String] = [], proxy: SocketAddress? = nil,
+        names: [Name] = [],
         clientSubnet: ToldNetwork = .off, dailyLimit: Int = 0,
         timeout: Duration = .seconds(1)
     ) {
@@ -71,6 +74,7 @@ package struct HTTPDNSSettings: Sendable {
         self.tlsNames = tlsNames
         self.caFile = caFile
         self.pins = pins
+        self.proxy = proxy
         self.names = names
         self.clientSubnet = clientSubnet
         self.dailyLimit = dailyLimit
@@ -92,6 +96,6 @@ package struct HTTPDNSSettings: Sendable {
         HTTPOrigin(
             scheme: scheme, address: address.ip, port: address.port, urlPort: port,
             hosts: scheme == .https && !tlsNames.isEmpty ? tlsNames : [host], basePath: basePath, caFile: caFile,
-            pins: pins)
+            pins: pins, proxy: proxy)
     }
 }

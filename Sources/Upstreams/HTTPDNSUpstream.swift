@@ -68,8 +68,9 @@ package final class HTTPDNSUpstream: Provider {
                 schedule, port: settings.port ?? settings.scheme.defaultPort, account: account, paths: paths,
                 clock: loop
             ) { request, address in
-                if let obstacle = paths.obstacle(to: address.ip) { return .failure(.network(obstacle)) }
-                return await Self.call(request, settings.origin(at: address), loop: loop)
+                let origin = settings.origin(at: address)
+                if let obstacle = paths.obstacle(to: origin.nextHop) { return .failure(.network(obstacle)) }
+                return await Self.call(request, origin, loop: loop)
             }
         }
         // Here, while there is one thread; the first request would be too late.

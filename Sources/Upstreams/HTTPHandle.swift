@@ -46,7 +46,10 @@ final class HTTPHandle {
     /// Where to, and nowhere else: an address is given, so libcurl resolves nothing; the environment counts for nothing.
     private func setDestination(_ origin: HTTPOrigin, _ connectTo: borrowing CurlList) throws(CurlError) {
         try easy.set(CURLOPT_CONNECT_TO, list: connectTo.pointer)
-        try easy.set(CURLOPT_PROXY, text: "")
+        try easy.set(CURLOPT_PROXY, text: origin.proxy.map { "http://\($0)" } ?? "")
+        try easy.set(CURLOPT_HTTPPROXYTUNNEL, 1)
+        // The proxy's replies are no replies of the service.
+        try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         try easy.set(CURLOPT_NOPROXY, text: "")
         try easy.set(CURLOPT_PROTOCOLS_STR, text: origin.scheme.rawValue)
         try easy.set(CURLOPT_FOLLOWLOCATION, 0)

@@ -1,4 +1,5 @@
 package import DNSWire
+package import Platform
 
 /// One address of an HTTP service: where to connect, and what the service is called there.
 package struct HTTPOrigin: Hashable, Sendable {
@@ -28,11 +29,12 @@ package struct HTTPOrigin: Hashable, Sendable {
     package var caFile: String
     /// `sha256//` and base64: the certificate's public key must be one of these; empty: any.
     package var pins: [String]
+    /// An HTTP proxy that tunnels the connections (`CONNECT`, RFC 9110 section 9.3.6), also those of plain http; nil: none.
+    package var proxy: SocketAddress?
 
     package init(
         scheme: Scheme, address: IPAddress, port: UInt16? = nil, urlPort: UInt16? = nil, hosts: [String] = [],
-        basePath: String = "",
-        caFile: String = "", pins: [String] = []
+        basePath: String = "", caFile: String = "", pins: [String] = [], proxy: SocketAddress? = nil
     ) {
         self.scheme = scheme
         self.address = address
@@ -42,7 +44,11 @@ package struct HTTPOrigin: Hashable, Sendable {
         self.basePath = basePath.hasSuffix("/") ? String(basePath.dropLast()) : basePath
         self.caFile = caFile.isEmpty ? Self.defaultCAFile : caFile
         self.pins = pins
+        self.proxy = proxy
     }
+
+    /// Where its connections lead first: what the network must have a way to.
+    var nextHop: IPAddress { proxy?.ip ?? address }
 
     /// The address and port, for logs and libcurl: `192.0.2.1:443`, `[2001:db8::1]:443`.
     package var addressText: String { "\(Self.bracketed(address.description)):\(port)" }

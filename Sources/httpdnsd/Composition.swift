@@ -63,9 +63,14 @@ struct Composition {
         }
         providers = settings.providers.map { entry in
             // Its own look-ups go through LocalDNS: with another one it must be made anew.
-            if let kept = old?.providers.first(where: { $0.entry == entry }), old?.localDNS === localDNS { return kept }
+            if let kept = old?.providers.first(where: { $0.entry == entry }), old?.localDNS === localDNS,
+                old?.settings.http.proxy == settings.http.proxy
+            {
+                return kept
+            }
             let upstream = HTTPDNSUpstream(
-                HTTPDNSSettings(entry), loop: loop, bootstrap: localDNS, paths: paths,
+                HTTPDNSSettings(entry, proxy: settings.http.proxy.flatMap { SocketAddress($0) }), loop: loop,
+                bootstrap: localDNS, paths: paths,
                 timeOfDay: { Int64(time(nil)) }, report: report)
             // The same account: what was sent today counts, whatever else has changed.
             if let same = old?.providers.first(where: { $0.entry.isSameAccount(as: entry) }) {

@@ -27,7 +27,7 @@ extension SocketAddress {
 }
 
 extension HTTPDNSSettings {
-    init(_ entry: Configuration.ProviderEntry) {
+    init(_ entry: Configuration.ProviderEntry, proxy: SocketAddress?) {
         self.init(
             name: entry.name, service: entry.service, scheme: entry.url.scheme == .https ? .https : .http,
             host: entry.url.host.description, port: entry.url.port,
@@ -35,7 +35,8 @@ extension HTTPDNSSettings {
             addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
             schedule: entry.schedule,
             tlsNames: entry.tlsNames.map(\.description),
-            caFile: entry.caFile, pins: entry.pins.map(\.description), names: entry.names,
+            caFile: entry.caFile, pins: entry.pins.map(\.description), proxy: proxy,
+            names: entry.names,
             clientSubnet: .init(entry.clientSubnet), dailyLimit: entry.dailyLimit, timeout: entry.timeout)
     }
 }

@@ -20,6 +20,16 @@ import Testing
         #expect(errors("[[providers]]\n") == ["t.toml:1: providers: unknown key; did you mean \"provider\"?"])
     }
 
+    @Test(arguments: [
+        ("https://192.0.2.8:3128", "must begin with http://: to the proxy itself TLS is not spoken"),
+        ("http://proxy.example:3128", "must have an IP address: a name would have to be looked up first"),
+        ("http://192.0.2.8:3128/pac", "must end after the port"),
+        ("http://me:secret@192.0.2.8", "must not hold a user name or password: leave out everything up to the @"),
+    ])
+    func `a proxy that requests cannot go through is refused`(url: String, problem: String) {
+        #expect(errors(minimal + "[http]\nproxy = \"\(url)\"\n") == ["t.toml:5: http.proxy: \(problem)"])
+    }
+
     @Test func `all errors of a file are reported together, sorted by line`() {
         let text = """
             [log]

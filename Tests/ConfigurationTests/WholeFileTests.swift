@@ -94,7 +94,7 @@ import Testing
         #expect(
             loaded.warnings.map(\.description) == [
                 "t.toml: has no effect, because it is not built yet: "
-                    + "control.http (line 11), http.proxy (line 13)"
+                    + "control.http (line 11)"
             ])
         #expect(loaded.configuration.providers.first?.clientSubnet == .client(bits: 24))
         #expect(loaded.configuration.cache.disk.path == "")

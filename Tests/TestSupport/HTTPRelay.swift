@@ -9,14 +9,28 @@ package final class HTTPRelay: Sendable {
         /// Connections up to this number are silent.
         var silenced = 0
         var relayed: [RelayedConnection] = []
+        /// What clients of a proxy asked for.
+        var requests: [String] = []
+    }
+
+    /// As what it serves.
+    package enum Role: Sendable {
+        /// Passes on whatever comes.
+        case relay
+        /// Passes on what comes after `CONNECT`.
+        case proxy
+        /// Answers `CONNECT` with this status.
+        case refusingProxy(Int)
     }
 
     /// Where it listens.
     package let port: UInt16
     private let listener: Int32
+    private let role: Role
     private let state = Mutex(State())
 
-    package init(to target: TestAddress) throws {
+    package init(to target: TestAddress, as role: Role = .relay) throws {
+        self.role = role
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = Self.loopback(0)
         let bound = withUnsafePointer(to: &address) {
@@ -50,6 +64,9 @@ package final class HTTPRelay: Sendable {
     /// How many connections it has accepted.
     package var connections: Int { state.withLock { $0.accepted } }
 
+    /// The first line of each request to a proxy.
+    package var requests: [String] { state.withLock { $0.requests } }
+
     /// Makes the connections that exist now fall silent.
     package func silence() { state.withLock { $0.silenced = $0.accepted } }
 
@@ -64,7 +81,26 @@ package final class HTTPRelay: Sendable {
         for connection in state.withLock({ $0.relayed }) { connection.breakOff() }
     }
 
+    /// Reads the request of a proxy's client and answers it. Returns whether what follows is to be passed on.
+    private func admits(_ client: Int32) -> Bool {
+        if case .relay = role { return true }
+        var head: [UInt8] = []
+        var byte: UInt8 = 0
+        while !head.suffix(4).elementsEqual("\r\n\r\n".utf8), recv(client, &byte, 1, 0) == 1 { head.append(byte) }
+        let line = String(decoding: head.prefix { $0 != UInt8(ascii: "\r") }, as: UTF8.self)
+        state.withLock { $0.requests.append(line) }
+        var status = 200
+        if case .refusingProxy(let refusal) = role { status = refusal }
+        let reply = Array("HTTP/1.1 \(status) Told\r\n\(status == 200 ? "" : "Content-Length: 0\r\n")\r\n".utf8)
+        _ = send(client, reply, reply.count, Int32(MSG_NOSIGNAL))
+        return status == 200
+    }
+
     private func serve(_ client: Int32, _ port: UInt16) {
+        guard admits(client) else {
+            close(client)
+            return
+        }
         let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         let address = Self.loopback(port)
         _ = withUnsafePointer(to: address) {

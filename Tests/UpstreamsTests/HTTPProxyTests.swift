@@ -1,0 +1,55 @@
+import DNSWire
+import HTTPDNS
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+import Upstreams
+
+/// Requests by way of an HTTP proxy.
+@Suite(.onLoop, .timeLimit(.minutes(1)))
+struct HTTPProxyTests {
+    private func transfers(
+        _ scheme: HTTPOrigin.Scheme, _ service: TestAddress, by proxy: HTTPRelay, authority: String = ""
+    ) async throws -> HTTPTransfers {
+        let origin = HTTPOrigin(
+            scheme: scheme, address: HTTPFixture.loopback, port: service.port, hosts: ["right.example"],
+            caFile: authority, proxy: SocketAddress(HTTPFixture.loopback, port: proxy.port))
+        return try await HTTPTransfers(origin, loop: LoopRunner.shared.loop)
+    }
+
+    @Test func `over https all requests share one tunnel, whose end is the service's address and certificate`()
+        async throws
+    {
+        let certificates = try TestCertificates()
+        let nginx = try Nginx(
+            certificates.leaf(names: ["right.example"]), backend: FakeHTTPDNS(HTTPFixture.zone))
+        let proxy = try HTTPRelay(to: nginx.address, as: .proxy)
+        let transfers = try await transfers(.https, nginx.address, by: proxy, authority: certificates.authority)
+        #expect(await HTTPFixture.parallel(10, on: transfers).allSucceeded)
+        #expect(proxy.requests == ["CONNECT 127.0.0.1:\(nginx.address.port) HTTP/1.1"])
+        #expect(nginx.waitForRequests(10))
+        #expect(nginx.requests.allSatisfy { $0.httpVersion == "HTTP/2.0" && $0.serverName == "right.example" })
+    }
+
+    @Test func `plain http goes through a tunnel too`() async throws {
+        let service = try FakeHTTPDNS(HTTPFixture.zone)
+        let proxy = try HTTPRelay(to: service.address, as: .proxy)
+        let transfers = try await transfers(.http, service.address, by: proxy)
+        #expect(await transfers.get("www.example.com").isSuccess)
+        #expect(proxy.requests == ["CONNECT 127.0.0.1:\(service.address.port) HTTP/1.1"])
+        #expect(service.requests.count == 1)
+    }
+
+    @Test(arguments: [403, 407, 502]) func `a proxy that refuses is a failure of the network`(status: Int) async throws
+    {
+        let service = try FakeHTTPDNS(HTTPFixture.zone)
+        let proxy = try HTTPRelay(to: service.address, as: .refusingProxy(status))
+        let transfers = try await transfers(.http, service.address, by: proxy)
+        guard case .network = await transfers.get("www.example.com").failure else {
+            Issue.record("taken for something else")
+            return
+        }
+        #expect(service.requests.isEmpty)
+    }
+}
