@@ -154,7 +154,8 @@ struct HTTPTransfersTests {
         let start = ContinuousClock.now
         #expect(await transfers.get("www.example.com", timeout: .milliseconds(200)).failure == .timeout)
         let took = ContinuousClock.now - start
-        #expect(took < .milliseconds(700))
+        // Long before its deadline of 30 s.
+        #expect(took >= .milliseconds(200) && took < .seconds(10))
     }
 
     @Test func `the asker's deadline counts when it is earlier than the time-out`() async throws {
