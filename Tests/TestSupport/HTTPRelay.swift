@@ -97,8 +97,9 @@ package final class HTTPRelay: Sendable {
         ] {
             Thread.detachNewThread { [weak self] in
                 var buffer = [UInt8](repeating: 0, count: 65_536)
+                var count = 0
                 while true {
-                    let count = recv(from, &buffer, buffer.count, 0)
+                    count = recv(from, &buffer, buffer.count, 0)
                     guard count > 0, let self else { break }
                     passing.lock()
                     if self.state.withLock({ $0.silenced < number }) {
@@ -106,7 +107,7 @@ package final class HTTPRelay: Sendable {
                     }
                     passing.unlock()
                 }
-                connection.wayEnded()
+                connection.wayEnded(to: count == 0 ? to : nil)
             }
         }
     }
@@ -121,6 +122,9 @@ package final class HTTPRelay: Sendable {
 }
 
 /// The two sockets of a connection that is passed on: closed once nothing passes any more in either direction.
+///
+/// Who has only said that it will send no more (nginx does before it closes) still receives: else what the other one sends
+/// meanwhile would break the connection, and with it replies that are on their way.
 private final class RelayedConnection: Sendable {
     private let client: Int32
     private let server: Int32
@@ -139,10 +143,11 @@ private final class RelayedConnection: Sendable {
 
     func breakOff() { openWays.withLock { if $0 > 0 { shutDown() } } }
 
-    func wayEnded() {
+    /// - Parameter receiver: whom to tell that nothing more comes; nil: the connection is broken.
+    func wayEnded(to receiver: Int32?) {
         openWays.withLock { openWays in
             openWays -= 1
-            shutDown()
+            if let receiver { shutdown(receiver, Int32(SHUT_WR)) } else { shutDown() }
             guard openWays == 0 else { return }
             close(client)
             close(server)
