@@ -40,7 +40,7 @@ final class HTTPSockets {
     /// Whether no connection may be opened while another one is being made: its requests can share that.
     ///
     /// libcurl before 8.0 sees to it (CURLOPT_PIPEWAIT) only while it has no other connection to the same address. Beside
-    /// one with HTTP/2 that is closing, or on which no stream is left, each request would open its own.
+    /// one with HTTP/2 that is dead, or closing, or has no stream left, each request would open its own.
     var connectsOneAtATime = false
     /// Called when a descriptor is ready, or with nil when time is up.
     var onReady: (@Loop (_ descriptor: Int32?, _ ready: Interest) -> Void)?

@@ -32,7 +32,7 @@ package final class HTTPTransfers {
     private var startedCount = 0
     /// How many transfers may be active: depends on what the server last spoke.
     private var capacity: Int { canMultiplex ? HTTPLimits.streams : HTTPLimits.connections }
-    /// Whether one connection may carry many transfers, as far as is known: each but the last reply may have come otherwise.
+    /// Whether one connection may carry many transfers: over TLS, unless the last reply came over HTTP/1.1.
     private var canMultiplex: Bool {
         didSet { sockets.connectsOneAtATime = canMultiplex }
     }
