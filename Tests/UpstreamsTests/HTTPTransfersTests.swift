@@ -153,9 +153,8 @@ struct HTTPTransfersTests {
         let transfers = try await HTTPFixture.plain(server.address)
         let start = ContinuousClock.now
         #expect(await transfers.get("www.example.com", timeout: .milliseconds(200)).failure == .timeout)
-        let took = ContinuousClock.now - start
         // Long before its deadline of 30 s.
-        #expect(took >= .milliseconds(200) && took < .seconds(10))
+        #expect(ContinuousClock.now - start < .seconds(10))
     }
 
     @Test func `the asker's deadline counts when it is earlier than the time-out`() async throws {
