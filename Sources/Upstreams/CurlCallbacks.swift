@@ -32,14 +32,15 @@ func curlTimerChanged(
     return 0
 }
 
-/// libcurl needs a socket for a new connection.
+/// libcurl needs a socket for a new connection; is refused where the request can wait for one that is being made.
 func curlOpenSocket(
     _ userData: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
     guard let userData, let address else { return ccurl_no_socket }
-    let sockets = Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
+    let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
     let (family, type, transport) = (address.pointee.family, address.pointee.socktype, address.pointee.`protocol`)
-    return Loop.assumeIsolated { sockets.open(family: family, type: type, transport: transport) } ?? ccurl_no_socket
+    return Loop.assumeIsolated { handle.openSocket(family: family, type: type, transport: transport) }
+        ?? ccurl_no_socket
 }
 
 /// libcurl is done with a socket.

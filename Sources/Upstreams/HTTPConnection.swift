@@ -11,6 +11,8 @@ final class HTTPConnection {
     private var knownPort: UInt16?
     /// Whether we broke it because nothing came any more.
     private(set) var isEvicted = false
+    /// Whether a request was about to be sent on it: its handshake is over.
+    var isReady: Bool { sent != nil }
     /// How much had been received when a request was last sent, and in which call of libcurl that was looked up.
     private var sent: (round: UInt64, received: Int64?)?
     /// The first request since anything came: when it was sent, and what had been received by then.

@@ -17,6 +17,8 @@ final class HTTPHandle {
     private(set) var connection: HTTPConnection?
     /// The connection's count of received bytes when the request was sent.
     private var receivedBefore: Int64?
+    /// Whether it was refused a connection of its own, since one is being made that it can share.
+    private(set) var isHeldBack = false
     // What is set, of what may differ from request to request.
     private var host: Int?
     private var isFresh = false
@@ -89,7 +91,7 @@ final class HTTPHandle {
 
     private func setCallbacks() throws(CurlError) {
         try easy.set(CURLOPT_PRIVATE, object: self)
-        try easy.set(CURLOPT_OPENSOCKETDATA, object: sockets)
+        try easy.set(CURLOPT_OPENSOCKETDATA, object: self)
         try checked(ccurl_set_open_socket(easy.pointer, curlOpenSocket))
         try easy.set(CURLOPT_CLOSESOCKETDATA, object: sockets)
         try checked(ccurl_set_close_socket(easy.pointer, curlCloseSocket))
@@ -140,6 +142,7 @@ final class HTTPHandle {
         transfer = nil
         connection = nil
         receivedBefore = nil
+        isHeldBack = false
         reply.reset()
     }
 
@@ -148,6 +151,12 @@ final class HTTPHandle {
     var hasConnectionReceived: Bool? { connection?.hasReceived(since: receivedBefore) }
 
     // MARK: From libcurl
+
+    /// - Returns: a new socket's descriptor; nil if there is none, or the request is to wait.
+    func openSocket(family: Int32, type: Int32, transport: Int32) -> Int32? {
+        isHeldBack = sockets.connectsOneAtATime && sockets.isConnecting
+        return isHeldBack ? nil : sockets.open(family: family, type: type, transport: transport)
+    }
 
     /// - Returns: whether it may be sent.
     func isAboutToSend(localPort: UInt16) -> Bool {

@@ -37,6 +37,11 @@ final class HTTPSockets {
     private(set) var shortage: String?
     /// How often libcurl has been called: between two calls anything may have been received.
     private var round: UInt64 = 0
+    /// Whether no connection may be opened while another one is being made: its requests can share that.
+    ///
+    /// libcurl before 8.0 sees to it (CURLOPT_PIPEWAIT) only while it has no other connection to the same address. Beside
+    /// one with HTTP/2 that is dead, or closing, or has no stream left, each request would open its own.
+    var connectsOneAtATime = false
     /// Called when a descriptor is ready, or with nil when time is up.
     var onReady: (@Loop (_ descriptor: Int32?, _ ready: Interest) -> Void)?
 
@@ -44,6 +49,12 @@ final class HTTPSockets {
 
     /// How many connections are open.
     var openConnections: Int { connections.count { $0.isOpen } }
+
+    /// Whether a connection is being made.
+    var isConnecting: Bool { connections.contains { !$0.isReady && !$0.isEvicted && $0.isOpen } }
+
+    /// Whether a connection was broken of which libcurl is told at the end of the turn.
+    var willTellOfEvicted: Bool { !evicted.isEmpty }
 
     /// Breaks the connections on which requests have got nothing for `limit`; libcurl is told before anything more is sent.
     func evictSilent(for limit: Duration) {
@@ -148,7 +159,8 @@ final class HTTPSockets {
     private func settle() {
         willSettle = false
         while let connection = evicted.popLast() {
-            if connection.isOpen { onReady?(connection.descriptor, [.readable, .writable]) }
+            // Where it is closed already, what waited for this still has to be sent.
+            onReady?(connection.isOpen ? connection.descriptor : nil, [.readable, .writable])
         }
         if isTimeUp {
             isTimeUp = false

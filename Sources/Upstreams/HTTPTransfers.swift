@@ -31,7 +31,13 @@ package final class HTTPTransfers {
     /// How many were handed to libcurl that it has not looked at yet.
     private var startedCount = 0
     /// How many transfers may be active: depends on what the server last spoke.
-    private var capacity: Int
+    private var capacity: Int { canMultiplex ? HTTPLimits.streams : HTTPLimits.connections }
+    /// Whether one connection may carry many transfers: over TLS, unless the last reply came over HTTP/1.1.
+    private var canMultiplex: Bool {
+        didSet { sockets.connectsOneAtATime = canMultiplex }
+    }
+    /// Whether a transfer was refused a connection of its own: all that wait do so for the one that is being made.
+    private var awaitsConnection = false
     /// The name that worked last, by its place in the origin's list.
     private var preferredHost = 0
     /// Whether the last reply came over HTTP/2.
@@ -41,8 +47,9 @@ package final class HTTPTransfers {
     package init(_ origin: HTTPOrigin, loop: EventLoop) throws(HTTPFailure) {
         self.origin = origin
         self.loop = loop
-        capacity = origin.scheme == .https ? HTTPLimits.streams : HTTPLimits.connections
+        canMultiplex = origin.scheme == .https
         sockets = HTTPSockets(loop: loop)
+        sockets.connectsOneAtATime = canMultiplex
         do {
             multi = try CurlMulti(sockets, connections: HTTPLimits.connections, streams: HTTPLimits.streams)
             share = try CurlShare()
@@ -92,7 +99,7 @@ package final class HTTPTransfers {
         } else {
             // A service that may take longer is not silent before its time is up.
             sockets.evictSilent(for: max(HTTPLimits.silence, timeout))
-            if active.count < capacity, waiting.count == 0 {
+            if active.count < capacity, waiting.count == 0, !sockets.willTellOfEvicted {
                 dispatch(transfer)
             } else {
                 transfer.place = waiting.append(transfer)
@@ -119,7 +126,14 @@ package final class HTTPTransfers {
     // MARK: The queue
 
     /// Gives libcurl as much as it may have.
+    ///
+    /// Nothing while it does not know of a connection that we broke: it would go out there. Called again when it does.
     private func fill() {
+        guard !sockets.willTellOfEvicted else { return }
+        if awaitsConnection {
+            guard !canMultiplex || !sockets.isConnecting else { return }
+            awaitsConnection = false
+        }
         while active.count < capacity, let transfer = waiting.popFirst() {
             transfer.place = nil
             dispatch(transfer)
@@ -133,7 +147,7 @@ package final class HTTPTransfers {
             transfer.host = preferredHost
         }
         // On HTTP/1.1 the next idle connection may be as dead as the last one.
-        let isFresh = transfer.isRepeated && capacity == HTTPLimits.connections
+        let isFresh = transfer.isRepeated && !canMultiplex
         do {
             let handle = if let spare = idle.popLast() { spare } else { try newHandle() }
             try handle.prepare(transfer, isFresh: isFresh)
@@ -225,18 +239,15 @@ package final class HTTPTransfers {
         for transfer in waiting.all { look(at: transfer) }
         if let next { watchClock(until: max(next, now + Self.clockInterval)) }
         if active.isEmpty { idle.removeLast(max(0, idle.count - HTTPLimits.idleHandles)) }
-        var hasEvicted = false
         for transfer in overdue where !transfer.isEnded {
             // The first of several on a dead connection has just broken it: the others are not to blame their address.
             if transfer.handle?.connection?.isEvicted == true, !transfer.isRepeated {
-                hasEvicted = true
                 repeatAnew(transfer)
             } else {
                 timeOut(transfer)
             }
         }
-        // Once libcurl knows of it: it would give each of them a connection of its own.
-        if hasEvicted { loop.atTurnEnd { [weak self] in self?.fill() } } else { fill() }
+        fill()
     }
 
     /// Ends a transfer whose time is up: resets its stream, and breaks its connection only if that has fallen silent.
@@ -282,6 +293,10 @@ package final class HTTPTransfers {
     private func finish(_ transfer: HTTPTransfer, _ handle: HTTPHandle, _ code: CURLcode) {
         if code == CURLE_OK {
             succeed(transfer, handle)
+        } else if handle.isHeldBack {
+            awaitsConnection = true
+            release(transfer)
+            repeatLater(transfer)
         } else if code == CURLE_PEER_FAILED_VERIFICATION {
             refuseHost(transfer, HTTPFailure(code, verification: handle.verification))
         } else if code == CURLE_SSL_PINNEDPUBKEYNOTMATCH {
@@ -318,7 +333,7 @@ package final class HTTPTransfers {
         if origin.scheme == .https {
             preferredHost = transfer.host
             isMultiplexed = handle.isMultiplexed
-            capacity = isMultiplexed ? HTTPLimits.streams : HTTPLimits.connections
+            if canMultiplex != isMultiplexed { canMultiplex = isMultiplexed }
         }
         release(transfer)
         transfer.finish(.success(response))

@@ -68,13 +68,22 @@ package final class HTTPRelay: Sendable {
     package var requests: [String] { state.withLock { $0.requests } }
 
     /// Makes the connections that exist now fall silent.
-    package func silence() { state.withLock { $0.silenced = $0.accepted } }
+    package func silence() { silence { $0.accepted } }
 
     /// Makes the connections that exist now, and the next one, fall silent.
-    package func silenceNext() { state.withLock { $0.silenced = $0.accepted + 1 } }
+    package func silenceNext() { silence { $0.accepted + 1 } }
 
     /// Makes all connections fall silent, those to come too.
-    package func silenceAll() { state.withLock { $0.silenced = .max } }
+    package func silenceAll() { silence { _ in .max } }
+
+    /// Makes connections fall silent up to a number; what is being passed on meanwhile has arrived once this returns.
+    private func silence(upTo number: (State) -> Int) {
+        let relayed = state.withLock { state in
+            state.silenced = number(state)
+            return state.relayed
+        }
+        for connection in relayed { connection.waitForPassing() }
+    }
 
     /// Closes the connections that exist now.
     package func disconnect() {
@@ -119,17 +128,22 @@ package final class HTTPRelay: Sendable {
             state.relayed.append(connection)
             return state.accepted
         }
-        for (from, to) in [(client, server), (server, client)] {
+        for (from, to, passing) in [
+            (client, server, connection.passingToServer), (server, client, connection.passingToClient),
+        ] {
             Thread.detachNewThread { [weak self] in
                 var buffer = [UInt8](repeating: 0, count: 65_536)
+                var count = 0
                 while true {
-                    let count = recv(from, &buffer, buffer.count, 0)
+                    count = recv(from, &buffer, buffer.count, 0)
                     guard count > 0, let self else { break }
+                    passing.lock()
                     if self.state.withLock({ $0.silenced < number }) {
                         _ = send(to, buffer, count, Int32(MSG_NOSIGNAL))
                     }
+                    passing.unlock()
                 }
-                connection.wayEnded()
+                connection.wayEnded(to: count == 0 ? to : nil)
             }
         }
     }
@@ -144,22 +158,32 @@ package final class HTTPRelay: Sendable {
 }
 
 /// The two sockets of a connection that is passed on: closed once nothing passes any more in either direction.
+///
+/// Who has only said that it will send no more (nginx does before it closes) still receives: else what the other one sends
+/// meanwhile would break the connection, and with it replies that are on their way.
 private final class RelayedConnection: Sendable {
     private let client: Int32
     private let server: Int32
     private let openWays = Mutex(2)
+    /// Held while bytes are passed on in a direction.
+    let passingToServer = NSLock()
+    let passingToClient = NSLock()
 
     init(client: Int32, server: Int32) {
         self.client = client
         self.server = server
     }
 
+    /// Returns once what is being passed on now has been.
+    func waitForPassing() { for passing in [passingToServer, passingToClient] { passing.withLock {} } }
+
     func breakOff() { openWays.withLock { if $0 > 0 { shutDown() } } }
 
-    func wayEnded() {
+    /// - Parameter receiver: whom to tell that nothing more comes; nil: the connection is broken.
+    func wayEnded(to receiver: Int32?) {
         openWays.withLock { openWays in
             openWays -= 1
-            shutDown()
+            if let receiver { shutdown(receiver, Int32(SHUT_WR)) } else { shutDown() }
             guard openWays == 0 else { return }
             close(client)
             close(server)

@@ -48,6 +48,28 @@ enum HTTPFixture {
         }
     }
 
+    /// Sends a request, and in the moment of its end `count` others; returns how those ended.
+    @Loop
+    static func following(
+        _ count: Int, on transfers: HTTPTransfers, _ request: HTTPDNS.HTTPRequest, timeout: Duration
+    ) async -> [Result<HTTPDNS.HTTPResponse, HTTPFailure>] {
+        var results: [Result<HTTPDNS.HTTPResponse, HTTPFailure>] = []
+        await withCheckedContinuation { continuation in
+            _ = transfers.begin(request, timeout: timeout, deadline: .bootTime + .seconds(30)) { _ in
+                for number in 0..<count {
+                    _ = transfers.begin(
+                        Self.request("next\(number).example.com"), timeout: .seconds(10),
+                        deadline: .bootTime + .seconds(30)
+                    ) {
+                        results.append($0)
+                        if results.count == count { continuation.resume() }
+                    }
+                }
+            }
+        }
+        return results
+    }
+
     /// Returns once `condition` holds, or false after five seconds.
     static func eventually(_ condition: @Sendable () async -> Bool) async -> Bool {
         let limit = ContinuousClock.now + .seconds(5)

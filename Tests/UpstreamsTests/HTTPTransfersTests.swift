@@ -153,8 +153,8 @@ struct HTTPTransfersTests {
         let transfers = try await HTTPFixture.plain(server.address)
         let start = ContinuousClock.now
         #expect(await transfers.get("www.example.com", timeout: .milliseconds(200)).failure == .timeout)
-        let took = ContinuousClock.now - start
-        #expect(took < .milliseconds(700))
+        // Long before its deadline of 30 s.
+        #expect(ContinuousClock.now - start < .seconds(10))
     }
 
     @Test func `the asker's deadline counts when it is earlier than the time-out`() async throws {
