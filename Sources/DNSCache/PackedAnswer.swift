@@ -46,15 +46,10 @@ package struct PackedAnswer: Equatable, Sendable {
         builder.append(question)
         let start = builder.bytes.count
         let longest = MessageBuilder.maximumLength - Self.optRoom
-        let sections: [(MessageBuilder.Section, [Record])] = [
-            (.answer, answer.answers), (.authority, answer.authorities), (.additional, answer.additionals),
-        ]
-        for (section, records) in sections {
-            for record in records {
-                builder.append(record, to: section)
-                guard builder.bytes.count <= longest else { return nil }
-            }
-        }
+        guard builder.append(answer.answers, to: .answer, upTo: longest),
+            builder.append(answer.authorities, to: .authority, upTo: longest),
+            builder.append(answer.additionals, to: .additional, upTo: longest)
+        else { return nil }
         body = Array(builder.bytes[start...])
         ttlOffsets = builder.ttlOffsets.map { UInt16(truncatingIfNeeded: $0 - start) }
     }
@@ -115,5 +110,16 @@ extension PackedAnswer.SectionCounts {
             let additionals = UInt16(exactly: answer.additionals.count)
         else { return nil }
         self.init(answer: answers, authority: authorities, additional: additionals)
+    }
+}
+
+extension MessageBuilder {
+    /// Returns whether the message has at most `longest` bytes.
+    fileprivate mutating func append(_ records: [Record], to section: Section, upTo longest: Int) -> Bool {
+        for record in records {
+            append(record, to: section)
+            guard bytes.count <= longest else { return false }
+        }
+        return true
     }
 }

@@ -33,11 +33,12 @@ struct ProviderTally {
     mutating func take(_ reply: UpstreamReply, from provider: Int, at server: String) -> Verdict {
         wasAsked = true
         var verdict = Verdict.providerMayBeAskedAgain
-        let knowsName = reply.results.values.contains { result in
+        let knowsName = reply.results.containsValue { result in
             if case .answer(let answer) = result { !answer.answers.isEmpty } else { false }
         }
         if knowsName, !knowing.contains(provider) { knowing.append(provider) }
-        for (type, result) in reply.results where settled[type] == nil {
+        reply.results.forEach { type, result in
+            guard settled[type] == nil else { return }
             switch result {
             case .answer:
                 settle(type, result, (provider, server))
@@ -50,7 +51,7 @@ struct ProviderTally {
                 if failure.endsProvider { verdict = .providerFinished }
             }
         }
-        settleEmptyFamilies()
+        if !unknown.isEmpty { settleEmptyFamilies() }
         return verdict
     }
 
@@ -105,22 +106,23 @@ extension UpstreamFailure {
 extension UpstreamReply {
     /// Whether the same address may as well not be asked again: only silence and broken connections pass by themselves.
     var endsEndpoint: Bool {
-        !results.values.contains { result in
+        !results.containsValue { result in
             if case .failure(let failure) = result { failure.isTransport } else { false }
         }
     }
 
     /// Whether the attempt was given up before anything came of it.
-    var isCancelled: Bool { results.values.allSatisfy { $0 == .failure(.cancelled) } }
+    var isCancelled: Bool { !results.containsValue { $0 != .failure(.cancelled) } }
 
     /// Why nothing at all was told; nil when something was, or the attempt was given up.
     var failure: UpstreamFailure? {
         var last: UpstreamFailure?
-        for result in results.values {
-            guard case .failure(let failure) = result else { return nil }
+        let isToldSomething = results.containsValue { result in
+            guard case .failure(let failure) = result else { return true }
             if failure != .cancelled { last = failure }
+            return false
         }
-        return last
+        return isToldSomething ? nil : last
     }
 
     /// Whose fault it is that a reply is not an answer, the gravest last.
@@ -150,11 +152,12 @@ extension UpstreamReply {
     var blame: Blame {
         guard !isRepetition else { return .nobody }
         var blame = Blame.nobody
-        for result in results.values {
-            guard case .failure(let failure) = result else { return .none }
+        let isToldSomething = results.containsValue { result in
+            guard case .failure(let failure) = result else { return true }
             if failure.blame.gravity > blame.gravity { blame = failure.blame }
+            return false
         }
-        return blame
+        return isToldSomething ? .none : blame
     }
 }
 

@@ -59,11 +59,26 @@ package struct RecordTypeMap<Value> {
 
     /// Adds those of another map, of both for the same type keeps its own.
     package mutating func add(_ other: RecordTypeMap) {
-        for (type, value) in other where self[type] == nil { self[type] = value }
+        other.forEach { type, value in
+            if self[type] == nil { self[type] = value }
+        }
     }
 
-    /// The values, in the order of iteration.
-    package var values: some Sequence<Value> { lazy.map { $0.value } }
+    // These need no iterator, which would be a copy of the map.
+
+    /// Calls `body` with each type and its value.
+    package func forEach(_ body: (RecordType, Value) -> Void) {
+        if let first { body(firstType, first) }
+        if let second { body(secondType, second) }
+        for (type, value) in others { body(type, value) }
+    }
+
+    /// Whether one of the values is as wanted.
+    package func containsValue(where isWanted: (Value) -> Bool) -> Bool {
+        if let first, isWanted(first) { return true }
+        if let second, isWanted(second) { return true }
+        return others.contains { isWanted($0.value) }
+    }
 }
 
 extension RecordTypeMap: Sendable where Value: Sendable {}

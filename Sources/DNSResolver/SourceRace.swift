@@ -110,12 +110,12 @@ struct SourceRace {
     }
 
     mutating func take(_ reply: ProviderSelector.Reply) {
-        for (type, result) in reply.results {
-            results[type, default: Results()].httpdns = result
-            if let source = reply.sources[type] {
-                results[type]?.provider = source.provider
-                results[type]?.service = source.server
-            }
+        reply.results.forEach { type, result in
+            guard open.contains(type) else { return }
+            var known = results[type] ?? Results()
+            known.httpdns = result
+            if let source = reply.sources[type] { (known.provider, known.service) = source }
+            results[type] = known
             decide(type)
         }
     }
@@ -161,7 +161,7 @@ struct SourceRace {
     }
 
     private mutating func finish(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
-        open.removeAll { $0 == type }
+        if let index = open.firstIndex(of: type) { open.remove(at: index) }
         settled.append(Settled(type: type, result: result, source: source, server: server))
     }
 }

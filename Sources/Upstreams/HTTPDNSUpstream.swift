@@ -30,6 +30,8 @@ package final class HTTPDNSUpstream: Provider {
     /// The last look-up may have been a lie, the service's own word a mistake, and these are proven to be the service's. They are never more than were
     /// current at one time, since whenever one of those answers the older ones go.
     private var proven: [HTTPDNSEndpoint] = []
+    /// Both, the proven ones second: as a question's hedge they are reached however many false addresses there are.
+    private var known: [HTTPDNSEndpoint] = []
     private var spareWindow = SpareWindow()
     /// The offset of the service's clock of which `onLearned` was told.
     private var keptOffset: Int64 = 0
@@ -93,6 +95,7 @@ package final class HTTPDNSUpstream: Provider {
         unknown = lookup.map { lookup in
             BootstrapEndpoint(host: settings.host, lookup: lookup, first: { [weak self] in self?.known.first })
         }
+        addressesChanged()
     }
 
     package nonisolated var clientScoping: ClientScoping? { settings.clientSubnet.scoping }
@@ -166,13 +169,18 @@ package final class HTTPDNSUpstream: Provider {
     package var endpoints: [any Endpoint] {
         lookup?.refreshIfDue()
         if let schedule {
-            if current.allSatisfy({ $0.health.hasFailed }) { schedule.circleFailed() } else { schedule.refreshIfDue() }
+            if haveAllFailed { schedule.circleFailed() } else { schedule.refreshIfDue() }
         }
         return knownEndpoints
     }
 
+    private var haveAllFailed: Bool {
+        for endpoint in current where !endpoint.health.hasFailed { return false }
+        return true
+    }
+
     /// The same without starting a look-up: for those who only look.
-    package var knownEndpoints: [any Endpoint] { known.isEmpty ? unknown.map { [$0] } ?? [] : known }
+    package private(set) var knownEndpoints: [any Endpoint] = []
 
     /// The network is another one: connections are made anew, whoever was set aside is asked again, and the service's host
     /// is looked up again, if it needs that.
@@ -210,8 +218,11 @@ package final class HTTPDNSUpstream: Provider {
         }
     }
 
-    /// The proven ones second: as a question's hedge they are reached however many false addresses there are.
-    private var known: [HTTPDNSEndpoint] { current.prefix(1) + proven + current.dropFirst() }
+    /// Called whenever the current or the proven addresses have changed.
+    private func addressesChanged() {
+        known = current.prefix(1) + proven + current.dropFirst()
+        knownEndpoints = known.isEmpty ? unknown.map { [$0] } ?? [] : known
+    }
 
     /// Takes over new addresses; endpoints of those that stay keep their connections, and those that have answered stay.
     func update(_ addresses: [SocketAddress]) {
@@ -221,6 +232,7 @@ package final class HTTPDNSUpstream: Provider {
             old.first { $0.address == address } ?? endpoint(at: address)
         }
         proven = old.filter { $0.isProven && !addresses.contains($0.address) }
+        addressesChanged()
         // Who was preferred may have moved: the order of the list counts again.
         ranking = AddressRanking()
     }
@@ -230,7 +242,10 @@ package final class HTTPDNSUpstream: Provider {
         endpoint.onUnreachable = { [weak self] in self?.lookup?.addressFailed() }
         endpoint.onAnswered = { [weak self, weak endpoint] in
             guard let self, let endpoint else { return }
-            if !self.proven.isEmpty, self.current.contains(where: { $0 === endpoint }) { self.proven = [] }
+            if !self.proven.isEmpty, self.current.contains(where: { $0 === endpoint }) {
+                self.proven = []
+                self.addressesChanged()
+            }
             self.keepSpare(beside: endpoint)
         }
         return endpoint

@@ -87,7 +87,7 @@ final class LoopGuard {
 extension UpstreamReply {
     /// Whether a server has said something, be it that it does not want to answer.
     fileprivate var isHeard: Bool {
-        results.values.contains { result in
+        results.containsValue { result in
             switch result {
             case .answer, .failure(.responseCode): true
             default: false

@@ -135,7 +135,7 @@ struct HTTPDNSBatchTests {
         #expect(paths == ["/resolve"])
         #expect(replies.replies.values.count { !$0.isRepetition } == 1)
         let hasFailed = replies.replies.values.allSatisfy { reply in
-            reply.results.values.allSatisfy { if case .failure = $0 { true } else { false } }
+            reply.results.allSatisfy { if case .failure = $0.value { true } else { false } }
         }
         #expect(hasFailed)
     }

@@ -95,7 +95,7 @@ struct HTTPDNSUpstreamTests {
 
     private func failure(_ status: Int) async throws -> Set<UpstreamResult> {
         server.misbehave(.status(status))
-        return try await Set(ask(provider()).results.values)
+        return try await Set(ask(provider()).results.map(\.value))
     }
 
     @Test func `a service that answers both families is asked once`() async throws {
@@ -155,7 +155,7 @@ struct HTTPDNSUpstreamTests {
 
     @Test func `a name that the service cannot write is never sent`() async throws {
         let reply = try await ask(provider(), name: Name("unwritable.example"))
-        #expect(Set(reply.results.values) == [.failure(.rejected("cannot be written"))])
+        #expect(Set(reply.results.map(\.value)) == [.failure(.rejected("cannot be written"))])
         #expect(server.requests.isEmpty)
     }
 
@@ -189,7 +189,7 @@ struct HTTPDNSUpstreamTests {
         server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
         server.misbehave(.status(403))
         let provider = await provider(time: { 1_800_000_000 - 30 * 86_400 })
-        #expect(try await Set(ask(provider).results.values) == [.failure(.authentication("expired"))])
+        #expect(try await Set(ask(provider).results.map(\.value)) == [.failure(.authentication("expired"))])
         #expect(server.requests.count == 1)
         #expect(await provider.clockOffset == 0)
     }
@@ -240,7 +240,7 @@ struct HTTPDNSUpstreamTests {
         server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
         server.misbehave(.status(403))
         let provider = await provider(time: { 1_799_989_200 })
-        #expect(try await Set(ask(provider).results.values) == [.failure(.authentication("expired"))])
+        #expect(try await Set(ask(provider).results.map(\.value)) == [.failure(.authentication("expired"))])
         #expect(server.requests.count == 2)
     }
 
