@@ -123,9 +123,10 @@ package final class AddressChecks: AddressCheck {
     private func beginNext() {
         while underWay < Self.limit, let index = nextIndex() { begin(queue.remove(at: index)) }
         // With room left they wait for the turn of their address, and nobody is in their way.
-        guard !queue.isEmpty, underWay >= Self.furtherLimit else { return }
+        let waiting = queue.count { checks[$0]?.isWaitedFor == true }
+        guard waiting > 0, underWay >= Self.furtherLimit else { return }
         let idle = checks.values.filter { $0.task != nil && !$0.isWaitedFor }
-        for check in idle.prefix(queue.count) {
+        for check in idle.prefix(waiting) {
             check.gaveWay = true
             check.task?.cancel()
         }
@@ -133,9 +134,17 @@ package final class AddressChecks: AddressCheck {
 
     private func nextIndex() -> Int? {
         let now = clock.now
-        let first = queue.firstIndex { checks[$0]?.isFirst == true && silent.hasRoom($0.address, at: now) }
-        if let first { return first }
-        return underWay < Self.furtherLimit ? queue.firstIndex { silent.hasRoom($0.address, at: now) } : nil
+        func isReady(_ subject: Subject) -> Bool {
+            checks[subject]?.isWaitedFor == true && silent.hasRoom(subject.address, at: now)
+        }
+        let first = queue.firstIndex { checks[$0]?.isFirst == true && isReady($0) }
+        if let first {
+            // Addresses that have answered are not many: a liar's new silent ones, of any number, cannot go before them.
+            return queue[first...].firstIndex {
+                checks[$0]?.isFirst == true && isReady($0) && silent.hasAnswered($0.address)
+            } ?? first
+        }
+        return underWay < Self.furtherLimit ? queue.firstIndex(where: isReady) : nil
     }
 
     private func begin(_ subject: Subject) {
@@ -149,7 +158,8 @@ package final class AddressChecks: AddressCheck {
     private func abandoned(_ subject: Subject, _ check: PendingCheck, isCancelled: Bool) {
         guard !check.isWaitedFor, checks[subject] === check else { return }
         if let task = check.task {
-            if isCancelled { task.cancel() }
+            // Else it goes on, until its place is wanted: perhaps by who waits already.
+            if isCancelled { task.cancel() } else { beginNext() }
         } else {
             checks[subject] = nil
             queue.removeAll { $0 == subject }

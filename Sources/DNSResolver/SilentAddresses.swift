@@ -81,8 +81,13 @@ struct SilentAddresses {
         records = records.filter { $0.value.underWay > 0 }.mapValues { Record(underWay: $0.underWay) }
     }
 
+    /// Forgets those of which nothing is known first, then those that have answered.
     private mutating func makeRoom(at now: Instant) {
-        records = records.filter { $0.value.underWay > 0 || ($0.value.silentUntil.map { now < $0 } ?? false) }
+        func isKept(_ record: Record) -> Bool {
+            record.underWay > 0 || (record.silentUntil.map { now < $0 } ?? false)
+        }
+        records = records.filter { isKept($0.value) || $0.value.hasAnswered }
+        if records.count >= Self.capacity { records = records.filter { isKept($0.value) } }
         if records.count >= Self.capacity { forgetAll() }
     }
 }

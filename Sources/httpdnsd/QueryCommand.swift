@@ -15,8 +15,12 @@ struct QueryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "query", abstract: "Looks a name up once, without the server, and says who answered.",
         discussion: """
+            A and AAAA together are asked as the server asks them: where a service answers both with one call, with one.
+
             With --via cache nobody is asked: the answer is what the running server has in its cache, read over its control
             socket.
+
+            Exits with 1 if no type has an answer.
             """)
 
     @OptionGroup var control: ControlOptions
@@ -24,8 +28,8 @@ struct QueryCommand: ParsableCommand {
     @Argument(help: "The name.")
     var name: String
 
-    @Argument(help: "The type, such as A, AAAA, MX or TYPE65.")
-    var type = "A"
+    @Argument(help: "The types, such as A, AAAA, MX or TYPE65.")
+    var types = ["A"]
 
     @Option(help: "Ask only this source: httpdns, localdns, cache, or the name of a provider.")
     var via: String?
@@ -36,26 +40,29 @@ struct QueryCommand: ParsableCommand {
         } catch {
             throw ValidationError("\(name): not a name: \(error)")
         }
-        guard let type = RecordType(type), !type.isMeta else {
-            throw ValidationError("\(type): not a type that can be looked up, such as A, AAAA or MX")
+        for type in types {
+            guard let type = RecordType(type), !type.isMeta else {
+                throw ValidationError("\(type): not a type that can be looked up, such as A, AAAA or MX")
+            }
         }
     }
 
     func run() throws {
         if via == "cache" { return try askCache() }
         let settings = try control.file.load().configuration
-        guard let name = try? Name(name), let type = RecordType(type) else { throw ExitStatus.usage.exitCode }
+        guard let name = try? Name(name) else { throw ExitStatus.usage.exitCode }
+        let questions = recordTypes.map { Question(name: name, type: $0) }
         let loop = try EventLoop()
-        let lookup = SingleLookup(Question(name: name, type: type), via: via, loop: loop)
+        let lookup = SingleLookup(questions, via: via, loop: loop)
         Loop.spawn {
             await lookup.run(settings)
             loop.stop()
         }
         loop.run()
         switch Loop.assumeIsolated({ lookup.outcome }) {
-        case .answered(let result)?:
-            print(control.json ? result.json : result.text)
-            if !result.isAnswer { throw ExitStatus.no.exitCode }
+        case .answered(let results)?:
+            for result in results { print(control.json ? result.json : result.text) }
+            if !results.contains(where: \.isAnswer) { throw ExitStatus.no.exitCode }
         case .noSuchSource(let known)?:
             printError("--via \(via ?? ""): no such source; there are \(known.joined(separator: ", "))")
             throw ExitStatus.usage.exitCode
@@ -66,18 +73,23 @@ struct QueryCommand: ParsableCommand {
 }
 
 extension QueryCommand {
-    /// Prints what the running server has cached for the name and type.
+    /// What is asked for, each once.
+    private var recordTypes: [RecordType] {
+        types.compactMap { RecordType($0) }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+    }
+
+    /// Prints what the running server has cached for the name and types.
     private func askCache() throws {
         let reply = try control.perform { client throws(ControlError) in
             try client.get("/v1/cache/entry", [("name", name)], as: CacheReport.self)
         }
-        let type = RecordType(self.type)?.description
+        let types = recordTypes.map(\.description)
         var report = reply.report
-        report.entries.removeAll { $0.type != type || $0.isSigned }
+        report.entries.removeAll { !types.contains($0.type) || $0.isSigned }
         if control.json {
             print(report.json)
         } else if report.entries.isEmpty {
-            printError("\(name) \(self.type) is not cached")
+            printError("\(name) \(types.joined(separator: " ")) is not cached")
         } else {
             print(report.showText)
         }
@@ -85,21 +97,23 @@ extension QueryCommand {
     }
 }
 
-/// One question put to the sources.
+/// The questions for one name, put to the sources once.
 @Loop
 private final class SingleLookup {
     enum Outcome: Sendable {
-        case answered(QueryResult)
+        /// In the order of the questions.
+        case answered([QueryResult])
         case noSuchSource(known: [String])
     }
 
     private(set) var outcome: Outcome?
-    private let question: Question
+    private let questions: [Question]
     private let via: String?
     private let loop: EventLoop
+    private var results: [RecordType: QueryResult] = [:]
 
-    nonisolated init(_ question: Question, via: String?, loop: EventLoop) {
-        self.question = question
+    nonisolated init(_ questions: [Question], via: String?, loop: EventLoop) {
+        self.questions = questions
         self.via = via
         self.loop = loop
     }
@@ -108,11 +122,28 @@ private final class SingleLookup {
         let logger = Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }
         let composition = Composition(settings, loop: loop, events: EventLog(logger, clock: loop))
         let policy = composition.routes()
-        if via == nil, let reply = composition.localAnswers().reply(to: question, policy: policy) {
-            outcome = .answered(QueryResult(question: question, reply))
-            return
+        var asked: [Question] = []
+        for question in questions {
+            if via == nil, let reply = composition.localAnswers().reply(to: question, policy: policy) {
+                results[question.type] = QueryResult(question: question, reply)
+            } else {
+                asked.append(question)
+            }
         }
-        var (mode, route) = (policy.mode, policy.route(for: question.name.lowercased))
+        // Both families in one flight, any other type in one of its own, as of clients.
+        let flights = [asked.filter(\.type.isAddress)] + asked.filter { !$0.type.isAddress }.map { [$0] }
+        for questions in flights where !questions.isEmpty {
+            guard await ask(questions, composition, policy) else { return }
+        }
+        outcome = .answered(questions.compactMap { results[$0.type] })
+    }
+
+    /// Asks for all of them in one flight.
+    ///
+    /// - Returns: whether the source that is named exists.
+    private func ask(_ questions: [Question], _ composition: Composition, _ policy: RoutePolicy) async -> Bool {
+        let name = questions[0].name.lowercased
+        var (mode, route) = (policy.mode, policy.route(for: name))
         var provider: String?
         switch via {
         case nil: break
@@ -122,27 +153,26 @@ private final class SingleLookup {
             (mode, route, provider) = (.httpdnsOnly, .protect(explicit: true), name)
         default:
             outcome = .noSuchSource(known: ["httpdns", "localdns", "cache"] + composition.providerNames)
-            return
+            return false
         }
         let strategy = composition.strategy(mode: mode, onlyProvider: provider)
         let key = FlightKey(
-            name: question.name.lowercased, types: [question.type], route: route, dnssecOK: false,
-            checkingDisabled: false)
+            name: name, types: questions.map(\.type).sorted { $0.rawValue < $1.rawValue }, route: route,
+            dnssecOK: false, checkingDisabled: false)
         let began = loop.now
-        let lastResort = via == nil ? composition.lastResort().answer(to: question, ttl: Reply.staleTTL) : nil
-        await strategy.run(key) { [self] _, result, source, _ in
+        await strategy.run(key) { [self] type, result, source, _ in
+            guard let question = questions.first(where: { $0.type == type }) else { return }
             let took = loop.now - began
+            let lastResort = via == nil ? composition.lastResort().answer(to: question, ttl: Reply.staleTTL) : nil
             if let lastResort, result.isOutdone(from: source, by: route, policy) {
-                outcome = .answered(
-                    QueryResult(
-                        question: question, result: .answer(lastResort), source: "the preset of last resort", took: took
-                    ))
+                results[type] = QueryResult(
+                    question: question, result: .answer(lastResort), source: "the preset of last resort", took: took)
                 return
             }
-            outcome = .answered(
-                QueryResult(
-                    question: question, result: result, source: provider ?? composition.name(of: source), took: took))
+            results[type] = QueryResult(
+                question: question, result: result, source: provider ?? composition.name(of: source), took: took)
         }
+        return true
     }
 }
 

@@ -191,6 +191,31 @@ struct AddressChecksTests {
         #expect(attempts <= 4)
     }
 
+    @Test(arguments: [3, 10]) @Loop
+    func `a silent address of its own for each name keeps no check of an address that has answered waiting`(
+        names: Int
+    ) async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .milliseconds(80))
+        bench.begin("192.0.2.1", "first.example.com", as: "first")
+        await bench.advance(100)
+        // Each tenth of a second so many new names of the liar's, and one more of the honest server's.
+        for round in 0..<100 {
+            for number in 0..<names {
+                let liar = "10.\(round).\(number).1"
+                bench.handshake.servers[liar] = .silent
+                bench.begin(liar, "n\(round)-\(number).example.com")
+            }
+            bench.begin("192.0.2.1", "h\(round).example.com", as: "honest \(round)")
+            await bench.advance(100)
+        }
+        await bench.advance(400)
+        #expect((0..<100).allSatisfy { bench.verdicts["honest \($0)"] == .verified })
+        #expect(bench.verdicts.count == 1 + 100 * (names + 1))
+        await bench.advance(1_500)
+        #expect(bench.checks.load == (0, 0))
+    }
+
     @Test @Loop func `a silent address is left alone for longer each time, for all names, until it answers`() async {
         let bench = Bench()
         bench.handshake.servers["192.0.2.1"] = .silent

@@ -163,6 +163,36 @@ struct CertificateScenarioTests {
         #expect(reply.waited ?? .seconds(9) <= Budget.answer)
     }
 
+    @Test(arguments: [false, true]) @Loop
+    func `a liar gives each name a silent address of its own: all are answered in time, and no honest name is kept out`(
+        listed: Bool
+    ) async throws {
+        let machine = try machine(listed: listed, server: .honest)
+        cutHTTPDNS(machine)
+        var replies: [ResolverTests.Reply] = []
+        // Four times as many at once as there are places for checks.
+        for number in 0..<(4 * AddressChecks.limit) {
+            let address = "198.51.100.\(number)"
+            machine.handshake.servers[address] = .silent
+            machine.localDNS.behaviour = .addresses(address)
+            replies.append(ResolverTests.Reply(clock: machine.clock))
+            machine.start("n\(number).example.com", .a, replies[number])
+            await machine.clock.advance(by: .zero)
+        }
+        machine.localDNS.behaviour = .addresses(Self.given)
+        // Its check has its turn when the first of theirs have had their time.
+        await machine.clock.advance(by: .milliseconds(200))
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: Budget.answer)
+        #expect(replies.allSatisfy { $0.waited ?? .seconds(9) <= Budget.answer })
+        for (number, reply) in replies.enumerated() {
+            #expect(listed ? reply.failure == .serverFailure : reply.has("198.51.100.\(number)"))
+        }
+        #expect(machine.checks.load == (0, 0))
+        #expect(
+            machine.checks.known(try #require(IPAddress(Self.given)), for: try Name("www.example.com")) == .verified)
+    }
+
     @Test @Loop func `a proven answer is not used under another policy`() async throws {
         let machine = try machine(server: .honest)
         cutHTTPDNS(machine)

@@ -179,13 +179,27 @@ extension Integration {
             #expect(try #require(time) < .seconds(1.5), "\(String(describing: time))")
         }
 
-        /// How long after the end of a long outage, in which LocalDNS lies, the only name that is asked for then is right.
+        @Test(arguments: Lab.LinkFailure.allCases, [1, 4])
+        func `when the link is back after a short outage a name asked for alone is right within 1.5 seconds`(
+            failure: Lab.LinkFailure, seconds: Int
+        ) throws {
+            let time = try recovery(
+                within: .seconds(3), lasting: .seconds(seconds),
+                cut: { try lab.cutLink(failure) }, restore: { try lab.restoreLink(failure) })
+            #expect(try #require(time) < .seconds(1.5), "\(String(describing: time))")
+        }
+
+        /// How long after the end of an outage, in which LocalDNS lies, the only name that is asked for then is right.
         ///
-        /// - Parameter chatter: for how long clients go on asking once the outage counts as long: at its end the kernel may
-        ///   be at any point of its search for neighbours.
+        /// - Parameters:
+        ///   - lasting: nil: a long one, until HTTPDNS has failed so often that it is left alone for the longest time that
+        ///     there is.
+        ///   - chatter: for how long clients go on asking once the outage counts as long: at its end the kernel may be at
+        ///     any point of its search for neighbours.
         /// - Returns: nil: not within `limit`.
         private func recovery(
-            within limit: Duration, chatter: Duration = .zero, cut: () throws -> Void, restore: () throws -> Void
+            within limit: Duration, lasting: Duration? = nil, chatter: Duration = .zero, cut: () throws -> Void,
+            restore: () throws -> Void
         ) throws -> Duration? {
             try lab.hijack(.wrongCertificate)
             defer { try? lab.hijack(nil) }
@@ -194,8 +208,7 @@ extension Integration {
             let client = try lab.machine.namespace.inside { try daemon.client() }
             try #require(try client.ask(names[0].text).addresses == [names[0].address(RecordType.a)])
             try cut()
-            // Until HTTPDNS has failed so often that it is left alone for the longest time that there is.
-            let end = ContinuousClock.now + .seconds(20)
+            let end = ContinuousClock.now + (lasting ?? .seconds(20))
             var asked = 1
             var longEnough: ContinuousClock.Instant?
             while ContinuousClock.now < longEnough ?? end {
@@ -204,9 +217,9 @@ extension Integration {
                 asked += 1
                 let next = ContinuousClock.now + .milliseconds(100)
                 while try client.receiveIfAny(within: max(.zero, next - .now)) != nil {}
-                if longEnough == nil, try failures(daemon) >= 5 { longEnough = .now + chatter }
+                if lasting == nil, longEnough == nil, try failures(daemon) >= 5 { longEnough = .now + chatter }
             }
-            try #require(longEnough != nil)
+            try #require(lasting != nil || longEnough != nil)
             try restore()
             let start = ContinuousClock.now
             let name = names[asked - 1]

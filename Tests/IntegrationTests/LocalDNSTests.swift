@@ -152,7 +152,8 @@ extension Integration {
             let vendor = try FakeHTTPDNS(Stage.zone)
             let daemon = try Daemon(
                 DaemonConfiguration.aliyun(vendor.url)
-                    + "[localdns]\nservers = \"auto\"\nresolv_conf = \"\(list)\"\n[log]\nlevel = \"debug\"\n")
+                    + DaemonConfiguration.rest().replacing(
+                        "[\"127.0.0.1:9\"]", with: "\"auto\"\nresolv_conf = \"\(list)\""))
             #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
             #expect(try daemon.client().ask("printer").rcode == ResponseCode.servFail)
             #expect(daemon.waitForLog { $0.contains("localdns.servers") })

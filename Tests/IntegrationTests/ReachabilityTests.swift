@@ -11,6 +11,7 @@ extension Integration {
 
         enum Fault: String, CaseIterable, Sendable {
             case expired = "the certificate has expired"
+            case early = "the certificate is not valid yet"
             case selfSigned = "the certificate is self-signed"
             case wrongName = "the certificate is for another name"
             case unknownIssuer = "the certificate's issuer is not known"
@@ -20,6 +21,7 @@ extension Integration {
         private func leaf(_ fault: Fault, _ certificates: TestCertificates) throws -> TestCertificates.Leaf {
             switch fault {
             case .expired: try certificates.expiredLeaf(names: ["vendor.example"])
+            case .early: try certificates.earlyLeaf(names: ["vendor.example"])
             case .selfSigned: try certificates.selfSignedLeaf(names: ["vendor.example"])
             case .wrongName: try certificates.leaf(names: ["other.example"])
             case .unknownIssuer: try TestCertificates().leaf(names: ["vendor.example"])

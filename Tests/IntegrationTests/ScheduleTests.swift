@@ -10,12 +10,19 @@ extension Integration {
             let service: FakeHTTPDNS
             let nginx: Nginx
 
-            /// - Parameter number: the last byte of the address that it answers for every name.
-            init(_ certificates: TestCertificates, _ number: Int) throws {
+            /// - Parameters:
+            ///   - number: the last byte of the address that it answers for every name.
+            ///   - account: of a service other than Aliyun's.
+            ///   - address: nil: a free port of 127.0.0.1.
+            init(
+                _ certificates: TestCertificates, _ number: Int, account: FakeAccount? = nil,
+                at address: TestAddress? = nil
+            ) throws {
                 service = try FakeHTTPDNS(
-                    FakeZone(["*": .init(a: ["192.0.2.\(number)"], ttl: 60)]), secret: ScheduleTests.secret)
+                    FakeZone(["*": .init(a: ["192.0.2.\(number)"], ttl: 60)]), secret: ScheduleTests.secret,
+                    account: account)
                 nginx = try Nginx(
-                    certificates.leaf(addresses: ["127.0.0.1"]), backend: service, answersItself: false)
+                    certificates.leaf(addresses: ["127.0.0.1"]), at: address, backend: service, answersItself: false)
             }
         }
 
@@ -56,6 +63,28 @@ extension Integration {
             #expect(startup.service.scheduleCount == 1)
             #expect(startup.service.callCount() == 0)
             #expect(try status().contains("\(sites[1].nginx.address)"))
+        }
+
+        @Test(arguments: [FakeTencentAccount.token("123456789"), .aes(id: "1001", key: "0123456789abcdef")])
+        func `tencent's service, too, tells where it is to be asked`(account: FakeTencentAccount) throws {
+            let first = try Site(certificates, 1, account: .tencent(account))
+            // Its call names no ports: they all have that of the URL.
+            let second = try Site(
+                certificates, 2, account: .tencent(account),
+                at: TestAddress("127.0.0.2", port: first.nginx.address.port))
+            first.service.schedule = FakeSchedule([second.nginx.address])
+            let daemon = try Daemon(
+                DaemonConfiguration.tencent(
+                    first.nginx.url, account,
+                    """
+                    startup_addresses = ["\(first.nginx.address)"]
+                    tls_names = ["127.0.0.1"]
+                    ca_file = "\(certificates.authority)"
+                    """) + DaemonConfiguration.rest(localDNS: localDNS.address))
+            #expect(daemon.waitForLog { $0.contains("the service is asked at \(second.nginx.address)") })
+            #expect(try daemon.dig("www.example.com").addresses == ["192.0.2.2"])
+            #expect(first.service.scheduleCount == 1)
+            #expect(first.service.callCount() == 0)
         }
 
         @Test func `where the learned addresses fail, the service is asked anew and the next one used`() throws {

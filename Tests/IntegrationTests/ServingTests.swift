@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -170,6 +171,39 @@ extension Integration {
             for client in clients { #expect(try client.ask("www.example.com").addresses.count == 2) }
             #expect(stage.vendor.callCount() == 1)
         }
+
+        @Test func `where netlink is refused it says so once, and serves`() throws {
+            let vendor = try FakeHTTPDNS(Stage.zone)
+            // Also the C library asks for the machine's addresses, which a wildcard stands for, by netlink.
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest(), on: ["0.0.0.0"],
+                wrapper: ["python3", "-c", Self.withoutNetlink])
+            let address = TestAddress("127.0.0.1", port: daemon.address.port)
+            #expect(try TestDNSClient(address).ask("www.example.com").addresses.count == 2)
+            #expect(try TestTCPClient(address).ask(.query("four.example.com")).addresses == ["192.0.2.4"])
+            daemon.signal(SIGHUP)
+            #expect(daemon.waitForLog { $0.contains("reload") })
+            #expect(try daemon.stop() == 0)
+            let lines = daemon.errors.split(separator: "\n").filter { $0.contains("netlink") }
+            #expect(lines.count == 1, "\(daemon.errors)")
+            #expect(lines.first?.contains("go unnoticed; a reload takes them in") == true)
+        }
+
+        /// A program that runs its arguments where the kernel refuses netlink sockets, as it does for a service whose
+        /// `RestrictAddressFamilies` leaves them out.
+        private static let withoutNetlink = """
+            import ctypes, os, platform, struct, sys
+            socket = {"x86_64": 41, "aarch64": 198}[platform.machine()]
+            program = b"".join(struct.pack("HBBI", *line) for line in [
+                (0x20, 0, 0, 0), (0x15, 0, 3, socket),         # another system call: allowed
+                (0x20, 0, 0, 16), (0x15, 0, 1, 16),            # another family than AF_NETLINK: allowed
+                (0x06, 0, 0, 0x50000 | 97), (0x06, 0, 0, 0x7fff0000)])
+            class Program(ctypes.Structure):
+                _fields_ = [("count", ctypes.c_ushort), ("lines", ctypes.c_char_p)]
+            prctl = ctypes.CDLL(None).prctl
+            assert prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, ctypes.byref(Program(6, program))) == 0
+            os.execvp(sys.argv[1], sys.argv[1:])
+            """
 
         @Test func `out of descriptors, it says so and goes on answering`() throws {
             let vendor = try FakeHTTPDNS(Stage.zone)

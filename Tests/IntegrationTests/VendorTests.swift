@@ -126,6 +126,12 @@ extension Integration {
             #expect(none.status == 1)
             #expect(none.output.contains("none.example.com A: \(form.noSuchName), from vendor in "))
             #expect(service.vendor.callCount() == 3)
+            service.vendor.forget()
+            let both = try service.query("www.example.com", "A", "AAAA")
+            #expect(both.status == 0, "\(both.output)\(both.errors)")
+            #expect(both.output.contains("www.example.com 60 A 192.0.2.1\nwww.example.com 60 A 192.0.2.2\n"))
+            #expect(both.output.hasSuffix(" AAAA 2001:db8::1\n"))
+            #expect(service.vendor.calls.map(\.types) == [form.bothFamilies])
         }
 
         @Test(arguments: Form.allCases)

@@ -23,6 +23,10 @@ package final class Daemon: Sendable {
         _ configuration: String, on hosts: [String] = ["127.0.0.1"], port: UInt16? = nil, listen: String = "",
         environment: [String: String] = [:], wrapper: [String] = [], namespace: NetworkNamespace? = nil
     ) throws {
+        // The defaults are the machine's own: a test would read, and leave, what others do.
+        for table in ["[cache.disk]", "[control]"] where !configuration.contains(table) {
+            throw TestFailure("the configuration has no \(table): the daemon would use the machine's own files")
+        }
         Self.raiseDescriptorLimit()
         let port = try port ?? FreePort.next(on: hosts)
         let addresses = hosts.map { TestAddress($0, port: port) }

@@ -123,7 +123,7 @@ package final class FakeHTTPDNS: Sendable {
         }
     }
 
-    /// What it tells by Aliyun's scheduling call; nil: there is no such call.
+    /// What it tells by Aliyun's scheduling call, or Tencent's; nil: there is no such call.
     package var schedule: FakeSchedule? {
         get { monitor.read { $0.schedule } }
         set { monitor.withLock { $0.schedule = newValue } }
@@ -194,7 +194,7 @@ package final class FakeHTTPDNS: Sendable {
 }
 
 extension FakeHTTPDNS.State {
-    var scheduleCount: Int { requests.count { $0.path.hasSuffix("/ss") } }
+    var scheduleCount: Int { requests.count { $0.path.hasSuffix("/ss") || $0.path == "/conf" } }
 
     func count(_ name: String?) -> Int {
         guard let name = name?.lowercased() else { return calls.count }

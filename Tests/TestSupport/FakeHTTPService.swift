@@ -8,6 +8,7 @@ struct FakeHTTPService {
     /// Seconds by which its clock is ahead of the true time.
     var clockError: TimeInterval = 0
     var schedule: FakeSchedule?
+    private let account: FakeAccount?
     private let aliyunV2: FakeAliyunV2?
     private let tencent: FakeTencent?
 
@@ -15,6 +16,7 @@ struct FakeHTTPService {
         self.request = request
         self.secret = secret
         self.dialect = dialect
+        self.account = account
         switch account {
         case .aliyunV2(let account): (aliyunV2, tencent) = (FakeAliyunV2(request, account), nil)
         case .tencent(let account): (aliyunV2, tencent) = (nil, FakeTencent(request, account))
@@ -61,6 +63,9 @@ struct FakeHTTPService {
         if let schedule, request.path.hasSuffix("/ss") {
             return schedule.reply(
                 to: request, secret: secret, at: Date().timeIntervalSince1970 + clockError)
+        }
+        if let schedule, request.path == "/conf", case .tencent(let account)? = account {
+            return FakeTencent.reply(to: request, account, schedule)
         }
         if let path = aliyunPath { return aliyun(zone, path, renamed) }
         if let aliyunV2 { return aliyunV2.reply(zone, renamed: renamed) }

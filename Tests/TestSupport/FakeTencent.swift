@@ -36,7 +36,9 @@ struct FakeTencent {
 
     /// The proper reply; with `renamed`, the one to a question for that name.
     func reply(_ zone: FakeZone, renamed: String?) -> HTTPReply {
-        guard request.method == "GET", isAccount else { return Self.text(request.method == "GET" ? 401 : 501, []) }
+        guard request.method == "GET", Self.isAccount(account, request) else {
+            return Self.text(request.method == "GET" ? 401 : 501, [])
+        }
         // A key that is not the account's: the service says the same as of a name that it does not have.
         guard !names.isEmpty, names.count <= 8 else { return Self.text(200, []) }
         var lines = names.map { name in
@@ -45,12 +47,18 @@ struct FakeTencent {
         }
         if request.parameters["clientip"] == "1" { lines[lines.count - 1] += "|203.0.113.7" }
         let body = Array(lines.joined(separator: "\n").utf8)
-        if case .token = account { return Self.text(200, body) }
-        guard let sealed = try? seal(body) else { return Self.text(500, []) }
-        return Self.text(200, Array(OpenSSLCommand.hexadecimal(sealed).utf8))
+        return Self.sealed(body, account)
     }
 
-    private var isAccount: Bool {
+    /// The reply to the scheduling call, `/conf`.
+    static func reply(to request: RecordedRequest, _ account: FakeTencentAccount, _ schedule: FakeSchedule) -> HTTPReply
+    {
+        guard isAccount(account, request) else { return text(401, []) }
+        let addresses = schedule.addresses.map(\.host).joined(separator: ";")
+        return sealed(Array("log:0|domain:0|ip:\(addresses)|ttl:60".utf8), account)
+    }
+
+    private static func isAccount(_ account: FakeTencentAccount, _ request: RecordedRequest) -> Bool {
         let parameters = request.parameters
         return switch account {
         case .des(let id, _): parameters["id"] == id && parameters["alg"] == "des"
@@ -88,7 +96,13 @@ struct FakeTencent {
         }
     }
 
-    private func seal(_ bytes: [UInt8]) throws -> [UInt8] {
+    private static func sealed(_ body: [UInt8], _ account: FakeTencentAccount) -> HTTPReply {
+        if case .token = account { return text(200, body) }
+        guard let sealed = try? seal(body, account) else { return text(500, []) }
+        return text(200, Array(OpenSSLCommand.hexadecimal(sealed).utf8))
+    }
+
+    private static func seal(_ bytes: [UInt8], _ account: FakeTencentAccount) throws -> [UInt8] {
         switch account {
         case .des(_, let key):
             let key = Self.key(key, 8)

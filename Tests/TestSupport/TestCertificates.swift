@@ -47,16 +47,45 @@ package final class TestCertificates: Sendable {
 
     /// A certificate for these DNS names that has expired.
     package func expiredLeaf(names: [String]) throws -> Leaf {
-        let file = "expired-\(UInt32.random(in: 0...(.max)))"
+        try leaf(names: names, from: "20200101000000Z", until: "20210101000000Z")
+    }
+
+    /// A certificate for these DNS names that is not valid yet: what a machine sees whose clock is far behind.
+    package func earlyLeaf(names: [String]) throws -> Leaf {
+        try leaf(names: names, from: "20990101000000Z", until: "21000101000000Z")
+    }
+
+    /// - Parameters:
+    ///   - start: as `openssl ca` takes a time.
+    ///   - end: likewise.
+    private func leaf(names: [String], from start: String, until end: String) throws -> Leaf {
+        let file = "dated-\(UInt32.random(in: 0...(.max)))"
+        let path = directory.path + "/" + file
         try ChildProcess.succeed([
             "openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
-            "/CN=leaf", "-keyout", "\(directory.path)/\(file).key", "-out", "\(directory.path)/\(file).csr",
+            "/CN=leaf", "-keyout", path + ".key", "-out", path + ".csr",
         ])
-        let extensions = try directory.write(
-            "subjectAltName=" + names.map { "DNS:" + $0 }.joined(separator: ","), to: "\(file).extensions")
+        try directory.write("", to: "\(file).index")
+        let configuration = try directory.write(
+            """
+            [ca]
+            default_ca = tests
+            [tests]
+            database = \(path).index
+            new_certs_dir = \(directory.path)
+            policy = policy
+            x509_extensions = extensions
+            default_md = sha256
+            rand_serial = yes
+            [policy]
+            commonName = supplied
+            [extensions]
+            subjectAltName = \(names.map { "DNS:" + $0 }.joined(separator: ","))
+
+            """, to: "\(file).conf")
         try ChildProcess.succeed([
-            "openssl", "x509", "-req", "-in", "\(directory.path)/\(file).csr", "-CA", authority, "-CAkey",
-            directory.path + "/ca.key", "-days", "-1", "-extfile", extensions, "-out", "\(directory.path)/\(file).pem",
+            "openssl", "ca", "-batch", "-config", configuration, "-in", path + ".csr", "-out", path + ".pem", "-cert",
+            authority, "-keyfile", directory.path + "/ca.key", "-startdate", start, "-enddate", end,
         ])
         return named(file)
     }
