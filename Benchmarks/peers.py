@@ -8,6 +8,7 @@ UNBOUND = """server:
  interface: 127.0.0.1@{port}
  port: {port}
  num-threads: 1
+ incoming-num-tcp: 256
  do-daemonize: no
  username: ""
  chroot: ""

@@ -9,15 +9,15 @@ package final class Mailbox<Element: Sendable>: Sendable {
     private struct State {
         var elements: [Element] = []
         var refused = 0
+        var capacity: Int
     }
 
-    private let state = Mutex(State())
-    private let capacity: Int
+    private let state: Mutex<State>
     private let loop: EventLoop
 
     /// - Parameter capacity: how many values may wait at once; at least 1.
     package init(capacity: Int, on loop: EventLoop) {
-        self.capacity = max(1, capacity)
+        state = Mutex(State(capacity: max(1, capacity)))
         self.loop = loop
     }
 
@@ -26,7 +26,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
     /// - Returns: `false` when the mailbox is full; the value is then dropped.
     package func post(_ element: Element) -> Bool {
         let count = state.withLock { state in
-            guard state.elements.count < capacity else {
+            guard state.elements.count < state.capacity else {
                 state.refused += 1
                 return 0
             }
@@ -46,15 +46,42 @@ package final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
+    /// Changes how many values may wait at once; what waits already stays.
+    package func limit(to capacity: Int) { state.withLock { $0.capacity = max(1, capacity) } }
+
+    /// Whether nothing waits.
+    package var isEmpty: Bool { state.withLock { $0.elements.isEmpty } }
+
     /// Names what receives the values, in order of posting, also those posted so far. Once.
+    ///
+    /// - Parameter room: how many values may be handed over now, perhaps none; what that leaves comes in later turns. Asked
+    ///   in each turn. nil: all at once, when they are posted.
     @Loop
-    package func receive(_ handler: @escaping @Loop ([Element]) -> Void) {
+    package func receive(room: (@Loop () -> Int)? = nil, _ handler: @escaping @Loop ([Element]) -> Void) {
         var batch: [Element] = []
-        loop.afterWake { [self] in
-            state.withLock { swap(&$0.elements, &batch) }
+        func deliver(_ limit: Int) {
+            take(limit, into: &batch)
             guard !batch.isEmpty else { return }
             handler(batch)
             batch.removeAll(keepingCapacity: true)
+        }
+        guard let room else { return loop.afterWake { deliver(.max) } }
+        loop.inEachTurn {
+            deliver(room())
+        } hasMore: { [self] in
+            !isEmpty && room() > 0
+        }
+    }
+
+    /// Takes what waits, the first `limit` values, into `batch`.
+    private func take(_ limit: Int, into batch: inout [Element]) {
+        state.withLock { state in
+            if state.elements.count <= limit {
+                swap(&state.elements, &batch)
+            } else {
+                batch.append(contentsOf: state.elements.prefix(limit))
+                state.elements.removeFirst(limit)
+            }
         }
     }
 }
