@@ -13,6 +13,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
     }
 
     private let state: Mutex<State>
+    private let refuses = Atomic<Bool>(false)
     private let loop: EventLoop
 
     /// - Parameter capacity: how many values may wait at once; at least 1.
@@ -28,6 +29,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
         let count = state.withLock { state in
             guard state.elements.count < state.capacity else {
                 state.refused += 1
+                refuses.store(true, ordering: .relaxed)
                 return 0
             }
             state.elements.append(element)
@@ -36,6 +38,9 @@ package final class Mailbox<Element: Sendable>: Sendable {
         if count == 1 { loop.waker.wake() }
         return count > 0
     }
+
+    /// Whether a value was dropped since some were last taken out. From any thread, without the lock.
+    package var isRefusing: Bool { refuses.load(ordering: .relaxed) }
 
     /// How many values were dropped since this was last asked.
     package func takeRefused() -> Int {
@@ -76,6 +81,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
     /// Takes what waits, the first `limit` values, into `batch`.
     private func take(_ limit: Int, into batch: inout [Element]) {
         state.withLock { state in
+            refuses.store(false, ordering: .relaxed)
             if state.elements.count <= limit {
                 swap(&state.elements, &batch)
             } else {

@@ -73,8 +73,9 @@ import Testing
         let posted = [1, 2, 3].map { mailbox.post($0) }
         mailbox.limit(to: 2)
         #expect(posted == [true, true, true] && !mailbox.post(4))
-        #expect(mailbox.takeRefused() == 1)
+        #expect(mailbox.takeRefused() == 1 && mailbox.isRefusing)
         #expect(await inbox.wait(for: 3) == [1, 2, 3])
+        #expect(!mailbox.isRefusing)
         #expect(mailbox.post(5))
         #expect(await inbox.wait(for: 4) == [1, 2, 3, 5])
     }
