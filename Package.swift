@@ -90,6 +90,9 @@ let package = Package(
             name: "TransferFigures", dependencies: ["DNSWire", "HTTPDNS", "Platform", "Scheduling", "Upstreams"],
             path: "Benchmarks/TransferFigures", swiftSettings: strict),
         .executableTarget(
+            name: "MissFigures", dependencies: ["DNSCache", "DNSResolver", "DNSWire", "Platform", "Scheduling"],
+            path: "Benchmarks/MissFigures", swiftSettings: strict),
+        .executableTarget(
             name: "DiskFigures", dependencies: ["DNSCache", "DNSWire", "DiskCache", "Platform", "Scheduling"],
             path: "Benchmarks/DiskFigures", swiftSettings: strict),
 

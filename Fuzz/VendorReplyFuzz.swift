@@ -1,6 +1,6 @@
 // sources: Sources/DNSWire Sources/HTTPDNS
 //
-// Any bytes as the body of a reply in each proprietary form, for one name and for two: whatever is taken for a result is
+// Any bytes as the body of a reply in each proprietary form, for one name, for two, and to a scheduling call: what is taken for a result is
 // of a name and type that was asked, and addresses are of their family.
 
 import DNSWire
@@ -23,11 +23,20 @@ private let services: [any BatchService] = [
     TencentService(.aes(id: "1", key: Secret("1")), crypto: NoEncryption()),
 ]
 
+private let schedules: [any ScheduleService] = [
+    AliyunScheduleService(account: "1", region: "cn", secret: nil, crypto: NoEncryption()),
+    TencentScheduleService(.token(Secret("1"), id: ""), crypto: NoEncryption()),
+]
+
 /// libFuzzer's entry point: one input.
 @_cdecl("LLVMFuzzerTestOneInput")
 func fuzzVendorReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let body = Array(UnsafeBufferPointer(start: data, count: count))
     let names = ["www.example.com", "api.example.com"].compactMap { try? Name($0) }
+    for service in schedules {
+        guard case .addresses(let told) = service.outcome(of: HTTPResponse(status: 200, body: body)) else { continue }
+        precondition((1...64).contains(told.places.count) && told.places.allSatisfy { $0.port != 0 })
+    }
     for service in services {
         for types in [[RecordType.a], [.aaaa], [.a, .aaaa]] {
             let question = ServiceQuestion(name: names[0], types: types)

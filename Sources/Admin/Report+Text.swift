@@ -100,6 +100,7 @@ extension StatusReport.Provider {
         if !isAuthenticated { text += ", can be forged on the path" }
         if callsToday > 0 { text += "; \(callsToday)\(dailyLimit > 0 ? " of \(dailyLimit)" : "") calls today" }
         if state == .exhausted { text += ": not asked until 00:00 UTC" }
+        if state == .disabled { text += "; disabled by its vendor, looked at again in \(retry ?? 0) s" }
         if clockOffset != 0 {
             text += "; its clock is \(clockOffset.magnitude) s \(clockOffset < 0 ? "behind" : "ahead of") ours"
         }

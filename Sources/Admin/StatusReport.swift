@@ -121,6 +121,8 @@ extension StatusReport {
         case loops = "leads back here"
         /// Its calls of the day are used up.
         case exhausted
+        /// Its vendor has disabled it.
+        case disabled
     }
 
     /// A provider.

@@ -15,7 +15,9 @@ extension Configuration.ProviderEntry {
         guard reading.written.contains(typePath), reading.isSound(typePath) else { return }
         completeSecret(at: path, reading)
         checkAccount(at: path, reading)
+        checkRegion(at: path, reading)
         if completeURL(at: path, reading) {
+            completeStartupAddresses(at: path, reading)
             completeAddresses(at: path, reading)
             completeCertificate(at: path, reading)
             completeEncryption(at: path, reading)
@@ -107,11 +109,26 @@ extension Configuration.ProviderEntry {
         }
     }
 
+    private func checkRegion(at path: SettingPath, _ reading: Reading) {
+        let place = path.appending(key: "region")
+        guard reading.isSound(place), !type.regions.contains(region) else { return }
+        guard !type.regions.isEmpty else {
+            if region != .cn {
+                reading.warn(place, "has no effect: a provider of type \(type.rawValue) has no regions")
+            }
+            return
+        }
+        let list = type.regions.map { quoted($0.rawValue) }.joined(separator: ", ")
+        let choice = type.regions.count > 1 ? "one of \(list)" : list
+        reading.fail(place, "must be \(choice) for a provider of type \(type.rawValue)")
+    }
+
     /// - Returns: whether the URL can be relied on.
     private mutating func completeURL(at path: SettingPath, _ reading: Reading) -> Bool {
         let place = path.appending(key: "url")
         if !reading.written.contains(place) {
-            guard let builtIn = type.builtInURL else {
+            // Of a region that the type has not, which is reported: as if it were the usual one.
+            guard let builtIn = type.builtInURL(in: region) ?? type.builtInURL(in: .cn) else {
                 let example = "https://HOST\(type.usualPath ?? "")"
                 reading.fail(
                     place, "is missing: a provider of type \(type.rawValue) needs one, such as \(quoted(example))")
@@ -140,26 +157,63 @@ extension Configuration.ProviderEntry {
         return true
     }
 
+    /// Those that are built in are used where nothing says which addresses are to be asked.
+    private mutating func completeStartupAddresses(at path: SettingPath, _ reading: Reading) {
+        let place = path.appending(key: "startup_addresses")
+        guard reading.isSound(place) else { return }
+        guard type.namesAddresses, url.scheme == .https else {
+            if !startupAddresses.isEmpty {
+                let reason =
+                    type.namesAddresses
+                    ? "over plain http anybody on the path could name other addresses"
+                    : "a provider of type \(type.rawValue) does not tell its addresses"
+                reading.warn(place, "has no effect: \(reason)")
+            }
+            return startupAddresses = []
+        }
+        if !reading.written.contains(place), !reading.isMisspelt(place),
+            !reading.written.contains(path.appending(key: "addresses")), isBuiltIn
+        {
+            startupAddresses = type.builtInStartupAddresses(in: region).map { Endpoint($0, port: url.port) }
+        }
+        complete(\.startupAddresses, at: place, reading)
+    }
+
+    /// Whether the URL is that of the region's built-in service.
+    private var isBuiltIn: Bool {
+        url.host == type.builtInURL(in: region)?.host && url.port == url.scheme.defaultPort
+    }
+
+    /// Checks the addresses of a list, and gives those without a port the URL's.
+    private mutating func complete(
+        _ list: WritableKeyPath<Self, [Endpoint]>, at place: SettingPath, _ reading: Reading
+    ) {
+        for (index, address) in self[keyPath: list].enumerated() where address.zone != nil {
+            reading.fail(place.appending(entry: index + 1), "has a zone; link-local addresses cannot be connected to")
+        }
+        for index in self[keyPath: list].indices where self[keyPath: list][index].port == 0 {
+            self[keyPath: list][index].port = url.port
+        }
+    }
+
     private mutating func completeAddresses(at path: SettingPath, _ reading: Reading) {
         let place = path.appending(key: "addresses")
         guard reading.isSound(place) else { return }
         if addresses.isEmpty {
             switch url.host {
-            case let host where host == type.builtInURL?.host && url.port == url.scheme.defaultPort:
-                addresses = type.builtInAddresses.map { Endpoint($0, port: url.port) }
+            case _ where isBuiltIn:
+                addresses = type.builtInAddresses(in: region).map { Endpoint($0, port: url.port) }
             case .address(let address):
                 addresses = [Endpoint(address, port: url.port)]
             case .name where url.scheme == .http:
                 reading.fail(
                     place, "is missing: an http URL with a host name needs the addresses to connect to (or write https)"
                 )
-            case .name: break
+            // Until they have named others; without any the name is looked up.
+            case .name: addresses = startupAddresses
             }
         }
-        for (index, address) in addresses.enumerated() where address.zone != nil {
-            reading.fail(place.appending(entry: index + 1), "has a zone; link-local addresses cannot be connected to")
-        }
-        for index in addresses.indices where addresses[index].port == 0 { addresses[index].port = url.port }
+        complete(\.addresses, at: place, reading)
     }
 
     private mutating func completeCertificate(at path: SettingPath, _ reading: Reading) {

@@ -5,7 +5,7 @@ extension Configuration.ProviderEntry {
     /// `aliyun-v2` and `tencent`, and for no other type.
     mutating func completeEncryption(at path: SettingPath, _ reading: Reading) {
         let place = path.appending(key: "encryption")
-        guard let choices = type.encryptions else {
+        guard let choices = type.encryptions(in: region) else {
             for (key, isSet) in [("encryption", encryption != nil), ("encryption_key", encryptionKey != nil)]
             where isSet {
                 reading.warn(
@@ -26,7 +26,7 @@ extension Configuration.ProviderEntry {
 
     /// Over https a second encryption adds nothing, but whoever writes a key wants it used.
     private var usualEncryption: PayloadEncryption {
-        if type == .tencent { return .aes }
+        if type == .tencent { return region == .intl ? .des : .aes }
         return url.scheme == .http || encryptionKey != nil ? .gcm : .plain
     }
 
@@ -56,11 +56,11 @@ extension Configuration.ProviderEntry {
 }
 
 extension ProviderType {
-    /// The ciphers of the service; nil: it has none.
-    fileprivate var encryptions: [PayloadEncryption]? {
+    /// The ciphers of the service; nil: it has none. Outside China Tencent has no AES.
+    fileprivate func encryptions(in region: ServiceRegion) -> [PayloadEncryption]? {
         switch self {
         case .aliyunV2: [.plain, .cbc, .gcm]
-        case .tencent: [.des, .aes]
+        case .tencent: region == .intl ? [.des] : [.des, .aes]
         case .aliyun, .tencentHTTPS, .dohJSON, .doh: nil
         }
     }

@@ -18,10 +18,14 @@ extension Configuration {
         package var encryptionKey: Secret?
         /// Nil: the type has none, or has not been told yet.
         package var encryption: PayloadEncryption?
+        /// Which of the type's built-in services is asked.
+        package var region = ServiceRegion.cn
         /// The base of the service; of `doh` and `doh-json` the whole path, of other types the part before the service's own paths.
-        package var url = AliyunService.url
+        package var url = ServiceURL(.https, .address(.v4(0)))
         /// Connect here, in this order. Empty: the URL's name is looked up through LocalDNS (https only).
         package var addresses: [Endpoint] = []
+        /// Where the service is asked for its addresses; empty: nowhere. Only ever set with https.
+        package var startupAddresses: [Endpoint] = []
         /// Certificates are accepted for these, tried in this order; never empty with https.
         package var tlsNames: [ServiceHost] = []
         /// Absolute; empty: the system's.
@@ -61,11 +65,15 @@ extension Configuration {
             Setting(
                 "encryption", \.encryption, .optional(.choice()), default: "by the type",
                 "The cipher for encrypted requests."),
+            Setting("region", \.region, .choice(), "Which of the vendor's services is asked, where none is written."),
             Setting(
                 "url", \.url, .url, default: "the service's own, where the type has one", "The base of the service."),
             Setting(
                 "addresses", \.addresses, .list(of: .server(defaultPort: 0), "list of addresses"),
                 default: "the service's own, or the address in url", "Where to connect, tried in this order."),
+            Setting(
+                "startup_addresses", \.startupAddresses, .list(of: .server(defaultPort: 0), "list of addresses"),
+                default: "the service's own", "Where the service is asked for the addresses to connect to."),
             Setting(
                 "tls_names", \.tlsNames, .list(of: .host, "list of host names and IP addresses"),
                 default: "the service's own, or the host in url", "What the service's certificate may be for."),

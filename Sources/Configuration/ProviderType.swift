@@ -32,23 +32,44 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The service that is asked when the provider has no `url`; nil: a URL must be written.
-    var builtInURL: ServiceURL? {
+    /// Where the vendor has services of this type; empty: the type has no regions.
+    var regions: [ServiceRegion] {
         switch self {
-        case .aliyun, .aliyunV2: AliyunService.url
-        case .tencent: ServiceURL(.http, .address(.v4(0x771d_1d62)))
-        case .tencentHTTPS: ServiceURL(.https, .address(.v4(0x771d_1d63)))
-        case .dohJSON, .doh: nil
+        case .aliyun, .aliyunV2: [.cn, .hk, .sg, .de, .us]
+        case .tencent: [.cn, .intl]
+        case .tencentHTTPS: [.cn]
+        case .dohJSON, .doh: []
         }
     }
 
-    /// Where the built-in service is reached.
-    var builtInAddresses: [IPAddress] {
+    /// The service that is asked when the provider has no `url`; nil: a URL must be written.
+    func builtInURL(in region: ServiceRegion) -> ServiceURL? {
+        builtInAddresses(in: region).first.map { ServiceURL(self == .tencent ? .http : .https, .address($0)) }
+    }
+
+    /// Where the built-in service is reached: IPv6 last, for vendors ask to use it only where there is no IPv4.
+    func builtInAddresses(in region: ServiceRegion) -> [IPAddress] {
         switch self {
-        case .aliyun, .aliyunV2: AliyunService.addresses
-        case .tencent: TencentService.addresses
-        case .tencentHTTPS: TencentService.secureAddresses
+        case .aliyun, .aliyunV2: AliyunService.addresses(in: region)
+        case .tencent: TencentService.addresses(in: region)
+        case .tencentHTTPS: region == .cn ? TencentService.secureAddresses : []
         case .dohJSON, .doh: []
+        }
+    }
+
+    /// Whether the service has a call that names the addresses to connect to.
+    var namesAddresses: Bool {
+        switch self {
+        case .aliyun, .aliyunV2, .tencent, .tencentHTTPS: true
+        case .dohJSON, .doh: false
+        }
+    }
+
+    /// Where the built-in service is asked for its addresses. Tencent gives such addresses only to its customers.
+    func builtInStartupAddresses(in region: ServiceRegion) -> [IPAddress] {
+        switch self {
+        case .aliyun, .aliyunV2: AliyunService.addresses(in: region)
+        case .tencent, .tencentHTTPS, .dohJSON, .doh: []
         }
     }
 
@@ -56,7 +77,7 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
     func certificateHosts(at host: ServiceHost) -> [ServiceHost] {
         switch self {
         case .aliyun, .aliyunV2: AliyunService.isAt(host) ? AliyunService.certificateHosts : [host]
-        case .tencentHTTPS where host == builtInURL?.host: TencentService.secureAddresses.map { .address($0) }
+        case .tencentHTTPS where host == builtInURL(in: .cn)?.host: TencentService.secureAddresses.map { .address($0) }
         case .tencent, .tencentHTTPS, .dohJSON, .doh: [host]
         }
     }
@@ -71,16 +92,41 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// Alibaba Cloud's service in mainland China, as help.aliyun.com/document_detail/111585.html and the vendor's SDKs
-/// have it.
-enum AliyunService {
-    static let url = ServiceURL(.https, .address(.v4(0xcb6b_0101)))
+/// Where a vendor has a service of its own.
+package enum ServiceRegion: String, Hashable, Sendable, CaseIterable {
+    /// Mainland China.
+    case cn
+    /// Hong Kong.
+    case hk
+    /// Singapore.
+    case sg
+    /// Germany.
+    case de
+    /// The United States.
+    case us
+    /// Tencent's service outside China.
+    case intl
+}
 
-    /// Startup addresses; IPv6 last, because the vendor asks to use it only where there is no IPv4.
-    static let addresses = [
-        "203.107.1.1", "203.107.1.97", "203.107.1.100", "203.119.238.240", "106.11.25.239", "59.82.99.47",
-        "2401:b180:7001::31d", "2408:4003:1f40::30a", "2401:b180:2000:20::10", "2401:b180:2000:30::1c",
-    ].compactMap { IPAddress($0) }
+/// Alibaba Cloud's service, as help.aliyun.com/document_detail/111585.html and the vendor's SDKs have it.
+enum AliyunService {
+    /// Startup addresses: they answer questions too, and name those that are nearer.
+    static func addresses(in region: ServiceRegion) -> [IPAddress] {
+        let texts: [String] =
+            switch region {
+            case .cn:
+                [
+                    "203.107.1.1", "203.107.1.97", "203.107.1.100", "203.119.238.240", "106.11.25.239", "59.82.99.47",
+                    "2401:b180:7001::31d", "2408:4003:1f40::30a", "2401:b180:2000:20::10", "2401:b180:2000:30::1c",
+                ]
+            case .hk: ["47.56.234.194", "47.56.119.115", "240b:4000:f10::178", "240b:4000:f10::188"]
+            case .sg: ["161.117.200.122", "47.74.222.190", "240b:4000:f10::178", "240b:4000:f10::188"]
+            case .de: ["47.89.80.182", "47.246.146.77", "2404:2280:3000::176", "2404:2280:3000::188"]
+            case .us: ["47.246.131.175", "47.246.131.141", "2404:2280:4000::2bb", "2404:2280:4000::23e"]
+            case .intl: []
+            }
+        return texts.compactMap { IPAddress($0) }
+    }
 
     /// The documentation names the first, the mobile SDKs check the second whatever address they connect to.
     static let certificateHosts = ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"].compactMap { ServiceHost($0) }
@@ -88,7 +134,7 @@ enum AliyunService {
     /// Whether `host` is this service: one of its addresses, or a name of the vendor's.
     static func isAt(_ host: ServiceHost) -> Bool {
         switch host {
-        case .address(let address): addresses.contains(address)
+        case .address(let address): ServiceRegion.allCases.contains { addresses(in: $0).contains(address) }
         case .name(let name): (try? Name("httpdns.aliyuncs.com")).map { name.isWithin($0) } ?? false
         }
     }
@@ -96,8 +142,14 @@ enum AliyunService {
 
 /// Tencent Cloud's service, as cloud.tencent.com/document/product/379/54976 has it.
 enum TencentService {
-    /// For encrypted questions over http.
-    static let addresses: [IPAddress] = [.v4(0x771d_1d62), .v4(0x771c_1c62)]
+    /// For encrypted questions over http; outside China with DES alone.
+    static func addresses(in region: ServiceRegion) -> [IPAddress] {
+        switch region {
+        case .cn: [.v4(0x771d_1d62), .v4(0x771c_1c62)]
+        case .intl: [.v4(0x2b84_3737)]
+        case .hk, .sg, .de, .us: []
+        }
+    }
 
     /// For https. The vendor's SDKs check the certificate against the very address they connect to.
     static let secureAddresses: [IPAddress] = [.v4(0x771d_1d63), .v4(0x771c_1c63)]

@@ -48,12 +48,13 @@ package struct FreshnessPolicy: Hashable, Sendable {
     /// NXDOMAIN are failures, which are not kept here.
     package func lifetime(of answer: Answer, for type: RecordType) -> UInt32 {
         guard answer.responseCode == .noError || answer.responseCode == .nameError else { return 0 }
-        var ttls = answer.answers.map(\.ttl)
+        var least: UInt32?
+        for record in answer.answers { least = min(least ?? .max, record.ttl) }
         if answer.isNegative(for: type) {
             let soa = answer.authorities.first { $0.type == .soa }
-            ttls.append(soa.map { negativeLifetime(of: $0) } ?? negativeTTL)
+            least = min(least ?? .max, soa.map { negativeLifetime(of: $0) } ?? negativeTTL)
         }
-        return ttls.min() ?? 0
+        return least ?? 0
     }
 
     /// The answer as it is kept and sent.
@@ -83,6 +84,16 @@ package struct FreshnessPolicy: Hashable, Sendable {
     }
 
     private func equalized(_ records: [Record]) -> [Record] {
+        guard let first = records.first else { return records }
+        let firstSet = RRset(first)
+        // Mostly they are one set, which needs no table.
+        if records.allSatisfy({ RRset($0) == firstSet }) {
+            var ttl = UInt32.max
+            for record in records { ttl = min(ttl, clamped(record.ttl)) }
+            var equal = records
+            for index in equal.indices where equal[index].ttl != ttl { equal[index].ttl = ttl }
+            return equal
+        }
         var least: [RRset: UInt32] = [:]
         for record in records {
             least[RRset(record), default: .max] = min(least[RRset(record)] ?? .max, clamped(record.ttl))

@@ -290,6 +290,7 @@ package final class AnswerStore {
 extension Answer {
     /// The same answer with no TTL above `seconds`.
     fileprivate func limited(to seconds: UInt32) -> Answer {
+        guard seconds < .max else { return self }
         var answer = self
         for index in answers.indices { answer.answers[index].ttl = min(answers[index].ttl, seconds) }
         for index in authorities.indices { answer.authorities[index].ttl = min(authorities[index].ttl, seconds) }

@@ -35,14 +35,15 @@ package struct DailyCalls: Hashable, Sendable {
     /// Whether no call may be sent until the next day.
     package func isExhausted(at time: Int64) -> Bool { limit > 0 && count(at: time) >= limit }
 
-    /// Counts one call, unless the limit is reached.
+    /// Counts a request, unless the limit would be passed.
     ///
+    /// - Parameter calls: as how many it counts, at least 1.
     /// - Returns: whether it may be sent.
-    package mutating func take(at time: Int64) -> Bool {
+    package mutating func take(_ calls: Int = 1, at time: Int64) -> Bool {
         // A clock that is set back does not begin the day anew: nothing may raise what a day may cost.
         record = self.record(at: time)
-        guard limit == 0 || record.count < limit, record.count < .max else { return false }
-        record.count += 1
+        guard calls <= (limit == 0 ? .max : limit) - record.count else { return false }
+        record.count += calls
         return true
     }
 

@@ -25,6 +25,14 @@ package enum FamilyPreference: String, CaseIterable, Sendable {
         }
     }
 
+    /// Those of `types` to be asked for when a client wants `wanted`: an excluded family is not, unless it is the one.
+    func limiting(_ types: [RecordType], for wanted: RecordType) -> [RecordType] {
+        switch self {
+        case .both, .ipv4, .ipv6: types
+        case .ipv4Only, .ipv6Only: types.filter { $0 == wanted || !excludes($0) }
+        }
+    }
+
     /// Whether there are no records of this type for names that have addresses of the other family.
     package func yields(_ type: RecordType) -> Bool {
         switch self {

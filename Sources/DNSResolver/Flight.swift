@@ -60,8 +60,11 @@ package final class Flight {
     private var outcomes = RecordTypeMap<Outcome>()
     /// The numbers of the sources whose answers the outcomes are.
     private var sources = RecordTypeMap<UInt16>()
-    private var waiters: [Int: Waiter] = [:]
-    private var lastWaiter = 0
+    /// Mostly the only one.
+    private var firstWaiter: Waiter?
+    private var furtherWaiters: [Int: Waiter] = [:]
+    /// How many have come so far.
+    private var waiterNumber = 0
     /// Whether it has failed and only waits for the other family's flight, which therefore must not wait for it.
     var awaitsOtherFamily = false
     /// Whether nobody waits any more because the policy was replaced, or the network.
@@ -79,22 +82,25 @@ package final class Flight {
     }
 
     /// Whether another client may wait.
-    package var hasRoom: Bool { waiters.count < Self.waiterLimit }
+    package var hasRoom: Bool { waiterCount < Self.waiterLimit }
 
     /// How many clients wait.
-    var waiterCount: Int { waiters.count }
+    var waiterCount: Int { (firstWaiter == nil ? 0 : 1) + furtherWaiters.count }
 
     /// Has `done` called once: with the outcome of `type`, or with nil when `deadline` comes first, and the flight goes on
     /// without this waiter, or when it is abandoned. What is known already is told before this returns.
     package func wait(for type: RecordType, until deadline: Instant, done: @escaping @Loop (Outcome?) -> Void) {
         if let outcome = outcomes[type] { return done(outcome) }
         if isAbandoned { return done(nil) }
-        lastWaiter += 1
-        let number = lastWaiter
-        let timer = clock.schedule(at: deadline) { [self] in
-            waiters.removeValue(forKey: number)?.done(nil)
-        }
-        waiters[number] = Waiter(type: type, timer: timer, done: done)
+        waiterNumber += 1
+        let number = waiterNumber
+        let timer = clock.schedule(at: deadline) { [self] in takeWaiter(number)?.done(nil) }
+        let waiter = Waiter(number: number, type: type, timer: timer, done: done)
+        if firstWaiter == nil { firstWaiter = waiter } else { furtherWaiters[number] = waiter }
+    }
+
+    private func takeWaiter(_ number: Int) -> Waiter? {
+        firstWaiter?.number == number ? firstWaiter.take() : furtherWaiters.removeValue(forKey: number)
     }
 
     /// The same for those who can wait.
@@ -109,9 +115,10 @@ package final class Flight {
         isAbandoned = true
         work?.cancel()
         work = nil
-        let left = waiters.values
-        waiters = [:]
-        for waiter in left { waiter.end(nil) }
+        let (first, further) = (firstWaiter.take(), furtherWaiters.values)
+        furtherWaiters = [:]
+        first?.end(nil)
+        for waiter in further { waiter.end(nil) }
     }
 
     /// Whose answer the outcome of `type` is, by its number; nil when there is none.
@@ -124,18 +131,16 @@ package final class Flight {
         guard outcomes[type] == nil else { return }
         outcomes[type] = outcome
         sources[type] = source
-        if waiters.count == 1, let (number, waiter) = waiters.first {
-            guard waiter.type == type else { return }
-            waiters[number] = nil
-            return waiter.end(outcome)
-        }
-        let woken = waiters.filter { $0.value.type == type }
-        for number in woken.keys { waiters[number] = nil }
-        for waiter in woken.values { waiter.end(outcome) }
+        let first = firstWaiter?.type == type ? firstWaiter.take() : nil
+        let further = furtherWaiters.isEmpty ? [:] : furtherWaiters.filter { $0.value.type == type }
+        for number in further.keys { furtherWaiters[number] = nil }
+        first?.end(outcome)
+        for waiter in further.values { waiter.end(outcome) }
     }
 
     /// One client's wait: ends with the outcome or at its deadline, once.
     private struct Waiter {
+        let number: Int
         let type: RecordType
         let timer: LoopTimer
         let done: @Loop (Outcome?) -> Void

@@ -17,6 +17,7 @@ final class FlightWork {
     /// In force when the flight began.
     private let policy: ResolverPolicy
     private let mode: Mode?
+    private let mayBeBatched: Bool
     private let resolver: Resolver
     /// Whether HTTPDNS goes before LocalDNS.
     private let prefersProviders: Bool
@@ -29,11 +30,17 @@ final class FlightWork {
     private var key: FlightKey { flight.key }
     private var cache: AnswerStore { resolver.cache }
 
-    /// - Parameter mode: for this flight; nil: the policy's.
-    init(_ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil, of resolver: Resolver) {
+    /// - Parameters:
+    ///   - mode: for this flight; nil: the policy's.
+    ///   - mayBeBatched: whether it may be asked in one request with others.
+    init(
+        _ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil, mayBeBatched: Bool = false,
+        of resolver: Resolver
+    ) {
         self.flight = flight
         self.policy = policy
         self.mode = mode
+        self.mayBeBatched = mayBeBatched
         self.resolver = resolver
         prefersProviders = policy.routes.prefersProviders(flight.key.route) || mode == .httpdnsFirst
     }
@@ -43,7 +50,7 @@ final class FlightWork {
         flight.recoveries = policy.strategy.recoveries(for: key)
         var isOver = false
         let work = policy.strategy.begin(
-            key, mode: mode, settle: { [self] in settle($0, $1, $2, $3) },
+            key, mode: mode, mayBeBatched: mayBeBatched, settle: { [self] in settle($0, $1, $2, $3) },
             done: { [self] in
                 isOver = true
                 finish()

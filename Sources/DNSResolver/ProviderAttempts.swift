@@ -72,6 +72,8 @@ final class ProviderAttempts: Cancellable {
         for part in parts {
             var open = question
             open.types = part
+            // What has failed in a batch, or is slow in one, is not tied to the same names again.
+            open.mayBeBatched = question.mayBeBatched && number == 0
             begun[number].requests.append(candidate.endpoint.begin(open) { [self] in take($0, of: number) })
         }
     }
@@ -108,6 +110,7 @@ final class ProviderAttempts: Cancellable {
     private func add(_ part: UpstreamReply, to number: Int) -> Attempt? {
         begun[number].missingParts -= 1
         begun[number].reply.results.add(part.results)
+        begun[number].reply.isRepetition = part.isRepetition
         guard begun[number].missingParts == 0 else { return nil }
         underWay -= 1
         begun[number].requests = []

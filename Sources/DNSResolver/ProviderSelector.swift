@@ -67,7 +67,8 @@ package final class ProviderSelector {
 
     /// Whether not one address of these providers may be asked now.
     package func areSetAside(_ indices: [Int]) -> Bool {
-        !anyUsable(indices) { $0.isUsable(at: clock.now) } && !anyUsable(indices) { $0.isUsableAlone(at: clock.now) }
+        let now = clock.now
+        return !anyUsable(indices) { $0.isUsable(at: now) } && !anyUsable(indices) { $0.isUsableAlone(at: now) }
     }
 
     /// Whether one of these providers has an address that was left alone and is to be tried again now.
@@ -79,10 +80,21 @@ package final class ProviderSelector {
         return anyUsable(indices) { $0.hasFailed && $0.isUsableAlone(at: now) }
     }
 
-    private func anyUsable(_ indices: [Int], where isUsable: (EndpointHealth) -> Bool) -> Bool {
-        indices.contains { index in
-            mayAsk(providers[index]) && providers[index].endpoints.contains { isUsable($0.health) }
+    // Loops without closures: the runtime checks at each call of one that it is on the loop.
+
+    private func anyUsable(_ indices: [Int], where isUsable: (borrowing EndpointHealth) -> Bool) -> Bool {
+        for index in indices where mayAsk(providers[index]) {
+            for endpoint in providers[index].endpoints where isUsable(endpoint.health) { return true }
         }
+        return false
+    }
+
+    /// Which of these providers would be asked now, and for how many names in one request; nil when for one, or nobody.
+    func batch(of indices: [Int]) -> (provider: Int, maximumNames: Int)? {
+        let now = clock.now
+        let first = indices.first { anyUsable([$0]) { $0.isUsable(at: now) } }
+        guard let first, providers[first].maximumNames > 1 else { return nil }
+        return (first, providers[first].maximumNames)
     }
 
     private func mayAsk(_ provider: any Provider) -> Bool {
@@ -104,8 +116,8 @@ package final class ProviderSelector {
             let provider = providers[index]
             guard mayAsk(provider) else { continue }
             let endpoints = provider.endpoints
-            let usable =
-                endpoints.allSatisfy { isUsable($0.health) } ? endpoints : endpoints.filter { isUsable($0.health) }
+            var usable: [any Endpoint] = []
+            for endpoint in endpoints where isUsable(endpoint.health) { usable.append(endpoint) }
             guard !usable.isEmpty else { continue }
             plan.add(provider.ranking.order(usable, family: endpoints.first?.family ?? .ipv4), of: index)
         }

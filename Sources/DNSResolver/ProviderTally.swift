@@ -18,7 +18,7 @@ struct ProviderTally {
     private var sources = RecordTypeMap<(provider: Int, server: String)>()
     private var unknown = RecordTypeMap<(source: (provider: Int, server: String), ttl: UInt32?)>()
     /// The providers that have told records of the name.
-    private var knowing: Set<Int> = []
+    private var knowing: [Int] = []
     /// By type, then by provider: what one told later replaces its failure.
     private var failures = RecordTypeMap<[Int: UpstreamFailure]>()
 
@@ -36,7 +36,7 @@ struct ProviderTally {
         let knowsName = reply.results.values.contains { result in
             if case .answer(let answer) = result { !answer.answers.isEmpty } else { false }
         }
-        if knowsName { knowing.insert(provider) }
+        if knowsName, !knowing.contains(provider) { knowing.append(provider) }
         for (type, result) in reply.results where settled[type] == nil {
             switch result {
             case .answer:
@@ -146,8 +146,9 @@ extension UpstreamReply {
         }
     }
 
-    /// One answer among the results speaks for the address; else the gravest failure counts.
+    /// One answer among the results speaks for the address; else the gravest failure counts, once for each request.
     var blame: Blame {
+        guard !isRepetition else { return .nobody }
         var blame = Blame.nobody
         for result in results.values {
             guard case .failure(let failure) = result else { return .none }

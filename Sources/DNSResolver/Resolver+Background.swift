@@ -23,11 +23,30 @@ extension Resolver {
     }
 
     private func lookUp(_ names: [Name], evenIfFresh: Bool) {
-        background.begin(names) { [self] name in await lookUp(name, evenIfFresh: evenIfFresh) }
+        background.begin(
+            names,
+            batch: { [self] name in
+                openQuestions(name, evenIfFresh: evenIfFresh).first.flatMap { policy.strategy.batch(of: $0.key) }
+            },
+            lookUp: { [self] names in await lookUpTogether(names, evenIfFresh: evenIfFresh) })
     }
 
-    private func lookUp(_ name: Name, evenIfFresh: Bool) async {
+    /// Begins all in one turn of the loop, so that those of one provider may share a request, and returns when each has
+    /// its answers, or will not have them.
+    private func lookUpTogether(_ names: [Name], evenIfFresh: Bool) async {
         var flights: [(flight: Flight, type: RecordType)] = []
+        for name in names {
+            for (key, type) in openQuestions(name, evenIfFresh: evenIfFresh) {
+                if let flight = startInBackground(key, type) { flights.append((flight, type)) }
+            }
+        }
+        let deadline = clock.now + Budget.answer
+        for (flight, type) in flights { _ = await flight.outcome(of: type, until: deadline) }
+    }
+
+    /// What is to be asked for both families of a name: nothing of what is given by hand, or fresh.
+    private func openQuestions(_ name: Name, evenIfFresh: Bool) -> [(key: FlightKey, type: RecordType)] {
+        var open: [(key: FlightKey, type: RecordType)] = []
         var covered: Set<RecordType> = []
         for type in [RecordType.a, .aaaa] where !covered.contains(type) {
             let question = Question(name: name, type: type)
@@ -37,13 +56,15 @@ extension Resolver {
             let key = flightKey(name, type)
             covered.formUnion(key.types)
             guard evenIfFresh || !cache.isFresh(question, scope: key.scope, by: key.route) else { continue }
-            if let flight = startInBackground(key, type) { flights.append((flight, type)) }
+            open.append((key, type))
         }
-        let deadline = clock.now + Budget.answer
-        for (flight, type) in flights { _ = await flight.outcome(of: type, until: deadline) }
+        return open
     }
 
     /// Asks for what a client has just got from the cache, and that soon expires.
+    ///
+    /// Those of one turn of the loop share requests. None waits for others to come due: that would need a timer, and the
+    /// answer may be needed before it.
     func refreshAhead(_ key: FlightKey, _ type: RecordType) {
         if startInBackground(key, type) != nil { refreshes += 1 }
     }
@@ -51,6 +72,6 @@ extension Resolver {
     /// The flight that asks; nil when the question failed just now, or clients need the room.
     private func startInBackground(_ key: FlightKey, _ type: RecordType) -> Flight? {
         guard coalescer.isQuiet, remembered(key, type) == nil else { return nil }
-        return join(key)
+        return join(key, mayBeBatched: true)
     }
 }

@@ -159,8 +159,10 @@ package final class Resolver {
     }
 
     /// The flight that asks; nil when there is no room for one, or for one more who waits.
-    func join(_ key: FlightKey) -> Flight? {
-        coalescer.join(key) { FlightWork($0, by: policy, of: self).begin() }
+    ///
+    /// - Parameter mayBeBatched: whether a new one may be asked in one request with others that begin in the same turn.
+    func join(_ key: FlightKey, mayBeBatched: Bool = false) -> Flight? {
+        coalescer.join(key) { FlightWork($0, by: policy, mayBeBatched: mayBeBatched, of: self).begin() }
     }
 
     /// The stale answer if there is one that can be trusted, else the preset of last resort, any stale answer, SERVFAIL.
@@ -219,10 +221,8 @@ package final class Resolver {
         let route = policy.routes.route(for: name)
         let signed = dnssecOK || checkingDisabled
         let types = policy.strategy.types(for: type, name: name, route: route, signed: signed)
-        let families = policy.localAnswers.families
-        let isLimited = !signed && types.contains { $0 != type && families.excludes($0) }
         return FlightKey(
-            name: name, types: isLimited ? types.filter { $0 == type || !families.excludes($0) } : types,
+            name: name, types: signed ? types : policy.localAnswers.families.limiting(types, for: type),
             route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
             scope: policy.strategy.scope(of: client, name: name, route: route), generation: cache.generation)
     }

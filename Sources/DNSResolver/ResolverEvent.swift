@@ -18,6 +18,14 @@ package enum ResolverEvent: Hashable, Sendable {
     case providerRefusedAccess(provider: String, reason: String, pause: Duration)
     /// A provider that refused access answers again.
     case providerAccepted(provider: String)
+    /// A service named the addresses at which it is asked from now on.
+    case addressesTold(provider: String, addresses: [String])
+    /// No startup address of a service told its addresses: those known stay in use.
+    case addressesUntold(provider: String, reason: String)
+    /// A service told that its vendor has disabled it: it is not asked.
+    case serviceDisabled(provider: String)
+    /// A disabled service is asked again.
+    case serviceEnabled(provider: String)
     /// A server of LocalDNS, or of a `forward` entry, failed again after it had been set aside: the others go before it.
     case serverSilent(upstream: String, server: String, reason: String)
     /// Such a server answers again.
@@ -57,6 +65,14 @@ extension ResolverEvent: CustomStringConvertible {
             "\(provider): access refused: \(reason); not asked for \(pause.components.seconds) s. Check account, secret and the clock"
         case .providerAccepted(let provider):
             "\(provider): access is granted again"
+        case .addressesTold(let provider, let addresses):
+            "\(provider): the service is asked at \(addresses.joined(separator: ", "))"
+        case .addressesUntold(let provider, let reason):
+            "\(provider): the service does not tell its addresses, those known stay in use: \(reason)"
+        case .serviceDisabled(let provider):
+            "\(provider): the vendor has disabled the service for this account: not asked, and looked at again in a day"
+        case .serviceEnabled(let provider):
+            "\(provider): the vendor has enabled the service again"
         case .serverSilent(let upstream, let server, let reason):
             "\(upstream): \(server) does not answer, others are asked before it: \(reason)"
         case .serverRecovered(let upstream, let server):

@@ -47,13 +47,13 @@ extension Route: CustomStringConvertible {
 /// `bypass`, then `protect`.
 package struct RoutePolicy: Hashable, Sendable {
     package var mode: Mode
-    private var rules: [NameSuffix: Route] = [:]
+    private var rules = NameSuffixTable<Route>()
     /// Whether names that no list matches are protected: when `protect` is empty.
     private let protectsUnlisted: Bool
     /// Domains that the C library appends to short names; what lies in them belongs to the local network.
-    private let searchDomains: Set<NameSuffix>
+    private var searchDomains = NameSuffixTable<Bool>()
     /// Suffixes that a provider is asked for explicitly.
-    private let providerNames: Set<NameSuffix>
+    private var providerNames = NameSuffixTable<Bool>()
 
     /// - Parameters:
     ///   - forward: the suffixes of each `[[route.forward]]` entry, in order.
@@ -66,14 +66,14 @@ package struct RoutePolicy: Hashable, Sendable {
     ) {
         self.mode = mode
         protectsUnlisted = protect.isEmpty
-        self.searchDomains = Set(searchDomains.filter { $0.labels.count > 1 }.map { NameSuffix($0) })
-        self.providerNames = Set(providerNames.map { NameSuffix($0) })
+        for domain in searchDomains where domain.labels.count > 1 { self.searchDomains[domain] = true }
+        for name in providerNames { self.providerNames[name] = true }
         // Of another such server too: a circle through two of them comes back, and no provider ever hears of it.
-        rules[NameSuffix(LoopProbes.zone)] = .bypass
-        for name in protect { rules[NameSuffix(name)] = .protect(explicit: true) }
-        for name in bypass { rules[NameSuffix(name)] = .bypass }
+        rules[LoopProbes.zone] = .bypass
+        for name in protect { rules[name] = .protect(explicit: true) }
+        for name in bypass { rules[name] = .bypass }
         for (index, suffixes) in forward.enumerated().reversed() {
-            for name in suffixes { rules[NameSuffix(name)] = .forward(index: index) }
+            for name in suffixes { rules[name] = .forward(index: index) }
         }
     }
 
@@ -86,12 +86,7 @@ package struct RoutePolicy: Hashable, Sendable {
     ///
     /// - Parameter belowRoot: leaves an entry for the root, which names everything, out of account.
     package func listed(_ name: Name, belowRoot: Bool = false) -> Route? {
-        var suffix: NameSuffix? = NameSuffix(name)
-        while let current = suffix, !(belowRoot && current.isRoot) {
-            if let route = rules[current] { return route }
-            suffix = current.parent
-        }
-        return nil
+        rules.nearest(to: name, belowRoot: belowRoot)?.value
     }
 
     /// The route of any name: single labels and names in a search domain never leave the network unless a list says so.
@@ -103,19 +98,7 @@ package struct RoutePolicy: Hashable, Sendable {
 
     private func unlistedRoute(for name: Name) -> Route {
         guard protectsUnlisted, let parent = NameSuffix(name).parent, !parent.isRoot else { return .bypass }
-        if name.isWithin(anyOf: providerNames) { return .protect(explicit: true) }
-        return name.isWithin(anyOf: searchDomains) ? .bypass : .protect(explicit: false)
-    }
-}
-
-extension Name {
-    /// Whether this is one of `ancestors` or lies below one.
-    fileprivate func isWithin(anyOf ancestors: Set<NameSuffix>) -> Bool {
-        var suffix = ancestors.isEmpty ? nil : NameSuffix(self)
-        while let current = suffix {
-            if ancestors.contains(current) { return true }
-            suffix = current.parent
-        }
-        return false
+        if providerNames.nearest(to: name) != nil { return .protect(explicit: true) }
+        return searchDomains.nearest(to: name) == nil ? .protect(explicit: false) : .bypass
     }
 }

@@ -8,13 +8,20 @@ package final class ServerNames {
     private var numbers: [String: UInt16] = [:]
     /// By number; the first stands for all that are not known.
     private var names = [""]
+    /// Mostly the next one is the same.
+    private var last: (name: String, number: UInt16) = ("", 0)
 
     package nonisolated init() {}
 
     /// The number of a server, a new one the first time; 0 for no name, and once there are too many.
     package func number(of name: String) -> UInt16 {
-        if name.isEmpty { return 0 }
-        if let number = numbers[name] { return number }
+        if name == last.name { return last.number }
+        let number = numbers[name] ?? add(name)
+        last = (name, number)
+        return number
+    }
+
+    private func add(_ name: String) -> UInt16 {
         guard let number = UInt16(exactly: names.count) else { return 0 }
         numbers[name] = number
         names.append(name)

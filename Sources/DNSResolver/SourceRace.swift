@@ -14,7 +14,6 @@ enum Contender: Hashable, Sendable {
 ///
 /// An answer of HTTPDNS is taken at once. One of LocalDNS is taken at once when LocalDNS goes first, else only after
 /// HTTPDNS has failed.
-@Loop
 struct SourceRace {
     /// One thing to be asked.
     enum Work {
@@ -44,6 +43,8 @@ struct SourceRace {
     private static let failedServiceBindingTTL: UInt32 = 5
 
     let key: FlightKey
+    /// Whether a provider may be asked for it in one request with others.
+    let mayBeBatched: Bool
     let providers: [Int]
     let began: Instant
     let first: Contender
@@ -52,13 +53,15 @@ struct SourceRace {
     private var settled: [Settled] = []
     private var results = RecordTypeMap<Results>()
     private var open: [RecordType]
-    private var started: Set<Contender> = []
+    private var hasStartedHTTPDNS = false
+    private var hasStartedLocalDNS = false
 
     init(
-        key: FlightKey, providers: [Int], first: Contender, mayUseLocalDNS: Bool, isServiceBinding: Bool,
-        began: Instant
+        key: FlightKey, mayBeBatched: Bool, providers: [Int], first: Contender, mayUseLocalDNS: Bool,
+        isServiceBinding: Bool, began: Instant
     ) {
         self.key = key
+        self.mayBeBatched = mayBeBatched
         self.providers = providers
         self.first = first
         self.mayUseLocalDNS = mayUseLocalDNS
@@ -82,13 +85,16 @@ struct SourceRace {
 
     /// What is to be asked as `contender` starts; nothing the second time, or when it may not or can no longer be asked.
     mutating func start(_ contender: Contender, at now: Instant) -> [Work] {
-        guard started.insert(contender).inserted else { return [] }
         let types = open
         switch contender {
         case .httpdns:
+            guard !hasStartedHTTPDNS else { return [] }
+            hasStartedHTTPDNS = true
             guard providers.isEmpty else { return [.httpdns(types)] }
             for type in types { results[type, default: Results()].httpdns = .failure(.unusable("no provider")) }
         case .localDNS:
+            guard !hasStartedLocalDNS else { return [] }
+            hasStartedLocalDNS = true
             if mayUseLocalDNS, now < began + Budget.lastStart { return types.map { .localDNS($0) } }
             for type in types { results[type, default: Results()].localDNS = .failure(.timeout) }
         }

@@ -27,19 +27,14 @@ enum SpecialUseNames {
 
     /// The rule of the nearest special-use name at or above `name`, and that name.
     static func rule(for name: Name) -> (zone: Name, rule: Rule)? {
-        var suffix: NameSuffix? = NameSuffix(name)
-        while let current = suffix {
-            if let rule = rules[current] { return (current.name, rule) }
-            suffix = current.parent
-        }
-        return nil
+        rules.nearest(to: name).map { ($0.suffix.name, $0.value) }
     }
 
-    private static let rules: [NameSuffix: Rule] = {
-        var rules: [NameSuffix: Rule] = [:]
+    private static let rules: NameSuffixTable<Rule> = {
+        var rules = NameSuffixTable<Rule>()
         func add(_ texts: [String], _ rule: Rule) {
             for text in texts {
-                if let name = try? Name(text) { rules[NameSuffix(name)] = rule }
+                if let name = try? Name(text) { rules[name] = rule }
             }
         }
         add(["localhost"], .loopback)

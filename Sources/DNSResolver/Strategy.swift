@@ -77,6 +77,14 @@ package final class Strategy {
 
     private nonisolated static let bothFamilies: [RecordType] = [.a, .aaaa]
 
+    /// With which names a flight's may share a request: those of the same provider, so many together; nil: with none.
+    ///
+    /// Only a hint of whom to begin in one turn of the loop: who is asked is decided then.
+    func batch(of key: FlightKey) -> (provider: Int, maximumNames: Int)? {
+        guard case .protect = key.route, mode != .localdnsFirst, key.scope == nil else { return nil }
+        return selector.batch(of: selector.eligible(for: key.name, type: key.types[0], signed: key.isSigned))
+    }
+
     /// How often a provider has come back, as far as it matters to a flight.
     func recoveries(for key: FlightKey) -> Int { if case .protect = key.route { selector.recoveries } else { 0 } }
 
@@ -96,16 +104,18 @@ package final class Strategy {
     ///
     /// - Parameters:
     ///   - mode: for this flight; nil: the strategy's own.
+    ///   - mayBeBatched: whether a provider may be asked for it in one request with others: it was begun for no client.
     ///   - settle: called once for each type, also before this returns.
     ///   - done: called once, after the last type is settled, also before this returns; not after `cancel()`.
     @discardableResult
     package func begin(
-        _ key: FlightKey, mode: Mode? = nil, settle: @escaping Settle, done: @escaping @Loop () -> Void
+        _ key: FlightKey, mode: Mode? = nil, mayBeBatched: Bool = false, settle: @escaping Settle,
+        done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         switch key.route {
         case .bypass: ask(localDNS, key, as: .localDNS, settle: settle, done: done)
         case .forward(let index): ask(forwarders[index], key, as: .forward(index: index), settle: settle, done: done)
-        case .protect: protect(key, mode ?? self.mode, settle: settle, done: done)
+        case .protect: protect(key, mode ?? self.mode, mayBeBatched, settle: settle, done: done)
         }
     }
 
@@ -126,7 +136,8 @@ package final class Strategy {
     }
 
     private func protect(
-        _ key: FlightKey, _ mode: Mode, settle: @escaping Settle, done: @escaping @Loop () -> Void
+        _ key: FlightKey, _ mode: Mode, _ mayBeBatched: Bool, settle: @escaping Settle,
+        done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         let isServiceBinding = isGuarded(key)
         let providers = selector.eligible(
@@ -135,8 +146,8 @@ package final class Strategy {
         let mayUseLocalDNS = mode != .httpdnsOnly && !isServiceBinding
         let first: Contender = mode == .localdnsFirst && mayUseLocalDNS ? .localDNS : .httpdns
         let race = SourceRace(
-            key: key, providers: providers, first: first, mayUseLocalDNS: mayUseLocalDNS,
-            isServiceBinding: isServiceBinding, began: clock.now)
+            key: key, mayBeBatched: mayBeBatched && key.scope == nil, providers: providers, first: first,
+            mayUseLocalDNS: mayUseLocalDNS, isServiceBinding: isServiceBinding, began: clock.now)
         let run = SourceRun(race, of: self, settle: settle, done: done)
         guard !providers.isEmpty || mayUseLocalDNS else {
             // A service binding may be kept from a client; of anything else "no" is not ours to say.
@@ -154,8 +165,9 @@ package final class Strategy {
     func askProviders(
         _ race: SourceRace, _ types: [RecordType], told: @escaping ProviderAttempts.Told
     ) -> ProviderAttempts {
-        selector.ask(
-            question(race.key, types, until: race.began + Budget.lastStart), of: race.providers, told: told)
+        var question = question(race.key, types, until: race.began + Budget.lastStart)
+        question.mayBeBatched = race.mayBeBatched
+        return selector.ask(question, of: race.providers, told: told)
     }
 
     /// Asks LocalDNS for one type. Where it goes first its answer is taken at once, and checked only behind.

@@ -22,6 +22,9 @@ package protocol Provider: AnyObject, Sendable {
     /// Whether the service can be asked for records of this type.
     nonisolated func answers(_ type: RecordType) -> Bool
 
+    /// How many names one request may carry; 1: each takes a request of its own.
+    nonisolated var maximumNames: Int { get }
+
     /// Suffixes that the provider is asked for; empty means every name.
     nonisolated var names: [Name] { get }
 
@@ -114,18 +117,21 @@ package struct UpstreamQuestion: Hashable, Sendable {
     package var checkingDisabled: Bool
     /// The network of the clients for whom it is asked, which a service may be told; nil: none.
     package var clientNetwork: AddressPrefix?
+    /// Whether it may share a request with others that begin in the same turn of the loop, at a service that takes batches.
+    package var mayBeBatched: Bool
     /// When the asker stops waiting.
     package var deadline: Instant
 
     package init(
         name: Name, types: [RecordType], dnssecOK: Bool = false, checkingDisabled: Bool = false,
-        clientNetwork: AddressPrefix? = nil, deadline: Instant
+        clientNetwork: AddressPrefix? = nil, mayBeBatched: Bool = false, deadline: Instant
     ) {
         self.name = name
         self.types = types
         self.dnssecOK = dnssecOK
         self.checkingDisabled = checkingDisabled
         self.clientNetwork = clientNetwork
+        self.mayBeBatched = mayBeBatched
         self.deadline = deadline
     }
 }
@@ -135,10 +141,19 @@ package struct UpstreamReply: Hashable, Sendable {
     package var results: RecordTypeMap<UpstreamResult>
     /// The address and port of the server that told it; empty when none did.
     package var server: String
+    /// Whether the failure is that of a shared request, and another question's reply speaks for it already.
+    package var isRepetition = false
 
     package init(_ results: RecordTypeMap<UpstreamResult>, server: String = "") {
         self.results = results
         self.server = server
+    }
+
+    /// A result for each of `types`.
+    package init(_ types: [RecordType], server: String = "", result: (RecordType) -> UpstreamResult) {
+        var results = RecordTypeMap<UpstreamResult>()
+        for type in types { results[type] = result(type) }
+        self.init(results, server: server)
     }
 
     /// The same failure for each of `types`.
@@ -149,8 +164,8 @@ package struct UpstreamReply: Hashable, Sendable {
 
 /// What came of asking for one type.
 package enum UpstreamResult: Hashable, Sendable {
-    /// Records, or a told NXDOMAIN or NODATA.
-    case answer(Answer)
+    /// Records, or a told NXDOMAIN or NODATA. In a box, for it is handed on many times.
+    indirect case answer(Answer)
     /// Nothing, without a cause: the next source is asked. `ttl`: seconds that the service gave for it, if it did.
     case unknownEmpty(ttl: UInt32?)
     case failure(UpstreamFailure)

@@ -12,34 +12,45 @@ final class QueryIntake {
     private let limits: ServerLimits
     private let pending: PendingQueries
     private let queries: Mailbox<MissedQuery>
+    /// How many queries were answered lately in the interval `ServerLimits.saturation`, or the least that counts as so many.
+    private var pace: Int
+    /// When that was measured, and how many had been answered until then.
+    private var measured: Instant
+    private var finished = 0
     /// Set while less is taken on than came.
     private var timer: LoopTimer?
-    /// How many queries may wait for the resolver then, and as many on their way.
-    private var limit = 0
-    /// How many had been answered when that was judged.
-    private var finished = 0
 
     init(_ queries: Mailbox<MissedQuery>, pending: PendingQueries, loop: EventLoop, limits: ServerLimits) {
         self.queries = queries
         self.pending = pending
         self.loop = loop
         self.limits = limits
+        pace = limits.saturated
+        measured = loop.now
     }
 
     /// How many queries are taken now.
     func room() -> Int {
-        if loop.isSaturated, timer == nil { restrict(to: limits.saturated) }
-        return timer == nil ? limits.intake : max(0, min(limits.intake, limit - pending.count))
+        measure()
+        if loop.isSaturated, timer == nil { restrict() }
+        return timer == nil ? limits.intake : max(0, min(limits.intake, pace - pending.count))
     }
 
-    private func restrict(to limit: Int) {
-        self.limit = limit
-        queries.limit(to: min(limit, limits.mailbox))
+    private func measure() {
+        let elapsed = loop.now - measured
+        guard elapsed >= limits.saturation else { return }
+        let count = (pending.finished - finished) * Int(limits.saturation.nanoseconds) / Int(elapsed.nanoseconds)
+        pace = max(limits.saturated, count)
+        measured = loop.now
         finished = pending.finished
+    }
+
+    private func restrict() {
+        queries.limit(to: min(pace, limits.mailbox))
         timer = loop.schedule(after: limits.saturation) { [self] in
             timer = nil
-            guard loop.isSaturated else { return queries.limit(to: limits.mailbox) }
-            restrict(to: max(limits.saturated, pending.finished - finished))
+            measure()
+            if loop.isSaturated { restrict() } else { queries.limit(to: limits.mailbox) }
         }
     }
 }

@@ -6,6 +6,8 @@ package struct MessageBuilder {
     package private(set) var bytes: [UInt8]
     /// Where the TTL of each record, OPT excepted, begins, in bytes from the start of the message.
     package private(set) var ttlOffsets: [Int] = []
+    /// The name right behind the header; mostly the only one, so what follows is filled only when another one comes.
+    private var firstName: Name?
     /// Where names already written begin, by their lower-cased wire form.
     private var nameOffsets: [ArraySlice<UInt8>: Int] = [:]
 
@@ -26,14 +28,14 @@ package struct MessageBuilder {
     }
 
     package mutating func append(_ question: Question) {
-        append(question.name, compressed: true)
+        append(question.name)
         append(question.type.rawValue)
         append(question.class.rawValue)
         increment(at: 4)
     }
 
     package mutating func append(_ record: Record, to section: Section) {
-        append(record.name, compressed: true)
+        append(record.name)
         append(record.type.rawValue)
         append(record.class.rawValue)
         ttlOffsets.append(bytes.count)
@@ -62,7 +64,7 @@ package struct MessageBuilder {
         append(UInt16(0))
         if RecordDataField.compressesNames(of: record.type), let names = leadingNames(of: record) {
             bytes += record.rdata[..<names.start]
-            for name in names.names { append(name, compressed: true) }
+            for name in names.names { append(name) }
             bytes += record.rdata[names.end...]
         } else {
             bytes += record.rdata
@@ -97,13 +99,21 @@ package struct MessageBuilder {
         return (names, start, at)
     }
 
-    private mutating func append(_ name: Name, compressed: Bool) {
+    private mutating func append(_ name: Name) {
+        guard !name.isRoot else { return bytes.append(0) }
+        if bytes.count == Header.length {
+            firstName = name
+            bytes += name.wire
+            return
+        }
+        if let firstName {
+            if firstName == name { return append(UInt16(0xc000 | Header.length)) }
+            if nameOffsets.isEmpty { note(firstName) }
+        }
         let lower = name.lowercased.wire
         var at = 0
         while lower[at] != 0 {
-            if compressed, let target = nameOffsets[lower[at...]] {
-                return append(UInt16(0xc000 | target))
-            }
+            if let target = nameOffsets[lower[at...]] { return append(UInt16(0xc000 | target)) }
             // A pointer has 14 bits.
             if bytes.count < 0x4000 { nameOffsets[lower[at...]] = bytes.count }
             let end = at + 1 + Int(lower[at])
@@ -111,6 +121,16 @@ package struct MessageBuilder {
             at = end
         }
         bytes.append(0)
+    }
+
+    /// Notes where the first name and each of its parents begin.
+    private mutating func note(_ firstName: Name) {
+        let lower = firstName.lowercased.wire
+        var at = 0
+        while lower[at] != 0 {
+            nameOffsets[lower[at...]] = Header.length + at
+            at += 1 + Int(lower[at])
+        }
     }
 
     private mutating func append(_ value: UInt16) {

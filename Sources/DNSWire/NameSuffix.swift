@@ -12,6 +12,9 @@ package struct NameSuffix: Sendable {
     /// The whole name.
     package init(_ name: Name) { self.init(wire: name.wire, start: 0) }
 
+    /// Bytes of it in wire form, 1 to 255.
+    package var length: Int { wire.count - start }
+
     /// Whether it is the name of the root zone.
     package var isRoot: Bool { start == wire.count - 1 }
 

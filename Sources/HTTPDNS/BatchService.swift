@@ -68,6 +68,9 @@ extension BatchService {
         }
     }
 
+    /// Whether a name can be written in the service's form, so that a batch is not refused for its sake.
+    package static func canWrite(_ name: Name) -> Bool { (try? HostText.of(name)) != nil }
+
     /// The names as the service takes them, with commas between them.
     static func list(_ names: [Name]) throws(ServiceFailure) -> String {
         guard (1...maximumNames).contains(names.count) else {

@@ -16,6 +16,15 @@ package struct TencentService: BatchService {
         ///
         /// - Parameter id: empty sends none.
         case token(Secret, id: String)
+
+        /// How questions and replies are encrypted; nil: not at all.
+        func box(_ crypto: any Crypto) -> PayloadBox? {
+            switch self {
+            case .des(_, let key): PayloadBox(cipher: .desECB, key: key, keyForm: .text, crypto: crypto)
+            case .aes(_, let key): PayloadBox(cipher: .aes128CBC, key: key, keyForm: .text, crypto: crypto)
+            case .token: nil
+            }
+        }
     }
 
     package static let maximumNames = 8
@@ -32,13 +41,7 @@ package struct TencentService: BatchService {
         self.crypto = crypto
     }
 
-    private var box: PayloadBox? {
-        switch access {
-        case .des(_, let key): PayloadBox(cipher: .desECB, key: key, keyForm: .text, crypto: crypto)
-        case .aes(_, let key): PayloadBox(cipher: .aes128CBC, key: key, keyForm: .text, crypto: crypto)
-        case .token: nil
-        }
-    }
+    private var box: PayloadBox? { access.box(crypto) }
 
     package func request(for question: BatchQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
         let hosts = try Self.list(question.names)

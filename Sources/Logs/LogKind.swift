@@ -28,6 +28,10 @@ package enum LogKind: String, CaseIterable, Sendable {
     case providerLimit = "provider.daily_limit"
     case providerRefused = "provider.refused"
     case providerAccepted = "provider.accepted"
+    case providerAddresses = "provider.addresses"
+    case providerAddressesUntold = "provider.addresses_untold"
+    case providerDisabled = "provider.disabled"
+    case providerEnabled = "provider.enabled"
     case localDNSNoServers = "localdns.no_servers"
     case localDNSServerSilent = "localdns.server_silent"
     case localDNSServerBack = "localdns.server_back"
@@ -59,14 +63,16 @@ package enum LogKind: String, CaseIterable, Sendable {
 
     package var level: Logger.Level {
         switch self {
-        case .query, .diskLoaded: .info
+        case .query, .diskLoaded, .providerAddresses: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerCertificateAccepted,
-            .providerAccepted, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged, .answerStale,
+            .providerAccepted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged,
+            .answerStale,
             .answerPreset, .diskBack:
             .notice
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
             .reloadRestartNeeded,
-            .providerAddressAside, .providerClock, .providerLimit, .localDNSNoServers, .localDNSServerSilent,
+            .providerAddressAside, .providerClock, .providerLimit, .providerAddressesUntold, .providerDisabled,
+            .localDNSNoServers, .localDNSServerSilent,
             .localDNSForged, .localDNSServerLoops, .networkUnwatched, .diskUnavailable, .answerFailed, .limitQueries,
             .logDropped, .logQueriesDropped:
             .warning

@@ -33,6 +33,17 @@ package final class NetworkPaths {
         return "the interface that leads to \(address) has no carrier"
     }
 
+    /// The addresses in their order, those first to which there is a way as far as the kernel tells: a route, and a carrier
+    /// on its interface. On a network without IPv4 IPv6 comes first, and the other way round.
+    ///
+    /// Asks the kernel each time: for those who rarely want to know.
+    package func routedFirst(_ addresses: [SocketAddress]) -> [SocketAddress] {
+        guard addresses.count > 1 else { return addresses }
+        let hasRoute = addresses.map { interface($0.ip).map { !deadLinks.contains($0) } ?? false }
+        let order = addresses.indices.filter { hasRoute[$0] } + addresses.indices.filter { !hasRoute[$0] }
+        return order.map { addresses[$0] }
+    }
+
     package static func routedInterface(to address: IPAddress) -> UInt32? {
         let family: Int32 =
             switch address {

@@ -25,9 +25,11 @@ package struct TimerQueue {
         /// Those before were taken already.
         private var start = 0
 
-        var count: Int { entries.count - start }
-        var first: Entry? { start < entries.count ? entries[start] : nil }
-        var last: Entry? { start < entries.count ? entries.last : nil }
+        /// The earliest; there must be one.
+        var first: Entry { entries[start] }
+        var isEmpty: Bool { start == entries.count }
+        /// Until when the row reaches; nil when it is empty.
+        var end: Instant? { start < entries.count ? entries[entries.count - 1].instant : nil }
 
         mutating func append(_ entry: Entry) {
             // Half of it taken: moving the rest costs no more than what was taken did.
@@ -38,18 +40,42 @@ package struct TimerQueue {
             entries.append(entry)
         }
 
-        mutating func removeFirst() {
-            start += 1
-            if start == entries.count {
-                entries.removeAll(keepingCapacity: start <= 1_024)
-                start = 0
-            }
+        /// Takes the dead away from the front. Returns how many.
+        mutating func dropDead() -> Int {
+            let before = start
+            while start < entries.count, !entries[start].timer.isPending { start += 1 }
+            let dropped = start - before
+            if dropped > 0 { emptyIfTaken() }
+            return dropped
         }
 
-        mutating func clean() {
-            entries = ContiguousArray(entries[start...].filter { $0.timer.isPending })
+        mutating func removeFirst() {
+            start += 1
+            emptyIfTaken()
+        }
+
+        private mutating func emptyIfTaken() {
+            guard start == entries.count else { return }
+            entries.removeAll(keepingCapacity: start <= 1_024)
             start = 0
         }
+
+        /// Returns how many are left.
+        mutating func clean() -> Int {
+            var live = ContiguousArray<Entry>()
+            for index in start..<entries.count where entries[index].timer.isPending { live.append(entries[index]) }
+            entries = live
+            start = 0
+            return live.count
+        }
+    }
+
+    /// Where the earliest timer stands.
+    private struct Front {
+        let instant: Instant
+        let serial: UInt64
+        /// Nil: in the heap.
+        let row: Int?
     }
 
     /// Below this many entries, cleaning is not worth a scan.
@@ -65,27 +91,32 @@ package struct TimerQueue {
     package nonisolated init() {}
 
     /// How many entries there are, dead ones included.
-    package var count: Int { rows.reduce(heap.count) { $0 + $1.count } }
+    package private(set) var count = 0
 
     package mutating func add(_ timer: LoopTimer, at instant: Instant) {
         if count >= cleanAt { clean() }
         let entry = Entry(instant: instant, serial: nextSerial, timer: timer)
         nextSerial += 1
+        count += 1
         if let row = row(for: instant) { return rows[row].append(entry) }
         heap.append(entry)
         raise(heap.count - 1)
     }
 
+    // The loops below are without closures: the runtime checks at each call of one that it is on the loop.
+
     /// The row whose last timer is due soonest before this one; else one that is empty.
     private mutating func row(for instant: Instant) -> Int? {
-        var best: (index: Int, instant: Instant)?
+        var best: (index: Int, end: Instant)?
         var empty: Int?
         for index in rows.indices {
-            guard let last = rows[index].last?.instant else {
+            guard let end = rows[index].end else {
                 empty = empty ?? index
                 continue
             }
-            if last <= instant, best.map({ $0.instant < last }) ?? true { best = (index, last) }
+            guard end <= instant else { continue }
+            if let best, best.end >= end { continue }
+            best = (index, end)
         }
         if let best { return best.index }
         if let empty { return empty }
@@ -95,29 +126,42 @@ package struct TimerQueue {
     }
 
     /// When the earliest live timer is due; `nil` when there is none.
-    package mutating func nextDue() -> Instant? { front()?.entry.instant }
+    package mutating func nextDue() -> Instant? { front()?.instant }
 
     /// Takes the earliest live timer if it is due at `now` and was added before `serial` was given out.
     ///
     /// The bound lets a caller run what is due without being held up by timers that these set in turn.
     package mutating func popDue(at now: Instant, before serial: UInt64 = .max) -> LoopTimer? {
-        guard let (entry, row) = front(), entry.instant <= now, entry.serial < serial else { return nil }
-        if let row { rows[row].removeFirst() } else { removeFirst() }
-        return entry.timer
+        guard let front = front(), front.instant <= now, front.serial < serial else { return nil }
+        guard let row = front.row else {
+            let timer = heap[0].timer
+            removeFirst()
+            return timer
+        }
+        let timer = rows[row].first.timer
+        rows[row].removeFirst()
+        count -= 1
+        return timer
     }
 
-    /// The earliest live timer, and its row if it stands in one.
-    private mutating func front() -> (entry: Entry, row: Int?)? {
-        while let first = heap.first, !first.timer.isPending { removeFirst() }
-        var front: (entry: Entry, row: Int?)? = heap.first.map { ($0, nil) }
+    /// The earliest live timer.
+    private mutating func front() -> Front? {
+        while !heap.isEmpty, !heap[0].timer.isPending { removeFirst() }
+        var front: Front?
+        if !heap.isEmpty { front = Front(instant: heap[0].instant, serial: heap[0].serial, row: nil) }
         for index in rows.indices {
-            while let first = rows[index].first, !first.timer.isPending { rows[index].removeFirst() }
-            if let first = rows[index].first, front.map({ first.isBefore($0.entry) }) ?? true { front = (first, index) }
+            count -= rows[index].dropDead()
+            guard !rows[index].isEmpty else { continue }
+            let (instant, serial) = (rows[index].first.instant, rows[index].first.serial)
+            if let front, (front.instant, front.serial) < (instant, serial) { continue }
+            front = Front(instant: instant, serial: serial, row: index)
         }
         return front
     }
 
+    /// Of the heap.
     private mutating func removeFirst() {
+        count -= 1
         guard let last = heap.popLast(), !heap.isEmpty else { return }
         heap[0] = last
         lower(0)
@@ -125,8 +169,12 @@ package struct TimerQueue {
 
     /// Drops the dead and restores the order.
     private mutating func clean() {
-        for index in rows.indices { rows[index].clean() }
-        heap.removeAll { !$0.timer.isPending }
+        var left = 0
+        for index in rows.indices { left += rows[index].clean() }
+        var live: [Entry] = []
+        for index in heap.indices where heap[index].timer.isPending { live.append(heap[index]) }
+        heap = live
+        count = left + live.count
         for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { lower(index) }
         cleanAt = max(Self.smallest, count * 2)
     }

@@ -13,6 +13,8 @@ final class HTTPDNSEndpoint: Endpoint {
     nonisolated let address: SocketAddress
     private let origin: HTTPOrigin
     private let service: any Service
+    /// The same, if it takes several names in one request.
+    private let batchService: (any BatchService)?
     private let clientSubnet: ToldNetwork
     private let timeout: Duration
     private let account: ServiceAccount
@@ -20,6 +22,8 @@ final class HTTPDNSEndpoint: Endpoint {
     private let loop: EventLoop
     /// Counts the call that is about to be sent.
     private let permit: HTTPTransfers.Permit
+    /// Questions of this turn of the loop that may share requests.
+    private var gathered: [HTTPDNSAttempt] = []
     /// Made by the first request: an address that is never asked costs no descriptor.
     private var transfers: HTTPTransfers?
     /// When its connection was last used or made ready.
@@ -39,12 +43,13 @@ final class HTTPDNSEndpoint: Endpoint {
         name = origin.addressText
         self.address = address
         service = settings.service
+        batchService = settings.service as? any BatchService
         clientSubnet = settings.clientSubnet
         timeout = settings.timeout
         self.account = account
         self.paths = paths
         self.loop = loop
-        permit = { account.takeCall() }
+        permit = { account.take() }
     }
 
     func networkChanged() {
@@ -70,7 +75,11 @@ final class HTTPDNSEndpoint: Endpoint {
     func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
         let attempt = HTTPDNSAttempt(
             question, clientSubnet: clientSubnet.told(of: question.clientNetwork), at: self, done: done)
-        send(attempt)
+        if question.mayBeBatched, let batchService, type(of: batchService).canWrite(question.name) {
+            gather(attempt, for: batchService)
+        } else {
+            send(attempt)
+        }
         return attempt
     }
 
@@ -108,45 +117,134 @@ final class HTTPDNSEndpoint: Endpoint {
         case .success(let response):
             switch service.outcome(of: response, to: attempt.asked) {
             case .results(let results):
-                isProven = true
-                onAnswered?()
+                answered()
                 attempt.finish(Self.reply(results, attempt.question.types))
             case .failure(.clockSkew(_, let serverTime))
-            where !attempt.isSecond && mayCorrectClock(attempt, serverTime ?? response.date):
+            where !attempt.isSecond && mayCorrectClock(since: attempt.offset, serverTime ?? response.date):
                 attempt.isSecond = true
                 send(attempt)
             case .failure(let failure):
                 attempt.finish(UpstreamReply(failure: .init(failure), types: attempt.question.types))
             }
         case .failure(let failure):
-            switch failure {
-            case .timeout, .slow: noteWait(of: attempt)
-            case .network, .certificate, .withheld, .overloaded, .unusable: break
-            }
-            switch failure {
-            case .timeout, .network, .certificate: onUnreachable?()
-            case .slow, .withheld, .overloaded, .unusable: break
-            }
+            note(failure, since: attempt.began)
             let told = failure == .withheld ? .overloaded(account.limitText) : UpstreamFailure(failure)
             attempt.finish(UpstreamReply(failure: told, types: attempt.question.types))
         }
     }
 
-    /// Learns the service's time. Returns whether another try may fare better.
-    private func mayCorrectClock(_ attempt: HTTPDNSAttempt, _ time: Int64?) -> Bool {
+    private func answered() {
+        isProven = true
+        onAnswered?()
+    }
+
+    /// Learns the service's time. Returns whether another try may fare better than the one with `offset`.
+    private func mayCorrectClock(since offset: Int64, _ time: Int64?) -> Bool {
         if let time { account.learn(time) }
         // Another question may have learnt it meanwhile.
-        return account.clock.offset != attempt.offset
+        return account.clock.offset != offset
+    }
+
+    /// Draws from a request without a reply what it says of the address.
+    private func note(_ failure: HTTPFailure, since began: Instant) {
+        switch failure {
+        case .timeout, .slow: noteWait(since: began)
+        case .network, .certificate, .withheld, .overloaded, .unusable: break
+        }
+        switch failure {
+        case .timeout, .network, .certificate: onUnreachable?()
+        case .slow, .withheld, .overloaded, .unusable: break
+        }
     }
 
     /// An attempt is given up: because another address was asked later and answered sooner, if it was under way for long.
     func giveUp(_ attempt: HTTPDNSAttempt) {
-        if loop.now - attempt.began >= Budget.hedge { noteWait(of: attempt) }
+        if loop.now - attempt.began >= Budget.hedge { noteWait(since: attempt.began) }
     }
 
     /// Nothing had come so far.
-    private func noteWait(of attempt: HTTPDNSAttempt) {
-        health.responseTime.gaveUp(after: loop.now - attempt.began)
+    private func noteWait(since began: Instant) { health.responseTime.gaveUp(after: loop.now - began) }
+
+    // MARK: Batches
+
+    /// Puts a question aside until this turn has brought all that may share its request.
+    private func gather(_ attempt: HTTPDNSAttempt, for service: any BatchService) {
+        attempt.began = loop.now
+        gathered.append(attempt)
+        guard gathered.count == 1 else { return }
+        loop.atTurnEnd { [self] in
+            let open = gathered.filter { !$0.isEnded }
+            gathered = []
+            let (batches, alone) = HTTPDNSBatch.make(of: open, service, at: self)
+            for batch in batches { send(batch) }
+            for attempt in alone { send(attempt) }
+        }
+    }
+
+    /// Sends its request. What keeps it from being sent is for each question to find out.
+    private func send(_ batch: HTTPDNSBatch) {
+        batch.offset = account.clock.offset
+        guard account.mayCall, paths.obstacle(to: address.ip) == nil,
+            let request = try? batch.service.request(for: batch.asked, at: account.clock.now),
+            let transfers = try? readyTransfers()
+        else { return sendAlone(batch) }
+        batch.began = loop.now
+        lastUse = loop.now
+        // Vendors bill a batch by its names.
+        let calls = batch.asked.names.count
+        batch.transfer = transfers.begin(
+            request, timeout: timeout, deadline: batch.deadline, permit: { [account] in account.take(calls: calls) }
+        ) { batch.take($0) }
+    }
+
+    private func sendAlone(_ batch: HTTPDNSBatch) {
+        for attempt in batch.end() { send(attempt) }
+    }
+
+    /// Takes what came of a batch's request.
+    func take(_ result: Result<HTTPResponse, HTTPFailure>, of batch: HTTPDNSBatch) {
+        switch result {
+        case .success(let response):
+            switch batch.service.outcome(of: response, to: batch.asked) {
+            case .results(let results):
+                answered()
+                take(results, of: batch)
+            case .failure(.clockSkew(_, let serverTime))
+            where !batch.isSecond && mayCorrectClock(since: batch.offset, serverTime ?? response.date):
+                batch.isSecond = true
+                send(batch)
+            case .failure(let failure) where Self.mayFareBetterAlone(failure, response.status): sendAlone(batch)
+            case .failure(let failure): batch.fail(.init(failure))
+            }
+        case .failure(.withheld):
+            // A few calls may be left of the day's.
+            sendAlone(batch)
+        case .failure(let failure):
+            note(failure, since: batch.began)
+            batch.fail(UpstreamFailure(failure))
+        }
+    }
+
+    /// A question on which the reply is silent, if only for one of its types, is asked alone.
+    private func take(_ results: [Name: [RecordType: ServiceResult]], of batch: HTTPDNSBatch) {
+        for attempt in batch.end() where !attempt.isEnded {
+            let types = attempt.question.types
+            if let told = results[attempt.question.name], types.allSatisfy({ told[$0] != nil }) {
+                attempt.finish(Self.reply(told, types))
+            } else {
+                send(attempt)
+            }
+        }
+    }
+
+    /// Whether a refusal may be due to one of the names, or to the form of the request; not if the account is refused, or
+    /// the service is in trouble.
+    private static func mayFareBetterAlone(_ failure: ServiceFailure, _ status: Int) -> Bool {
+        switch failure {
+        case .rejected, .responseCode: true
+        case .unavailable(_, let retryAfter): retryAfter == nil && status < 500 && status != 429
+        case .authentication, .clockSkew: false
+        }
     }
 
     // MARK: Connections
@@ -162,21 +260,18 @@ final class HTTPDNSEndpoint: Endpoint {
 
     /// A result for every type asked, also those that the service left out.
     private static func reply(_ results: [RecordType: ServiceResult], _ types: [RecordType]) -> UpstreamReply {
-        var told = RecordTypeMap<UpstreamResult>()
-        for type in types {
-            told[type] =
-                switch results[type] {
-                case .answer(let answer): .answer(answer)
-                case .unknownEmpty(let ttl): .unknownEmpty(ttl: ttl)
-                case nil: .failure(.unusable("the reply is silent on \(type)"))
-                }
+        UpstreamReply(types) { type in
+            switch results[type] {
+            case .answer(let answer): .answer(answer)
+            case .unknownEmpty(let ttl): .unknownEmpty(ttl: ttl)
+            case nil: .failure(.unusable("the reply is silent on \(type)"))
+            }
         }
-        return UpstreamReply(told)
     }
 }
 
 extension UpstreamFailure {
-    fileprivate init(_ failure: ServiceFailure) {
+    init(_ failure: ServiceFailure) {
         self =
             switch failure {
             case .unavailable(let text, let seconds?): .busy(text, retryAfter: .seconds(Int64(seconds)))
@@ -189,7 +284,7 @@ extension UpstreamFailure {
             }
     }
 
-    fileprivate init(_ failure: HTTPFailure) {
+    init(_ failure: HTTPFailure) {
         self =
             switch failure {
             case .timeout: .timeout

@@ -37,6 +37,8 @@ package struct HTTPDNSSettings: Sendable {
     package var basePath: String
     /// Connected to, in this order. Empty: the host if that is an address; else it is looked up (https only).
     package var addresses: [SocketAddress]
+    /// How the service is asked for its addresses; nil: it is not. Without effect over http.
+    package var schedule: ScheduleSettings?
     /// Names of which the certificate must carry one, tried in this order; empty: the host.
     package var tlsNames: [String]
     /// The authorities, a PEM file; empty: the system's.
@@ -53,8 +55,9 @@ package struct HTTPDNSSettings: Sendable {
 
     package init(
         name: String, service: any Service, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
-        basePath: String = "", addresses: [SocketAddress] = [], tlsNames: [String] = [], caFile: String = "",
-        pins: [String] = [], names: [Name] = [], clientSubnet: ToldNetwork = .off, dailyLimit: Int = 0,
+        basePath: String = "", addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil,
+        tlsNames: [String] = [], caFile: String = "", pins: [String] = [], names: [Name] = [],
+        clientSubnet: ToldNetwork = .off, dailyLimit: Int = 0,
         timeout: Duration = .seconds(1)
     ) {
         self.name = name
@@ -64,6 +67,7 @@ package struct HTTPDNSSettings: Sendable {
         self.port = port
         self.basePath = basePath
         self.addresses = addresses
+        self.schedule = schedule
         self.tlsNames = tlsNames
         self.caFile = caFile
         self.pins = pins

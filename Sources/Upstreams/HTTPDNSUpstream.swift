@@ -10,6 +10,7 @@ package final class HTTPDNSUpstream: Provider {
     package nonisolated let name: String
     package nonisolated let names: [Name]
     package nonisolated let answersBothFamilies: Bool
+    package nonisolated let maximumNames: Int
     package var health = ProviderHealth()
     package var ranking = AddressRanking()
     private nonisolated let settings: HTTPDNSSettings
@@ -18,11 +19,15 @@ package final class HTTPDNSUpstream: Provider {
     private let account: ServiceAccount
     /// Finds the addresses of a host without configured ones.
     private let lookup: ServiceAddresses?
-    /// The addresses configured or last looked up.
+    /// Asks the service for its addresses, where there is a call for that.
+    private let schedule: ScheduledAddresses?
+    /// The addresses configured, last looked up, or last told by the service, in the order in which they came.
+    private var listed: [SocketAddress] = []
+    /// The same, those to which there is a route first.
     private var current: [HTTPDNSEndpoint] = []
-    /// Addresses of earlier look-ups that have answered: used beside the current ones until one of those answers.
+    /// Earlier addresses that have answered: used beside the current ones until one of those answers.
     ///
-    /// The last look-up may have been a lie, and these are proven to be the service's. They are never more than were
+    /// The last look-up may have been a lie, the service's own word a mistake, and these are proven to be the service's. They are never more than were
     /// current at one time, since whenever one of those answers the older ones go.
     private var proven: [HTTPDNSEndpoint] = []
     private var spareWindow = SpareWindow()
@@ -35,7 +40,7 @@ package final class HTTPDNSUpstream: Provider {
     ///   - bootstrap: looks up the service's host where it has no address; must not lead back to us.
     ///   - paths: says which addresses cannot be reached now, and are therefore not asked.
     ///   - timeOfDay: seconds since 1970, for signatures and the day's calls.
-    ///   - report: is told when the service's clock differs from ours, and when the day's calls are used up.
+    ///   - report: is told what people should hear of: the service's clock, the day's calls, what a scheduling call brought.
     package init(
         _ settings: HTTPDNSSettings, loop: EventLoop, bootstrap: any Upstream, paths: NetworkPaths = NetworkPaths(),
         timeOfDay: @escaping @Sendable () -> Int64, report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
@@ -43,21 +48,46 @@ package final class HTTPDNSUpstream: Provider {
         name = settings.name
         names = settings.names
         answersBothFamilies = settings.service.answersBothFamilies
+        maximumNames = (settings.service as? any BatchService).map { type(of: $0).maximumNames } ?? 1
         self.settings = settings
         self.loop = loop
         self.paths = paths
-        account = ServiceAccount(
+        let account = ServiceAccount(
             provider: settings.name, clock: ServiceClock(isAuthenticated: settings.scheme == .https, timeOfDay),
             calls: DailyCalls(limit: settings.dailyLimit), report: report)
+        self.account = account
         // Over http nothing would prove that a looked-up address is the service's.
         let host = settings.knownAddresses.isEmpty && settings.scheme == .https ? try? Name(settings.host) : nil
         lookup = host.map { ServiceAddresses(host: $0.lowercased, upstream: bootstrap, clock: loop) }
+        // Over http whoever answered instead could name any addresses.
+        schedule = settings.schedule.flatMap { schedule in
+            guard settings.scheme == .https else { return nil }
+            return ScheduledAddresses(
+                schedule, port: settings.port ?? settings.scheme.defaultPort, account: account, paths: paths,
+                clock: loop
+            ) { request, address in
+                if let obstacle = paths.obstacle(to: address.ip) { return .failure(.network(obstacle)) }
+                return await Self.call(request, settings.origin(at: address), loop: loop)
+            }
+        }
         // Here, while there is one thread; the first request would be too late.
         _ = curlIsReady
         update(settings.knownAddresses)
         lookup?.onChange = { [weak self] addresses in
-            self?.update(addresses.map(settings.atURLPort))
+            let addresses = addresses.map(settings.atURLPort)
+            self?.update(addresses)
             self?.onLearned?(.addresses(addresses))
+        }
+        schedule?.onEvent = { [weak self, name = settings.name] event in
+            switch event {
+            case .addresses(let addresses):
+                self?.update(addresses)
+                self?.onLearned?(.addresses(addresses))
+                report(.addressesTold(provider: name, addresses: addresses.map(\.description)))
+            case .disabled: report(.serviceDisabled(provider: name))
+            case .enabled: report(.serviceEnabled(provider: name))
+            case .failed(let reason): report(.addressesUntold(provider: name, reason: reason))
+            }
         }
         account.onChange = { [weak self] in self?.accountChanged() }
         unknown = lookup.map { lookup in
@@ -71,7 +101,16 @@ package final class HTTPDNSUpstream: Provider {
         settings.scheme == .https || settings.service.authenticatesReplies
     }
 
-    package var unavailability: String? { account.mayCall ? nil : account.limitText }
+    package var unavailability: String? {
+        if schedule?.isDisabled == true { return "the vendor has disabled the service for this account" }
+        return account.mayCall ? nil : account.limitText
+    }
+
+    /// When a service that its vendor has disabled is asked again whether it still is; nil while it is not.
+    package var disabledUntil: Instant? { schedule?.disabledUntil }
+
+    /// Whether the calls of the day are used up.
+    package var isExhausted: Bool { !account.mayCall }
 
     /// The calls of the day so far, and the most there may be; 0: no limit.
     package var callsToday: (count: Int, limit: Int) {
@@ -90,8 +129,8 @@ package final class HTTPDNSUpstream: Provider {
         case calls(DailyCalls.Record)
         /// Seconds by which the service's clock is ahead of ours.
         case clockOffset(Int64)
-        /// Of the service's host, by look-up.
-        case addresses([IPAddress])
+        /// Of the service: by look-up of its host, or told by itself.
+        case addresses([SocketAddress])
     }
 
     /// Told of what is worth keeping.
@@ -104,7 +143,9 @@ package final class HTTPDNSUpstream: Provider {
         switch learned {
         case .calls(let record): restoreCalls(record)
         case .clockOffset(let seconds): account.clock.restore(seconds, toldAt: time)
-        case .addresses(let addresses): lookup?.restore(addresses)
+        case .addresses(let addresses):
+            lookup?.restore(addresses.map(\.ip))
+            schedule?.restore(addresses)
         }
     }
 
@@ -120,9 +161,13 @@ package final class HTTPDNSUpstream: Provider {
 
     package nonisolated func answers(_ type: RecordType) -> Bool { settings.service.answers(type) }
 
-    /// One for each address. Those of a looked-up host are refreshed behind the asker's back once they are due.
+    /// One for each address. Those that are looked up, or told by the service, are refreshed behind the asker's back once
+    /// they are due, and the latter also when all have failed.
     package var endpoints: [any Endpoint] {
         lookup?.refreshIfDue()
+        if let schedule {
+            if current.allSatisfy({ $0.health.hasFailed }) { schedule.circleFailed() } else { schedule.refreshIfDue() }
+        }
         return knownEndpoints
     }
 
@@ -135,11 +180,35 @@ package final class HTTPDNSUpstream: Provider {
         health = ProviderHealth()
         unknown?.health.forget(at: loop.now)
         for endpoint in known { endpoint.networkChanged() }
+        if paths.routedFirst(listed) != current.map(\.address) { update(listed) }
         lookup?.lookAgain()
+        schedule?.askAgain()
     }
 
-    /// Starts the look-up of the service's host, if it needs one; without this the first use does.
-    package func start() { lookup?.refreshIfDue() }
+    /// Starts the look-up of the service's host, if it needs one; without this the first use does. From now on the service
+    /// is asked for its addresses.
+    package func start() {
+        lookup?.refreshIfDue()
+        schedule?.start()
+    }
+
+    /// One scheduling call, on a connection of its own.
+    private static func call(
+        _ request: HTTPRequest, _ origin: HTTPOrigin, loop: EventLoop
+    ) async -> Result<HTTPResponse, HTTPFailure> {
+        do {
+            let transfers = try HTTPTransfers(origin, loop: loop)
+            let limit = ScheduledAddresses.timeout
+            let result = await withCheckedContinuation { continuation in
+                _ = transfers.begin(request, timeout: limit, deadline: loop.now + limit) {
+                    continuation.resume(returning: $0)
+                }
+            }
+            return withExtendedLifetime(transfers) { result }
+        } catch {
+            return .failure(error)
+        }
+    }
 
     /// The proven ones second: as a question's hedge they are reached however many false addresses there are.
     private var known: [HTTPDNSEndpoint] { current.prefix(1) + proven + current.dropFirst() }
@@ -147,7 +216,10 @@ package final class HTTPDNSUpstream: Provider {
     /// Takes over new addresses; endpoints of those that stay keep their connections, and those that have answered stay.
     func update(_ addresses: [SocketAddress]) {
         let old = known
-        current = addresses.map { address in old.first { $0.address == address } ?? endpoint(at: address) }
+        listed = addresses
+        current = paths.routedFirst(addresses).map { address in
+            old.first { $0.address == address } ?? endpoint(at: address)
+        }
         proven = old.filter { $0.isProven && !addresses.contains($0.address) }
         // Who was preferred may have moved: the order of the list counts again.
         ranking = AddressRanking()

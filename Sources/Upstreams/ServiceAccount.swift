@@ -24,10 +24,10 @@ final class ServiceAccount {
     /// Why no call may be made.
     var limitText: String { "its daily_limit of \(calls.limit) calls is reached" }
 
-    /// Counts a call that is about to be sent. Returns whether it may be.
-    func takeCall() -> Bool {
+    /// Counts a request that is about to be sent as so many calls. Returns whether it may be.
+    func take(calls count: Int = 1) -> Bool {
         let now = clock.own
-        guard calls.take(at: now) else { return false }
+        guard calls.take(count, at: now) else { return false }
         onChange?()
         if calls.isExhausted(at: now) { report(.dailyLimitReached(provider: provider, limit: calls.limit)) }
         return true

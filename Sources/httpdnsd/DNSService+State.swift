@@ -122,7 +122,7 @@ extension HTTPDNSUpstream.Learned {
             StateRecord(.clockOffset, "\(entry.url)", value: "\(seconds)", storedAt: present)
         case .addresses(let addresses):
             StateRecord(
-                .serviceAddresses, "\(entry.url.host)",
+                .serviceAddresses, entry.addressesText,
                 value: addresses.map(\.description).joined(separator: " "), storedAt: present)
         }
     }
@@ -140,8 +140,9 @@ extension HTTPDNSUpstream.Learned {
             guard record.name == "\(entry.url)", let seconds = Int64(record.value) else { return nil }
             self = .clockOffset(seconds)
         case .serviceAddresses:
-            guard record.name == "\(entry.url.host)" else { return nil }
-            self = .addresses(record.value.split(separator: " ").compactMap { IPAddress($0) })
+            guard record.name == entry.addressesText else { return nil }
+            let texts = record.value.split(separator: " ").map(String.init)
+            self = .addresses(texts.compactMap { SocketAddress($0, defaultPort: entry.url.port) })
         case .localDNSServers, .badAddress, .checkVerdict, .journal: return nil
         }
     }
@@ -150,6 +151,11 @@ extension HTTPDNSUpstream.Learned {
 extension Configuration.ProviderEntry {
     /// Whose calls are counted.
     fileprivate var accountText: String { "\(type.rawValue) \(name) \(account)" }
+
+    /// Whose addresses they are: of a host those that a look-up found, of an account those that its service told.
+    fileprivate var addressesText: String {
+        startupAddresses.isEmpty ? "\(url.host)" : "\(url) \(region.rawValue) \(account)"
+    }
 }
 
 extension AddressVerdict {

@@ -72,7 +72,10 @@ extension DNSService {
         }
         let calls = configured.upstream.callsToday
         (provider.callsToday, provider.dailyLimit) = (calls.count, calls.limit)
-        if configured.upstream.unavailability != nil { provider.state = .exhausted }
+        if configured.upstream.isExhausted { provider.state = .exhausted }
+        if let until = configured.upstream.disabledUntil {
+            (provider.state, provider.retry) = (.disabled, max(0, (until - loop.now).wholeSeconds))
+        }
         provider.clockOffset = Int(configured.upstream.clockOffset)
         provider.addresses = configured.upstream.knownEndpoints.map(address)
         return provider

@@ -41,6 +41,19 @@ extension LogMessage {
                 ])
         case .providerAccepted(let provider):
             self.init(.providerAccepted, about: provider, text, ["provider": "\(provider)"])
+        case .addressesTold(let provider, let addresses):
+            let list = addresses.joined(separator: ", ")
+            self.init(
+                .providerAddresses, about: "\(provider) \(list)", text,
+                ["provider": "\(provider)", "addresses": "\(list)"])
+        case .addressesUntold(let provider, let reason):
+            self.init(
+                .providerAddressesUntold, about: provider, text,
+                ["provider": "\(provider)", "reason": "\(reason)"])
+        case .serviceDisabled(let provider):
+            self.init(.providerDisabled, about: provider, text, ["provider": "\(provider)"])
+        case .serviceEnabled(let provider):
+            self.init(.providerEnabled, about: provider, text, ["provider": "\(provider)"])
         case .serverSilent(let upstream, let server, let reason):
             self.init(
                 .localDNSServerSilent, about: "\(upstream) \(server)", text,

@@ -33,6 +33,7 @@ extension HTTPDNSSettings {
             host: entry.url.host.description, port: entry.url.port,
             basePath: entry.type.urlIsWhole ? "" : entry.url.path,
             addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
+            schedule: entry.schedule,
             tlsNames: entry.tlsNames.map(\.description),
             caFile: entry.caFile, pins: entry.pins.map(\.description), names: entry.names,
             clientSubnet: .init(entry.clientSubnet), dailyLimit: entry.dailyLimit, timeout: entry.timeout)
@@ -68,6 +69,23 @@ extension Configuration.ProviderEntry {
                     AliDNSAccount(id: account, accessKeyID: accessKeyID, secret: $0, crypto: crypto)
                 })
         }
+    }
+
+    /// How the service is asked for its addresses; nil: it is not.
+    fileprivate var schedule: ScheduleSettings? {
+        guard !startupAddresses.isEmpty else { return nil }
+        let crypto = OpenSSLCrypto()
+        let service: any ScheduleService
+        switch type {
+        case .aliyun, .aliyunV2:
+            service = AliyunScheduleService(account: account, region: region.rawValue, secret: secret, crypto: crypto)
+        case .tencent: service = TencentScheduleService(tencentAccess, crypto: crypto)
+        case .tencentHTTPS:
+            service = TencentScheduleService(.token(secret ?? Self.noSecret, id: account), crypto: crypto)
+        case .doh, .dohJSON: return nil
+        }
+        return ScheduleSettings(
+            service: service, startup: startupAddresses.map { SocketAddress($0.address, port: $0.port) })
     }
 
     private var aliyunEncryption: AliyunV2Service.Encryption {

@@ -15,6 +15,85 @@ import Testing
         #expect(entry.isAuthenticated)
     }
 
+    @Test(arguments: [
+        ("aliyun", "hk", "https://47.56.234.194", ["47.56.234.194:443", "47.56.119.115:443"], 4),
+        ("aliyun-v2", "sg", "https://161.117.200.122", ["161.117.200.122:443", "47.74.222.190:443"], 4),
+        ("aliyun", "de", "https://47.89.80.182", ["47.89.80.182:443", "47.246.146.77:443"], 4),
+        ("aliyun-v2", "us", "https://47.246.131.175", ["47.246.131.175:443", "47.246.131.141:443"], 4),
+        ("tencent", "intl", "http://43.132.55.55", ["43.132.55.55:80"], 1),
+    ])
+    func `a region has its service built in, IPv6 last`(
+        type: String, region: String, url: String, first: [String], count: Int
+    ) throws {
+        let entry = try provider(
+            "type = \"\(type)\"\naccount = \"1\"\nregion = \"\(region)\"\n"
+                + (type == "tencent" ? "encryption_key = \"12345678\"" : ""))
+        #expect(entry.url.description == url)
+        #expect(entry.addresses.prefix(first.count).map(\.description) == first)
+        #expect(entry.addresses.count == count)
+        #expect(entry.addresses.dropFirst(first.count).allSatisfy { $0.address.recordType == .aaaa })
+        if type != "tencent" {
+            #expect(entry.tlsNames.map(\.description) == ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"])
+        }
+    }
+
+    @Test func `outside China tencent has DES alone`() throws {
+        let lines = "type = \"tencent\"\naccount = \"1\"\nregion = \"intl\"\nencryption_key = \"0123456789abcdef\"\n"
+        #expect(try provider(lines).encryption == .des)
+        #expect(
+            errors("[[provider]]\n" + lines + "encryption = \"aes\"") == [
+                "t.toml:6: provider[1].encryption: must be one of \"des\" for a provider of type tencent"
+            ])
+    }
+
+    @Test func `a region that the type has not is an error, and of no effect where there are none`() throws {
+        #expect(
+            errors("[[provider]]\ntype = \"tencent-https\"\nsecret = \"1\"\nregion = \"intl\"") == [
+                "t.toml:4: provider[1].region: must be \"cn\" for a provider of type tencent-https"
+            ])
+        #expect(
+            errors("[[provider]]\ntype = \"aliyun\"\naccount = \"1\"\nregion = \"intl\"") == [
+                "t.toml:4: provider[1].region: must be one of \"cn\", \"hk\", \"sg\", \"de\", \"us\" "
+                    + "for a provider of type aliyun"
+            ])
+        #expect(
+            try accepted(minimal + "region = \"hk\"").warnings.map(\.description) == [
+                "t.toml:4: provider[1].region: has no effect: a provider of type doh has no regions"
+            ])
+    }
+
+    @Test func `the built-in service of aliyun is asked for its addresses, unless they are written`() throws {
+        let lines = "type = \"aliyun\"\naccount = \"1\"\n"
+        let entry = try provider(lines + "region = \"hk\"")
+        #expect(entry.startupAddresses == entry.addresses)
+        for more in ["addresses = [\"203.107.1.1\"]", "startup_addresses = []", "url = \"http://203.107.1.1\""] {
+            #expect(try provider(lines + more).startupAddresses.isEmpty)
+        }
+        #expect(try provider("type = \"tencent-https\"\nsecret = \"1\"").startupAddresses.isEmpty)
+    }
+
+    @Test func `startup addresses have the port of the url, and are asked themselves where there are no others`() throws
+    {
+        let entry = try provider(
+            "type = \"tencent-https\"\nsecret = \"1\"\nurl = \"https://dns.example:8443\"\n"
+                + "startup_addresses = [\"192.0.2.1\", \"[2001:db8::1]:443\"]")
+        #expect(entry.startupAddresses.map(\.description) == ["192.0.2.1:8443", "[2001:db8::1]:443"])
+        #expect(entry.addresses == entry.startupAddresses)
+    }
+
+    @Test(arguments: [
+        ("type = \"aliyun\"\naccount = \"1\"\nurl = \"http://192.0.2.1\"\nnames = [\"a.example\"]", "over plain http"),
+        ("type = \"doh\"\nurl = \"https://192.0.2.1/dns-query\"", "a provider of type doh does not tell"),
+    ])
+    func `where nobody proves or tells addresses, startup addresses have no effect`(lines: String, reason: String)
+        throws
+    {
+        let loaded = try accepted("[[provider]]\n\(lines)\nstartup_addresses = [\"192.0.2.1\"]")
+        #expect(loaded.configuration.providers.first?.startupAddresses == [])
+        #expect(loaded.warnings.count == 1)
+        #expect(loaded.warnings.first?.description.contains("startup_addresses: has no effect: \(reason)") == true)
+    }
+
     @Test func `aliyun needs an account`() {
         let all = errors("[[provider]]\ntype = \"aliyun\"")
         #expect(all.count == 1)

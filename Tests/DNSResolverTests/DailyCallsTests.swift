@@ -15,6 +15,16 @@ struct DailyCallsTests {
     }
 
     @Test
+    func `a request that counts as several is let through whole or not at all`() {
+        var calls = DailyCalls(limit: 7)
+        let taken = [5, 5, 2, 1].map { calls.take($0, at: Self.midnight) }
+        #expect(taken == [true, false, true, false] && calls.count(at: Self.midnight) == 7)
+        calls.restore(DailyCalls.Record(day: Self.midnight / 86_400, count: .max), at: Self.midnight)
+        let more = calls.take(5, at: Self.midnight)
+        #expect(!more)
+    }
+
+    @Test
     func `a new day begins at midnight UTC`() {
         var calls = DailyCalls(limit: 1)
         #expect(calls.take(at: Self.midnight - 1) == true)

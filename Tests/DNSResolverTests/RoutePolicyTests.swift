@@ -102,4 +102,11 @@ struct RoutePolicyTests {
         ]
         #expect(Set(routes.map(\.tag)).count == routes.count)
     }
+
+    @Test(arguments: [1, 15, 30, 62, 63, 64, 126, 127]) func `an entry is found whatever its length`(labels: Int) throws {
+        let entry = try Name(Array(repeating: "a", count: labels).joined(separator: "."))
+        let policy = RoutePolicy(protect: [entry])
+        #expect(policy.route(for: entry) == .protect(explicit: true))
+        #expect(try policy.route(for: Name("b.example.com")) == .bypass)
+    }
 }

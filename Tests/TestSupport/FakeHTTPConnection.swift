@@ -15,7 +15,7 @@ struct FakeHTTPConnection: Sendable {
         defer { socket.shutdown() }
         while let request = reader.next(socket, connection: number) {
             var service = FakeHTTPService(request: request, secret: secret, dialect: dialect, account: account)
-            service.clockError = monitor.read { $0.clockError }
+            (service.clockError, service.schedule) = monitor.read { ($0.clockError, $0.schedule) }
             let call = service.call
             let (zone, headers, fault) = monitor.withLock { state in
                 state.requests.append(request)

@@ -1,14 +1,14 @@
 import Foundation
 import Glibc
 
-/// An HTTPDNS service on loopback: Aliyun's `/{account}/d` and `/{account}/sign_d`, RFC 8484's `/dns-query`, and one
+/// An HTTPDNS service on loopback: Aliyun's `/{account}/d` and `/{account}/resolve`, signed or not, RFC 8484's `/dns-query`, and one
 /// dialect of DoH in JSON, and with an account Aliyun's `/v2/d` or Tencent's `/d`, over HTTP/1.1 with persistent connections. It counts what it is asked, and misbehaves on command.
 package final class FakeHTTPDNS: Sendable {
     /// What a request was for.
     package struct Call: Sendable, Hashable {
         package enum Kind: Sendable { case aliyun, aliyunSigned, aliyunV2, tencent, doh, dohJSON }
         package var kind: Kind
-        /// Lower-cased.
+        /// Lower-cased; of several names the first.
         package var name: String
         /// Aliyun's `query` (`4`, `6`, `4,6`), Tencent's `type` (`a` when it is missing), or the number of the record type.
         package var types: String
@@ -31,6 +31,7 @@ package final class FakeHTTPDNS: Sendable {
         var open: [Int: TestSocket] = [:]
         var headers: [String] = []
         var clockError: TimeInterval = 0
+        var schedule: FakeSchedule?
         var stopped = false
     }
 
@@ -46,7 +47,7 @@ package final class FakeHTTPDNS: Sendable {
     /// Starts to listen.
     ///
     /// - Parameters:
-    ///   - secret: what `sign_d` must be signed with; nil refuses every signed request.
+    ///   - secret: what `sign_d` and `sign_resolve` must be signed with; nil refuses every signed request.
     ///   - dialect: which JSON form of DoH it speaks.
     ///   - account: a service that it speaks beside the others, and its only account.
     ///   - port: 0 takes a free one.
@@ -122,6 +123,22 @@ package final class FakeHTTPDNS: Sendable {
         }
     }
 
+    /// What it tells by Aliyun's scheduling call; nil: there is no such call.
+    package var schedule: FakeSchedule? {
+        get { monitor.read { $0.schedule } }
+        set { monitor.withLock { $0.schedule = newValue } }
+    }
+
+    /// How many scheduling calls there were; they are no calls of a name.
+    package var scheduleCount: Int { monitor.read { $0.scheduleCount } }
+
+    /// Waits until there were at least `count` scheduling calls.
+    ///
+    /// - Returns: whether there were, within `limit`.
+    package func waitForSchedules(_ count: Int, within limit: Duration = .seconds(5)) -> Bool {
+        monitor.wait(limit) { $0.scheduleCount >= count }
+    }
+
     /// Header lines added to every reply, such as `Age: 250`.
     package func addHeaders(_ lines: [String]) { monitor.withLock { $0.headers = lines } }
 
@@ -177,6 +194,8 @@ package final class FakeHTTPDNS: Sendable {
 }
 
 extension FakeHTTPDNS.State {
+    var scheduleCount: Int { requests.count { $0.path.hasSuffix("/ss") } }
+
     func count(_ name: String?) -> Int {
         guard let name = name?.lowercased() else { return calls.count }
         return calls.count { $0.name == name }

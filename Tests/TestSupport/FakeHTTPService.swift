@@ -7,6 +7,7 @@ struct FakeHTTPService {
     let dialect: FakeJSONDialect
     /// Seconds by which its clock is ahead of the true time.
     var clockError: TimeInterval = 0
+    var schedule: FakeSchedule?
     private let aliyunV2: FakeAliyunV2?
     private let tencent: FakeTencent?
 
@@ -21,12 +22,12 @@ struct FakeHTTPService {
         }
     }
 
-    /// The path below the account: `d` or `sign_d`.
+    /// The path below the account: `d` or `resolve`, with `sign_` before it where the request is signed.
     private var aliyunPath: Substring? {
         let parts = request.path.split(separator: "/")
-        guard parts.count == 2, parts[0].allSatisfy(\.isNumber), parts[1] == "d" || parts[1] == "sign_d" else {
-            return nil
-        }
+        guard parts.count == 2, parts[0].allSatisfy(\.isNumber),
+            ["d", "sign_d", "resolve", "sign_resolve"].contains(parts[1])
+        else { return nil }
         return parts[1]
     }
 
@@ -43,7 +44,8 @@ struct FakeHTTPService {
     var call: FakeHTTPDNS.Call? {
         if let path = aliyunPath, let host = request.parameters["host"] {
             return FakeHTTPDNS.Call(
-                path == "d" ? .aliyun : .aliyunSigned, host, request.parameters["query"] ?? "4")
+                path.hasPrefix("sign_") ? .aliyunSigned : .aliyun, String(host.prefix { $0 != "," }),
+                request.parameters["query"] ?? "4")
         }
         if let aliyunV2 { return aliyunV2.call }
         if let tencent { return tencent.call }
@@ -56,7 +58,11 @@ struct FakeHTTPService {
 
     /// The proper reply; with `renamed`, the one to a question for that name.
     func reply(_ zone: FakeZone, renamed: String? = nil) -> HTTPReply {
-        if let path = aliyunPath { return aliyun(zone, signed: path == "sign_d", renamed) }
+        if let schedule, request.path.hasSuffix("/ss") {
+            return schedule.reply(
+                to: request, secret: secret, at: Date().timeIntervalSince1970 + clockError)
+        }
+        if let path = aliyunPath { return aliyun(zone, path, renamed) }
         if let aliyunV2 { return aliyunV2.reply(zone, renamed: renamed) }
         if let tencent { return tencent.reply(zone, renamed: renamed) }
         if let json { return json.reply(zone, renamed: renamed) }
@@ -85,10 +91,11 @@ struct FakeHTTPService {
         return HTTPReply(contentType: "application/dns-message", body: reply.encoded)
     }
 
-    private func aliyun(_ zone: FakeZone, signed: Bool, _ renamed: String?) -> HTTPReply {
+    private func aliyun(_ zone: FakeZone, _ path: Substring, _ renamed: String?) -> HTTPReply {
         guard request.method == "GET" else { return Self.error(405, "MethodNotAllowed") }
         guard let host = request.parameters["host"] else { return Self.error(400, "MissingArgument") }
-        if signed, let code = signatureFault(host) { return Self.error(403, code) }
+        if path.hasPrefix("sign_"), let code = signatureFault(host) { return Self.error(403, code) }
+        if path.hasSuffix("resolve") { return aliyunBatch(zone, host.split(separator: ",").map(String.init), renamed) }
         let entry = zone.entry(host)
         let query = (request.parameters["query"] ?? "4").split(separator: ",")
         var members = ["\"host\":\"\(renamed ?? host)\""]
@@ -99,6 +106,25 @@ struct FakeHTTPService {
         members += ["\"ttl\":\(ttl)", "\"origin_ttl\":\(ttl)", "\"client_ip\":\"203.0.113.7\""]
         return HTTPReply(
             contentType: "application/json", body: Array("{\(members.joined(separator: ","))}".utf8))
+    }
+
+    private func aliyunBatch(_ zone: FakeZone, _ hosts: [String], _ renamed: String?) -> HTTPReply {
+        guard hosts.count <= 5 else { return Self.error(400, "TooManyHosts") }
+        let query = (request.parameters["query"] ?? "4").split(separator: ",")
+        var elements: [String] = []
+        // The order is not the vendor's word: the last name comes first.
+        for host in hosts.reversed() {
+            let entry = zone.entry(host)
+            let ttl = entry?.ttl ?? zone.negativeTTL
+            let families = [("4", 1, entry?.a), ("6", 28, entry?.aaaa)]
+            for (family, type, addresses) in families where query.contains(family[...]) {
+                elements.append(
+                    "{\"host\":\"\(renamed ?? host)\",\"client_ip\":\"203.0.113.7\",\"ips\":\(Self.list(addresses ?? [])),"
+                        + "\"type\":\(type),\"ttl\":\(ttl),\"origin_ttl\":\(ttl)}")
+            }
+        }
+        return HTTPReply(
+            contentType: "application/json", body: Array("{\"dns\":[\(elements.joined(separator: ","))]}".utf8))
     }
 
     /// What is wrong with the signature, checked by the `openssl` command.

@@ -123,6 +123,30 @@ struct HTTPDNSUpstreamTests {
         #expect(server.connections == 2)
     }
 
+    @Test @Loop func `addresses to which there is no route come last, until there is one`() async {
+        let network = Network()
+        let paths = NetworkPaths { network.families.contains($0.recordType) ? 1 : nil }
+        let four = SocketAddress(.v4(0xc000_0201), port: 80)
+        let six = SocketAddress(.v6(0x2001_0db8 << 96 | 1), port: 80)
+        let provider = await provider(addresses: [four, six], paths: paths)
+        #expect(provider.endpoints.map(\.family) == [.ipv4, .ipv6])
+        network.families = [.aaaa]
+        provider.networkChanged()
+        #expect(provider.endpoints.map(\.family) == [.ipv6, .ipv4])
+        network.families = []
+        provider.networkChanged()
+        #expect(provider.endpoints.map(\.family) == [.ipv4, .ipv6])
+        network.families = [.a, .aaaa]
+        provider.networkChanged()
+        #expect(provider.endpoints.map(\.name) == ["\(four)", "\(six)"])
+    }
+
+    /// The families for which there are routes.
+    @Loop private final class Network {
+        var families: Set<RecordType> = [.a, .aaaa]
+        nonisolated init() {}
+    }
+
     @Test func `what a service refuses is told apart`() async throws {
         #expect(try await failure(401) == [.failure(.authentication("bad signature"))])
         #expect(try await failure(400) == [.failure(.rejected("bad name"))])

@@ -1,0 +1,131 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Glibc
+import Platform
+import Scheduling
+
+/// Resolves names that are not in the cache as the daemon does, without sockets: the provider's replies are made here.
+///
+///     MissFigures COUNT
+///
+/// Each question is for another name, of type A, and its flight asks for both families. One is under way at a time.
+@main
+struct MissFigures {
+    static func main() throws {
+        guard CommandLine.arguments.count == 2, let count = Int(CommandLine.arguments[1]) else {
+            print("usage: MissFigures COUNT")
+            exit(2)
+        }
+        let loop = try EventLoop()
+        Loop.spawn {
+            do {
+                try Run(count: count, loop: loop).askNext()
+            } catch {
+                print("\(error)")
+                exit(1)
+            }
+        }
+        loop.run()
+    }
+}
+
+/// One measurement.
+@Loop
+private final class Run {
+    private let resolver: Resolver
+    private let questions: [Question]
+    private let loop: EventLoop
+    private var asked = 0
+    private var failed = 0
+
+    init(count: Int, loop: EventLoop) throws {
+        questions = try (0..<count).map { Question(name: try Name("m\(1_000_000 + $0).bench.example"), type: .a) }
+        let localDNS = NoLocalDNS()
+        let selector = ProviderSelector(providers: [FakeProvider(loop)], clock: loop, report: { _ in })
+        let sources = SourceTags(forwards: 0, providers: 1)
+        let routes = RoutePolicy()
+        let strategy = Strategy(
+            mode: routes.mode, selector: selector, localDNS: localDNS, forwarders: [], clock: loop)
+        let store = AnswerStore(
+            memory: MemoryCache(memory: 64 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
+            sources: sources, badAddresses: BadAddresses(clock: loop), clock: loop)
+        resolver = Resolver(
+            policy: ResolverPolicy(
+                localAnswers: LocalAnswers(), routes: routes, strategy: strategy, sources: sources),
+            cache: store, clock: loop)
+        self.loop = loop
+    }
+
+    func askNext() {
+        guard asked < questions.count else {
+            print("\(questions.count) questions, \(failed) failed")
+            exit(failed == 0 ? 0 : 1)
+        }
+        let question = questions[asked]
+        asked += 1
+        let client = ClientQuestion(
+            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false), dnssecOK: false,
+            client: .v4(0x7f00_0001), arrived: loop.now)
+        resolver.respond(to: client) { [self] response in
+            if case .answer = response.content {} else { failed += 1 }
+            loop.atTurnEnd { self.askNext() }
+        }
+    }
+}
+
+/// A provider with one address.
+@Loop
+private final class FakeProvider: Provider {
+    nonisolated let name = "fake"
+    nonisolated let names: [Name] = []
+    nonisolated let answersBothFamilies = true
+    nonisolated let maximumNames = 1
+    nonisolated let isAuthenticated = true
+    nonisolated let clientScoping: ClientScoping? = nil
+    let endpoints: [any Endpoint]
+    let unavailability: String? = nil
+    var health = ProviderHealth()
+    var ranking = AddressRanking()
+
+    init(_ loop: EventLoop) { endpoints = [FakeEndpoint(loop)] }
+
+    nonisolated func answers(_ type: RecordType) -> Bool { type.isAddress }
+}
+
+/// Answers each question with one address of each family at the end of the turn.
+@Loop
+private final class FakeEndpoint: Endpoint {
+    nonisolated let name = "192.0.2.53:443"
+    nonisolated let family = AddressFamily.ipv4
+    var health = EndpointHealth()
+    private let loop: EventLoop
+
+    init(_ loop: EventLoop) { self.loop = loop }
+
+    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+        let reply = UpstreamReply(question.types) { type in
+            let address: IPAddress = type == .a ? .v4(0xc000_0201) : .v6(0x2001_0db8 << 96 | 1)
+            return .answer(Answer(name: question.name, addresses: [address], ttl: 60))
+        }
+        loop.atTurnEnd { done(reply) }
+        return Request()
+    }
+
+    @Loop
+    private final class Request: Cancellable {
+        func cancel() {}
+    }
+}
+
+/// A LocalDNS that is never asked in time.
+@Loop
+private final class NoLocalDNS: Upstream {
+    nonisolated let name = "localdns"
+
+    nonisolated init() {}
+
+    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        UpstreamReply(failure: .timeout, types: question.types)
+    }
+}

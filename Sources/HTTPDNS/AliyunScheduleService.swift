@@ -1,0 +1,117 @@
+import DNSWire
+
+/// Aliyun's scheduling call, `/{account}/ss`, signed where there is a secret.
+///
+/// Source: help.aliyun.com/document_detail/111585.html, /2868209.html, and the vendor's SDKs, from which the form of the
+/// reply is known.
+package struct AliyunScheduleService: ScheduleService {
+    /// How far ahead the signature's time lies: the pages name it the service's time, within 150 s, and elsewhere an expiry
+    /// 30 to 300 s ahead.
+    private static let lead: Int64 = 60
+    /// Bytes of the nonce, which is sent in hexadecimal digits.
+    private static let nonceLength = 6
+
+    private let path: String
+    private let secret: Secret?
+    private let crypto: any Crypto
+
+    /// - Parameters:
+    ///   - account: the account's number, as text.
+    ///   - region: as the service calls it, such as `cn`.
+    ///   - secret: the key that signs requests; nil sends unsigned ones.
+    package init(account: String, region: String, secret: Secret?, crypto: any Crypto) {
+        path = "/\(TextEncoding.percent(account))/ss?region=\(TextEncoding.percent(region))"
+        self.secret = secret
+        self.crypto = crypto
+    }
+
+    package func request(at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+        guard let secret else { return HTTPRequest(target: path) }
+        let text = SignatureExpiry.text(at: time, lifetime: Self.lead)
+        guard let nonce = crypto.randomBytes(Self.nonceLength).map(TextEncoding.hexadecimal),
+            let digest = crypto.md5(Array("\(nonce)-\(secret.value)-\(text)".utf8))
+        else { throw .unavailable("no MD5 in this system's libcrypto, and requests are signed with it") }
+        return HTTPRequest(target: "\(path)&n=\(nonce)&t=\(text)&s=\(TextEncoding.hexadecimal(digest))")
+    }
+
+    package func outcome(of response: HTTPResponse) -> ScheduleOutcome {
+        let reply: AliyunScheduleReply
+        do {
+            reply = try AliyunScheduleReply(response.body)
+        } catch {
+            return .failure(AliyunError.unreadable(response, error))
+        }
+        guard response.isSuccess else { return .failure(AliyunError(code: reply.code, response: response).failure) }
+        if reply.isDisabled { return .disabled }
+        let places = reply.places
+        guard !places.isEmpty else {
+            return .failure(
+                reply.code == nil
+                    ? .unavailable("the reply names no address")
+                    : AliyunError(code: reply.code, response: response).failure)
+        }
+        return .addresses(AddressSchedule(places))
+    }
+}
+
+/// The body of the reply, or of an error.
+private struct AliyunScheduleReply {
+    private var ips: [String] = []
+    private var ipsv6: [String] = []
+    /// Beside them, in the same order; nil where no number stands.
+    private var ports: [Int64?] = []
+    private var portsv6: [Int64?] = []
+    private(set) var isDisabled = false
+    private(set) var code: String?
+
+    init(_ body: [UInt8]) throws(JSONError) {
+        var reply = AliyunScheduleReply()
+        try JSONReader.read(body) { reader throws(JSONError) in
+            try reader.object { reader, key throws(JSONError) in try reply.read(&reader, key) }
+        }
+        self = reply
+    }
+
+    private init() {}
+
+    private mutating func read(_ reader: inout JSONReader, _ key: String) throws(JSONError) {
+        guard try reader.kind() != .null else { return }
+        switch key {
+        case "service_ip": ips = try reader.strings()
+        case "service_ipv6": ipsv6 = try reader.strings()
+        case "service_ip_port": ports = try reader.integers()
+        case "service_ipv6_port": portsv6 = try reader.integers()
+        case "service_status": isDisabled = try reader.stringIfAny() == "disable"
+        case "code": code = try reader.stringIfAny()
+        default: break
+        }
+    }
+
+    /// What can be an address with its port, each once.
+    var places: [AddressSchedule.Place] {
+        var places: [AddressSchedule.Place] = []
+        for (texts, ports, type) in [(ips, ports, RecordType.a), (ipsv6, portsv6, .aaaa)] {
+            for (index, text) in texts.enumerated() {
+                guard let address = IPAddress(text), address.recordType == type else { continue }
+                var place = AddressSchedule.Place(address)
+                if index < ports.count, let told = ports[index] {
+                    guard let port = UInt16(exactly: told), port > 0 else { continue }
+                    place.port = port
+                }
+                if places.count < AddressSchedule.limit, !places.contains(place) { places.append(place) }
+            }
+        }
+        return places
+    }
+}
+
+extension JSONReader {
+    /// Reads the numbers of an array; nil stands for other elements.
+    fileprivate mutating func integers() throws(JSONError) -> [Int64?] {
+        var numbers: [Int64?] = []
+        try array { reader throws(JSONError) in
+            numbers.append(try reader.kind() == .number ? try reader.integer() : nil)
+        }
+        return numbers
+    }
+}

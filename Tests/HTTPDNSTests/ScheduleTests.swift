@@ -1,0 +1,167 @@
+import DNSWire
+import HTTPDNS
+import Testing
+import Upstreams
+
+/// The scheduling calls of Aliyun and Tencent.
+@Suite struct ScheduleTests {
+    private static let secret = Secret("0123456789abcdef0123456789abcdef")
+
+    /// The real cryptography, with the nonce of the vector.
+    private struct FixedNonce: Crypto {
+        private let crypto = OpenSSLCrypto()
+
+        func md5(_ bytes: [UInt8]) -> [UInt8]? { crypto.md5(bytes) }
+        func sha256(_ bytes: [UInt8]) -> [UInt8]? { nil }
+        func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? { nil }
+        func randomBytes(_ count: Int) -> [UInt8]? { Array(hex("0a1b2c3d4e5f").prefix(count)) }
+        func encrypt(_ plaintext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { nil }
+        func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { nil }
+    }
+
+    private static func aliyun(_ region: String = "global", secret: Secret? = secret) -> AliyunScheduleService {
+        AliyunScheduleService(account: "139450", region: region, secret: secret, crypto: FixedNonce())
+    }
+
+    private static func outcome(_ body: String, status: Int = 200) -> ScheduleOutcome {
+        aliyun().outcome(of: HTTPResponse(status: status, body: Array(body.utf8)))
+    }
+
+    private static func places(_ texts: [String], ports: [UInt16?]? = nil) -> [AddressSchedule.Place] {
+        texts.enumerated().compactMap { index, text in
+            IPAddress(text).map { AddressSchedule.Place($0, port: ports?[index]) }
+        }
+    }
+
+    // MARK: Aliyun
+
+    @Test func `the signed request is byte for byte that of the vector`() throws {
+        #expect(
+            try Self.aliyun().request(at: 1_699_999_940).target
+                == "/139450/ss?region=global&n=0a1b2c3d4e5f&t=1700000000&s=1ba4f5cb5d6c3e0d48c1ca0a0940b3c3")
+    }
+
+    @Test func `the digest of the vendor's printed example comes out`() {
+        let text = "abcdef2345-123456-1632912372"
+        #expect(OpenSSLCrypto().md5(Array(text.utf8)) == hex("de7be63a9f19cf11e9d455d7d4f23cb4"))
+    }
+
+    @Test func `without a secret the request is not signed`() throws {
+        let request = try Self.aliyun("cn", secret: nil).request(at: 1_700_000_000)
+        #expect(request == HTTPRequest(target: "/139450/ss?region=cn"))
+    }
+
+    @Test func `without MD5 nothing is sent unsigned`() {
+        let service = AliyunScheduleService(
+            account: "1", region: "cn", secret: Self.secret, crypto: AliyunRequestTests.NoCrypto())
+        #expect(throws: ServiceFailure.self) { try service.request(at: 1_700_000_000) }
+    }
+
+    @Test func `both families are told, IPv4 first`() {
+        #expect(
+            Self.outcome(#"{"service_ipv6":["2001:db8::10"],"service_ip":["192.0.2.10","192.0.2.11"]}"#)
+                == .addresses(AddressSchedule(Self.places(["192.0.2.10", "192.0.2.11", "2001:db8::10"]))))
+    }
+
+    @Test func `ports belong to the addresses at their places, and one that can be none takes its address away`() {
+        #expect(
+            Self.outcome(
+                #"{"service_ip":["192.0.2.1","192.0.2.2","192.0.2.3","192.0.2.4"],"service_ip_port":[8443,0,null]}"#)
+                == .addresses(
+                    AddressSchedule(
+                        Self.places(["192.0.2.1", "192.0.2.3", "192.0.2.4"], ports: [8_443, nil, nil]))))
+        #expect(
+            Self.outcome(#"{"service_ip":["192.0.2.1","192.0.2.2"],"service_ip_port":[65536,-1]}"#)
+                == .failure(.unavailable("the reply names no address")))
+    }
+
+    @Test(arguments: [
+        #"{"service_ip":[],"service_status":"disable"}"#, #"{"service_status":"disable","service_ip":["192.0.2.1"]}"#,
+    ])
+    func `a disabled service is told apart, whatever addresses stand beside it`(body: String) {
+        #expect(Self.outcome(body) == .disabled)
+    }
+
+    @Test(arguments: [
+        "{}", #"{"service_ip":[]}"#, #"{"service_ip":["not an address","::1"]}"#, #"{"service_ip":null}"#, "<html>", "",
+        #"{"service_ip":"192.0.2.1"}"#, #"{"service_ip":["192.0.2.1"],"service_ip_port":8443}"#,
+    ])
+    func `a reply without an address is a failure`(body: String) {
+        guard case .failure(.unavailable) = Self.outcome(body) else {
+            Issue.record("\(Self.outcome(body))")
+            return
+        }
+    }
+
+    @Test func `an error is the one that questions get`() {
+        #expect(
+            Self.outcome(#"{"code":"InvalidSignature"}"#, status: 403)
+                == .failure(.authentication("InvalidSignature (HTTP 403)")))
+        let expired = HTTPResponse(
+            status: 403, date: 1_700_000_000, body: Array(#"{"code":"SignatureExpired"}"#.utf8))
+        #expect(
+            Self.aliyun().outcome(of: expired)
+                == .failure(.clockSkew("SignatureExpired (HTTP 403)", serverTime: 1_700_000_000)))
+    }
+
+    @Test func `of a list without end a bounded part is read`() {
+        let list = (0..<1_000).map { "\"192.0.\($0 / 250).\($0 % 250)\"" }.joined(separator: ",")
+        guard case .addresses(let schedule) = Self.outcome("{\"service_ip\":[\(list)]}") else {
+            Issue.record("no addresses")
+            return
+        }
+        #expect(schedule.places.count == 64)
+    }
+
+    // MARK: Tencent
+
+    private static let aes = TencentScheduleService(
+        .aes(id: "1001", key: Secret("0123456789abcdef")), crypto: OpenSSLCrypto())
+    private static let token = TencentScheduleService(
+        .token(Secret("123456789"), id: ""), crypto: OpenSSLCrypto())
+
+    private static func tencent(
+        _ body: String, of service: TencentScheduleService = token, status: Int = 200
+    ) -> ScheduleOutcome {
+        service.outcome(of: HTTPResponse(status: status, body: Array(body.utf8)))
+    }
+
+    @Test func `tencent's requests show the account as questions do`() throws {
+        let des = TencentScheduleService(.des(id: "1001", key: Secret("k3yD3s8x")), crypto: OpenSSLCrypto())
+        #expect(try des.request(at: 0).target == "/conf?id=1001&alg=des")
+        #expect(try Self.aes.request(at: 0).target == "/conf?id=1001&alg=aes")
+        #expect(try Self.token.request(at: 0).target == "/conf?token=123456789")
+    }
+
+    @Test func `the encrypted reply of the vector is read`() {
+        let body =
+            "101112131415161718191a1b1c1d1e1f31de9f155037e27469c3be64270b98b6ad7d4ad9b481d67029a94d99973d6372"
+            + "14b256b339bde818597d3f6390a8a6a43ba786a216fc4166c7270ca5ec28a142"
+        #expect(
+            Self.tencent(body, of: Self.aes)
+                == .addresses(
+                    AddressSchedule(Self.places(["119.29.29.98", "119.28.28.98"]), lifetime: .seconds(3_600))))
+        #expect(Self.tencent("log:0|domain:0|ip:192.0.2.1|ttl:60", of: Self.aes) != Self.tencent(body, of: Self.aes))
+    }
+
+    @Test(
+        arguments: [
+            ("ip:192.0.2.1;2001:db8::1;x|ttl:1440", 1_440), ("log:0|ip:2001:db8::1;192.0.2.1|ttl:1441\n", 60),
+            ("ip:192.0.2.1;2001:db8::1|ttl:0", 60), ("ip:192.0.2.1;2001:db8::1", 60),
+        ] as [(String, Int64)])
+    func `the lifetime is in minutes, an hour where it is none`(body: String, minutes: Int64) {
+        #expect(
+            Self.tencent(body)
+                == .addresses(
+                    AddressSchedule(Self.places(["192.0.2.1", "2001:db8::1"]), lifetime: .seconds(60 * minutes))))
+    }
+
+    @Test(arguments: ["", "log:0|domain:0|ip:|ttl:60", "ttl:60", "|||", "ip", "<html>"])
+    func `tencent's reply without an address is a failure`(body: String) {
+        #expect(Self.tencent(body) == .failure(.unavailable("the reply names no address")))
+    }
+
+    @Test func `a refused token is a refused account`() {
+        #expect(Self.tencent("", status: 401) == .failure(.authentication("HTTP 401")))
+    }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension Integration {
+    /// A service that names its addresses by the scheduling call, each over TLS.
+    @Suite struct ScheduleTests {
+        /// One address of the service.
+        private struct Site {
+            let service: FakeHTTPDNS
+            let nginx: Nginx
+
+            /// - Parameter number: the last byte of the address that it answers for every name.
+            init(_ certificates: TestCertificates, _ number: Int) throws {
+                service = try FakeHTTPDNS(
+                    FakeZone(["*": .init(a: ["192.0.2.\(number)"], ttl: 60)]), secret: ScheduleTests.secret)
+                nginx = try Nginx(
+                    certificates.leaf(addresses: ["127.0.0.1"]), backend: service, answersItself: false)
+            }
+        }
+
+        private static let secret = "0123456789abcdef0123456789abcdef"
+        private let certificates: TestCertificates
+        /// Where the daemon begins.
+        private let startup: Site
+        private let localDNS: FakeLocalDNS
+        private let directory: TemporaryDirectory
+        private var control: String { directory.path + "/control.sock" }
+
+        init() throws {
+            certificates = try TestCertificates()
+            startup = try Site(certificates, 1)
+            localDNS = try FakeLocalDNS(FakeZone(["*": .init(a: ["198.51.100.1"])]))
+            directory = try TemporaryDirectory()
+        }
+
+        private func daemon(disk: String = "") throws -> Daemon {
+            let provider = DaemonConfiguration.aliyun(
+                startup.nginx.url, secret: Self.secret,
+                "startup_addresses = [\"\(startup.nginx.address)\"]\nca_file = \"\(certificates.authority)\"")
+            let rest = DaemonConfiguration.rest(localDNS: localDNS.address, control: control)
+                .replacingOccurrences(of: "path = \"\"", with: "path = \"\(disk)\"\nflush_interval = \"100ms\"")
+            return try Daemon(provider + rest)
+        }
+
+        private func status() throws -> String {
+            try Daemon.run(["status", "--socket", control]).output
+        }
+
+        @Test func `with one startup address the daemon learns two addresses by a signed call, and asks them`() throws {
+            let sites = [try Site(certificates, 2), try Site(certificates, 3)]
+            startup.service.schedule = FakeSchedule(sites.map(\.nginx.address))
+            let daemon = try daemon()
+            #expect(daemon.waitForLog { $0.contains("the service is asked at \(sites[0].nginx.address), ") })
+            #expect(try daemon.dig("www.example.com").addresses == ["192.0.2.2"])
+            #expect(startup.service.scheduleCount == 1)
+            #expect(startup.service.callCount() == 0)
+            #expect(try status().contains("\(sites[1].nginx.address)"))
+        }
+
+        @Test func `where the learned addresses fail, the service is asked anew and the next one used`() throws {
+            let dead = TestAddress("127.0.0.1", port: try FreePort.next())
+            let site = try Site(certificates, 2)
+            startup.service.schedule = FakeSchedule([dead])
+            let daemon = try daemon()
+            #expect(daemon.waitForLog { $0.contains("the service is asked at \(dead)") })
+            startup.service.schedule = FakeSchedule([site.nginx.address])
+            #expect(try daemon.dig("one.example.com").addresses == ["198.51.100.1"])
+            // The address is set aside now: the next question finds that all have failed.
+            #expect(try daemon.dig("two.example.com").addresses == ["198.51.100.1"])
+            #expect(daemon.waitForLog { $0.contains("the service is asked at \(site.nginx.address)") })
+            #expect(try daemon.dig("three.example.com").addresses == ["192.0.2.2"])
+            #expect(startup.service.scheduleCount == 2)
+        }
+
+        @Test func `a service that its vendor has disabled is not asked, and the next source is`() throws {
+            startup.service.schedule = FakeSchedule([], isDisabled: true)
+            let daemon = try daemon()
+            #expect(daemon.waitForLog { $0.contains("the vendor has disabled the service") })
+            #expect(try daemon.dig("www.example.com").addresses == ["198.51.100.1"])
+            #expect(startup.service.callCount() == 0)
+            #expect(try status().contains("disabled by its vendor, looked at again in 86"))
+        }
+
+        @Test func `a startup address without the service's certificate names nothing`() throws {
+            let liar = try Site(TestCertificates(), 9)
+            liar.service.schedule = FakeSchedule([liar.nginx.address])
+            startup.service.schedule = FakeSchedule([startup.nginx.address])
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(
+                    startup.nginx.url, secret: Self.secret,
+                    """
+                    startup_addresses = ["\(liar.nginx.address)", "\(startup.nginx.address)"]
+                    ca_file = "\(certificates.authority)"
+                    """) + DaemonConfiguration.rest(localDNS: localDNS.address))
+            #expect(daemon.waitForLog { $0.contains("the service is asked at \(startup.nginx.address)") })
+            #expect(try daemon.dig("www.example.com").addresses == ["192.0.2.1"])
+            #expect(liar.service.requests.isEmpty)
+        }
+
+        @Test func `after a restart the learned addresses are used while the startup address is away`() throws {
+            let site = try Site(certificates, 2)
+            startup.service.schedule = FakeSchedule([site.nginx.address])
+            let disk = directory.path + "/cache.sqlite"
+            let first = try daemon(disk: disk)
+            #expect(first.waitForLog { $0.contains("the service is asked at \(site.nginx.address)") })
+            #expect(try first.stop() == 0)
+            startup.service.schedule = nil
+            let second = try daemon(disk: disk)
+            #expect(second.waitForLog { $0.contains("the service is asked at \(site.nginx.address)") })
+            #expect(second.waitForLog { $0.contains("does not tell its addresses") })
+            #expect(try second.dig("other.example.com").addresses == ["192.0.2.2"])
+        }
+    }
+}

@@ -1,0 +1,309 @@
+import DNSResolver
+import DNSWire
+import HTTPDNS
+import Platform
+import Scheduling
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// The replies of startup addresses, as the test wants them; the body of a request is not looked at.
+@Loop
+private final class StartupDouble {
+    var outcomes: [String: ScheduleOutcome] = [:]
+    var usual = ScheduleOutcome.failure(.unavailable("nothing here"))
+    private(set) var asked: [String] = []
+    /// Called once, while the next call is under way.
+    var onCall: (@Loop () -> Void)?
+
+    nonisolated init() {}
+
+    func call(_ address: SocketAddress) -> ScheduleOutcome {
+        asked.append(address.ip.description)
+        onCall.take()?()
+        return outcomes[address.ip.description] ?? usual
+    }
+
+    func forget() { asked = [] }
+}
+
+/// Replies carry the number of an outcome, so that any may be told.
+private struct NumberedService: ScheduleService {
+    let outcomes: OutcomeList
+
+    func request(at time: Int64) throws(ServiceFailure) -> HTTPRequest { HTTPRequest(target: "/ss") }
+
+    func outcome(of response: HTTPResponse) -> ScheduleOutcome { outcomes.all.withLock { $0[response.status] } }
+}
+
+private final class OutcomeList: Sendable {
+    let all = Mutex<[ScheduleOutcome]>([])
+}
+
+@Suite(.onLoop)
+struct ScheduledAddressesTests {
+    private let clock = ManualClock()
+    private let service = StartupDouble()
+
+    private final class Seen {
+        var addresses: [[String]] = []
+        var states: [String] = []
+        var failures: [String] = []
+    }
+
+    @Loop private func make(
+        _ startup: [String] = ["192.0.2.1", "192.0.2.2"], paths: NetworkPaths = NetworkPaths { _ in 1 }
+    ) -> (ScheduledAddresses, Seen) {
+        let outcomes = OutcomeList()
+        let account = ServiceAccount(
+            provider: "vendor", clock: ServiceClock(isAuthenticated: true) { 1_800_000_000 },
+            calls: DailyCalls(limit: 0), report: { _ in })
+        let addresses = ScheduledAddresses(
+            ScheduleSettings(
+                service: NumberedService(outcomes: outcomes),
+                startup: startup.compactMap { SocketAddress($0, defaultPort: 443) }),
+            port: 443, account: account, paths: paths, clock: clock
+        ) { [service] _, address in
+            let outcome = service.call(address)
+            let number = outcomes.all.withLock { list in
+                list.append(outcome)
+                return list.count - 1
+            }
+            return .success(HTTPResponse(status: number))
+        }
+        let seen = Seen()
+        addresses.onEvent = { (event: ScheduledAddresses.Event) in
+            switch event {
+            case .addresses(let addresses): seen.addresses.append(addresses.map(\.description))
+            case .disabled: seen.states.append("disabled")
+            case .enabled: seen.states.append("enabled")
+            case .failed(let reason): seen.failures.append(reason)
+            }
+        }
+        return (addresses, seen)
+    }
+
+    private func told(_ texts: String..., port: UInt16? = nil, lifetime: Duration? = nil) -> ScheduleOutcome {
+        .addresses(
+            AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0, port: port) }, lifetime: lifetime))
+    }
+
+    @Loop private func pass(_ duration: Duration, _ addresses: ScheduledAddresses) async {
+        await clock.advance(by: duration)
+        addresses.refreshIfDue()
+        await clock.advance(by: .zero)
+    }
+
+    @Test @Loop func `nothing is asked before the start, then once, and after eight hours when somebody needs it`()
+        async
+    {
+        let (addresses, seen) = make()
+        service.usual = told("198.51.100.1", "2001:db8::1")
+        await pass(.zero, addresses)
+        #expect(service.asked.isEmpty)
+        addresses.start()
+        addresses.start()
+        await pass(.seconds(8 * 3_600 - 1), addresses)
+        #expect(service.asked == ["192.0.2.1"])
+        await clock.advance(by: .seconds(100_000))
+        #expect(service.asked == ["192.0.2.1"])
+        await pass(.zero, addresses)
+        #expect(service.asked == ["192.0.2.1", "192.0.2.1"])
+        #expect(seen.addresses == [["198.51.100.1:443", "[2001:db8::1]:443"]])
+    }
+
+    @Test @Loop func `the lifetime that the service tells counts, and so do its ports`() async {
+        let (addresses, seen) = make()
+        service.usual = told("198.51.100.1", port: 8_443, lifetime: .seconds(3_600))
+        addresses.start()
+        await pass(.seconds(3_599), addresses)
+        #expect(service.asked.count == 1)
+        await pass(.seconds(1), addresses)
+        #expect(service.asked.count == 2)
+        #expect(seen.addresses == [["198.51.100.1:8443"]])
+    }
+
+    @Test @Loop func `a startup address that fails gives way to the next one, which is asked first from then on`() async
+    {
+        let (addresses, seen) = make()
+        service.outcomes["192.0.2.2"] = told("198.51.100.1")
+        addresses.start()
+        await pass(.zero, addresses)
+        #expect(service.asked == ["192.0.2.1", "192.0.2.2"])
+        service.forget()
+        await pass(.seconds(8 * 3_600), addresses)
+        #expect(service.asked == ["192.0.2.2"])
+        #expect(seen.addresses.count == 1 && seen.failures.isEmpty)
+    }
+
+    @Test @Loop func `when all fail it is tried again after 30 s, doubled each time up to an hour`() async {
+        let (addresses, seen) = make(["192.0.2.1"])
+        addresses.start()
+        await pass(.zero, addresses)
+        for (number, pause) in [30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600].enumerated() {
+            await pass(.seconds(pause - 1), addresses)
+            #expect(service.asked.count == number + 1)
+            await pass(.seconds(1), addresses)
+            #expect(service.asked.count == number + 2)
+        }
+        #expect(seen.failures.allSatisfy { $0 == "192.0.2.1:443: nothing here" })
+    }
+
+    @Test @Loop func `a refused account is not shown to the next startup address`() async {
+        let (addresses, seen) = make()
+        service.usual = .failure(.authentication("InvalidSignature (HTTP 403)"))
+        addresses.start()
+        await pass(.zero, addresses)
+        #expect(service.asked == ["192.0.2.1"])
+        #expect(seen.failures == ["192.0.2.1:443: access refused: InvalidSignature (HTTP 403)"])
+    }
+
+    @Test @Loop func `once every address has failed it is asked again at once, but not twice in five minutes`() async {
+        let (addresses, seen) = make()
+        service.usual = told("198.51.100.1")
+        addresses.start()
+        await pass(.zero, addresses)
+        service.usual = told("198.51.100.2")
+        addresses.circleFailed()
+        addresses.circleFailed()
+        await pass(.zero, addresses)
+        #expect(service.asked.count == 2)
+        await clock.advance(by: .seconds(299))
+        addresses.circleFailed()
+        await clock.advance(by: .seconds(1))
+        #expect(service.asked.count == 2)
+        addresses.circleFailed()
+        await clock.advance(by: .zero)
+        #expect(service.asked.count == 3)
+        #expect(seen.addresses == [["198.51.100.1:443"], ["198.51.100.2:443"]])
+    }
+
+    @Test @Loop func `while every address fails the rounds that are due are made all the same`() async {
+        let (addresses, _) = make(["192.0.2.1"])
+        addresses.start()
+        await pass(.zero, addresses)
+        for _ in 0..<30 {
+            addresses.circleFailed()
+            await clock.advance(by: .seconds(1))
+        }
+        // At the start, and at once for the addresses' sake; the next one a minute later.
+        #expect(service.asked.count == 2)
+        await clock.advance(by: .seconds(30))
+        addresses.circleFailed()
+        await clock.advance(by: .zero)
+        #expect(service.asked.count == 3)
+    }
+
+    @Test @Loop func `on another network it is asked at once, also while a round is under way`() async {
+        let (addresses, _) = make()
+        addresses.askAgain()
+        await clock.advance(by: .zero)
+        #expect(service.asked.isEmpty)
+        service.usual = told("198.51.100.1")
+        service.onCall = { addresses.askAgain() }
+        addresses.start()
+        await pass(.zero, addresses)
+        #expect(service.asked.count == 2)
+        addresses.askAgain()
+        await clock.advance(by: .zero)
+        #expect(service.asked.count == 3)
+    }
+
+    @Test @Loop
+    func `a disabled service is asked again a day later although nobody needs it, and told of once each way`()
+        async
+    {
+        let (addresses, seen) = make()
+        service.usual = .disabled
+        addresses.start()
+        await pass(.zero, addresses)
+        #expect(addresses.isDisabled && addresses.disabledUntil == clock.now + .seconds(86_400))
+        await clock.advance(by: .seconds(86_400))
+        #expect(service.asked.count == 2)
+        service.usual = told("198.51.100.1")
+        await clock.advance(by: .seconds(86_400))
+        #expect(!addresses.isDisabled && addresses.disabledUntil == nil)
+        #expect(seen.states == ["disabled", "enabled"])
+        #expect(seen.addresses == [["198.51.100.1:443"]])
+    }
+
+    @Test @Loop func `a disabled service stays so while it cannot be asked`() async {
+        let (addresses, _) = make(["192.0.2.1"])
+        service.usual = .disabled
+        addresses.start()
+        await pass(.zero, addresses)
+        service.usual = .failure(.unavailable("silence"))
+        await clock.advance(by: .seconds(86_400))
+        await clock.advance(by: .seconds(30))
+        #expect(service.asked.count == 3)
+        #expect(addresses.isDisabled)
+    }
+
+    @Test @Loop func `startup addresses without a route come last`() async {
+        let (addresses, _) = make(
+            ["192.0.2.1", "2001:db8::1"], paths: NetworkPaths { $0.recordType == .aaaa ? 1 : nil })
+        addresses.start()
+        await pass(.zero, addresses)
+        #expect(service.asked == ["2001:db8::1", "192.0.2.1"])
+    }
+
+    // MARK: Bounds
+
+    /// What is used of the addresses that `startup` tells.
+    @Loop private func used(_ texts: [String], toldBy startup: String) async -> [String] {
+        let (addresses, seen) = make([startup])
+        service.usual = .addresses(AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0) }))
+        addresses.start()
+        await pass(.zero, addresses)
+        return seen.addresses.first ?? []
+    }
+
+    private static let places = [
+        "127.0.0.1", "::1", "10.0.0.1", "172.16.0.1", "192.168.0.1", "100.64.0.1", "fd00::1", "169.254.169.254",
+        "fe80::1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "::ffff:127.0.0.1", "198.51.100.1",
+    ]
+
+    @Test @Loop func `a public service names no address of this machine or its network`() async {
+        #expect(await used(Self.places, toldBy: "192.0.2.1") == ["198.51.100.1:443"])
+    }
+
+    @Test @Loop func `a service in a private network may name private addresses, one on loopback all of these`() async {
+        let privates = ["10.0.0.1:443", "172.16.0.1:443", "192.168.0.1:443", "100.64.0.1:443", "[fd00::1]:443"]
+        #expect(await used(Self.places, toldBy: "10.9.9.9") == privates + ["198.51.100.1:443"])
+        let loopback = ["127.0.0.1:443", "[::1]:443"]
+        #expect(await used(Self.places, toldBy: "127.0.0.9") == loopback + privates + ["198.51.100.1:443"])
+    }
+
+    @Test @Loop func `who names nothing usable has failed, and what is known stays`() async {
+        let (addresses, seen) = make(["192.0.2.1"])
+        service.usual = told("127.0.0.1")
+        addresses.start()
+        await pass(.zero, addresses)
+        #expect(seen.addresses.isEmpty)
+        #expect(seen.failures == ["192.0.2.1:443 names no address that could be the service's"])
+    }
+
+    @Test @Loop func `of each family eight addresses are used, each once`() async {
+        let fours = (1...20).flatMap { ["198.51.100.\($0)", "198.51.100.\($0)"] }
+        let sixes = (1...9).map { "2001:db8::\($0)" }
+        let used = await used(fours + sixes, toldBy: "192.0.2.1")
+        #expect(used == (1...8).map { "198.51.100.\($0):443" } + (1...8).map { "[2001:db8::\($0)]:443" })
+    }
+
+    // MARK: A restart
+
+    @Test @Loop func `what an earlier process was told is used until the service has spoken, within the same bounds`()
+        async
+    {
+        let (addresses, seen) = make()
+        addresses.restore([SocketAddress(.v4(0x7f00_0001), port: 443), SocketAddress(.v4(0xc633_6407), port: 8_443)])
+        #expect(seen.addresses == [["198.51.100.7:8443"]])
+        service.usual = told("198.51.100.1")
+        addresses.start()
+        await pass(.zero, addresses)
+        addresses.restore([SocketAddress(.v4(0xc633_6407), port: 8_443)])
+        #expect(seen.addresses == [["198.51.100.7:8443"], ["198.51.100.1:443"]])
+    }
+}
