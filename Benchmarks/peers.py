@@ -8,6 +8,7 @@ UNBOUND = """server:
  interface: 127.0.0.1@{port}
  port: {port}
  num-threads: 1
+ incoming-num-tcp: 256
  do-daemonize: no
  username: ""
  chroot: ""
@@ -17,8 +18,8 @@ UNBOUND = """server:
  module-config: "iterator"
  do-not-query-localhost: no
  local-zone: "example." nodefault
- msg-cache-size: 256m
- rrset-cache-size: 256m
+ msg-cache-size: {memory}
+ rrset-cache-size: {memory}
  outgoing-range: 4096
  num-queries-per-thread: 4096
  so-rcvbuf: 4m
@@ -51,14 +52,14 @@ PEERS = [
 ]
 
 
-def start_peers(stage: support.Stage, floor: int, cpus: str) -> list[support.Process]:
-    """Starts those that are installed."""
+def start_peers(stage: support.Stage, floor: int, cpus: str, memory: str = "256m") -> list[support.Process]:
+    """Starts those that are installed; memory: of each of Unbound's two caches."""
     started = []
     for name, text, command in PEERS:
         if not shutil.which(command[0]):
             continue
         port = support.free_port()
-        file = stage.write(f"{name}.conf", text.format(port=port, floor=floor))
+        file = stage.write(f"{name}.conf", text.format(port=port, floor=floor, memory=memory))
         peer = stage.start(name, [word.format(file=file) for word in command], port, cpus)
         peer.wait_until_ready()
         started.append(peer)

@@ -143,11 +143,20 @@ class Process:
                 total += int(file.read().split()[0])
         return total
 
-    def resident_bytes(self) -> int:
-        """Memory that it has, the pages of its files included."""
+    def resident_bytes(self, kind: str = "VmRSS") -> int:
+        """Memory that it has, the pages of its files included; `RssAnon` leaves them out."""
         with open(f"/proc/{self.pid}/status") as file:
-            line = next(line for line in file if line.startswith("VmRSS:"))
+            line = next(line for line in file if line.startswith(f"{kind}:"))
         return int(line.split()[1]) << 10
+
+    def descriptor_count(self) -> int:
+        """How many descriptors it has open."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def log_lines(self) -> int:
+        """How many lines it has written."""
+        with open(self.log, errors="replace") as file:
+            return sum(1 for _ in file)
 
     def stop(self) -> None:
         """Ends it with SIGTERM, and with SIGKILL if that takes longer than 10 s."""

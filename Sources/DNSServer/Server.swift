@@ -54,7 +54,8 @@ package final class Server: Sendable {
     ///
     /// - Throws: when a thread cannot be started; nothing is served then.
     package func start() throws(SystemError) {
-        misses.receive { [pending, misses, events] batch in
+        let intake = QueryIntake(misses, pending: pending, loop: loop, limits: limits)
+        misses.receive(room: { intake.room() }) { [pending, misses, events] batch in
             for miss in batch {
                 pending.add(miss.message, from: miss.client, path: .datagram(miss.path), arrived: miss.arrived)
             }
@@ -87,8 +88,8 @@ package final class Server: Sendable {
         for listener in listeners { listener.stop() }
         for thread in threads { thread.stop() }
         await threadsEnd()
-        // One more turn of the loop brings what the threads posted last.
-        await loop.sleep(until: loop.now)
+        // Further turns of the loop bring what the threads posted last.
+        repeat { await loop.sleep(until: loop.now) } while !misses.isEmpty && loop.now < deadline
         connections.finish()
         await pending.drain()
         let timer = loop.schedule(at: deadline) { [connections] in connections.closeAll() }

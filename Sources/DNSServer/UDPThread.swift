@@ -53,6 +53,7 @@ final class UDPThread: Sendable {
                     let count = service.receive()
                     if service.handler.isOutdated { service = service.updated }
                     let isEmpty = service.serve(count)
+                    if misses.isRefusing, count < Self.batchSize { Self.pause() }
                     if isStopping.load(ordering: .relaxed) { batchesLeft = isEmpty ? 0 : batchesLeft - 1 }
                 }
                 clinux_batch_free(buffers)
@@ -64,6 +65,10 @@ final class UDPThread: Sendable {
             throw error
         }
     }
+
+    /// Lets datagrams gather for a millisecond. Where more comes than can be done, a batch of few costs so much in switching
+    /// threads that what is told SERVFAIL takes the time of what could be answered.
+    private static func pause() { _ = poll(nil, 0, 1) }
 
     /// Makes the thread end once it has taken what the kernel has queued. The socket can still send.
     func stop() {

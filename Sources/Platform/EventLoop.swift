@@ -22,6 +22,16 @@ package final class EventLoop: LoopClock {
     package private(set) var now: Instant
     /// How often the loop has come back from waiting, since it started.
     package private(set) var turns: UInt64 = 0
+    /// How long it waited.
+    private var rest = LoopRest()
+    /// What is done in every turn.
+    private var habits: [Habit] = []
+
+    /// What is done in every turn, and whether there is more to do.
+    private struct Habit {
+        let act: @Loop () -> Void
+        let hasMore: @Loop () -> Bool
+    }
     private var timers = TimerQueue()
     /// For when the timerfd is set.
     private var armed: Instant?
@@ -92,6 +102,17 @@ package final class EventLoop: LoopClock {
     /// done once for many. What is left so by such work comes at the end of the next turn, which does not wait.
     package func atTurnEnd(_ work: @escaping @Loop () -> Void) { endings.append(work) }
 
+    /// Whether there has been more to do lately than this thread can.
+    package var isSaturated: Bool { rest.isMissing }
+
+    /// Calls `act` in every turn, after what has become ready was delivered. While `hasMore` says so at the turn's end, the
+    /// next one does not wait. For mailboxes.
+    func inEachTurn(_ act: @escaping @Loop () -> Void, hasMore: @escaping @Loop () -> Bool) {
+        habits.append(Habit(act: act, hasMore: hasMore))
+        // What was posted before had nobody to take it.
+        waker.wake()
+    }
+
     /// Calls `drain` after every wake-up by another thread. For mailboxes.
     func afterWake(_ drain: @escaping @Loop () -> Void) {
         mailboxes.append(drain)
@@ -128,22 +149,28 @@ package final class EventLoop: LoopClock {
     /// Waits unless there is work, then does what has become ready. Returns whether jobs were left over.
     private func turn(hasJobs: Bool) -> Bool {
         let mayBlock = armTimer() && !hasJobs
+        let begin = Instant.bootTime
         let count = clinux_epoll_wait(epoll.number, ready, mayBlock ? -1 : 0)
         precondition(count >= 0 || count == -EINTR, "epoll_wait: error \(-count)")
         turns += 1
         now = .bootTime
+        rest.waited(from: begin, until: now)
         for index in 0..<max(0, Int(count)) { deliver(ready[index]) }
         fireTimers()
+        for habit in habits { habit.act() }
         return endTurn(hasJobs: Loop.executor.runJobs())
     }
 
     /// Does what was left for the turn's end. Returns whether the next turn has work already.
     private func endTurn(hasJobs: Bool) -> Bool {
-        guard !endings.isEmpty else { return hasJobs }
-        swap(&endings, &spareEndings)
-        for work in spareEndings { work() }
-        spareEndings.removeAll(keepingCapacity: true)
-        return !endings.isEmpty || Loop.executor.hasJobs
+        var isUnfinished = hasJobs
+        if !endings.isEmpty {
+            swap(&endings, &spareEndings)
+            for work in spareEndings { work() }
+            spareEndings.removeAll(keepingCapacity: true)
+            isUnfinished = !endings.isEmpty || Loop.executor.hasJobs
+        }
+        return isUnfinished || habits.contains { $0.hasMore() }
     }
 
     private func deliver(_ event: clinux_ready) {

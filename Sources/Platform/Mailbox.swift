@@ -9,15 +9,16 @@ package final class Mailbox<Element: Sendable>: Sendable {
     private struct State {
         var elements: [Element] = []
         var refused = 0
+        var capacity: Int
     }
 
-    private let state = Mutex(State())
-    private let capacity: Int
+    private let state: Mutex<State>
+    private let refuses = Atomic<Bool>(false)
     private let loop: EventLoop
 
     /// - Parameter capacity: how many values may wait at once; at least 1.
     package init(capacity: Int, on loop: EventLoop) {
-        self.capacity = max(1, capacity)
+        state = Mutex(State(capacity: max(1, capacity)))
         self.loop = loop
     }
 
@@ -26,8 +27,9 @@ package final class Mailbox<Element: Sendable>: Sendable {
     /// - Returns: `false` when the mailbox is full; the value is then dropped.
     package func post(_ element: Element) -> Bool {
         let count = state.withLock { state in
-            guard state.elements.count < capacity else {
+            guard state.elements.count < state.capacity else {
                 state.refused += 1
+                refuses.store(true, ordering: .relaxed)
                 return 0
             }
             state.elements.append(element)
@@ -36,6 +38,9 @@ package final class Mailbox<Element: Sendable>: Sendable {
         if count == 1 { loop.waker.wake() }
         return count > 0
     }
+
+    /// Whether a value was dropped since some were last taken out. From any thread, without the lock.
+    package var isRefusing: Bool { refuses.load(ordering: .relaxed) }
 
     /// How many values were dropped since this was last asked.
     package func takeRefused() -> Int {
@@ -46,15 +51,43 @@ package final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
+    /// Changes how many values may wait at once; what waits already stays.
+    package func limit(to capacity: Int) { state.withLock { $0.capacity = max(1, capacity) } }
+
+    /// Whether nothing waits.
+    package var isEmpty: Bool { state.withLock { $0.elements.isEmpty } }
+
     /// Names what receives the values, in order of posting, also those posted so far. Once.
+    ///
+    /// - Parameter room: how many values may be handed over now, perhaps none; what that leaves comes in later turns. Asked
+    ///   in each turn. nil: all at once, when they are posted.
     @Loop
-    package func receive(_ handler: @escaping @Loop ([Element]) -> Void) {
+    package func receive(room: (@Loop () -> Int)? = nil, _ handler: @escaping @Loop ([Element]) -> Void) {
         var batch: [Element] = []
-        loop.afterWake { [self] in
-            state.withLock { swap(&$0.elements, &batch) }
+        func deliver(_ limit: Int) {
+            take(limit, into: &batch)
             guard !batch.isEmpty else { return }
             handler(batch)
             batch.removeAll(keepingCapacity: true)
+        }
+        guard let room else { return loop.afterWake { deliver(.max) } }
+        loop.inEachTurn {
+            deliver(room())
+        } hasMore: { [self] in
+            !isEmpty && room() > 0
+        }
+    }
+
+    /// Takes what waits, the first `limit` values, into `batch`.
+    private func take(_ limit: Int, into batch: inout [Element]) {
+        state.withLock { state in
+            refuses.store(false, ordering: .relaxed)
+            if state.elements.count <= limit {
+                swap(&state.elements, &batch)
+            } else {
+                batch.append(contentsOf: state.elements.prefix(limit))
+                state.elements.removeFirst(limit)
+            }
         }
     }
 }

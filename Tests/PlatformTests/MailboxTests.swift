@@ -44,4 +44,45 @@ import Testing
         mailbox.receive { for number in $0 { inbox.add(number) } }
         #expect(await inbox.wait(for: 1) == [7])
     }
+
+    @Test @Loop func `what there is no room for comes in later turns, in order`() async {
+        let mailbox = Mailbox<Int>(capacity: 10, on: loop)
+        let inbox = Inbox<[Int]>()
+        mailbox.receive(room: { 2 }) { inbox.add($0) }
+        for number in 1...5 { _ = mailbox.post(number) }
+        #expect(await inbox.wait(for: 3) == [[1, 2], [3, 4], [5]])
+        #expect(mailbox.isEmpty)
+    }
+
+    @Test @Loop func `without room nothing is handed over, and what is left comes when there is some`() async {
+        let mailbox = Mailbox<Int>(capacity: 10, on: loop)
+        let inbox = Inbox<Int>()
+        let room = Room()
+        mailbox.receive(room: { room.count }) { for number in $0 { inbox.add(number) } }
+        _ = mailbox.post(1)
+        await loop.nextTurn()
+        #expect(!mailbox.isEmpty)
+        room.count = 1
+        #expect(await inbox.wait(for: 1) == [1])
+    }
+
+    @Test @Loop func `a limit that is lowered keeps what waits, and refuses what comes beyond it`() async {
+        let mailbox = Mailbox<Int>(capacity: 10, on: loop)
+        let inbox = Inbox<Int>()
+        mailbox.receive { for number in $0 { inbox.add(number) } }
+        let posted = [1, 2, 3].map { mailbox.post($0) }
+        mailbox.limit(to: 2)
+        #expect(posted == [true, true, true] && !mailbox.post(4))
+        #expect(mailbox.takeRefused() == 1 && mailbox.isRefusing)
+        #expect(await inbox.wait(for: 3) == [1, 2, 3])
+        #expect(!mailbox.isRefusing)
+        #expect(mailbox.post(5))
+        #expect(await inbox.wait(for: 4) == [1, 2, 3, 5])
+    }
+}
+
+/// How much a receiver takes.
+@Loop
+private final class Room {
+    var count = 0
 }

@@ -49,18 +49,19 @@ package struct BulkClient {
     /// - Parameters:
     ///   - window: how many questions may be open at a time, at most 65,536.
     ///   - source: the address to ask from; nil: the server's kind of loopback.
-    ///   - namespace: where the client is.
+    ///   - namespace: where the client is; nil: where the tests are.
     package init(
         _ server: TestAddress, over transport: Transport = .udp, window: Int = 64, from source: String? = nil,
-        namespace: NetworkNamespace
+        namespace: NetworkNamespace? = nil
     ) throws {
         self.window = window
-        client = try namespace.inside {
+        let open = {
             switch transport {
-            case .udp: .udp(try TestDNSClient(server, from: source))
-            case .tcp: .tcp(try TestTCPClient(server, from: source))
+            case .udp: Client.udp(try TestDNSClient(server, from: source))
+            case .tcp: Client.tcp(try TestTCPClient(server, from: source))
             }
         }
+        client = try namespace.map { try $0.inside(open) } ?? open()
     }
 
     /// Asks all questions, once each, in order.

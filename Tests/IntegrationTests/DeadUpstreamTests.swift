@@ -1,0 +1,84 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+extension Integration {
+    /// Nothing upstream answers, and clients go on asking.
+    @Suite(.serialized)
+    struct DeadUpstreamTests {
+        private static let clients = 40
+        private static let namesOfEach = 250
+
+        @Test func `of 10,000 names while everything is dead each gets SERVFAIL in time, within bounds`() throws {
+            let vendor = try FakeHTTPDNS(FakeZone())
+            vendor.misbehave(.hang)
+            let localDNS = try FakeLocalDNS(FakeZone())
+            localDNS.behave(.silent)
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(vendor.url)
+                    + DaemonConfiguration.rest(localDNS: localDNS.address, log: "info"))
+            let before = (memory: try daemon.residentBytes(), descriptors: try daemon.descriptorCount())
+            let most = Mutex((memory: 0, descriptors: 0))
+            let lookups = Mutex<[Lookup]>([])
+            let failures = Mutex<[String]>([])
+
+            let group = DispatchGroup()
+            for number in 0..<Self.clients {
+                let thread = Thread {
+                    defer { group.leave() }
+                    do {
+                        let found = try Self.ask(daemon, client: number)
+                        lookups.withLock { $0 += found }
+                    } catch {
+                        failures.withLock { $0.append("\(error)") }
+                    }
+                }
+                group.enter()
+                thread.start()
+            }
+            // Sampled until all have their answers: a peak between two looks is short.
+            while group.wait(timeout: .now() + .milliseconds(20)) == .timedOut {
+                let now = (memory: try daemon.residentBytes(), descriptors: try daemon.descriptorCount())
+                most.withLock { $0 = (max($0.memory, now.memory), max($0.descriptors, now.descriptors)) }
+            }
+
+            #expect(failures.withLock { $0 } == [])
+            let all = lookups.withLock { $0 }
+            #expect(all.count == Self.clients * Self.namesOfEach)
+            #expect(all.allSatisfy { $0.reply?.rcode == ResponseCode.servFail })
+            // Option 15 is the extended error (RFC 8914).
+            #expect(all.allSatisfy { $0.reply?.edns?.option(15) != nil })
+            let slowest = all.map(\.time).max() ?? .zero
+            #expect(slowest <= .milliseconds(2_500), "\(slowest)")
+            let (memory, descriptors) = most.withLock { $0 }
+            #expect(memory - before.memory <= 192 << 20, "\(memory - before.memory) bytes more")
+            // LocalDNS has 1,024 channels at most, with a socket each; the rest are few.
+            #expect(descriptors <= before.descriptors + 1_100, "\(descriptors), before \(before.descriptors)")
+            let lines = daemon.errors.split(separator: "\n").count
+            #expect(lines <= 20, "\(lines) lines")
+            #expect(try daemon.stop() == 0)
+        }
+
+        private static func ask(_ daemon: Daemon, client number: Int) throws -> [Lookup] {
+            // So many at once that the kernel keeps all their replies, whenever they are read.
+            let client = try BulkClient(daemon.address, window: 50, from: "127.0.1.\(number + 1)")
+            return try client.ask((0..<namesOfEach).map { .init("n\($0).c\(number).example.com", RecordType.a) })
+        }
+    }
+}
+
+extension Daemon {
+    /// Memory that it has, the pages of its files included.
+    fileprivate func residentBytes() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+        let number = line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap { Int($0) }
+        guard let number else { throw TestFailure("no VmRSS in \(status)") }
+        return number << 10
+    }
+
+    fileprivate func descriptorCount() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count
+    }
+}
