@@ -32,8 +32,18 @@ func curlTimerChanged(
     return 0
 }
 
-/// libcurl needs a socket for a new connection; is refused where the request can wait for one that is being made.
+/// libcurl needs a socket for a new connection; `userData` is the `HTTPSockets`.
 func curlOpenSocket(
+    _ userData: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let userData, let address else { return ccurl_no_socket }
+    let sockets = Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
+    let (family, type, transport) = (address.pointee.family, address.pointee.socktype, address.pointee.`protocol`)
+    return Loop.assumeIsolated { sockets.open(family: family, type: type, transport: transport) } ?? ccurl_no_socket
+}
+
+/// The same for a request that may have to wait for a connection that is being made; `userData` is its `HTTPHandle`.
+func curlOpenSocketForRequest(
     _ userData: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
     guard let userData, let address else { return ccurl_no_socket }

@@ -92,7 +92,7 @@ final class HTTPHandle {
     private func setCallbacks() throws(CurlError) {
         try easy.set(CURLOPT_PRIVATE, object: self)
         try easy.set(CURLOPT_OPENSOCKETDATA, object: self)
-        try checked(ccurl_set_open_socket(easy.pointer, curlOpenSocket))
+        try checked(ccurl_set_open_socket(easy.pointer, curlOpenSocketForRequest))
         try easy.set(CURLOPT_CLOSESOCKETDATA, object: sockets)
         try checked(ccurl_set_close_socket(easy.pointer, curlCloseSocket))
         try easy.set(CURLOPT_PREREQDATA, object: self)
