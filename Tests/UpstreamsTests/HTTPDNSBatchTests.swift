@@ -151,7 +151,7 @@ struct HTTPDNSBatchTests {
     }
 
     @Test @Loop func `whoever gives up before the turn ends is not asked for, and later harms no other`() async throws {
-        server.misbehave(.delay(.milliseconds(100)))
+        server.misbehave(.delay(.milliseconds(600)))
         let replies = try begin(names[..<4], at: provider())
         replies.attempts[0].cancel()
         #expect(await HTTPFixture.eventually { server.callCount() == 1 })
