@@ -105,7 +105,7 @@ package final class EventLoop: LoopClock {
     /// Whether there has been more to do lately than this thread can.
     package var isSaturated: Bool { rest.isMissing }
 
-    /// Calls `act` in every turn, after what has become ready was delivered. While `hasMore` says so at the turn's end, the
+    /// Calls `act` in every turn, before what has become ready is delivered. While `hasMore` says so at the turn's end, the
     /// next one does not wait. For mailboxes.
     func inEachTurn(_ act: @escaping @Loop () -> Void, hasMore: @escaping @Loop () -> Bool) {
         habits.append(Habit(act: act, hasMore: hasMore))
@@ -155,9 +155,10 @@ package final class EventLoop: LoopClock {
         turns += 1
         now = .bootTime
         rest.waited(from: begin, until: now)
+        // Queries before replies: a name's second family is known to be asked for before the first one is told "no such name".
+        for habit in habits { habit.act() }
         for index in 0..<max(0, Int(count)) { deliver(ready[index]) }
         fireTimers()
-        for habit in habits { habit.act() }
         return endTurn(hasJobs: Loop.executor.runJobs())
     }
 
