@@ -4,8 +4,9 @@ package import Scheduling
 
 /// The one thread that waits: for descriptors (epoll), for timers (one timerfd), for other threads (one eventfd).
 ///
-/// A turn is: wait, read the clock, deliver ready descriptors, run due timers, run the jobs of `Loop.executor`, and then
-/// what was left for the turn's end. Without work it blocks with no time-out at all, so an idle process is never woken.
+/// A turn is: wait, read the clock, take what other threads posted where that is bounded, deliver ready descriptors, run due
+/// timers, run the jobs of `Loop.executor`, and then what was left for the turn's end. Without work it blocks with no time-out
+/// at all, so an idle process is never woken.
 @Loop
 package final class EventLoop: LoopClock {
     /// Keys of our own two descriptors; a watch's key has a serial below `UInt32.max` in its upper half.
@@ -24,14 +25,6 @@ package final class EventLoop: LoopClock {
     package private(set) var turns: UInt64 = 0
     /// How long it waited.
     private var rest = LoopRest()
-    /// What is done in every turn.
-    private var habits: [Habit] = []
-
-    /// What is done in every turn, and whether there is more to do.
-    private struct Habit {
-        let act: @Loop () -> Void
-        let hasMore: @Loop () -> Bool
-    }
     private var timers = TimerQueue()
     /// For when the timerfd is set.
     private var armed: Instant?
@@ -39,9 +32,17 @@ package final class EventLoop: LoopClock {
     private var watches: [Watch?] = []
     private var lastSerial: UInt32 = 0
     private var mailboxes: [@Loop () -> Void] = []
+    /// What is done in every turn.
+    private var habits: [Habit] = []
     /// What is left for the end of this turn, and the buffer for the next one.
     private var endings: [@Loop () -> Void] = []
     private var spareEndings: [@Loop () -> Void] = []
+
+    /// What is done in every turn, and whether there is more to do.
+    private struct Habit {
+        let act: @Loop () -> Void
+        let hasMore: @Loop () -> Bool
+    }
 
     /// Creates the descriptors; watches and timers may be set before `run()`.
     package nonisolated init() throws(SystemError) {

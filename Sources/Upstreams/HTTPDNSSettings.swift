@@ -59,9 +59,7 @@ package struct HTTPDNSSettings: Sendable {
         name: String, service: any Service, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
         basePath: String = "", addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil,
         tlsNames: [String] = [], caFile: String = "", pins: [String] = [], proxy: SocketAddress? = nil,
-        names: [Name] = [],
-        clientSubnet: ToldNetwork = .off, dailyLimit: Int = 0,
-        timeout: Duration = .seconds(1)
+        names: [Name] = [], clientSubnet: ToldNetwork = .off, dailyLimit: Int = 0, timeout: Duration = .seconds(1)
     ) {
         self.name = name
         self.service = service

@@ -27,8 +27,8 @@ package final class HTTPDNSUpstream: Provider {
     private var current: [HTTPDNSEndpoint] = []
     /// Earlier addresses that have answered: used beside the current ones until one of those answers.
     ///
-    /// The last look-up may have been a lie, the service's own word a mistake, and these are proven to be the service's. They are never more than were
-    /// current at one time, since whenever one of those answers the older ones go.
+    /// The last look-up may have been a lie, the service's own word a mistake, and these are proven to be the service's.
+    /// They are never more than were current at one time, since whenever one of those answers the older ones go.
     private var proven: [HTTPDNSEndpoint] = []
     /// Both, the proven ones second: as a question's hedge they are reached however many false addresses there are.
     private var known: [HTTPDNSEndpoint] = []

@@ -54,6 +54,16 @@ import Testing
         #expect(mailbox.isEmpty)
     }
 
+    @Test @Loop func `what was posted comes before what else the turn brings`() async {
+        let mailbox = Mailbox<String>(capacity: 10, on: loop)
+        let inbox = Inbox<String>()
+        mailbox.receive(room: { 10 }) { for text in $0 { inbox.add(text) } }
+        await loop.nextTurn()
+        _ = loop.schedule(at: loop.now) { inbox.add("due") }
+        _ = mailbox.post("posted")
+        #expect(await inbox.wait(for: 2) == ["posted", "due"])
+    }
+
     @Test @Loop func `without room nothing is handed over, and what is left comes when there is some`() async {
         let mailbox = Mailbox<Int>(capacity: 10, on: loop)
         let inbox = Inbox<Int>()

@@ -109,6 +109,7 @@ struct HTTPDNSBatchTests {
         let replies = try begin(names[..<3], at: provider())
         #expect(await HTTPFixture.eventually { await replies.has(3) })
         #expect((1...3).allSatisfy { replies.isRight($0) })
+        try #require(hosts.count == 3)
         #expect(hosts[0].count == 3)
         #expect(Set(hosts[1...]) == [["host2.example.com"], ["host3.example.com"]])
     }
