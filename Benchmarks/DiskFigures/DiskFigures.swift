@@ -44,6 +44,7 @@ struct DiskFigures {
             clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) }), identity: identity,
             freshness: FreshnessPolicy(), report: { _ in })
         try disk.start()
+        disk.load()
         return disk
     }
 

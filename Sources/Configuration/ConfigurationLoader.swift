@@ -49,9 +49,9 @@ extension Configuration {
         let reading = Reading(file: path, lines: lines, environment: environment)
         var configuration = Configuration()
         // Table by table: what holds for the file as a whole is not looked at.
-        for setting in settings where tables.contains(setting.key.path) {
-            guard let node = document[setting.key.path] else { continue }
-            _ = setting.read(node, SettingPath.root.appending(key: setting.key.path), reading, &configuration)
+        for setting in settings where tables.contains(setting.name) {
+            guard let node = document[setting.name] else { continue }
+            _ = setting.read(node, SettingPath.root.appending(key: setting.name), reading, &configuration)
         }
         guard reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))

@@ -1,7 +1,7 @@
 import DNSWire
 
 /// How one type of value is read from a node and written as a default.
-struct Kind<Value: Equatable & Sendable>: Sendable {
+struct Kind<Value: Sendable>: Sendable {
     /// For the options page: `duration`, `list of suffixes`.
     let type: String
     /// Range, unit or choices.
@@ -11,7 +11,7 @@ struct Kind<Value: Equatable & Sendable>: Sendable {
     /// The value as it would stand in the file.
     let write: @Sendable (Value) -> String
     /// For tables: the keys inside.
-    var children: [SchemaKey] = []
+    var children: @Sendable () -> [SchemaKey] = { [] }
     var isArrayOfTables = false
 }
 
@@ -50,7 +50,7 @@ extension Kind {
                 }
                 let values = reading.entries(nodes).enumerated()
                     .map { element.read($1, path.appending(entry: $0 + 1), reading) }
-                return values.contains(nil) ? nil : values.compactMap { $0 }
+                return values.contains { $0 == nil } ? nil : values.compactMap { $0 }
             },
             write: { "[" + $0.map(element.write).joined(separator: ", ") + "]" })
     }
@@ -149,7 +149,7 @@ extension Kind where Value: SettingsTable {
     static var table: Kind {
         Kind(
             type: "table", read: { $2.table($0, $1, as: Value.self) }, write: { _ in "" },
-            children: Schema.keys(of: Value.self))
+            children: { Schema.keys(of: Value.self) })
     }
 }
 
@@ -174,6 +174,6 @@ extension Kind {
                     }
                     return table
                 }
-            }, write: { _ in "" }, children: Schema.keys(of: Table.self), isArrayOfTables: true)
+            }, write: { _ in "" }, children: { Schema.keys(of: Table.self) }, isArrayOfTables: true)
     }
 }

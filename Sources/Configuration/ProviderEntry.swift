@@ -105,12 +105,21 @@ package enum PayloadEncryption: String, Hashable, Sendable, CaseIterable {
 }
 
 /// The client network that a provider is told.
-package enum ClientSubnet: Hashable, Sendable {
+package enum ClientSubnet: Hashable, Sendable, CustomStringConvertible {
     case off
     /// This many leading bits of each client's address, 1 to 32.
     case client(bits: Int)
     /// The same network for all clients.
     case fixed(AddressPrefix)
+
+    /// As the file has it.
+    package var description: String {
+        switch self {
+        case .off: "off"
+        case .client(let bits): "client/\(bits)"
+        case .fixed(let prefix): prefix.description
+        }
+    }
 }
 
 /// SHA-256 of a public key (SPKI): `sha256//` and base64, as curl and browsers write pins.
@@ -158,12 +167,6 @@ extension Kind where Value == ClientSubnet {
                 if text.contains("/"), let prefix = AddressPrefix(text) { return .fixed(prefix) }
                 throw ValueProblem("is not \"off\", \"client/24\" or a network such as \"192.0.2.0/24\"")
             },
-            write: { value in
-                switch value {
-                case .off: "\"off\""
-                case .client(let bits): "\"client/\(bits)\""
-                case .fixed(let prefix): quoted(prefix.description)
-                }
-            })
+            write: { quoted($0.description) })
     }
 }

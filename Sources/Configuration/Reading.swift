@@ -56,8 +56,8 @@ final class Reading {
         var (leftOut, used) = (0, 0)
         for pair in pairs {
             let place = path.appending(key: pair.key)
-            guard let setting = Table.settings.first(where: { $0.key.path == pair.key }) else {
-                failUnknown(place, pair.key, known: Table.settings.map(\.key.path))
+            guard let setting = Table.settings.first(where: { $0.name == pair.key }) else {
+                failUnknown(place, pair.key, known: Table.settings.map(\.name))
                 continue
             }
             guard !isLeftOut(pair.value) else {

@@ -16,6 +16,8 @@ package final class DiskCache: Sendable {
         var stateReaders: [CheckedContinuation<[StateRecord], Never>] = []
         /// Nil until a policy is in force: then nothing is read into memory, nor written.
         var identity: PolicyIdentity?
+        /// Whether the answers of the file may be read into memory ahead of questions.
+        var mayLoad = false
         var freshness: FreshnessPolicy
         var flushInterval: Duration
         var status = DiskStatus()
@@ -61,7 +63,7 @@ package final class DiskCache: Sendable {
         ended = try EventCounter()
     }
 
-    /// Opens the file and begins to load, on the thread.
+    /// Opens the file, on the thread, and looks up in it what `recall` asks for.
     ///
     /// - Throws: when there can be no thread.
     package func start() throws(SystemError) {
@@ -71,6 +73,13 @@ package final class DiskCache: Sendable {
             ended.post()
         }
         thread.withLock { $0 = started }
+    }
+
+    /// Begins to read the file's answers into memory, those used last first. Called once the server answers: before, the
+    /// reading would take a processor from the start.
+    package func load() {
+        shared.withLock { $0.mayLoad = true }
+        wake.post()
     }
 
     /// Has everything written that waits, and the file closed. Blocks its thread until then.

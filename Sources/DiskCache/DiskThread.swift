@@ -174,7 +174,7 @@ final class DiskThread {
     ///
     /// - Returns: whether there was anything to do.
     private func load() -> Bool {
-        guard let open, let position = open.loadPosition else { return false }
+        guard let open, let position = open.loadPosition, cache.shared.withLock({ $0.mayLoad }) else { return false }
         do throws(SQLiteError) {
             let (rows, next, isDamaged) = try open.file.page(below: position, limit: Self.page)
             open.isDamaged = open.isDamaged || isDamaged

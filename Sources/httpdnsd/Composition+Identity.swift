@@ -20,7 +20,7 @@ extension Composition {
         for (tag, provider) in zip(sources.providers, providers) {
             texts[tag] = Self.named(
                 "\(provider.entry.type.rawValue) \(provider.entry.name)",
-                provider.entry.serviceText + "\n\(settings.answers.httpsRecords)")
+                provider.entry.serviceText + "\n" + settings.answers.httpsRecords.rawValue)
         }
         let verified = sources.tag(of: .verifiedLocalDNS)
         texts[verified] = Self.named("localdns verified", localDNSText)
@@ -40,7 +40,8 @@ extension Composition {
         let lists =
             [settings.route.protect, settings.route.bypass] + settings.forwards.map(\.suffixes)
             + providers.map(\.upstream.names) + [Self.searchDomains(settings), settings.localDNS.unverified]
-        let check = "\(settings.localDNS.certificateCheck) \(settings.localDNS.certificatePorts)"
+        let ports = settings.localDNS.certificatePorts.map(String.init).joined(separator: ",")
+        let check = settings.localDNS.certificateCheck.rawValue + " " + ports
         return [mode.rawValue, check]
             + lists.map { $0.map { $0.lowercased.description }.sorted().joined(separator: ",") }
     }
@@ -59,7 +60,8 @@ extension Composition {
 }
 
 extension Configuration.ProviderEntry {
-    /// The service and the trust in it, without credentials and time-outs.
+    /// The service and the trust in it, without credentials and time-outs. Made of texts: a value without one of its own is
+    /// printed by way of reflection, which takes longer than all the rest.
     fileprivate var serviceText: String {
         [
             type.rawValue, name, account, accessKeyID, encryption?.rawValue ?? "", "\(url)",

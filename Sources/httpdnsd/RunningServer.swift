@@ -61,6 +61,7 @@ final class RunningServer {
         service.watchNetwork()
         announce(service.server)
         service.resolver.preresolve()
+        service.disk?.load()
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }

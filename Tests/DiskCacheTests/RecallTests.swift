@@ -30,4 +30,18 @@ import Testing
         #expect(machine.memory.entry(for: key("never.example.com")) == nil)
         machine.disk.stop()
     }
+
+    @Test func `until it is told to load, only the names that are asked for are read`() async throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        for index in 0..<200 { try first.put("n\(index).example.com") }
+        first.disk.stop()
+        let machine = try Machine(path, clock: clock, loads: false)
+        await machine.disk.recall(key("n7.example.com"), clock: ManualClock())
+        #expect(machine.has("n7.example.com") && machine.memory.statistics.entries == 1)
+        machine.disk.load()
+        #expect(machine.load())
+        #expect(machine.memory.statistics.entries == 200)
+        machine.disk.stop()
+    }
 }

@@ -97,7 +97,7 @@ final class Machine: Sendable {
         _ path: String, clock: TestClock = TestClock(), identity: PolicyIdentity = identity(),
         memory bytes: Int = 8 << 20,
         limit: Int = 64 << 20, retry: ClosedRange<Duration> = .milliseconds(5) ... .milliseconds(20),
-        system: String? = nil
+        system: String? = nil, loads: Bool = true
     ) throws {
         let memory = MemoryCache(memory: bytes)
         (self.memory, self.clock) = (memory, clock)
@@ -109,6 +109,7 @@ final class Machine: Sendable {
             clock: clock.wall, identity: identity, freshness: FreshnessPolicy()
         ) { events.add($0) }
         try disk.start()
+        if loads { disk.load() }
     }
 
     /// What the disk has told.
