@@ -57,9 +57,15 @@ def machine() -> str:
     """What was measured on."""
     with open("/proc/cpuinfo") as file:
         models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    revision = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+    # Of what the server is made of: documents and benchmarks do not matter.
+    sources = ["Sources", "Package.swift", "Package.resolved"]
+    revision = git("log", "-1", "--format=%h", "--", *sources)
+    if git("status", "--porcelain", "--", *sources):
+        revision += " with changes"
     model = models[0] if models else platform.machine()
     kernel = platform.release().partition("-")[0]
     return f"{len(models)} x {model}, Linux {kernel}, revision {revision}"
