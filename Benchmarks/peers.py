@@ -52,11 +52,13 @@ PEERS = [
 ]
 
 
-def start_peers(stage: support.Stage, floor: int, cpus: str, memory: str = "256m") -> list[support.Process]:
-    """Starts those that are installed; memory: of each of Unbound's two caches."""
+def start_peers(
+    stage: support.Stage, floor: int, cpus: str, memory: str = "256m", names: list[str] | None = None
+) -> list[support.Process]:
+    """Starts those that are installed, or of these only `names`; memory: of each of Unbound's two caches."""
     started = []
     for name, text, command in PEERS:
-        if not shutil.which(command[0]):
+        if names is not None and name not in names or not shutil.which(command[0]):
             continue
         port = support.free_port()
         file = stage.write(f"{name}.conf", text.format(port=port, floor=floor, memory=memory))

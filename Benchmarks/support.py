@@ -4,6 +4,7 @@ Standard library only. Nothing but 127.0.0.1 is ever addressed.
 """
 
 import os
+import platform
 import shutil
 import signal
 import socket
@@ -50,6 +51,24 @@ def build_tool(name: str, *libraries: str, flags: tuple[str, ...] = ()) -> str:
         command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", *flags, "-o", path, source]
         subprocess.run([*command, *(f"-l{library}" for library in libraries)], check=True)
     return path
+
+
+def machine() -> str:
+    """What was measured on."""
+    with open("/proc/cpuinfo") as file:
+        models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+    # Of what the server is made of: documents and benchmarks do not matter.
+    sources = ["Sources", "Package.swift", "Package.resolved"]
+    revision = git("log", "-1", "--format=%h", "--", *sources)
+    if git("status", "--porcelain", "--", *sources):
+        revision += " with changes"
+    model = models[0] if models else platform.machine()
+    kernel = platform.release().partition("-")[0]
+    return f"{len(models)} x {model}, Linux {kernel}, revision {revision}"
 
 
 def free_port() -> int:
@@ -143,6 +162,17 @@ class Process:
                 total += int(file.read().split()[0])
         return total
 
+    def wait_until_idle(self, timeout: float = 120) -> None:
+        """Returns once it uses next to no CPU: what was left to do, such as writing to the disk, is done."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            before = self.cpu_nanoseconds()
+            # Longer than httpdnsd waits until it writes.
+            time.sleep(1.5)
+            if self.cpu_nanoseconds() - before < 5_000_000:
+                return
+        raise Failure(f"{self.name} is busy without queries")
+
     def resident_bytes(self, kind: str = "VmRSS") -> int:
         """Memory that it has, the pages of its files included; `RssAnon` leaves them out."""
         with open(f"/proc/{self.pid}/status") as file:
@@ -179,6 +209,8 @@ class Stage:
         self.processes: list[Process] = []
         # Whether every server keeps a cache on disk.
         self.has_disk = False
+        # How many suffixes every server's routing lists have, unless `configuration` is told.
+        self.suffixes = 0
         self.sockets: list[socket.socket] = []
         return self
 
@@ -263,14 +295,15 @@ class Stage:
 
     def configuration(
         self, service: int, *, url: str | None = None, authority: str = "", threads: int = 1, memory: str = "64MiB",
-        dead: int | None = None, disk: str = "", more: str = "", provider: str = "",
+        dead: int | None = None, disk: str = "", more: str = "", provider: str = "", suffixes: int | None = None,
     ) -> tuple[str, int]:  # fmt: skip
         """Writes a configuration of httpdnsd; returns its path and the port it listens on.
 
         service: the port of `start_service`; url: its base if it is not plain HTTP, with the authority's certificate.
         dead: the port of `start_dead_service`, asked for names below dead.example. disk: the file of the cache on disk;
         none without. more: further tables.
-        provider: further lines of each provider's table.
+        provider: further lines of each provider's table. suffixes: how many the routing lists have, none of which is
+        asked for; half of them in `protect`, where the providers' names are then too, half in `bypass`.
         """
         port = free_port()
         if self.has_disk and not disk:
@@ -278,13 +311,28 @@ class Stage:
         providers = [("bench", url or f"http://127.0.0.1:{service}", "bench.example")]
         if dead:
             providers.append(("dead", f"http://127.0.0.1:{dead}", "dead.example"))
+        count = self.suffixes if suffixes is None else suffixes
+        if count:
+            protected = [suffix for _, _, suffix in providers] + short_suffixes(count // 2)
+            bypassed = short_suffixes(count - count // 2, first=count // 2)
+            more += f"[route]\nprotect={toml_list(protected)}\nbypass={toml_list(bypassed)}\n"
         text = f'[listen]\naddresses = ["127.0.0.1:{port}"]\nudp_threads = {threads}\n'
         for name, base, suffix in providers:
             text += f'[[provider]]\ntype = "aliyun"\nname = "{name}"\naccount = "139450"\nurl = "{base}"\n'
             text += f'addresses = ["127.0.0.1"]\nca_file = "{authority}"\nnames = ["{suffix}"]\n{provider}'
         text += f'[localdns]\nservers = ["127.0.0.1:{dead or 1}"]\n[cache]\nmemory = "{memory}"\nprefetch = false\n'
-        text += f'[cache.disk]\npath = "{disk}"\n[control]\nsocket = ""\n{more}'
+        text += f'[cache.disk]\npath = "{disk}"\n[control]\nsocket = ""\n[log]\nlevel = "info"\n{more}'
         return self.write(f"httpdnsd-{port}.toml", text), port
+
+
+def short_suffixes(count: int, first: int = 0) -> list[str]:
+    """Different suffixes of five characters: a configuration file may not be longer than 1 MiB."""
+    return [f"{number:x}" for number in range(0x10000 + first, 0x10000 + first + count)]
+
+
+def toml_list(texts: list[str]) -> str:
+    """A TOML array of texts, without spaces."""
+    return "[" + ",".join(f'"{text}"' for text in texts) + "]"
 
 
 def serve(executable: str, configuration: str) -> list[str]:
