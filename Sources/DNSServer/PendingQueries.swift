@@ -25,6 +25,8 @@ final class PendingQueries: Sendable {
     private var countByClient: [IPAddress: Int] = [:]
     /// The datagrams that wait.
     private var datagrams: Set<DatagramIdentity> = []
+    /// How many wait that came over UDP.
+    var datagramCount: Int { datagrams.count }
     /// Those who wait until nothing waits.
     private var drained: [CheckedContinuation<Void, Never>] = []
 

@@ -13,6 +13,7 @@ package final class Server: Sendable {
     private let pending: PendingQueries
     let connections: TCPConnections
     private let misses: Mailbox<MissedQuery>
+    private let intake: QueryIntake
     private let events: EventLog
     /// Tells of the queries that were answered; off at first.
     package nonisolated let feed: QueryFeed
@@ -39,9 +40,11 @@ package final class Server: Sendable {
         self.feed = feed
         let pending = PendingQueries(responder: responder, clock: loop, limits: limits, feed: feed, events: events)
         self.pending = pending
-        let connections = TCPConnections(loop: loop, limits: limits, handler: handler, pending: pending, feed: feed)
-        self.connections = connections
         misses = Mailbox(capacity: limits.mailbox, on: loop)
+        intake = QueryIntake(misses, pending: pending, clock: loop, limits: limits) { loop.isSaturated }
+        let connections = TCPConnections(
+            loop: loop, limits: limits, handler: handler, pending: pending, intake: intake, feed: feed)
+        self.connections = connections
         listeners = sockets.tcp.map { TCPListener($0, connections: connections, events: events) }
         threads = sockets.udp.flatMap { $0.map { UDPThread($0) } }
         addresses = sockets.addresses
@@ -54,8 +57,7 @@ package final class Server: Sendable {
     ///
     /// - Throws: when a thread cannot be started; nothing is served then.
     package func start() throws(SystemError) {
-        let intake = QueryIntake(misses, pending: pending, loop: loop, limits: limits)
-        misses.receive(room: { intake.room() }) { [pending, misses, events] batch in
+        misses.receive(room: { [intake] in intake.room() }) { [pending, misses, events] batch in
             for miss in batch {
                 pending.add(miss.message, from: miss.client, path: .datagram(miss.path), arrived: miss.arrived)
             }

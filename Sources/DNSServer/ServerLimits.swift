@@ -22,7 +22,8 @@ package struct ServerLimits: Sendable {
     package var connections = 1_000
     /// Open TCP connections of one client address; loopback addresses are not counted.
     package var connectionsPerClient = 32
-    /// Queries of one TCP connection that wait for the resolver; until some are answered it is not read further.
+    /// Queries of one TCP connection that wait for the resolver; until some are answered it is not read further. Fewer while
+    /// the loop has more to do than it can: then all connections share what `saturated` allows.
     package var pendingPerConnection = 128
     /// Bytes of replies that a TCP client has not taken yet, past which its connection is not read further.
     package var queuedReplies = 256 << 10

@@ -39,7 +39,7 @@ final class TCPConnection: Sendable {
 
     /// Whether the client may send more for now.
     private var isWithinLimits: Bool {
-        outstanding < limits.pendingPerConnection && outbound.count <= limits.queuedReplies
+        outstanding < connections.share && outbound.count <= limits.queuedReplies
     }
 
     /// Begins to read. Returns false when the event loop takes no more descriptors; the connection is closed then.

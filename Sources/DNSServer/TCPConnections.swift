@@ -11,6 +11,7 @@ final class TCPConnections: Sendable {
     let loop: EventLoop
     let limits: ServerLimits
     private let pending: PendingQueries
+    private let intake: QueryIntake
     private let feed: QueryFeed
     private var handler: QueryHandler
     private var open: [ObjectIdentifier: TCPConnection] = [:]
@@ -24,7 +25,11 @@ final class TCPConnections: Sendable {
     private var closed: [@Loop () -> Void] = []
     private var drained: [CheckedContinuation<Void, Never>] = []
 
-    init(loop: EventLoop, limits: ServerLimits, handler: QueryHandler, pending: PendingQueries, feed: QueryFeed) {
+    init(
+        loop: EventLoop, limits: ServerLimits, handler: QueryHandler, pending: PendingQueries, intake: QueryIntake,
+        feed: QueryFeed
+    ) {
+        self.intake = intake
         self.feed = feed
         self.loop = loop
         self.limits = limits
@@ -34,6 +39,9 @@ final class TCPConnections: Sendable {
 
     /// How many are open.
     var count: Int { open.count }
+
+    /// How many queries of each may wait for the resolver now.
+    var share: Int { intake.share(of: count) }
 
     /// Takes a new connection, or closes it at once when there are too many.
     func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) {

@@ -146,12 +146,13 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test func `a trigger that somebody put into the file is not run, and the file replaced`() throws {
+    @Test(arguments: [
+        "CREATE TRIGGER evil AFTER INSERT ON answer BEGIN DELETE FROM answer; END", "DROP VIEW answers",
+        "ALTER TABLE answer ADD COLUMN more TEXT", "DROP TABLE state",
+    ])
+    func `a file with a trigger, or with other tables than ours, is not used, but replaced`(change: String) throws {
         _ = try soundFile()
-        do {
-            try SQLiteConnection(path, .readWrite).execute(
-                "CREATE TRIGGER evil AFTER INSERT ON answer BEGIN DELETE FROM answer; END")
-        }
+        try #require(try ChildProcess.run(["sqlite3", path, change]).status == 0)
         let machine = try Machine(path)
         #expect(machine.load() && machine.memory.statistics.entries == 0)
         #expect(machine.events.all.contains { if case .setAside = $0 { true } else { false } })
@@ -172,6 +173,69 @@ import Testing
         let next = try Machine(path)
         #expect(next.load() && names.allSatisfy { next.has($0) })
         next.disk.stop()
+    }
+
+    @Test func `rows that are out of order are damage: where the order is lost, no look-up finds anything`() throws {
+        var bytes = try soundFile()
+        // A page with rows of a table begins with 13 and, at byte 3, how many it has; from byte 8 on, where each is.
+        for page in stride(from: 4_096, to: bytes.count, by: 4_096) where bytes[page] == 13 && bytes[page + 4] > 4 {
+            for byte in [10, 11] { bytes.swapAt(page + byte, page + byte + 2) }
+        }
+        try clear()
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        let machine = try Machine(path)
+        #expect(machine.load())
+        #expect(setAside(machine) == ["answers are not as they were written"])
+        machine.disk.stop()
+    }
+
+    /// Why files were set aside.
+    private func setAside(_ machine: Machine) -> [String] {
+        machine.events.all.compactMap { if case .setAside(_, let reason) = $0 { reason } else { nil } }
+    }
+
+    @Test func `damage that no row shows is found in the background, and the file replaced with what memory holds`()
+        throws
+    {
+        var bytes = try soundFile()
+        // A page of an index begins with 10 and, at byte 7, how much of it is lost in gaps: no row is read from it.
+        for page in stride(from: 4_096, to: bytes.count, by: 4_096) where bytes[page] == 10 { bytes[page + 7] += 1 }
+        try clear()
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        let machine = try Machine(path)
+        #expect(machine.wait { setAside(machine) == ["SQLite finds it damaged"] })
+        #expect(machine.events.all.first == .loaded(count: names.count, isComplete: true))
+        #expect(machine.load())
+        machine.disk.stop()
+        let next = try Machine(path)
+        #expect(next.load() && names.allSatisfy { next.has($0) })
+        // This one is sound.
+        next.disk.stop()
+        #expect(setAside(next).isEmpty)
+    }
+
+    @Test func `a check that cannot be made, or is ended, finds nothing`() throws {
+        let machine = try Machine(path)
+        #expect(machine.load())
+        let events = Machine.Events()
+        for place in [path, path + "-none"] {
+            let check = try SoundnessCheck(place, system: nil) { events.add(.back) }
+            check.stop()
+        }
+        #expect(events.all.isEmpty)
+        machine.disk.stop()
+    }
+
+    @Test func `a file that turns bad again soon is not replaced again: it is the disk that is bad`() throws {
+        try Data("no database".utf8).write(to: URL(fileURLWithPath: path))
+        let machine = try Machine(path, retry: .milliseconds(5) ... .seconds(60))
+        #expect(machine.load() && setAside(machine).count == 1)
+        try #require(try ChildProcess.run(["sqlite3", path, "DROP VIEW answers; DROP TABLE answer"]).status == 0)
+        try machine.put("www.example.com")
+        #expect(machine.wait { machine.disk.status.state == .memoryOnly })
+        #expect(machine.events.all.contains { if case .unavailable = $0 { true } else { false } })
+        #expect(setAside(machine).count == 1)
+        machine.disk.stop()
     }
 
     @Test func `what sqlite3 shows is readable`() throws {

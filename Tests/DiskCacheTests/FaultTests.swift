@@ -79,6 +79,37 @@ struct FaultTests {
         }
     }
 
+    @Test func `what was to be remembered or forgotten while the disk failed is so once it is back`() async throws {
+        let clock = TestClock()
+        let machine = try Machine(path, clock: clock, system: system)
+        let names = ["by-key.example.com", "by-name.example.com", "kept.example.com"]
+        for name in names { try machine.put(name) }
+        #expect(machine.flush() && machine.load())
+        csqlite_faults_plan(1, 1_000_000_000)
+        for name in names.dropLast() { machine.memory.remove(key(name)) }
+        machine.disk.remove(key(names[0]))
+        machine.disk.remove(.name(name(names[1])))
+        machine.disk.keep(StateRecord(.calls, "vendor", value: "3", storedAt: noon))
+        #expect(machine.wait { machine.disk.status.state == .memoryOnly })
+        csqlite_faults_plan(0, 0)
+        #expect(machine.wait { machine.events.all.contains(.back) } && machine.flush())
+        machine.disk.stop()
+        let next = try Machine(path, clock: clock)
+        #expect(next.load() && names.filter { next.has($0) } == ["kept.example.com"])
+        #expect(await next.disk.states().map(\.value) == ["3"])
+        next.disk.stop()
+    }
+
+    @Test func `what waits is written in one transaction`() throws {
+        let machine = try Machine(path, flushInterval: .seconds(1_000), system: system)
+        #expect(machine.load())
+        for index in 0..<200 { try machine.put("n\(index).example.com") }
+        csqlite_faults_plan(0, 0)
+        machine.disk.stop()
+        // A transaction takes several calls for each page that it changes.
+        #expect((1..<300).contains(csqlite_faults_calls()))
+    }
+
     @Test func `when the disk is full, all goes on in memory with one message, and is written once there is room`()
         throws
     {

@@ -91,6 +91,17 @@ import Testing
         }
     }
 
+    @Test func `a path that is a pipe is left alone`() throws {
+        try FileManager.default.createDirectory(atPath: directory.path + "/state", withIntermediateDirectories: true)
+        try #require(mkfifo(path, 0o600) == 0)
+        let machine = try Machine(path)
+        #expect(machine.wait { machine.disk.status.state == .memoryOnly })
+        #expect(machine.disk.status.reason.contains("not a regular file"))
+        machine.disk.stop()
+        var status = stat()
+        #expect(stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
+    }
+
     @Test func `a path that is no file is left alone`() throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         let machine = try Machine(path)

@@ -1,4 +1,6 @@
 import DNSCache
+import DNSWire
+import Scheduling
 import TestSupport
 import Testing
 
@@ -42,6 +44,120 @@ import Testing
         machine.disk.load()
         #expect(machine.load())
         #expect(machine.memory.statistics.entries == 200)
+        machine.disk.stop()
+    }
+
+    @Test(arguments: [true, false])
+    func `after the clock was set back, what the file has is of unknown age, however late it is asked for`(
+        isOpen: Bool
+    ) async throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        for index in 0..<200 { try first.put("n\(index).example.com", ttl: 30_000) }
+        #expect(first.flush())
+        clock.pass(200)
+        try first.put("last.example.com", ttl: 30_000)
+        first.disk.stop()
+        if !isOpen { clock.set(noon + 100) }
+        let machine = try Machine(path, clock: clock, memory: 12 << 10)
+        #expect(machine.load())
+        // While it is open: later than the answers asked for, earlier than the last one. Before: later than all, in the end.
+        if isOpen { clock.set(noon + 100) } else { clock.pass(1_000) }
+        let missing = try #require((0..<200).map { "n\($0).example.com" }.first { !machine.has($0) })
+        await machine.disk.recall(key(missing), clock: ManualClock())
+        #expect(machine.freshness(missing) == .stale(wait: FreshnessPolicy.longWait))
+        machine.disk.stop()
+    }
+
+    @Test func `once memory drives answers out, the file is asked for them`() throws {
+        let machine = try Machine(path, memory: 12 << 10)
+        #expect(machine.load() && !machine.disk.mayRecall)
+        for index in 0..<200 { try machine.put("n\(index).example.com") }
+        #expect(machine.flush() && machine.disk.mayRecall)
+        machine.disk.stop()
+    }
+
+    @Test func `under another policy the file may have what was not to be used before`() async throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        try first.put("www.example.com")
+        first.disk.stop()
+        let machine = try Machine(path, clock: clock, identity: identity(provider: "another vendor"))
+        #expect(machine.load() && !machine.disk.mayRecall && !machine.has("www.example.com"))
+        machine.disk.adopt(identity(), FreshnessPolicy(), flushInterval: .milliseconds(2))
+        #expect(machine.disk.mayRecall)
+        await machine.disk.recall(key("www.example.com"), clock: ManualClock())
+        #expect(machine.has("www.example.com"))
+        machine.disk.stop()
+    }
+
+    /// A cache whose disk says nothing: its thread was not started.
+    private func silent() throws -> DiskCache {
+        try DiskCache(
+            DiskSettings(path: path), memory: MemoryCache(memory: 1 << 20), clock: TestClock().wall,
+            identity: identity(), freshness: FreshnessPolicy()
+        ) { _ in }
+    }
+
+    @Test(.onLoop) @Loop func `a question waits 100 ms for the disk, and no longer`() async throws {
+        let (disk, clock) = (try silent(), ManualClock())
+        var isOver = false
+        Loop.spawn {
+            await disk.recall(key("www.example.com"), clock: clock)
+            isOver = true
+        }
+        await clock.advance(by: .milliseconds(99))
+        #expect(!isOver)
+        await clock.advance(by: .milliseconds(1))
+        #expect(isOver)
+    }
+
+    @Test(.onLoop) @Loop func `nobody waits for a disk that has stopped`() async throws {
+        let (machine, clock) = (try Machine(path), ManualClock())
+        machine.disk.stop()
+        machine.disk.adopt(identity(), FreshnessPolicy(), flushInterval: .milliseconds(2))
+        var over = 0
+        Loop.spawn {
+            await machine.disk.recall(key("www.example.com"), clock: clock)
+            over += 1
+        }
+        Loop.spawn {
+            #expect(await machine.disk.states().isEmpty)
+            over += 1
+        }
+        await clock.advance(by: .zero)
+        #expect(over == 2)
+    }
+
+    @Test func `what memory has got meanwhile is not replaced by what the file has`() throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        try first.put("www.example.com", ttl: 100)
+        first.disk.stop()
+        let memory = MemoryCache(memory: 1 << 20)
+        memory.store(try entry("www.example.com", at: clock.now, ttl: 77), for: key("www.example.com"))
+        let disk = try DiskCache(
+            DiskSettings(path: path), memory: memory, clock: clock.wall, identity: identity(),
+            freshness: FreshnessPolicy()
+        ) { _ in }
+        try disk.start()
+        disk.stop()
+        let store = try OpenStore(StoreFolder(path: path), DiskSettings(path: path), clock.wall)
+        let row = try #require(try store.file.find(key("www.example.com").array))
+        #expect(!disk.remember(row, from: store))
+        #expect(memory.entry(for: key("www.example.com"))?.lifetime == 77)
+    }
+
+    @Test func `an answer of the file is refreshed ahead as any other, one of our own rules is not`() throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        try first.put("told.example.com")
+        try first.put("rule.example.com", source: 0)
+        first.disk.stop()
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load())
+        #expect(machine.memory.entry(for: key("told.example.com"))?.refreshMargin == 30)
+        #expect(machine.memory.entry(for: key("rule.example.com"))?.refreshMargin == 0)
         machine.disk.stop()
     }
 }

@@ -97,14 +97,14 @@ final class Machine: Sendable {
         _ path: String, clock: TestClock = TestClock(), identity: PolicyIdentity = identity(),
         memory bytes: Int = 8 << 20,
         limit: Int = 64 << 20, retry: ClosedRange<Duration> = .milliseconds(5) ... .milliseconds(20),
-        system: String? = nil, loads: Bool = true
+        flushInterval: Duration = .milliseconds(2), system: String? = nil, loads: Bool = true
     ) throws {
         let memory = MemoryCache(memory: bytes)
         (self.memory, self.clock) = (memory, clock)
         let events = Events()
         self.events = events
         disk = try DiskCache(
-            DiskSettings(path: path, flushInterval: .milliseconds(2), limit: limit, retry: retry, system: system),
+            DiskSettings(path: path, flushInterval: flushInterval, limit: limit, retry: retry, system: system),
             memory: memory,
             clock: clock.wall, identity: identity, freshness: FreshnessPolicy()
         ) { events.add($0) }

@@ -1,0 +1,217 @@
+import CLinux
+import DNSWire
+import Logging
+import Logs
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSServer
+
+/// How many queries the loop takes from the UDP threads, on a clock and with a load that the test makes up.
+@Suite(.onLoop) struct QueryIntakeTests {
+    /// A loop that has as much to do as the test says, and queries that wait for a resolver which answers when it is told to.
+    @Loop
+    final class Fixture {
+        /// What the loop has to do.
+        @Loop
+        final class Load {
+            var isSaturated = false
+
+            nonisolated init() {}
+        }
+
+        let clock = ManualClock()
+        let responder = FakeResponder()
+        let queries: Mailbox<MissedQuery>
+        let pending: PendingQueries
+        let intake: QueryIntake
+        private let load = Load()
+        private let limits: ServerLimits
+        private let socket: UDPSocket
+        private var added = 0
+
+        init() throws {
+            var limits = ServerLimits()
+            limits.mailbox = 20
+            limits.intake = 4
+            limits.saturated = 10
+            limits.saturation = .milliseconds(100)
+            // As long as a test needs: nothing here is told SERVFAIL because it waits for long.
+            limits.answer = .seconds(1_000)
+            self.limits = limits
+            let loop = TestServer.loop
+            queries = Mailbox(capacity: limits.mailbox, on: loop)
+            pending = PendingQueries(
+                responder: responder, clock: clock, limits: limits, feed: QueryFeed(on: loop),
+                events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: clock))
+            socket = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0")))[0]
+            intake = QueryIntake(queries, pending: pending, clock: clock, limits: limits) { [load] in load.isSaturated }
+        }
+
+        var isSaturated: Bool {
+            get { load.isSaturated }
+            set { load.isSaturated = newValue }
+        }
+
+        private var miss: MissedQuery {
+            get throws {
+                added += 1
+                return MissedQuery(
+                    message: TestMessage.query("name\(added).example").encoded,
+                    client: try #require(SocketAddress("127.0.0.1:\(1_024 + added % 60_000)")),
+                    path: DatagramPath(socket: socket, origin: clinux_origin()), arrived: clock.now)
+            }
+        }
+
+        /// Begins `count` queries, which wait from now on.
+        func begin(_ count: Int) throws {
+            for _ in 0..<count {
+                let miss = try miss
+                pending.add(miss.message, from: miss.client, path: .datagram(miss.path), arrived: miss.arrived)
+            }
+        }
+
+        /// Begins `count` queries and answers all that wait.
+        func finish(_ count: Int) async throws {
+            try begin(count)
+            await responder.asked(added)
+            responder.release()
+        }
+
+        /// How many more the mailbox takes, until it is full.
+        func posted() throws -> Int {
+            var count = 0
+            while queries.post(try miss) { count += 1 }
+            return count
+        }
+    }
+
+    @Test @Loop func `a loop that rests takes as many in a turn as there may be, however many wait`() throws {
+        let fixture = try Fixture()
+        try fixture.begin(50)
+        #expect(fixture.intake.room() == 4)
+        #expect(try fixture.posted() == 20)
+    }
+
+    @Test @Loop func `a saturated loop takes no more than it keeps up with, and none when so many wait`() throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        #expect(fixture.intake.room() == 4)
+        try fixture.begin(8)
+        #expect(fixture.intake.room() == 2)
+        try fixture.begin(2)
+        #expect(fixture.intake.room() == 0)
+        try fixture.begin(5)
+        #expect(fixture.intake.room() == 0)
+    }
+
+    @Test @Loop func `an answer makes room for the next query`() async throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        try fixture.begin(10)
+        #expect(fixture.intake.room() == 0)
+        await fixture.responder.asked(10)
+        fixture.responder.release("name1.example")
+        #expect(fixture.intake.room() == 1)
+        fixture.responder.release()
+        #expect(fixture.intake.room() == 4)
+    }
+
+    @Test @Loop func `on the way to a saturated loop are as many as it keeps up with, and the next is refused`() throws
+    {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        #expect(try fixture.posted() == 10)
+        #expect(fixture.queries.isRefusing)
+    }
+
+    @Test @Loop func `a saturated loop takes on what it finished in the last interval, also when measured late`()
+        async throws
+    {
+        let fixture = try Fixture()
+        // 36 in 200 ms are 18 in 100 ms.
+        try await fixture.finish(36)
+        await fixture.clock.advance(by: .milliseconds(200))
+        fixture.isSaturated = true
+        try fixture.begin(16)
+        #expect(fixture.intake.room() == 2)
+        #expect(try fixture.posted() == 18)
+        // None in the next one.
+        await fixture.clock.advance(by: .milliseconds(100))
+        #expect(fixture.intake.room() == 0)
+    }
+
+    @Test @Loop func `on the way are never more than to a loop that rests`() async throws {
+        let fixture = try Fixture()
+        try await fixture.finish(500)
+        await fixture.clock.advance(by: .milliseconds(100))
+        fixture.isSaturated = true
+        #expect(fixture.intake.room() == 4)
+        #expect(try fixture.posted() == 20)
+    }
+
+    @Test @Loop func `a loop that finishes little takes on as many as the least that counts`() async throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        try await fixture.finish(1)
+        await fixture.clock.advance(by: .milliseconds(500))
+        try fixture.begin(9)
+        #expect(fixture.intake.room() == 1)
+        #expect(try fixture.posted() == 10)
+    }
+
+    @Test @Loop func `with rest again everything is taken after the interval, and not before`() async throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        try fixture.begin(30)
+        fixture.isSaturated = false
+        await fixture.clock.advance(by: .milliseconds(99))
+        #expect(fixture.intake.room() == 0)
+        #expect(try fixture.posted() == 10)
+        await fixture.clock.advance(by: .milliseconds(1))
+        #expect(fixture.intake.room() == 4)
+        // What was on the way stays.
+        #expect(try fixture.posted() == 10)
+    }
+
+    @Test @Loop func `without rest for longer, no more is taken than before`() async throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        try fixture.begin(10)
+        await fixture.clock.advance(by: .milliseconds(350))
+        #expect(try fixture.posted() == 10)
+        #expect(fixture.intake.room() == 0)
+        fixture.isSaturated = false
+        await fixture.clock.advance(by: .milliseconds(100))
+        #expect(fixture.intake.room() == 4)
+    }
+
+    @Test @Loop func `a loop that rests takes of each connection as many as there may be`() throws {
+        let fixture = try Fixture()
+        #expect(fixture.intake.share(of: 1_000) == ServerLimits().pendingPerConnection)
+    }
+
+    @Test @Loop func `the connections of a saturated loop share what it keeps up with, at least one each`() throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        #expect([0, 1, 2, 3, 10, 11, 1_000].map { fixture.intake.share(of: $0) } == [10, 10, 5, 3, 1, 1, 1])
+    }
+
+    @Test @Loop func `the more wait by UDP, the less is taken from connections, but half in any case`() throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        try fixture.begin(3)
+        #expect(fixture.intake.share(of: 1) == 7)
+        try fixture.begin(7)
+        #expect(fixture.intake.share(of: 1) == 5)
+    }
+}

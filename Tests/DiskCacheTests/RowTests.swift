@@ -1,0 +1,103 @@
+import DNSCache
+import DNSWire
+import TestSupport
+import Testing
+
+@testable import DiskCache
+
+/// What stands in a file is read like a message from the network: each row is checked, whoever wrote it.
+@Suite struct RowTests {
+    private let directory: TemporaryDirectory
+    private var path: String { directory.path + "/cache.sqlite" }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// Writes rows and records as a process that then ends.
+    private func write(_ rows: [StoredAnswer], _ records: [StateRecord] = []) throws {
+        let file = try AnswerFile(path)
+        try file.transaction { () throws(SQLiteError) in
+            for row in rows { try file.write(row) }
+            for record in records { try file.write(record) }
+            try file.write(AnswerFile.ClockMark(latest: noon, distrusted: 0))
+        }
+    }
+
+    private func change(_ sql: String) throws {
+        let outcome = try ChildProcess.run(["sqlite3", path, sql])
+        try #require(outcome.status == 0, "\(outcome.errors)")
+    }
+
+    /// Why files were set aside.
+    private func reasons(_ machine: Machine) -> [String] {
+        machine.events.all.compactMap { if case .setAside(_, let reason) = $0 { reason } else { nil } }
+    }
+
+    @Test(arguments: [
+        "id = -5", "name = 'b..example.com'", "type = type + 65536", "class = class + 65536", "flags = 4",
+        "stored = stored + 1", "lifetime = 0", "lifetime = -1", "lifetime = lifetime + 1", "source = 77",
+        "policy = 77", "route = 9", "route = 1", "rcode = 5", "negative = 1", "body = x''", "body = x'0001'",
+        "body = x'000100000000'", "checksum = checksum + 1",
+    ])
+    func `a row that is not as it was written is left out, and a new file has the others`(change: String) throws {
+        try write(["a.example.com", "b.example.com", "c.example.com"].map { try stored($0) })
+        try self.change("UPDATE answer SET \(change) WHERE name = 'b.example.com'")
+        let machine = try Machine(path)
+        #expect(machine.load())
+        #expect(machine.memory.statistics.entries == 2)
+        #expect(machine.has("a.example.com") && machine.has("c.example.com"))
+        #expect(reasons(machine) == ["answers are not as they were written"])
+        machine.disk.stop()
+        let next = try Machine(path)
+        #expect(next.load() && next.memory.statistics.entries == 2)
+        #expect(next.has("a.example.com") && next.has("c.example.com") && reasons(next).isEmpty)
+        next.disk.stop()
+    }
+
+    @Test func `a lifetime beyond what can be configured is not believed, whatever its checksum says`() throws {
+        try write([
+            try stored("a.example.com", ttl: UInt32(StoredAnswer.longestLifetime)),
+            try stored("b.example.com", ttl: UInt32(StoredAnswer.longestLifetime) + 1),
+        ])
+        let machine = try Machine(path)
+        #expect(machine.load() && machine.has("a.example.com") && !machine.has("b.example.com"))
+        machine.disk.stop()
+    }
+
+    @Test(arguments: [
+        "UPDATE state SET value = '13' WHERE kind = 'calls'",
+        "UPDATE state SET stored = stored - 1 WHERE kind = 'clock'",
+        "UPDATE state SET value = '1' WHERE kind = 'clock'", "UPDATE state SET name = 'other' WHERE kind = 'clock'",
+        "UPDATE source SET identity = hex(zeroblob(300))",
+    ])
+    func `of a file whose records or texts are not as they were written, nothing is used`(change: String) async throws {
+        try write([try stored("a.example.com")], [StateRecord(.calls, "vendor", value: "12", storedAt: noon)])
+        try self.change(change)
+        let machine = try Machine(path)
+        #expect(machine.load() && machine.memory.statistics.entries == 0)
+        #expect(await machine.disk.states().isEmpty)
+        #expect(reasons(machine).count == 1)
+        machine.disk.stop()
+    }
+
+    @Test func `a record longer than any that is written is not believed, whatever its checksum says`() async throws {
+        let text = String(repeating: "x", count: StateRecord.longestValue + 1)
+        try write([], [StateRecord(.journal, "long", value: text, storedAt: noon)])
+        let machine = try Machine(path)
+        #expect(machine.load())
+        #expect(await machine.disk.states().isEmpty)
+        #expect(reasons(machine).count == 1)
+        machine.disk.stop()
+    }
+
+    @Test func `the age of an answer is neither below zero nor so large that it wraps`() throws {
+        let now = TestClock().now
+        let row = try stored("www.example.com")
+        func freshness(after seconds: Int64) -> Freshness? {
+            let reading = WallClock.Reading(now: now, secondsSince1970: noon + seconds)
+            return row.entry(identity(), reading, isClockSound: true)?.freshness(at: now, FreshnessPolicy())
+        }
+        #expect(freshness(after: 100) == .fresh(remaining: 200))
+        #expect(freshness(after: -100) == .stale(wait: FreshnessPolicy.longWait))
+        #expect(freshness(after: Int64(Int32.max) + 100) == .dead)
+    }
+}
