@@ -49,7 +49,7 @@ extension StoredAnswer {
     /// longer for something better.
     private func age(_ reading: WallClock.Reading, isClockSound: Bool) -> Int64 {
         let age = reading.secondsSince1970 - storedAt
-        guard isClockSound, reading.isPlausible, storedAt >= WallClock.earliest, age >= 0 else {
+        guard isClockSound, storedAt >= WallClock.earliest, age >= 0 else {
             return Int64(lifetime) + min(Int64(lifetime), 600) + 1
         }
         // Far past any use, and far from where 32 bits of seconds wrap.
