@@ -1,7 +1,7 @@
 import Admin
 import ArgumentParser
-import DNSCache
 import Configuration
+import DNSCache
 import DNSResolver
 import DNSWire
 import Logging
@@ -35,11 +35,7 @@ struct QueryCommand: ParsableCommand {
     var via: String?
 
     func validate() throws {
-        do throws(NameError) {
-            _ = try Name(name)
-        } catch {
-            throw ValidationError("\(name): not a name: \(error)")
-        }
+        try checkName(name)
         for type in types {
             guard let type = RecordType(type), !type.isMeta else {
                 throw ValidationError("\(type): not a type that can be looked up, such as A, AAAA or MX")
