@@ -1,4 +1,3 @@
-import DNSWire
 import HTTPDNS
 
 extension Configuration.ProviderEntry {

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Configuration
 import DNSWire
-import Glibc
 import Platform
 
 /// `httpdnsd healthcheck`: whether the server answers at all.

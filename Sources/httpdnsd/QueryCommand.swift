@@ -8,7 +8,6 @@ import Logging
 import Logs
 import Platform
 import Scheduling
-import Upstreams
 
 /// `httpdnsd query`: asks the sources once, as the server would with an empty cache, and says who answered.
 struct QueryCommand: ParsableCommand {

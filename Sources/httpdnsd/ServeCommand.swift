@@ -1,7 +1,5 @@
 import ArgumentParser
 import Configuration
-import DNSWire
-import Glibc
 import Logs
 import Platform
 
