@@ -16,7 +16,7 @@ struct QueryCommand: ParsableCommand {
         discussion: """
             A and AAAA together are asked as the server asks them: where a service answers both with one call, with one.
 
-            With --via cache nobody is asked: the answer is what the running server has in its cache, read over its control
+            With --via cache nobody is asked: the answer is what the running server has in its cache, read over its control \
             socket.
 
             Exits with 1 if no type has an answer.
