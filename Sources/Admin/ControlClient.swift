@@ -26,7 +26,7 @@ package struct ControlClient {
     package func get<Report: JSONRecord>(
         _ path: String, _ parameters: [(String, String)] = [], as: Report.Type
     ) throws(ControlError) -> Reply<Report> {
-        let query = parameters.map { "\($0)=\(Self.encoded($1))" }.joined(separator: "&")
+        let query = parameters.map { "\($0)=\(TextEncoding.percent($1))" }.joined(separator: "&")
         return try perform(query.isEmpty ? path : "\(path)?\(query)", body: nil, accepted: [200])
     }
 
@@ -93,18 +93,6 @@ package struct ControlClient {
             return "\(socket): no leave to use the control socket: it belongs to the user of httpdnsd, and root"
         }
         return "\(socket): nobody listens there: httpdnsd does not run"
-    }
-
-    /// What may not stand in a query as it is, in per cent signs (RFC 3986 section 2.1).
-    private static func encoded(_ text: String) -> String {
-        text.utf8.map { byte in
-            let scalar = Unicode.Scalar(byte)
-            if byte < 0x80, scalar.properties.isAlphabetic || scalar.properties.numericType != nil {
-                return "\(scalar)"
-            }
-            if "-._~".utf8.contains(byte) { return "\(scalar)" }
-            return (byte < 16 ? "%0" : "%") + String(byte, radix: 16)
-        }.joined()
     }
 }
 

@@ -1,3 +1,5 @@
+import HTTPDNS
+
 // Reports for people.
 
 extension StatusReport {
@@ -65,11 +67,11 @@ extension StatusReport {
         }.joined(separator: "\n")
     }
 
-    /// The text with control characters made visible.
+    /// The text with what a terminal would obey made visible.
     private static func printable(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
-                text.unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{fffd}" : $0 }))
+                text.unicodeScalars.map { $0.isDisplayControl ? "\u{fffd}" : $0 }))
     }
 
     /// `3 d 4 h`, `5 min 6 s`.

@@ -65,7 +65,7 @@ package struct Endpoint: Hashable, Sendable {
     /// Whether the port is the same and one is the wildcard of the other's family, so that not both can be bound.
     func overlaps(_ other: Endpoint) -> Bool {
         guard port == other.port, address.recordType == other.address.recordType else { return false }
-        return [address, other.address].contains { $0 == .v4(0) || $0 == .v6(0) }
+        return address.isWildcard || other.address.isWildcard
     }
 
     /// Whether a socket bound to this receives what is sent to `other`: equal, or this is a wildcard and `other`

@@ -1,6 +1,6 @@
 /// The line on which each key and array entry of a TOML text stands, for error messages: TOMLKit's nodes carry none.
 struct KeyLines {
-    private var lines: [SettingPath: Int] = [:]
+    private(set) var lines: [SettingPath: Int] = [:]
     /// Why the text is not TOML, as far as the scanner can tell; nil when it was read to its end.
     private(set) var problem: SyntaxProblem?
 
@@ -23,9 +23,6 @@ struct KeyLines {
         }
         return nil
     }
-
-    /// The line of `path` itself.
-    func ownLine(of path: SettingPath) -> Int? { lines[path] }
 }
 
 /// Why a text is not TOML. Never holds a value of the text, which may be a secret.

@@ -1,5 +1,3 @@
-import DNSWire
-
 /// How one type of value is read from a node and written as a default.
 struct Kind<Value: Sendable>: Sendable {
     /// For the options page: `duration`, `list of suffixes`.

@@ -1,7 +1,7 @@
 package import DNSWire
 
-/// The network's resolvers.
-package enum LocalDNSServers: Hashable, Sendable {
+/// Which resolvers of the network are asked.
+package enum LocalDNSSelection: Hashable, Sendable {
     /// The first list of the system's files that holds a server other than this one.
     case auto
     /// Asked in this order; never empty.
@@ -9,7 +9,7 @@ package enum LocalDNSServers: Hashable, Sendable {
 }
 
 /// What is done about addresses that LocalDNS gives for protected names.
-package enum CertificateCheck: String, Hashable, Sendable, CaseIterable {
+package enum CertificateStrictness: String, Hashable, Sendable, CaseIterable {
     /// Strict for names listed explicitly, lenient for the rest.
     case auto
     case strict, lenient, off
@@ -18,12 +18,12 @@ package enum CertificateCheck: String, Hashable, Sendable, CaseIterable {
 extension Configuration {
     /// `[localdns]`.
     package struct LocalDNSSettings: SettingsTable {
-        package var servers = LocalDNSServers.auto
+        package var servers = LocalDNSSelection.auto
         /// Absolute.
         package var resolvConf = "/etc/resolv.conf"
         /// For one question over all servers, 10 ms to 10 s.
         package var timeout = Duration.milliseconds(1500)
-        package var certificateCheck = CertificateCheck.auto
+        package var certificateCheck = CertificateStrictness.auto
         /// 1 to 65535; never empty.
         package var certificatePorts = [443]
         /// Suffixes whose servers have no TLS: not checked.
@@ -61,7 +61,7 @@ extension Configuration {
     }
 }
 
-extension Kind where Value == LocalDNSServers {
+extension Kind where Value == LocalDNSSelection {
     /// `"auto"` or a list of servers.
     static var localDNSServers: Kind {
         let list = Kind<[Endpoint]>.list(of: .server(defaultPort: 53), "list of servers")

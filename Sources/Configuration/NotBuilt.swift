@@ -3,23 +3,12 @@
 /// Whoever builds a part deletes its line here, and its mark in `Documentation/Options.md`; the warning then goes away by
 /// itself.
 enum NotBuilt {
-    /// When a written key is worth the warning.
-    enum Condition {
-        case notDefault
-    }
+    /// Keys in the form of `Schema.keys`.
+    static let keys: Set<String> = ["control.http"]
 
-    /// Keys in the form of `Schema.keys`; a table stands for all keys in it.
-    static let keys: [String: Condition] = [
-        "control.http": .notDefault
-    ]
-
-    static func note(_ path: SettingPath, _ node: TOMLNode, isDefault: Bool, in reading: Reading) {
-        let matters =
-            switch keys[path.schemaPath] {
-            case nil: false
-            case .notDefault: !isDefault
-            }
-        if matters { reading.notBuilt.append(path) }
+    /// Notes a written key; one that is written with its default asks for nothing.
+    static func note(_ path: SettingPath, isDefault: Bool, in reading: Reading) {
+        if !isDefault, keys.contains(path.schemaPath) { reading.notBuilt.append(path) }
     }
 
     /// The single warning about everything noted; nil when there is nothing.

@@ -1,4 +1,3 @@
-import DNSWire
 import HTTPDNS
 
 extension Configuration.ProviderEntry {
@@ -147,7 +146,7 @@ extension Configuration.ProviderEntry {
         if url.path.isEmpty {
             reading.fail(place, "has no path; most services are at https://HOST\(usualPath)")
         }
-        if type == .dohJSON, account.isEmpty, AliDNSService.isAt(url.host),
+        if type == .dohJSON, account.isEmpty, BuiltInAliDNS.isAt(url.host),
             reading.isSound(path.appending(key: "account"))
         {
             reading.warn(

@@ -50,9 +50,9 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
     /// Where the built-in service is reached: IPv6 last, for vendors ask to use it only where there is no IPv4.
     func builtInAddresses(in region: ServiceRegion) -> [IPAddress] {
         switch self {
-        case .aliyun, .aliyunV2: AliyunService.addresses(in: region)
-        case .tencent: TencentService.addresses(in: region)
-        case .tencentHTTPS: region == .cn ? TencentService.secureAddresses : []
+        case .aliyun, .aliyunV2: BuiltInAliyun.addresses(in: region)
+        case .tencent: BuiltInTencent.addresses(in: region)
+        case .tencentHTTPS: region == .cn ? BuiltInTencent.secureAddresses : []
         case .dohJSON, .doh: []
         }
     }
@@ -68,7 +68,7 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
     /// Where the built-in service is asked for its addresses. Tencent gives such addresses only to its customers.
     func builtInStartupAddresses(in region: ServiceRegion) -> [IPAddress] {
         switch self {
-        case .aliyun, .aliyunV2: AliyunService.addresses(in: region)
+        case .aliyun, .aliyunV2: BuiltInAliyun.addresses(in: region)
         case .tencent, .tencentHTTPS, .dohJSON, .doh: []
         }
     }
@@ -76,8 +76,8 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
     /// What a certificate may be for when the service is at `host` and the file does not say.
     func certificateHosts(at host: ServiceHost) -> [ServiceHost] {
         switch self {
-        case .aliyun, .aliyunV2: AliyunService.isAt(host) ? AliyunService.certificateHosts : [host]
-        case .tencentHTTPS where host == builtInURL(in: .cn)?.host: TencentService.secureAddresses.map { .address($0) }
+        case .aliyun, .aliyunV2: BuiltInAliyun.isAt(host) ? BuiltInAliyun.certificateHosts : [host]
+        case .tencentHTTPS where host == builtInURL(in: .cn)?.host: BuiltInTencent.secureAddresses.map { .address($0) }
         case .tencent, .tencentHTTPS, .dohJSON, .doh: [host]
         }
     }
@@ -88,82 +88,6 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
         case .aliyun, .aliyunV2: ("number", "139450")
         case .tencent: ("ID", "1001")
         case .tencentHTTPS, .dohJSON, .doh: nil
-        }
-    }
-}
-
-/// Where a vendor has a service of its own.
-package enum ServiceRegion: String, Hashable, Sendable, CaseIterable {
-    /// Mainland China.
-    case cn
-    /// Hong Kong.
-    case hk
-    /// Singapore.
-    case sg
-    /// Germany.
-    case de
-    /// The United States.
-    case us
-    /// Tencent's service outside China.
-    case intl
-}
-
-/// Alibaba Cloud's service, as help.aliyun.com/document_detail/111585.html and the vendor's SDKs have it.
-enum AliyunService {
-    /// Startup addresses: they answer questions too, and name those that are nearer.
-    static func addresses(in region: ServiceRegion) -> [IPAddress] {
-        let texts: [String] =
-            switch region {
-            case .cn:
-                [
-                    "203.107.1.1", "203.107.1.97", "203.107.1.100", "203.119.238.240", "106.11.25.239", "59.82.99.47",
-                    "2401:b180:7001::31d", "2408:4003:1f40::30a", "2401:b180:2000:20::10", "2401:b180:2000:30::1c",
-                ]
-            case .hk: ["47.56.234.194", "47.56.119.115", "240b:4000:f10::178", "240b:4000:f10::188"]
-            case .sg: ["161.117.200.122", "47.74.222.190", "240b:4000:f10::178", "240b:4000:f10::188"]
-            case .de: ["47.89.80.182", "47.246.146.77", "2404:2280:3000::176", "2404:2280:3000::188"]
-            case .us: ["47.246.131.175", "47.246.131.141", "2404:2280:4000::2bb", "2404:2280:4000::23e"]
-            case .intl: []
-            }
-        return texts.compactMap { IPAddress($0) }
-    }
-
-    /// The documentation names the first, the mobile SDKs check the second whatever address they connect to.
-    static let certificateHosts = ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"].compactMap { ServiceHost($0) }
-
-    /// Whether `host` is this service: one of its addresses, or a name of the vendor's.
-    static func isAt(_ host: ServiceHost) -> Bool {
-        switch host {
-        case .address(let address): ServiceRegion.allCases.contains { addresses(in: $0).contains(address) }
-        case .name(let name): (try? Name("httpdns.aliyuncs.com")).map { name.isWithin($0) } ?? false
-        }
-    }
-}
-
-/// Tencent Cloud's service, as cloud.tencent.com/document/product/379/54976 has it.
-enum TencentService {
-    /// For encrypted questions over http; outside China with DES alone.
-    static func addresses(in region: ServiceRegion) -> [IPAddress] {
-        switch region {
-        case .cn: [.v4(0x771d_1d62), .v4(0x771c_1c62)]
-        case .intl: [.v4(0x2b84_3737)]
-        case .hk, .sg, .de, .us: []
-        }
-    }
-
-    /// For https. The vendor's SDKs check the certificate against the very address they connect to.
-    static let secureAddresses: [IPAddress] = [.v4(0x771d_1d63), .v4(0x771c_1c63)]
-}
-
-/// Alibaba Cloud's public resolver, as www.alibabacloud.com/help/en/dns/httpdns-doh-json-api has it.
-enum AliDNSService {
-    static let addresses = ["223.5.5.5", "223.6.6.6", "2400:3200::1", "2400:3200:baba::1"].compactMap { IPAddress($0) }
-
-    /// Whether `host` is this service: one of its addresses, or a name of the vendor's.
-    static func isAt(_ host: ServiceHost) -> Bool {
-        switch host {
-        case .address(let address): addresses.contains(address)
-        case .name(let name): (try? Name("alidns.com")).map { name.isWithin($0) } ?? false
         }
     }
 }

@@ -67,7 +67,7 @@ final class Reading {
             used += 1
             written.insert(place)
             if let isDefault = setting.read(pair.value, place, self, &table) {
-                NotBuilt.note(place, pair.value, isDefault: isDefault, in: self)
+                NotBuilt.note(place, isDefault: isDefault, in: self)
             }
         }
         if case .entry? = path.parts.last, leftOut > 0, used == 0 {

@@ -1,3 +1,5 @@
+import HTTPDNS
+
 /// Where a value stands in a file: keys from the outside in, and for an entry of an array its number, counted from 1.
 struct SettingPath: Hashable, Sendable {
     enum Part: Hashable, Sendable {
@@ -64,10 +66,9 @@ func quoted(_ text: some StringProtocol) -> String {
             result += "..."
             break
         }
-        switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator:
+        if scalar.isDisplayControl {
             result += "\\u{\(String(scalar.value, radix: 16))}"
-        default:
+        } else {
             result += scalar == "\"" || scalar == "\\" ? "\\\(scalar)" : String(scalar)
         }
     }

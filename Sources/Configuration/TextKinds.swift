@@ -2,12 +2,6 @@ import DNSWire
 import HTTPDNS
 
 extension Kind where Value == String {
-    /// Any text.
-    static var plain: Kind {
-        .text(
-            "text", expected: "a string in quotes", parse: { text throws(ValueProblem) in text }, write: { quoted($0) })
-    }
-
     /// Empty, or text of the characters that names of users, accounts and providers have.
     static func identifier(_ type: String, maximumLength: Int) -> Kind {
         .text(

@@ -121,8 +121,6 @@ private struct RRset: Hashable {
         name = record.name
         `class` = record.class
         type = record.type
-        if record.type == .rrsig, record.rdata.count >= 2 {
-            type = RecordType(rawValue: UInt16(record.rdata[0]) << 8 | UInt16(record.rdata[1]))
-        }
+        if record.type == .rrsig, let covered = record.coveredType { type = covered }
     }
 }

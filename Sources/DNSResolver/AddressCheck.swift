@@ -1,7 +1,7 @@
 package import DNSWire
 package import Scheduling
 
-/// What a TLS handshake with an address says of whose address it is (design: step 9).
+/// What a TLS handshake with an address says of whose address it is.
 package enum AddressVerdict: Hashable, Sendable {
     /// Its certificate is valid for the name.
     case verified

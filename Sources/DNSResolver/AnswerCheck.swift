@@ -1,7 +1,7 @@
 package import DNSWire
 package import Scheduling
 
-/// Checks what LocalDNS tells of protected names, and lets pass what the rule lets pass (design: step 9).
+/// Checks what LocalDNS tells of protected names, and lets pass what the rule lets pass (Documentation/Strategy.md, section 8).
 @Loop
 package final class AnswerCheck {
     /// Addresses of one answer that are checked; a false reply may hold thousands.
@@ -86,27 +86,4 @@ package final class AnswerCheck {
         await clock.sleep(until: clock.now + Self.headStart)
         return .headStartIsOver
     }
-}
-
-/// What came of asking LocalDNS for one type, as far as it may be used.
-struct LocalDNSResult: Hashable, Sendable {
-    let result: UpstreamResult
-    /// Whether every address in it proved to be the name's.
-    let isVerified: Bool
-
-    init(_ result: UpstreamResult) {
-        self.result = result
-        isVerified = false
-    }
-
-    init(_ checked: CheckedAnswer) {
-        switch checked {
-        case .verified(let answer): (result, isVerified) = (.answer(answer), true)
-        case .unverified(let answer): (result, isVerified) = (.answer(answer), false)
-        case .refused(let failure): (result, isVerified) = (.failure(failure), false)
-        }
-    }
-
-    /// Whose answer it is.
-    var source: Source { isVerified ? .verifiedLocalDNS : .localDNS }
 }

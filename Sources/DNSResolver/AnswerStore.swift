@@ -184,7 +184,7 @@ package final class AnswerStore {
     }
 
     /// Keeps what LocalDNS told, unproven, of a protected name in reserve: for a minute at most, and not while a stale
-    /// trusted answer can be had, which goes before (design: step 9).
+    /// trusted answer can be had, which goes before (decision 6).
     package func keepUnverified(
         _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String
     ) -> Flight.Outcome {

@@ -1,4 +1,3 @@
-import DNSWire
 import Scheduling
 
 /// Which address is asked next for one question: providers in order, each one's addresses in order, everything twice.

@@ -1,4 +1,4 @@
-/// When what happens to one question, counted from the moment at which its query came in (design: "Budget").
+/// When what happens to one question, counted from the moment at which its query came in (Documentation/Architecture.md, "Time").
 ///
 /// Resolvers of the C library give up after 5 s and retry elsewhere; an answer by 2.3 s reaches them with room to spare.
 package enum Budget {

@@ -43,14 +43,7 @@ extension Answer {
         var kept = self
         kept.answers.removeAll { record in record.address.map { !isWanted($0) } ?? false }
         guard kept.answers.count < answers.count else { return self }
-        kept.answers.removeAll { $0.type == .rrsig && $0.coversAddresses }
+        kept.answers.removeAll { $0.coveredType?.isAddress == true }
         return kept
-    }
-}
-
-extension Record {
-    /// Whether a signature is one of addresses (RFC 4034 section 3.1.1).
-    fileprivate var coversAddresses: Bool {
-        rdata.count >= 2 && RecordType(rawValue: UInt16(rdata[0]) << 8 | UInt16(rdata[1])).isAddress
     }
 }

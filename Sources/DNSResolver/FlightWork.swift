@@ -2,7 +2,7 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-/// What one flight does: asks the sources, keeps what they tell, wakes the waiters (design: steps 7 to 11).
+/// What one flight does: asks the sources, keeps what they tell, wakes the waiters.
 @Loop
 final class FlightWork {
     /// What was told of one type, and who told it.

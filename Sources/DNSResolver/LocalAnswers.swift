@@ -1,7 +1,7 @@
 package import DNSWire
 
 /// Answers that need no source: questions about the server itself, types that are not records, addresses given by hand,
-/// special-use names, and the family that nobody is to use (design: step 3).
+/// special-use names, and the family that nobody is to use.
 package struct LocalAnswers: Sendable {
     /// What `version.bind` and `version.server` answer; nil refuses.
     private let version: String?

@@ -2,7 +2,7 @@ package import DNSWire
 package import Scheduling
 
 /// Asks the HTTPDNS providers in order: first address at once, a second one when the first is slow, the next one when
-/// an attempt fails; addresses that keep failing are set aside (design: step 8).
+/// an attempt fails; addresses that keep failing are set aside.
 @Loop
 package final class ProviderSelector {
     package nonisolated let providers: [any Provider]

@@ -55,8 +55,6 @@ package struct RecordTypeMap<Value> {
 
     package var isEmpty: Bool { first == nil && second == nil && others.isEmpty }
 
-    package var count: Int { (first == nil ? 0 : 1) + (second == nil ? 0 : 1) + others.count }
-
     /// Adds those of another map, of both for the same type keeps its own.
     package mutating func add(_ other: RecordTypeMap) {
         other.forEach { type, value in

@@ -1,4 +1,3 @@
-import DNSCache
 import DNSWire
 import Scheduling
 

@@ -2,7 +2,7 @@ package import DNSCache
 package import DNSWire
 package import Scheduling
 
-/// One question from the miss in the cache to the answer: the whole way on one screen (design: steps 3 to 11).
+/// One question from the miss in the cache to the answer: the whole way on one screen (Documentation/Architecture.md, steps 5 to 11).
 @Loop
 package final class Resolver {
     /// As configured, whether switched off or not.

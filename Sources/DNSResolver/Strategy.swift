@@ -1,7 +1,7 @@
 package import DNSWire
 package import Scheduling
 
-/// Which sources are asked for one flight, in which order and when (design: steps 8 to 10 and "Budget").
+/// Which sources are asked for one flight, in which order and when (Documentation/Strategy.md).
 @Loop
 package final class Strategy {
     private let selector: ProviderSelector
@@ -16,7 +16,7 @@ package final class Strategy {
     nonisolated let guardsServiceBindings: Bool
 
     /// - Parameters:
-    ///   - forwarders: one for each `[[route.forward]]` entry, in order.
+    ///   - forwarders: one for each `[[forward]]` entry, in order.
     ///   - answerCheck: what is done about LocalDNS's answers to protected names; nil: nothing.
     ///   - guardsServiceBindings: false passes HTTPS and SVCB on like any other type.
     package nonisolated init(
@@ -92,7 +92,7 @@ package final class Strategy {
     func awaitsTrial(_ key: FlightKey) -> Bool {
         guard case .protect = key.route else { return false }
         return selector.awaitTrial(
-            selector.eligible(for: key.name, type: key.types[0], signed: key.dnssecOK || key.checkingDisabled))
+            selector.eligible(for: key.name, type: key.types[0], signed: key.isSigned))
     }
 
     /// Whether an answer was told by LocalDNS for a protected name, and its addresses are still to be checked.

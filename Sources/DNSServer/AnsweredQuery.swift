@@ -1,7 +1,6 @@
 package import DNSResolver
 package import DNSWire
 package import Platform
-import Scheduling
 
 /// A query and what its client was told, for the log of queries.
 package struct AnsweredQuery: Sendable {

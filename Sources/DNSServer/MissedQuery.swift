@@ -1,5 +1,4 @@
 import CLinux
-import DNSWire
 import Platform
 import Scheduling
 

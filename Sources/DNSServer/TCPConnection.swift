@@ -1,4 +1,3 @@
-import DNSWire
 import Platform
 import Scheduling
 

@@ -1,5 +1,4 @@
 import CLinux
-import DNSCache
 import DNSWire
 import Glibc
 import Platform

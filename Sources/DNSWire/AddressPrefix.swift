@@ -28,14 +28,6 @@ package struct AddressPrefix: Hashable, Sendable {
         else { return nil }
         self.init(address, length: length)
     }
-
-    package func contains(_ other: IPAddress) -> Bool {
-        switch (address, other) {
-        case (.v4(let network), .v4(let value)): network == value & ~(UInt32.max >> UInt32(length))
-        case (.v6(let network), .v6(let value)): network == value & ~(UInt128.max >> UInt128(length))
-        default: false
-        }
-    }
 }
 
 extension AddressPrefix: CustomStringConvertible {

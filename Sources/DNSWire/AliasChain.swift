@@ -86,11 +86,3 @@ struct AliasChain {
         return try? Name(wire: prefix + target.wire)
     }
 }
-
-extension Record {
-    /// The type of the records that an RRSIG record signs (RFC 4034 section 3.1.1).
-    package var coveredType: RecordType? {
-        guard type == .rrsig, rdata.count >= 2 else { return nil }
-        return RecordType(rawValue: UInt16(rdata[0]) << 8 | UInt16(rdata[1]))
-    }
-}

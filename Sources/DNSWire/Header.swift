@@ -27,8 +27,6 @@ package struct HeaderFlags: OptionSet, Hashable, Sendable {
     @inlinable
     package static var recursionAvailable: HeaderFlags { HeaderFlags(rawValue: 0x0080) }
     @inlinable
-    package static var authenticData: HeaderFlags { HeaderFlags(rawValue: 0x0020) }
-    @inlinable
     package static var checkingDisabled: HeaderFlags { HeaderFlags(rawValue: 0x0010) }
 
     /// 0 (QUERY) to 15.

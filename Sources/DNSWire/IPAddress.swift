@@ -36,14 +36,6 @@ package enum IPAddress: Hashable, Sendable {
         case .v6: .aaaa
         }
     }
-
-    /// Whether it is 127.0.0.0/8 or ::1.
-    package var isLoopback: Bool {
-        switch self {
-        case .v4(let value): value >> 24 == 127
-        case .v6(let value): value == 1
-        }
-    }
 }
 
 extension IPAddress: CustomStringConvertible {

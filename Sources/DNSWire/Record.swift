@@ -41,6 +41,12 @@ package struct Record: Hashable, Sendable {
         return address
     }
 
+    /// The type of the records that an RRSIG record signs (RFC 4034 section 3.1.1).
+    package var coveredType: RecordType? {
+        guard type == .rrsig, rdata.count >= 2 else { return nil }
+        return RecordType(rawValue: UInt16(rdata[0]) << 8 | UInt16(rdata[1]))
+    }
+
     /// The target of a CNAME record.
     package var canonicalName: Name? { type == .cname ? try? Name(wire: rdata) : nil }
 

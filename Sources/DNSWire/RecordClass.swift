@@ -12,6 +12,4 @@ package struct RecordClass: RawRepresentable, Hashable, Sendable {
     /// CHAOS, in which servers answer questions about themselves.
     @inlinable
     package static var chaos: RecordClass { RecordClass(rawValue: 3) }
-    @inlinable
-    package static var any: RecordClass { RecordClass(rawValue: 255) }
 }

@@ -26,8 +26,6 @@ package struct RecordType: RawRepresentable, Hashable, Sendable {
     @inlinable
     package static var aaaa: RecordType { RecordType(rawValue: 28) }
     @inlinable
-    package static var srv: RecordType { RecordType(rawValue: 33) }
-    @inlinable
     package static var dname: RecordType { RecordType(rawValue: 39) }
     @inlinable
     package static var opt: RecordType { RecordType(rawValue: 41) }

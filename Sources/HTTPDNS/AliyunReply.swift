@@ -37,17 +37,3 @@ struct AliyunReply {
     /// What is listed for one family.
     func list(_ type: RecordType) -> AddressList { AddressList(texts: type == .a ? ips : ipsv6, ttl: ttl) }
 }
-
-extension JSONReader {
-    /// Reads the strings of an array; its other elements are passed over.
-    mutating func strings() throws(JSONError) -> [String] {
-        var strings: [String] = []
-        try array { reader throws(JSONError) in
-            if let text = try reader.stringIfAny() { strings.append(text) }
-        }
-        return strings
-    }
-
-    /// Reads a string, or leaves a value of another kind to be skipped.
-    mutating func stringIfAny() throws(JSONError) -> String? { try kind() == .string ? string() : nil }
-}

@@ -104,14 +104,3 @@ private struct AliyunScheduleReply {
         return places
     }
 }
-
-extension JSONReader {
-    /// Reads the numbers of an array; nil stands for other elements.
-    fileprivate mutating func integers() throws(JSONError) -> [Int64?] {
-        var numbers: [Int64?] = []
-        try array { reader throws(JSONError) in
-            numbers.append(try reader.kind() == .number ? try reader.integer() : nil)
-        }
-        return numbers
-    }
-}

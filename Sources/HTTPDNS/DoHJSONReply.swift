@@ -52,7 +52,7 @@ struct DoHJSONReply {
             answers = try Self.records(&reader) { Self.answerTypes.contains($0) }
         case "Authority":
             authorities = try Self.records(&reader) { $0 == .soa }
-        case "code": code = try reader.kind() == .string ? reader.string() : nil
+        case "code": code = try reader.stringIfAny()
         default: break
         }
     }

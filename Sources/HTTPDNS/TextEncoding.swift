@@ -1,7 +1,7 @@
-/// Bytes as text that URLs carry.
-enum TextEncoding {
+/// Bytes as text that URLs and people can read.
+package enum TextEncoding {
     /// Two lower-case hexadecimal digits a byte.
-    static func hexadecimal(_ bytes: [UInt8]) -> String {
+    package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
@@ -20,7 +20,7 @@ enum TextEncoding {
     }
 
     /// Every byte but the unreserved ones of RFC 3986 section 2.3 as `%XX`.
-    static func percent(_ text: String) -> String {
+    package static func percent(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         let encoded = text.utf8.flatMap { byte -> [UInt8] in
             switch byte {

@@ -1,7 +1,6 @@
 import Glibc
 package import Logging
 package import Platform
-import Scheduling
 import Synchronization
 
 /// The log of the process, on standard error. A reload may change its level and its style.

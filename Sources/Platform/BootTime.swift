@@ -9,6 +9,3 @@ extension Instant {
         return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 }
-
-/// Identifies the calling thread among the living; never 0.
-func currentThread() -> UInt { UInt(pthread_self()) }

@@ -1,4 +1,5 @@
 import CLinux
+import Glibc
 import Scheduling
 import Synchronization
 
@@ -39,3 +40,6 @@ package final class LoopWaker: LoopThread {
         wake()
     }
 }
+
+/// Identifies the calling thread among the living; never 0.
+private func currentThread() -> UInt { UInt(pthread_self()) }

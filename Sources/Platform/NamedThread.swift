@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A thread of our own with a name, for what must not share the loop's: UDP receivers and the disk.
+/// A thread of our own with a name, for what must not share the loop's: UDP receivers, the disk, the log, a reload's files.
 ///
 /// It inherits the signal mask of its creator: block signals first. Left unjoined, it runs on by itself.
 package final class NamedThread: Sendable {

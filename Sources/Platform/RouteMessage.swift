@@ -185,22 +185,6 @@ extension IPAddress {
         default: nil
         }
     }
-
-    /// 169.254.0.0/16 and fe80::/10.
-    var isLinkLocal: Bool {
-        switch self {
-        case .v4(let value): value >> 16 == 0xa9fe
-        case .v6(let value): value >> 118 == 0x3fa
-        }
-    }
-
-    /// 224.0.0.0/4 and ff00::/8.
-    fileprivate var isMulticast: Bool {
-        switch self {
-        case .v4(let value): value >> 28 == 0xe
-        case .v6(let value): value >> 120 == 0xff
-        }
-    }
 }
 
 extension ArraySlice<UInt8> {

@@ -13,8 +13,8 @@ package enum Signal: Int32, CaseIterable, Sendable {
 
     /// Keeps these signals for the loop to read, and switches SIGPIPE off.
     ///
-    /// The first thing `main` does: threads inherit the mask, and one that was started earlier would take a signal
-    /// and end the process.
+    /// Before the first thread is started: threads inherit the mask, and one that was started earlier would take a
+    /// signal and end the process.
     package static func block() {
         var set = sigset_t()
         sigemptyset(&set)

@@ -35,16 +35,6 @@ package struct SocketAddress: Hashable, Sendable {
         self.low = low
     }
 
-    /// Takes 4 or 16 bytes in network order; `nil` for any other number.
-    package init?(addressBytes bytes: [UInt8], port: UInt16, scope: UInt32 = 0) {
-        func word(_ range: Range<Int>) -> UInt64 { bytes[range].reduce(0) { $0 << 8 | UInt64($1) } }
-        switch bytes.count {
-        case 4: self.init(ipv4: UInt32(word(0..<4)), port: port)
-        case 16: self.init(ipv6: word(0..<8), word(8..<16), port: port, scope: scope)
-        default: return nil
-        }
-    }
-
     /// Reads a C address; `nil` unless it is a complete one of the two families.
     package init?(_ pointer: UnsafePointer<sockaddr>, length: socklen_t) {
         self.init(raw: UnsafeRawPointer(pointer), length: Int(length))

@@ -1,11 +1,5 @@
 import Glibc
 
-/// How a listener takes its questions.
-package enum Transport: String, Sendable {
-    case udp = "UDP"
-    case tcp = "TCP"
-}
-
 extension SystemError {
     /// Why no socket could be bound to an address, with what the user can do about it.
     ///

@@ -1,11 +1,11 @@
 import CLinux
 import Glibc
 
-/// A system call that failed, in words for the log: "bind 127.0.0.1:53: Address already in use".
+/// A system call that failed, in words for the log: "listen on 127.0.0.1:53 (UDP): Address already in use".
 package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The error number, such as `EADDRINUSE`.
     package let code: Int32
-    /// What was tried, and on what: "bind 127.0.0.1:53".
+    /// What was tried, and on what: "listen on 127.0.0.1:53 (UDP)".
     package let operation: String
     /// What the user can do about it, if we know; one line without a final full stop.
     package let advice: String?

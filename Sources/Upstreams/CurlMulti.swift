@@ -1,5 +1,4 @@
 import CCurl
-import Scheduling
 
 /// The owner of one libcurl multi handle: a pool of connections, and the transfers on them.
 ///

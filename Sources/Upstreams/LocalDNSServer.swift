@@ -29,11 +29,6 @@ extension LocalDNSServer: CustomStringConvertible {
 }
 
 extension IPAddress {
-    /// Whether it means nothing without an interface: fe80::/10 (RFC 4291 section 2.5.6).
-    var isLinkLocalV6: Bool {
-        if case .v6(let value) = self { value >> 118 == 0x3fa } else { false }
-    }
-
     /// The address that is really reached: loopback for `0.0.0.0` and `::`, IPv4 for an IPv4-mapped one.
     var effective: IPAddress {
         switch self {

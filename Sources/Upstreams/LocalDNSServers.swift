@@ -127,8 +127,3 @@ extension LocalDNSServersError: CustomStringConvertible {
             + #"write its address in the configuration: localdns.servers = ["192.0.2.53"]"#
     }
 }
-
-extension IPAddress {
-    /// Whether it is `0.0.0.0` or `::`.
-    var isWildcard: Bool { self == .v4(0) || self == .v6(0) }
-}

@@ -1,4 +1,5 @@
 package import DNSWire
+import HTTPDNS
 
 /// What a resolv.conf (resolv.conf(5)) tells a forwarder: its `nameserver` lines and its search list.
 package struct ResolvConf: Hashable, Sendable {
@@ -53,7 +54,7 @@ package struct ResolvConf: Hashable, Sendable {
         guard !text.isEmpty else { throw Fault(reason: "no address") }
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(parts[0]) else { throw Fault(reason: "not an IP address: \(shown(text))") }
-        guard address.isLinkLocalV6 else { return LocalDNSServer(address) }
+        guard address.recordType == .aaaa, address.isLinkLocal else { return LocalDNSServer(address) }
         guard parts.count == 2 else { throw Fault(reason: "\(address) is link-local and names no interface") }
         let interface = String(parts[1])
         // IFNAMSIZ less the final zero; an interface's number would need a look-up in the kernel.
@@ -67,6 +68,6 @@ package struct ResolvConf: Hashable, Sendable {
     private static func shown(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
-                text.unicodeScalars.prefix(60).map { $0.value < 0x20 || $0.value == 0x7f ? "?" : $0 }))
+                text.unicodeScalars.prefix(60).map { $0.isDisplayControl ? "?" : $0 }))
     }
 }

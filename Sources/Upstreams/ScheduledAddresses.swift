@@ -253,13 +253,4 @@ extension IPAddress {
         if isLoopback { return byLoopback }
         return isRouted || byPrivate && isPrivate
     }
-
-    /// RFC 1918, RFC 6598, RFC 4193.
-    private var isPrivate: Bool {
-        switch self {
-        case .v4(let value):
-            value >> 24 == 10 || value >> 20 == 0xac1 || value >> 16 == 0xc0a8 || value >> 22 == 0x6440_0000 >> 22
-        case .v6(let value): value >> 121 == 0xfc >> 1
-        }
-    }
 }

@@ -1,6 +1,7 @@
 import CCurl
 import COpenSSL
 import DNSResolver
+import HTTPDNS
 
 /// The certificate that a server showed in one handshake, good or not.
 ///
@@ -49,7 +50,7 @@ final class SeenCertificate {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var length: UInt32 = 0
         guard X509_digest(certificate, EVP_sha256(), &digest, &length) == 1 else { return "" }
-        return digest.prefix(Int(length)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return TextEncoding.hexadecimal(digest.prefix(Int(length)))
     }
 }
 

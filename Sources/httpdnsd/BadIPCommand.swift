@@ -11,7 +11,7 @@ struct BadIPCommand: ParsableCommand {
         commandName: "badip",
         abstract: "Reports addresses that do not work, so that answers put them last.",
         discussion: """
-            A reported address goes to the end of every answer that holds others too; no answer loses it. Cached answers that
+            A reported address goes to the end of every answer that holds others too; no answer loses it. Cached answers that \
             hold it are forgotten. A report fades: it halves with every third of its duration, and reports add up.
             """,
         subcommands: [Add.self, Remove.self, List.self], defaultSubcommand: List.self)

@@ -1,6 +1,5 @@
 import Admin
 import DNSCache
-import DNSResolver
 import DNSWire
 import DiskCache
 

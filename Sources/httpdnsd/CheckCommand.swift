@@ -1,6 +1,5 @@
 import ArgumentParser
 import Configuration
-import Upstreams
 
 /// `httpdnsd check`: reads the configuration and says what it would do.
 struct CheckCommand: ParsableCommand {

@@ -2,6 +2,7 @@ import Configuration
 import DNSResolver
 import DNSWire
 import DiskCache
+import HTTPDNS
 import Upstreams
 
 // What the policy is called on disk: texts that change with whatever makes an answer another one.
@@ -55,7 +56,7 @@ extension Composition {
         guard let digest = OpenSSLCrypto().sha256(bytes) else {
             return String(UInt64.random(in: .min ... .max), radix: 16)
         }
-        return digest.prefix(8).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+        return TextEncoding.hexadecimal(digest.prefix(8))
     }
 }
 

@@ -2,7 +2,6 @@ import Configuration
 import DNSResolver
 import DNSWire
 import Glibc
-import HTTPDNS
 import Logs
 import Platform
 import Scheduling
@@ -145,7 +144,7 @@ struct Composition {
         case .list(let endpoints):
             return endpoints.map { LocalDNSServer($0) }
         case .auto:
-            var servers = Upstreams.LocalDNSServers(
+            var servers = LocalDNSServers(
                 listeners: settings.listen.addresses.map { .init($0.address, port: $0.port) },
                 resolvConf: settings.localDNS.resolvConf)
             return try servers.find().servers
@@ -156,7 +155,7 @@ struct Composition {
     nonisolated static func networkFiles(_ settings: Configuration) -> [String] {
         let resolvConf = settings.localDNS.resolvConf
         guard case .auto = settings.localDNS.servers else { return [resolvConf] }
-        return Upstreams.LocalDNSServers.files(resolvConf: resolvConf)
+        return LocalDNSServers.files(resolvConf: resolvConf)
     }
 
     /// The search list of the system, as far as it takes names away from the providers.

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Configuration
-import Glibc
 import Platform
 
 /// The `--config` option of every command.

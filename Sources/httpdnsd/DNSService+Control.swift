@@ -2,7 +2,6 @@ import Admin
 import DNSCache
 import DNSResolver
 import DNSWire
-import DiskCache
 import Logs
 import Platform
 import Scheduling

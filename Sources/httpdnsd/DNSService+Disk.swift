@@ -6,7 +6,6 @@ import DiskCache
 import Glibc
 import Logs
 import Platform
-import Scheduling
 
 // The cache on disk: who is told of it.
 

@@ -4,7 +4,6 @@ import Glibc
 import Logs
 import Platform
 import Scheduling
-import Upstreams
 
 /// The life of the server: bind, give up root, serve, drain.
 final class Daemon {

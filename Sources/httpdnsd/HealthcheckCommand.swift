@@ -1,7 +1,6 @@
 import ArgumentParser
 import Configuration
 import DNSWire
-import Glibc
 import Platform
 
 /// `httpdnsd healthcheck`: whether the server answers at all.
@@ -10,7 +9,7 @@ struct HealthcheckCommand: ParsableCommand {
         commandName: "healthcheck",
         abstract: "Asks the server on its own port whether it is alive; needs no control socket.",
         discussion: """
-            Asks for the server's version over UDP, on the first listen address of the configuration: whether providers or
+            Asks for the server's version over UDP, on the first listen address of the configuration: whether providers or \
             LocalDNS can be reached does not matter. Exit status 0 as soon as it answers, else 1, in less than two seconds.
             """)
 

@@ -35,18 +35,6 @@ struct Httpdnsd: ParsableCommand {
     }
 }
 
-/// The exit statuses that scripts may rely on.
-enum ExitStatus: Int32, Error {
-    /// The answer is no: nothing found, or the server cannot start.
-    case no = 1
-    case usage = 2
-    /// EX_CONFIG of sysexits.h.
-    case configuration = 78
-
-    /// To be thrown out of a command once its message is printed.
-    var exitCode: ExitCode { ExitCode(rawValue) }
-}
-
 /// Writes one line to standard error.
 func printError(_ text: String) {
     let line = Array((text + "\n").utf8)

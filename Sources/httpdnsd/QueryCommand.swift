@@ -1,14 +1,13 @@
 import Admin
 import ArgumentParser
-import DNSCache
 import Configuration
+import DNSCache
 import DNSResolver
 import DNSWire
 import Logging
 import Logs
 import Platform
 import Scheduling
-import Upstreams
 
 /// `httpdnsd query`: asks the sources once, as the server would with an empty cache, and says who answered.
 struct QueryCommand: ParsableCommand {
@@ -17,7 +16,7 @@ struct QueryCommand: ParsableCommand {
         discussion: """
             A and AAAA together are asked as the server asks them: where a service answers both with one call, with one.
 
-            With --via cache nobody is asked: the answer is what the running server has in its cache, read over its control
+            With --via cache nobody is asked: the answer is what the running server has in its cache, read over its control \
             socket.
 
             Exits with 1 if no type has an answer.
@@ -35,11 +34,7 @@ struct QueryCommand: ParsableCommand {
     var via: String?
 
     func validate() throws {
-        do throws(NameError) {
-            _ = try Name(name)
-        } catch {
-            throw ValidationError("\(name): not a name: \(error)")
-        }
+        try checkName(name)
         for type in types {
             guard let type = RecordType(type), !type.isMeta else {
                 throw ValidationError("\(type): not a type that can be looked up, such as A, AAAA or MX")

@@ -1,4 +1,5 @@
 import DNSWire
+import HTTPDNS
 
 extension Record {
     /// The data for people: an address or a name as text; everything else in the form for unknown types (RFC 3597
@@ -6,7 +7,6 @@ extension Record {
     var dataText: String {
         if let address { return address.description }
         if [.cname, .ns, .ptr].contains(type), let name = try? Name(wire: rdata) { return name.description }
-        let digits = rdata.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        return "\\# \(rdata.count) \(digits)"
+        return "\\# \(rdata.count) \(TextEncoding.hexadecimal(rdata))"
     }
 }

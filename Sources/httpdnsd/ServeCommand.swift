@@ -1,7 +1,5 @@
 import ArgumentParser
 import Configuration
-import DNSWire
-import Glibc
 import Logs
 import Platform
 
@@ -30,11 +28,9 @@ struct ServeCommand: ParsableCommand {
         let log = try logOutput(settings.log, journalStream: source.environment["JOURNAL_STREAM"])
         defer { log.finish(within: .seconds(1)) }
         for warning in loaded.warnings { log.logger.log(.configurationWarning, "\(warning)") }
-        for server in settings.ownServers {
-            printError(
-                "\(server) is this server itself: asked there, a question would come back; remove it from the servers")
-            throw ExitStatus.configuration.exitCode
-        }
+        let problems = settings.loopProblems
+        for problem in problems { printError(problem) }
+        if !problems.isEmpty { throw ExitStatus.configuration.exitCode }
         do {
             try Daemon(settings, source: source, log: log).run()
         } catch {

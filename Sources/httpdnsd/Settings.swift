@@ -108,11 +108,13 @@ extension Configuration.ProviderEntry {
 }
 
 extension Configuration {
-    /// Servers that are ourselves, which would be asked in circles; `serve --listen` may have made them so.
-    var ownServers: [Endpoint] {
+    /// What is said of servers that are ourselves and would be asked in circles; `serve --listen` may have made them so.
+    var loopProblems: [String] {
         var servers = forwards.flatMap(\.servers)
         if case .list(let list) = localDNS.servers { servers += list }
-        return servers.filter { server in listen.addresses.contains { $0.receives(server) } }
+        return servers.filter { server in listen.addresses.contains { $0.receives(server) } }.map { server in
+            "\(server) is this server itself: asked there, a question would come back; remove it from the servers"
+        }
     }
 
     /// What is wrong with a configuration that was read, in the view of this machine: one line each.
@@ -126,10 +128,7 @@ extension Configuration {
         problems += unreadableAuthorities.map { provider, file in
             "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
         }
-        problems += ownServers.map { server in
-            "\(server) is this server itself: asked there, a question would come back; remove it from the servers"
-        }
-        return problems
+        return problems + loopProblems
     }
 
     /// Providers over https whose authorities cannot be read, each with the file: every request to them would fail.

@@ -8,7 +8,7 @@ struct SwitchCommand: ParsableCommand {
         commandName: "switch",
         abstract: "Switches HTTPDNS off or on again in the running server.",
         discussion: """
-            While it is off every name that HTTPDNS would answer goes to LocalDNS; forward entries stay as they are. The
+            While it is off every name that HTTPDNS would answer goes to LocalDNS; forward entries stay as they are. The \
             running server remembers it, also over a reload; after a restart HTTPDNS is on.
             """)
 

@@ -6,7 +6,7 @@ import Testing
     private func line(of path: [SettingPath.Part], in text: String) -> Int? {
         let lines = KeyLines(Array(text.utf8))
         #expect(lines.problem == nil)
-        return lines.ownLine(of: SettingPath(parts: path))
+        return lines.lines[SettingPath(parts: path)]
     }
 
     @Test func `tables, keys and comments`() {
@@ -165,7 +165,7 @@ import Testing
     }
 
     private func checkLines(of node: TOMLNode, _ path: SettingPath, _ lines: KeyLines) {
-        if path != .root { #expect(lines.ownLine(of: path) != nil, "\(path)") }
+        if path != .root { #expect(lines.lines[path] != nil, "\(path)") }
         switch node {
         case .table(let pairs):
             for pair in pairs { checkLines(of: pair.value, path.appending(key: pair.key), lines) }

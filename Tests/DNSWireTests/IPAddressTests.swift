@@ -48,21 +48,8 @@ struct IPAddressTests {
     }
 }
 
-/// Networks: text and containment.
+/// Networks as text.
 struct AddressPrefixTests {
-    @Test(arguments: [
-        ("192.0.2.0/24", "192.0.2.255", true), ("192.0.2.0/24", "192.0.3.0", false),
-        ("192.0.2.7/24", "192.0.2.1", true),
-        ("0.0.0.0/0", "203.0.113.9", true), ("192.0.2.1", "192.0.2.1", true), ("192.0.2.1/32", "192.0.2.2", false),
-        ("10.0.0.0/9", "10.127.255.255", true), ("10.0.0.0/9", "10.128.0.0", false), ("::/0", "2001:db8::1", true),
-        ("2001:db8::/33", "2001:db8:7fff::", true), ("2001:db8::/33", "2001:db8:8000::", false),
-        ("::1", "::1", true), ("::1/128", "::2", false), ("0.0.0.0/0", "::1", false), ("::/0", "192.0.2.1", false),
-    ])
-    func `a network contains what its leading bits say`(prefix: String, address: String, expected: Bool) throws {
-        let address = try #require(IPAddress(address))
-        #expect(AddressPrefix(prefix)?.contains(address) == expected)
-    }
-
     @Test(arguments: [
         "192.0.2.0/33", "192.0.2.0/-1", "192.0.2.0/", "192.0.2.0/+8", "192.0.2.0/8/8", "::/129", "/8", "", "x/8",
         "192.0.2.0/99999999999999999999", "192.0.2.0/ 8",

@@ -53,16 +53,10 @@ import Testing
     }
 
     @Test(arguments: ["192.0.2.7:53", "[2001:db8::7]:53"])
-    func `bytes and port make the same address again`(text: String) throws {
+    func `the address alone and the port make the same address again`(text: String) throws {
         let address = try #require(SocketAddress(text))
-        #expect(SocketAddress(addressBytes: address.addressBytes, port: 53) == address)
         #expect(SocketAddress(address.ip, port: 53) == address)
         #expect(address.ip.bytes == address.addressBytes)
-    }
-
-    @Test func `any other number of bytes is no address`() {
-        #expect(SocketAddress(addressBytes: [1, 2, 3], port: 53) == nil)
-        #expect(SocketAddress(addressBytes: [], port: 53) == nil)
     }
 
     @Test func `an IPv4 address differs from the IPv6 one with the same last bytes`() {

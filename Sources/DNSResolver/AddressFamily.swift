@@ -1,0 +1,4 @@
+/// IPv4 or IPv6.
+package enum AddressFamily: Hashable, Sendable {
+    case ipv4, ipv6
+}

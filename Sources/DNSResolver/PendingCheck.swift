@@ -1,0 +1,67 @@
+import Scheduling
+
+/// One check that waits for its turn or is under way, and all who wait for it.
+@Loop
+final class PendingCheck {
+    /// One who waits; resumed once.
+    @Loop
+    final class Waiter {
+        private var continuation: CheckedContinuation<AddressVerdict?, Never>?
+        private var timer: LoopTimer?
+        /// Whether it was resumed, perhaps before it began to wait.
+        private(set) var isResumed = false
+
+        nonisolated init() {}
+
+        func wait(
+            _ continuation: CheckedContinuation<AddressVerdict?, Never>, until deadline: Instant,
+            on clock: any LoopClock
+        ) {
+            guard !isResumed else { return continuation.resume(returning: nil) }
+            self.continuation = continuation
+            timer = clock.schedule(at: deadline) { [self] in resume(nil) }
+        }
+
+        func resume(_ verdict: AddressVerdict?) {
+            guard !isResumed else { return }
+            isResumed = true
+            timer?.cancel()
+            timer = nil
+            continuation.take()?.resume(returning: verdict)
+        }
+    }
+
+    /// Whether somebody wants it for the first address of an answer.
+    var isFirst = false
+    /// Whether it was ended because nobody waited for it and others waited for their turn.
+    var gaveWay = false
+    /// Nil until its turn has come.
+    var task: Task<Void, Never>?
+    private var waiters: [Waiter] = []
+    private var outcome: AddressVerdict?
+
+    /// Whether somebody waits.
+    var isWaitedFor: Bool { waiters.contains { !$0.isResumed } }
+
+    /// Counts somebody in who is about to wait.
+    func expect(_ waiter: Waiter) {
+        waiters.removeAll(where: \.isResumed)
+        waiters.append(waiter)
+    }
+
+    /// Waits, having been expected.
+    ///
+    /// - Returns: nil at `deadline`, or when the waiter was resumed by somebody else.
+    func verdict(for waiter: Waiter, until deadline: Instant, on clock: any LoopClock) async -> AddressVerdict? {
+        await withCheckedContinuation { continuation in
+            if let outcome { return continuation.resume(returning: outcome) }
+            waiter.wait(continuation, until: deadline, on: clock)
+        }
+    }
+
+    func finish(_ verdict: AddressVerdict) {
+        outcome = verdict
+        for waiter in waiters { waiter.resume(verdict) }
+        waiters = []
+    }
+}

@@ -1,0 +1,38 @@
+package import DNSWire
+package import Scheduling
+
+/// One HTTPDNS service as configured: which names it is asked for, and where.
+@Loop
+package protocol Provider: AnyObject, Sendable {
+    nonisolated var name: String { get }
+
+    /// Whether one call brings A and AAAA together.
+    nonisolated var answersBothFamilies: Bool { get }
+
+    /// Whether the service can be asked for records of this type.
+    nonisolated func answers(_ type: RecordType) -> Bool
+
+    /// How many names one request may carry; 1: each takes a request of its own.
+    nonisolated var maximumNames: Int { get }
+
+    /// Suffixes that the provider is asked for; empty means every name.
+    nonisolated var names: [Name] { get }
+
+    /// Whether answers are authenticated on the way; plain HTTP can be forged.
+    nonisolated var isAuthenticated: Bool { get }
+
+    /// How much it is told of clients' addresses; nil: nothing, or the same for all clients.
+    nonisolated var clientScoping: ClientScoping? { get }
+
+    /// Where the service is reached, in configured order; may change as its host is looked up again.
+    var endpoints: [any Endpoint] { get }
+
+    /// Why it may not be asked now whatever its addresses are like, in words for people; nil when it may.
+    var unavailability: String? { get }
+
+    /// Kept here for the selector.
+    var health: ProviderHealth { get set }
+
+    /// Kept here for the selector.
+    var ranking: AddressRanking { get set }
+}

@@ -1,0 +1,28 @@
+/// A complete reply: the status, the headers that services use, and the body.
+package struct HTTPResponse: Hashable, Sendable {
+    package var status: Int
+    package var contentType: String?
+    /// The `Age` header: seconds that the reply has been in an HTTP cache.
+    package var age: UInt32?
+    /// The `Retry-After` header, seconds.
+    package var retryAfter: UInt32?
+    /// The `Date` header, seconds since 1970.
+    package var date: Int64?
+    /// At most 64 KiB; the transport enforces it.
+    package var body: [UInt8]
+
+    package init(
+        status: Int, contentType: String? = nil, age: UInt32? = nil, retryAfter: UInt32? = nil, date: Int64? = nil,
+        body: [UInt8] = []
+    ) {
+        self.status = status
+        self.contentType = contentType
+        self.age = age
+        self.retryAfter = retryAfter
+        self.date = date
+        self.body = body
+    }
+
+    /// Whether the status is one of success.
+    var isSuccess: Bool { (200..<300).contains(status) }
+}

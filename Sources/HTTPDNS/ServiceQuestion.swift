@@ -1,0 +1,24 @@
+package import DNSWire
+
+/// What a service is asked: one name, one or more types.
+package struct ServiceQuestion: Hashable, Sendable {
+    /// Lower-cased.
+    package var name: Name
+    /// A alone, AAAA alone, both for a service that answers both families, or one other type.
+    package var types: [RecordType]
+    package var dnssecOK: Bool
+    package var checkingDisabled: Bool
+    /// For which clients' network it is asked, which the service is told; nil: nothing is told.
+    package var clientSubnet: AddressPrefix?
+
+    package init(
+        name: Name, types: [RecordType], dnssecOK: Bool = false, checkingDisabled: Bool = false,
+        clientSubnet: AddressPrefix? = nil
+    ) {
+        self.name = name
+        self.types = types
+        self.dnssecOK = dnssecOK
+        self.checkingDisabled = checkingDisabled
+        self.clientSubnet = clientSubnet
+    }
+}
