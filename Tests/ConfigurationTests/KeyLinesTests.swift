@@ -53,6 +53,23 @@ import Testing
         #expect(line(of: [.key("f")], in: text) == 7)
     }
 
+    @Test(arguments: [
+        (#""""#, ""), (#""a\tb\"\u00e9\U0001f600\\""#, "a\tb\"é😀\\"), (#"'a\tb"'"#, "a\\tb\""),
+        ("\"\"\"\n\na\r\n b\"\"\"", "\na\n b"), ("\"\"\"a\\\n  \n  b\"\"\"", "ab"), ("\"\"\"a\"\"\"\"\"", "a\"\""),
+        ("'''\n'a\\\n'''''", "'a\\\n''"), ("\"\"\"\r\na\"\"\"", "a"), ("''''''", ""), ("'''\n'''", ""),
+    ])
+    func `strings are what TOML says they stand for`(written: String, text: String) throws {
+        let bytes = Array("a = \(written)\n[[b]]\nc = [1, \(written), {d = \(written)}]".utf8)
+        let lines = KeyLines(bytes)
+        #expect(lines.problem == nil)
+        #expect(lines.string(at: SettingPath(parts: [.key("a")])) == text)
+        let list: [SettingPath.Part] = [.key("b"), .entry(1), .key("c")]
+        #expect(lines.string(at: SettingPath(parts: list + [.entry(1)])) == nil)
+        #expect(lines.string(at: SettingPath(parts: list + [.entry(2)])) == text)
+        #expect(lines.string(at: SettingPath(parts: list + [.entry(3), .key("d")])) == text)
+        #expect(try TOMLNode.document(bytes, lines: lines)["a"] == .string(text))
+    }
+
     @Test func `a path without a line has that of the table around it`() {
         let lines = KeyLines(Array("\n[[p]]\n".utf8))
         #expect(lines.line(of: SettingPath(parts: [.key("p"), .entry(1), .key("type")])) == 2)
