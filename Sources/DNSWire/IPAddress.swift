@@ -15,10 +15,16 @@ package enum IPAddress: Hashable, Sendable {
     }
 
     /// Takes 4 or 16 bytes in network byte order; nil for any other number of bytes.
-    package init?(bytes: some Collection<UInt8>) {
+    package init?(bytes: ArraySlice<UInt8>) {
         switch bytes.count {
-        case 4: self = .v4(bytes.reduce(0) { $0 << 8 | UInt32($1) })
-        case 16: self = .v6(bytes.reduce(0) { $0 << 8 | UInt128($1) })
+        case 4:
+            var value: UInt32 = 0
+            for byte in bytes { value = value << 8 | UInt32(byte) }
+            self = .v4(value)
+        case 16:
+            var value: UInt128 = 0
+            for byte in bytes { value = value << 8 | UInt128(byte) }
+            self = .v6(value)
         default: return nil
         }
     }
@@ -43,19 +49,48 @@ package enum IPAddress: Hashable, Sendable {
 extension IPAddress: CustomStringConvertible {
     /// Dotted decimal, or IPv6 text in canonical form (RFC 5952).
     package var description: String {
+        var text: [UInt8] = []
+        text.reserveCapacity(Self.longestText)
         switch self {
-        case .v4:
-            return bytes.map { String($0) }.joined(separator: ".")
+        case .v4(let value):
+            for index in 0..<4 {
+                if index > 0 { text.append(UInt8(ascii: ".")) }
+                Self.write(value >> UInt32(24 - 8 * index) & 0xff, in: 10, to: &text)
+            }
         case .v6(let value):
-            let groups = (0..<8).map { UInt16(truncatingIfNeeded: value >> UInt128(112 - 16 * $0)) }
-            let text = { (part: ArraySlice<UInt16>) in part.map { String($0, radix: 16) }.joined(separator: ":") }
-            guard let zeros = Self.longestZeroRun(groups) else { return text(groups[...]) }
-            return text(groups[..<zeros.lowerBound]) + "::" + text(groups[zeros.upperBound...])
+            let groups = (0..<8).map { UInt32(truncatingIfNeeded: value >> UInt128(112 - 16 * $0)) & 0xffff }
+            let zeros = Self.longestZeroRun(groups)
+            var index = 0
+            while index < 8 {
+                if index > 0 || zeros?.lowerBound == 0 { text.append(UInt8(ascii: ":")) }
+                guard index != zeros?.lowerBound else {
+                    index = zeros?.upperBound ?? 8
+                    if index == 8 { text.append(UInt8(ascii: ":")) }
+                    continue
+                }
+                Self.write(groups[index], in: 16, to: &text)
+                index += 1
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Bytes of the longest text: eight groups of four digits.
+    private static let longestText = 39
+
+    /// Writes a number without leading zeros.
+    private static func write(_ number: UInt32, in radix: UInt32, to text: inout [UInt8]) {
+        var unit: UInt32 = 1
+        while number / unit >= radix { unit *= radix }
+        while unit > 0 {
+            let digit = UInt8(truncatingIfNeeded: number / unit % radix)
+            text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            unit /= radix
         }
     }
 
     /// The first longest run of at least two zero groups.
-    private static func longestZeroRun(_ groups: [UInt16]) -> Range<Int>? {
+    private static func longestZeroRun(_ groups: [UInt32]) -> Range<Int>? {
         var best: Range<Int>?
         var start = 0
         for at in 0...groups.count {

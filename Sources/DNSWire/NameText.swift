@@ -3,66 +3,80 @@ extension Name: CustomStringConvertible {
     /// backslash, bytes that do not print as `\DDD` (RFC 1035 section 5.1).
     @usableFromInline package var description: String {
         if isRoot { return "." }
-        var text = ""
-        for label in labels {
-            if !text.isEmpty { text += "." }
-            for byte in label { text += Self.escaped(byte) }
+        var text: [UInt8] = []
+        text.reserveCapacity(wire.count)
+        var at = 0
+        while wire[at] != 0 {
+            let end = at + 1 + Int(wire[at])
+            if at > 0 { text.append(UInt8(ascii: ".")) }
+            for index in (at + 1)..<end { Self.escape(wire[index], into: &text) }
+            at = end
         }
-        return text
+        return String(decoding: text, as: UTF8.self)
     }
 
-    private static func escaped(_ byte: UInt8) -> String {
+    private static func escape(_ byte: UInt8, into text: inout [UInt8]) {
         switch byte {
         case UInt8(ascii: "."), UInt8(ascii: "\\"), UInt8(ascii: "\""), UInt8(ascii: ";"), UInt8(ascii: "("),
             UInt8(ascii: ")"), UInt8(ascii: "@"), UInt8(ascii: "$"):
-            return "\\" + String(UnicodeScalar(byte))
+            text.append(UInt8(ascii: "\\"))
+            text.append(byte)
         case 0x21...0x7e:
-            return String(UnicodeScalar(byte))
+            text.append(byte)
         default:
-            let digits = String(byte)
-            return "\\" + String(repeating: "0", count: 3 - digits.count) + digits
+            text.append(UInt8(ascii: "\\"))
+            for digit in [byte / 100, byte / 10 % 10, byte % 10] { text.append(UInt8(ascii: "0") + digit) }
         }
     }
 
     /// Reads master-file text, with or without the final dot; `.` and the empty text are the root.
-    package init(_ text: some StringProtocol) throws(NameError) {
+    package init(_ text: some StringProtocol) throws(NameError) { try self.init(text: Array(text.utf8)) }
+
+    private init(text: [UInt8]) throws(NameError) {
         var wire: [UInt8] = []
-        var label: [UInt8] = []
-        var bytes = Array(text.utf8)[...]
-        if bytes.elementsEqual([UInt8(ascii: ".")]) { bytes = [] }
-        let dot = UInt8(ascii: ".")
-        while let byte = bytes.popFirst() {
-            if byte == dot {
-                try Self.close(&label, into: &wire)
-            } else if byte == UInt8(ascii: "\\") {
-                label.append(try Self.unescape(&bytes))
-            } else {
-                label.append(byte)
-            }
-        }
-        if !label.isEmpty { try Self.close(&label, into: &wire) }
+        wire.reserveCapacity(min(text.count, Self.maximumLength) + 2)
+        // The length of the label under way, filled in at its end. The last one stays: the root's.
+        var start = 0
         wire.append(0)
+        var at = text == [UInt8(ascii: ".")] ? 1 : 0
+        while at < text.count {
+            var byte = text[at]
+            at += 1
+            if byte == UInt8(ascii: ".") {
+                try Self.closeLabel(from: &start, in: &wire)
+                continue
+            }
+            if byte == UInt8(ascii: "\\") { byte = try Self.unescape(text, at: &at) }
+            wire.append(byte)
+        }
+        if wire.count > start + 1 { try Self.closeLabel(from: &start, in: &wire) }
         guard wire.count <= Self.maximumLength else { throw .tooLong }
         self.init(uncheckedWire: wire)
     }
 
-    private static func close(_ label: inout [UInt8], into wire: inout [UInt8]) throws(NameError) {
-        guard !label.isEmpty else { throw .emptyLabel }
-        guard label.count <= maximumLabelLength else { throw .labelTooLong }
-        wire.append(UInt8(label.count))
-        wire += label
-        label.removeAll(keepingCapacity: true)
+    /// Fills in the length of the label at `start`, and begins another one.
+    private static func closeLabel(from start: inout Int, in wire: inout [UInt8]) throws(NameError) {
+        let length = wire.count - start - 1
+        guard length > 0 else { throw .emptyLabel }
+        guard length <= maximumLabelLength else { throw .labelTooLong }
         guard wire.count < maximumLength else { throw .tooLong }
+        wire[start] = UInt8(length)
+        start = wire.count
+        wire.append(0)
     }
 
-    private static func unescape(_ bytes: inout ArraySlice<UInt8>) throws(NameError) -> UInt8 {
-        guard let first = bytes.popFirst() else { throw .badEscape }
-        guard isDigit(first) else { return first }
-        guard let second = bytes.popFirst(), let third = bytes.popFirst(), isDigit(second), isDigit(third) else {
-            throw .badEscape
+    /// The byte after a backslash; `at` is then behind it.
+    private static func unescape(_ text: [UInt8], at: inout Int) throws(NameError) -> UInt8 {
+        guard at < text.count else { throw .badEscape }
+        guard isDigit(text[at]) else {
+            at += 1
+            return text[at - 1]
         }
-        let value = [first, second, third].reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+        guard at + 2 < text.count, isDigit(text[at + 1]), isDigit(text[at + 2]) else { throw .badEscape }
+        var value = 0
+        for index in at...(at + 2) { value = value * 10 + Int(text[index] - UInt8(ascii: "0")) }
         guard value <= 255 else { throw .badEscape }
+        at += 3
         return UInt8(value)
     }
 

@@ -37,7 +37,16 @@ package struct QueryKey: Sendable {
     package subscript(index: Int) -> UInt8 { storage[index] }
 
     /// The key's bytes as an array, for those who may allocate.
-    package var array: [UInt8] { (0..<count).map { storage[$0] } }
+    package var array: [UInt8] { prefix(count) }
+
+    private func prefix(_ count: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        // Not by `storage[index]`, which copies all of it for each byte.
+        let span = storage.span
+        for index in 0..<count { bytes.append(span[index]) }
+        return bytes
+    }
 
     /// The type in the key.
     package var type: RecordType {
@@ -45,7 +54,7 @@ package struct QueryKey: Sendable {
     }
 
     /// The lower-cased name in the key.
-    package var name: Name { Name(uncheckedWire: Array(array.prefix(nameCount))) }
+    package var name: Name { Name(uncheckedWire: prefix(nameCount)) }
 
     /// Whether it is one client scope's.
     package var isScoped: Bool { nameCount + Self.tailLength < count }

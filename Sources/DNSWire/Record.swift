@@ -37,7 +37,7 @@ package struct Record: Hashable, Sendable {
 
     /// The address of an A or AAAA record whose rdata has the right length.
     package var address: IPAddress? {
-        guard type.isAddress, let address = IPAddress(bytes: rdata), address.recordType == type else { return nil }
+        guard type.isAddress, let address = IPAddress(bytes: rdata[...]), address.recordType == type else { return nil }
         return address
     }
 

@@ -101,20 +101,27 @@ final class AnswerFile {
 
     /// Writes an answer in place of an older one; it is then the newest.
     func write(_ stored: StoredAnswer) throws(SQLiteError) {
-        let body = stored.answer.body
         let counts = stored.answer.counts
-        let head = [counts.answer, counts.authority, counts.additional].flatMap {
-            [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)]
+        var body: [UInt8] = []
+        body.reserveCapacity(6 + stored.answer.body.count)
+        for count in [counts.answer, counts.authority, counts.additional] {
+            body.append(UInt8(count >> 8))
+            body.append(UInt8(truncatingIfNeeded: count))
         }
-        let addresses = stored.answer.addresses.map(\.description).joined(separator: " ")
-        try insert.run(
-            Self.keyValues(stored.name, stored.type, stored.class, stored.flags) + [
-                .integer(stored.storedAt), .integer(Int64(stored.lifetime)),
-                .integer(try sources.number(of: stored.source)),
-                .integer(Int64(stored.route.rawValue)), .integer(try policies.number(of: stored.policy)),
-                .integer(Int64(stored.answer.responseCode.rawValue)), .integer(stored.isNegative ? 1 : 0),
-                addresses.isEmpty ? .null : .text(addresses), .blob(head + body), .integer(stored.checksum),
-            ])
+        body += stored.answer.body
+        var addresses = ""
+        for address in stored.answer.addresses {
+            if !addresses.isEmpty { addresses += " " }
+            addresses += address.description
+        }
+        try insert.run([
+            .text(stored.name.description), .integer(Int64(stored.type.rawValue)),
+            .integer(Int64(stored.class.rawValue)), .integer(Int64(stored.flags)), .integer(stored.storedAt),
+            .integer(Int64(stored.lifetime)), .integer(try sources.number(of: stored.source)),
+            .integer(Int64(stored.route.rawValue)), .integer(try policies.number(of: stored.policy)),
+            .integer(Int64(stored.answer.responseCode.rawValue)), .integer(stored.isNegative ? 1 : 0),
+            addresses.isEmpty ? .null : .text(addresses), .blob(body), .integer(stored.checksum),
+        ])
     }
 
     /// Forgets the answer under one key.
@@ -319,21 +326,13 @@ final class AnswerFile {
 
     private static var damagedRow: SQLiteError { SQLiteError(damaged: "a row is not as it was written") }
 
-    private static func keyValues(
-        _ name: Name, _ type: RecordType, _ class: RecordClass, _ flags: UInt16
-    ) -> [SQLiteStatement.Value] {
-        [
-            .text(name.description), .integer(Int64(type.rawValue)), .integer(Int64(`class`.rawValue)),
-            .integer(Int64(flags)),
-        ]
-    }
-
-    /// Nil for bytes that are no key.
+    /// Name, type, class and flags out of the bytes of a `QueryKey`; nil for bytes that are none.
     private static func keyValues(_ key: [UInt8]) -> [SQLiteStatement.Value]? {
         guard key.count > 5, let name = try? Name(wire: Array(key.dropLast(5))) else { return nil }
-        let end = key.suffix(5).map { UInt16($0) }
-        return keyValues(
-            name, RecordType(rawValue: end[0] << 8 | end[1]), RecordClass(rawValue: end[2] << 8 | end[3]), end[4])
+        let end = key.suffix(5).map { Int64($0) }
+        return [
+            .text(name.description), .integer(end[0] << 8 | end[1]), .integer(end[2] << 8 | end[3]), .integer(end[4]),
+        ]
     }
 
     /// The row at which a statement stands; every value of it is checked as if it had come from the network.

@@ -36,8 +36,8 @@ struct IPAddressTests {
     @Test func `bytes survive the way there and back`() {
         #expect(IPAddress(bytes: [192, 0, 2, 1]) == IPAddress("192.0.2.1"))
         let bytes = [0x20, 0x01, 0x0d, 0xb8] + [UInt8](repeating: 0, count: 11) + [1]
-        #expect(IPAddress(bytes: bytes) == IPAddress("2001:db8::1"))
-        #expect(IPAddress(bytes: bytes)?.bytes == bytes)
+        #expect(IPAddress(bytes: bytes[...]) == IPAddress("2001:db8::1"))
+        #expect(IPAddress(bytes: bytes[...])?.bytes == bytes)
         #expect(IPAddress(bytes: [1, 2, 3]) == nil)
         #expect(IPAddress(bytes: []) == nil)
     }
