@@ -2,6 +2,7 @@
 #include "clinux_process.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,3 +52,5 @@ int clinux_notify(const char *path, const char *message) {
     close(descriptor);
     return -failed;
 }
+
+void clinux_return_free_memory(void) { malloc_trim(0); }

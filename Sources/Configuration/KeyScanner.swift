@@ -1,4 +1,4 @@
-/// Walks through a TOML text and notes on which line each key and array entry begins.
+/// Walks through a TOML text and notes on which line each key and array entry begins, and what its strings stand for.
 ///
 /// It accepts all of TOML 1.0, and some texts more: it does not look into numbers and dates, nor for keys written
 /// twice. toml++ then sees only what passed here. This matters, because toml++ aborts on some malformed keys (its
@@ -9,6 +9,17 @@ struct KeyScanner {
     static let maximumDepth = 32
 
     private(set) var lines: [SettingPath: Int] = [:]
+    /// What keys have that is a string.
+    private(set) var strings: [SettingPath: String] = [:]
+    /// The entries of arrays in brackets, by the array's path: not each by its own, for some have 100,000.
+    private(set) var lists: [SettingPath: [Entry]] = [:]
+    /// An entry of an array in brackets.
+    struct Entry {
+        let line: Int
+        /// Nil when it is something else than a string.
+        let string: String?
+    }
+
     private var cursor: TOMLCursor
     /// How many entries each array of tables has so far.
     private var entries: [SettingPath: Int] = [:]
@@ -60,7 +71,7 @@ struct KeyScanner {
         }
         guard cursor.take(UInt8(ascii: "=")) else { throw cursor.problem("a key must be followed by = and its value") }
         cursor.skipSpaces()
-        try value(of: path, depth: depth)
+        if let string = try value(of: path, depth: depth) { strings[path] = string }
     }
 
     /// Keys joined by dots, with the blanks around them.
@@ -86,26 +97,29 @@ struct KeyScanner {
         return String(decoding: key, as: UTF8.self)
     }
 
-    private mutating func value(of path: SettingPath, depth: Int) throws(SyntaxProblem) {
+    /// - Returns: what it stands for if it is a string.
+    private mutating func value(of path: SettingPath, depth: Int) throws(SyntaxProblem) -> String? {
         guard depth <= Self.maximumDepth, path.parts.count <= Self.maximumDepth else { throw tooDeep }
         switch cursor.next {
-        case UInt8(ascii: "\""), UInt8(ascii: "'"): _ = try cursor.string(mayBeLong: true)
+        case UInt8(ascii: "\""), UInt8(ascii: "'"):
+            return String(decoding: try cursor.string(mayBeLong: true), as: UTF8.self)
         case UInt8(ascii: "["): try array(at: path, depth: depth + 1)
         case UInt8(ascii: "{"): try inlineTable(at: path, depth: depth + 1)
         default: try cursor.scalar()
         }
+        return nil
     }
 
     private mutating func array(at path: SettingPath, depth: Int) throws(SyntaxProblem) {
         let start = cursor.line
         _ = cursor.take(UInt8(ascii: "["))
-        var count = 0
-        while try !isAtEnd(UInt8(ascii: "]"), isFirst: count == 0, from: start) {
-            count += 1
-            let entry = path.appending(entry: count)
-            note(entry, cursor.line)
-            try value(of: entry, depth: depth)
+        var list: [Entry] = []
+        while try !isAtEnd(UInt8(ascii: "]"), isFirst: list.isEmpty, from: start) {
+            let line = cursor.line
+            let string = try value(of: path.appending(entry: list.count + 1), depth: depth)
+            list.append(Entry(line: line, string: string))
         }
+        lists[path] = list
     }
 
     private mutating func inlineTable(at path: SettingPath, depth: Int) throws(SyntaxProblem) {

@@ -17,25 +17,25 @@ extension Configuration {
     package struct Route: SettingsTable {
         package var mode = RouteMode.httpdnsFirst
         /// Answered through HTTPDNS. Empty: every name that nothing else matches.
-        package var protect: [Name] = []
+        package var protect: NameList = []
         /// Answered through LocalDNS.
-        package var bypass: [Name] = []
+        package var bypass: NameList = []
 
         package init() {}
 
         static let settings: [Setting<Route>] = [
             Setting("mode", \.mode, .choice(), "Who answers protected names, and who stands in reserve."),
             Setting(
-                "protect", \.protect, .list(of: .suffix, "list of suffixes"),
+                "protect", \.protect, .suffixes,
                 "Names answered through HTTPDNS; empty means every name that nothing else matches."),
-            Setting("bypass", \.bypass, .list(of: .suffix, "list of suffixes"), "Names answered through LocalDNS."),
+            Setting("bypass", \.bypass, .suffixes, "Names answered through LocalDNS."),
         ]
     }
 
     /// One `[[forward]]`: names that given servers answer.
     package struct Forward: SettingsTable {
         /// At least one, none of them in another forward.
-        package var suffixes: [Name] = []
+        package var suffixes: NameList = []
         /// Asked in this order; at least one, none of them this server.
         package var servers: [Endpoint] = []
 
@@ -43,7 +43,7 @@ extension Configuration {
 
         static let settings: [Setting<Forward>] = [
             Setting(
-                "suffixes", \.suffixes, .list(of: .suffix, "list of suffixes"), default: "required",
+                "suffixes", \.suffixes, .suffixes, default: "required",
                 "Names that these servers answer."),
             Setting(
                 "servers", \.servers, .list(of: .server(defaultPort: 53), "list of servers"), default: "required",

@@ -86,6 +86,8 @@ struct TOMLCursor {
         guard let quote = next else { return [] }
         let isLong = mayBeLong && text[at...].starts(with: [quote, quote, quote])
         at += isLong ? 3 : 1
+        // The end of the line on which a long string opens is no part of it.
+        if isLong { _ = take(UInt8(ascii: "\n")) }
         var content: [UInt8] = []
         while let byte = next {
             switch byte {

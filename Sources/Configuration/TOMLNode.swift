@@ -46,7 +46,10 @@ indirect enum TOMLNode: Equatable {
         }
         if let problem = lines.problem { throw problem }
         do {
-            return TOMLNode(try TOMLTable(string: String(decoding: bytes, as: UTF8.self)))
+            let table = try TOMLTable(string: String(decoding: bytes, as: UTF8.self))
+            // TOMLKit never does this.
+            defer { table.clear() }
+            return TOMLNode(table, .root, lines)
         } catch let error as TOMLParseError {
             throw SyntaxProblem(
                 line: error.source.begin.line, column: error.source.begin.column, message: redacted(error.description))
@@ -73,21 +76,29 @@ indirect enum TOMLNode: Equatable {
         }
     }
 
-    private init(_ table: TOMLTable) {
+    private init(_ table: TOMLTable, _ path: SettingPath, _ lines: KeyLines) {
         // Keys are looked up one by one: TOMLKit's own iterator traps on a key that it cannot find again.
         self = .table(
-            table.keys.compactMap { key in table[key].map { Pair(key: key, value: TOMLNode($0)) } })
+            table.keys.compactMap { key in
+                table[key].map { Pair(key: key, value: TOMLNode($0, path.appending(key: key), lines)) }
+            })
     }
 
-    private init(_ value: any TOMLValueConvertible) {
+    private init(_ value: any TOMLValueConvertible, _ path: SettingPath, _ lines: KeyLines) {
         switch value.type {
-        case .string: self = value.string.map { .string($0) } ?? .date
+        // TOMLKit's own copy is never freed.
+        case .string: self = (lines.string(at: path) ?? value.string).map { .string($0) } ?? .date
         case .int: self = value.int.map { .integer($0) } ?? .date
         case .double: self = value.double.map { .float($0) } ?? .date
         case .bool: self = value.bool.map { .boolean($0) } ?? .date
         case .date, .time, .dateTime: self = .date
-        case .array: self = .array(value.array?.map { TOMLNode($0) } ?? [])
-        case .table: self = value.table.map { TOMLNode($0) } ?? .table([])
+        case .array:
+            var nodes: [TOMLNode] = []
+            for entry in value.array ?? [] {
+                nodes.append(TOMLNode(entry, path.appending(entry: nodes.count + 1), lines))
+            }
+            self = .array(nodes)
+        case .table: self = value.table.map { TOMLNode($0, path, lines) } ?? .table([])
         }
     }
 }

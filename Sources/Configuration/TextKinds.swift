@@ -64,6 +64,16 @@ extension Kind where Value == Name {
     }
 }
 
+extension Kind where Value == NameList {
+    /// Any number of suffixes: people have lists of 100,000.
+    static var suffixes: Kind {
+        let list = Kind<[Name]>.list(of: .suffix, "list of suffixes")
+        return Kind(
+            type: list.type, range: list.range, read: { list.read($0, $1, $2).map { NameList($0) } },
+            write: { list.write(Array($0)) })
+    }
+}
+
 /// Reads a domain name as people write them; lower-cased.
 func parseName(_ text: String) throws(ValueProblem) -> Name {
     guard !text.isEmpty else { throw ValueProblem("is not a name") }

@@ -2,34 +2,92 @@ import DNSWire
 
 /// Values by name, of which the one for the nearest parent of a name is looked up.
 ///
-/// Most tables are small, and of most names no parent is as long as one of their entries: those cost no hashing.
-struct NameSuffixTable<Value> {
-    private var values: [NameSuffix: Value] = [:]
+/// Most tables are small, and of most names no parent is as long as one of their entries: those cost no hashing. Some have
+/// 100,000 entries on a machine with little memory: so there is one buffer of names, and one of slots that refer to them.
+struct NameSuffixTable<Value: Equatable> {
+    /// One entry, or room for one.
+    fileprivate struct Slot: Equatable {
+        var name: NameList.Place
+        /// Of the name: it tells most others apart, and moves the slot when there are more.
+        var hash: UInt32
+        /// Nil: nothing is here.
+        var value: Value?
+    }
+
+    private var names = NameList()
+    /// An entry is in the slot that its hash says, or behind it in the first that was free. As many as a power of two, of which
+    /// at most three quarters are taken.
+    private var slots: [Slot] = []
     /// A bit for each length in bytes that some entry has, 1 to 255.
     private var lengths: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
     init() {}
 
-    var isEmpty: Bool { values.isEmpty }
+    /// Takes the memory for that many entries at once.
+    ///
+    /// - Parameter bytes: of their names in wire form.
+    init(count: Int, bytes: Int) {
+        names.reserveCapacity(bytes: bytes)
+        resize(for: count)
+    }
 
-    /// What is kept for exactly this name.
-    subscript(name: Name) -> Value? {
-        get { self[NameSuffix(name)] }
-        set {
-            let suffix = NameSuffix(name)
-            values[suffix] = newValue
-            // Of an entry that goes, the bit stays: that costs time and nothing else.
-            if newValue != nil { addLength(suffix.length) }
+    var isEmpty: Bool { names.isEmpty }
+
+    /// Bytes that its entries have taken.
+    var memory: Int { names.capacity + slots.capacity * MemoryLayout<Slot>.stride }
+
+    /// Keeps a value for exactly this name, in place of an earlier one.
+    mutating func set(_ value: Value, for name: Name) {
+        if (names.count + 1) * 4 > slots.count * 3 { resize(for: names.count + 1) }
+        let suffix = NameSuffix(name)
+        let hash = Self.hash(suffix)
+        let index = index(of: suffix, hash)
+        if slots[index].value == nil {
+            slots[index] = Slot(name: names.endIndex, hash: hash, value: value)
+            names.append(name)
+            addLength(suffix.length)
+        } else {
+            slots[index].value = value
         }
     }
 
-    private subscript(suffix: NameSuffix) -> Value? { hasLength(suffix.length) ? values[suffix] : nil }
+    private mutating func resize(for count: Int) {
+        var size = 4
+        while count * 4 > size * 3 { size *= 2 }
+        let old = slots
+        slots = Array(repeating: Slot(name: names.startIndex, hash: 0, value: nil), count: size)
+        for slot in old where slot.value != nil {
+            var index = Int(slot.hash) & (size - 1)
+            while slots[index].value != nil { index = (index + 1) & (size - 1) }
+            slots[index] = slot
+        }
+    }
+
+    /// The slot of a name, or the free one where it belongs. There must be slots, and there is always a free one.
+    private func index(of suffix: NameSuffix, _ hash: UInt32) -> Int {
+        let mask = slots.count - 1
+        var index = Int(hash) & mask
+        while slots[index].value != nil, slots[index].hash != hash || !names.holds(suffix, at: slots[index].name) {
+            index = (index + 1) & mask
+        }
+        return index
+    }
+
+    private static func hash(_ suffix: NameSuffix) -> UInt32 {
+        var hasher = Hasher()
+        suffix.hash(into: &hasher)
+        return UInt32(truncatingIfNeeded: hasher.finalize())
+    }
+
+    private subscript(suffix: NameSuffix) -> Value? {
+        hasLength(suffix.length) ? slots[index(of: suffix, Self.hash(suffix))].value : nil
+    }
 
     /// The entry for the name itself or its nearest parent.
     ///
     /// - Parameter belowRoot: leaves an entry for the root, which is a parent of everything, out of account.
     func nearest(to name: Name, belowRoot: Bool = false) -> (suffix: NameSuffix, value: Value)? {
-        guard !values.isEmpty else { return nil }
+        guard !isEmpty else { return nil }
         var suffix: NameSuffix? = NameSuffix(name)
         while let current = suffix, !(belowRoot && current.isRoot) {
             if let value = self[current] { return (current, value) }
@@ -60,12 +118,19 @@ struct NameSuffixTable<Value> {
     }
 }
 
+extension NameSuffixTable.Slot: Sendable where Value: Sendable {}
+
 extension NameSuffixTable: Sendable where Value: Sendable {}
 
-extension NameSuffixTable: Equatable where Value: Equatable {
-    static func == (left: NameSuffixTable, right: NameSuffixTable) -> Bool { left.values == right.values }
-}
-
-extension NameSuffixTable: Hashable where Value: Hashable {
-    func hash(into hasher: inout Hasher) { hasher.combine(values) }
+extension NameSuffixTable: Equatable {
+    /// Whether both have the same values for the same names, in whatever order they came.
+    static func == (left: NameSuffixTable, right: NameSuffixTable) -> Bool {
+        // Of the same lists read twice all is the same.
+        if left.names == right.names, left.slots == right.slots { return true }
+        guard left.names.count == right.names.count else { return false }
+        for slot in left.slots where slot.value != nil {
+            guard right[NameSuffix(left.names[slot.name])] == slot.value else { return false }
+        }
+        return true
+    }
 }

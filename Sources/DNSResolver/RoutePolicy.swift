@@ -30,6 +30,17 @@ package enum Route: Hashable, Sendable {
         case .forward(let index): 3 &+ UInt16(truncatingIfNeeded: index)
         }
     }
+
+    /// The route with this number.
+    package init(tag: UInt16) {
+        self =
+            switch tag {
+            case 0: .protect(explicit: false)
+            case 1: .protect(explicit: true)
+            case 2: .bypass
+            default: .forward(index: Int(tag) - 3)
+            }
+    }
 }
 
 extension Route: CustomStringConvertible {
@@ -45,9 +56,10 @@ extension Route: CustomStringConvertible {
 
 /// The routing lists: suffixes matched on whole labels, the longest match wins; at equal length `forward`, then
 /// `bypass`, then `protect`.
-package struct RoutePolicy: Hashable, Sendable {
+package struct RoutePolicy: Equatable, Sendable {
     package var mode: Mode
-    private var rules = NameSuffixTable<Route>()
+    /// The tag of the route, which is smaller.
+    private var rules: NameSuffixTable<UInt16>
     /// Whether names that no list matches are protected: when `protect` is empty.
     private let protectsUnlisted: Bool
     /// Domains that the C library appends to short names; what lies in them belongs to the local network.
@@ -61,21 +73,28 @@ package struct RoutePolicy: Hashable, Sendable {
     ///     domain of one label, such as `com`, is left out: it would take most names away from the providers.
     ///   - providerNames: the `names` of all providers; they go before the search list.
     package init(
-        mode: Mode = .httpdnsFirst, protect: [Name] = [], bypass: [Name] = [], forward: [[Name]] = [],
+        mode: Mode = .httpdnsFirst, protect: NameList = [], bypass: NameList = [], forward: [NameList] = [],
         searchDomains: [Name] = [], providerNames: [Name] = []
     ) {
         self.mode = mode
         protectsUnlisted = protect.isEmpty
-        for domain in searchDomains where domain.labels.count > 1 { self.searchDomains[domain] = true }
-        for name in providerNames { self.providerNames[name] = true }
+        for domain in searchDomains where domain.labels.count > 1 { self.searchDomains.set(true, for: domain) }
+        for name in providerNames { self.providerNames.set(true, for: name) }
+        let lists = [protect, bypass] + forward
+        rules = NameSuffixTable(
+            count: lists.reduce(1) { $0 + $1.count },
+            bytes: lists.reduce(LoopProbes.zone.wire.count) { $0 + $1.byteCount })
         // Of another such server too: a circle through two of them comes back, and no provider ever hears of it.
-        rules[LoopProbes.zone] = .bypass
-        for name in protect { rules[name] = .protect(explicit: true) }
-        for name in bypass { rules[name] = .bypass }
+        rules.set(Route.bypass.tag, for: LoopProbes.zone)
+        for name in protect { rules.set(Route.protect(explicit: true).tag, for: name) }
+        for name in bypass { rules.set(Route.bypass.tag, for: name) }
         for (index, suffixes) in forward.enumerated().reversed() {
-            for name in suffixes { rules[name] = .forward(index: index) }
+            for name in suffixes { rules.set(Route.forward(index: index).tag, for: name) }
         }
     }
+
+    /// Bytes that the entries of `protect`, `bypass` and `forward` have taken: for each its name in wire form, and at most 32.
+    package var listMemory: Int { rules.memory }
 
     /// Whether answers of LocalDNS by this route stand in for a provider's, and are trusted less.
     package func prefersProviders(_ route: Route) -> Bool {
@@ -86,7 +105,7 @@ package struct RoutePolicy: Hashable, Sendable {
     ///
     /// - Parameter belowRoot: leaves an entry for the root, which names everything, out of account.
     package func listed(_ name: Name, belowRoot: Bool = false) -> Route? {
-        rules.nearest(to: name, belowRoot: belowRoot)?.value
+        rules.nearest(to: name, belowRoot: belowRoot).map { Route(tag: $0.value) }
     }
 
     /// The route of any name: single labels and names in a search domain never leave the network unless a list says so.

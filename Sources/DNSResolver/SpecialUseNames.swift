@@ -34,7 +34,7 @@ enum SpecialUseNames {
         var rules = NameSuffixTable<Rule>()
         func add(_ texts: [String], _ rule: Rule) {
             for text in texts {
-                if let name = try? Name(text) { rules[name] = rule }
+                if let name = try? Name(text) { rules.set(rule, for: name) }
             }
         }
         add(["localhost"], .loopback)

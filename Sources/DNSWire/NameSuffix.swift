@@ -23,6 +23,18 @@ package struct NameSuffix: Sendable {
         isRoot ? nil : NameSuffix(wire: wire, start: start + 1 + Int(wire[start]))
     }
 
+    /// Whether the name that begins at `place` of these bytes is this one. Both end with the root's zero byte, so none is the
+    /// beginning of another.
+    func begins(_ bytes: [UInt8], at place: Int) -> Bool {
+        guard length <= bytes.count - place else { return false }
+        let distance = place - start
+        for index in start..<wire.count {
+            let (one, other) = (wire[index], bytes[index + distance])
+            if one != other, asciiLowercased(one) != asciiLowercased(other) { return false }
+        }
+        return true
+    }
+
     /// As a name of its own.
     package var name: Name { start == 0 ? Name(uncheckedWire: wire) : Name(uncheckedWire: Array(wire[start...])) }
 }

@@ -36,7 +36,7 @@ struct CheckCommand: ParsableCommand {
         print("\(file.path) is good")
     }
 
-    private static func list(_ items: [some CustomStringConvertible]) -> String {
+    private static func list(_ items: some Sequence<some CustomStringConvertible>) -> String {
         items.map(\.description).joined(separator: ", ")
     }
 }

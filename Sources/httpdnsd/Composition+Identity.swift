@@ -40,11 +40,12 @@ extension Composition {
     private func policyText(mode: Mode) -> [String] {
         let lists =
             [settings.route.protect, settings.route.bypass] + settings.forwards.map(\.suffixes)
-            + providers.map(\.upstream.names) + [Self.searchDomains(settings), settings.localDNS.unverified]
+            + (providers.map(\.upstream.names) + [Self.searchDomains(settings), settings.localDNS.unverified])
+            .map { NameList($0) }
         let ports = settings.localDNS.certificatePorts.map(String.init).joined(separator: ",")
         let check = settings.localDNS.certificateCheck.rawValue + " " + ports
         return [mode.rawValue, check]
-            + lists.map { $0.map { $0.lowercased.description }.sorted().joined(separator: ",") }
+            + lists.map { $0.map(\.description).sorted().joined(separator: ",") }
     }
 
     /// A short name, and a digest of all that counts.

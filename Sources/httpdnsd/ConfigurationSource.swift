@@ -1,4 +1,5 @@
 import Configuration
+import Platform
 
 /// Where a running server has its configuration from, for the time when it reads it again.
 struct ConfigurationSource: Sendable {
@@ -10,6 +11,8 @@ struct ConfigurationSource: Sendable {
 
     /// Reads and checks the file as at the start.
     func load() throws(ConfigurationError) -> LoadedConfiguration {
+        // Reading takes some hundred bytes for each entry of a list, and nothing of it is needed any more.
+        defer { returnFreeMemory() }
         var loaded = try Configuration.load(path: path, environment: environment)
         if !listen.isEmpty { loaded.configuration.listen.addresses = listen }
         return loaded

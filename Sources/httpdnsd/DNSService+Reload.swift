@@ -23,6 +23,8 @@ extension DNSService {
             report.restartNeeded = settings.keepStartSettings(of: composition.settings)
             report.warnings = loaded.warnings.map(\.description)
             await replaceConfiguration(with: settings)
+            // The old lists.
+            returnFreeMemory()
         } catch let refusal as ConfigurationRefusal {
             report.errors = refusal.lines
         } catch {

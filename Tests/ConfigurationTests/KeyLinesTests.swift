@@ -6,7 +6,7 @@ import Testing
     private func line(of path: [SettingPath.Part], in text: String) -> Int? {
         let lines = KeyLines(Array(text.utf8))
         #expect(lines.problem == nil)
-        return lines.lines[SettingPath(parts: path)]
+        return lines.ownLine(of: SettingPath(parts: path))
     }
 
     @Test func `tables, keys and comments`() {
@@ -51,6 +51,23 @@ import Testing
         #expect(line(of: [.key("a"), .entry(3), .key("c"), .key("d"), .entry(1)], in: text) == 5)
         #expect(line(of: [.key("e")], in: text) == 6)
         #expect(line(of: [.key("f")], in: text) == 7)
+    }
+
+    @Test(arguments: [
+        (#""""#, ""), (#""a\tb\"\u00e9\U0001f600\\""#, "a\tb\"é😀\\"), (#"'a\tb"'"#, "a\\tb\""),
+        ("\"\"\"\n\na\r\n b\"\"\"", "\na\n b"), ("\"\"\"a\\\n  \n  b\"\"\"", "ab"), ("\"\"\"a\"\"\"\"\"", "a\"\""),
+        ("'''\n'a\\\n'''''", "'a\\\n''"), ("\"\"\"\r\na\"\"\"", "a"), ("''''''", ""), ("'''\n'''", ""),
+    ])
+    func `strings are what TOML says they stand for`(written: String, text: String) throws {
+        let bytes = Array("a = \(written)\n[[b]]\nc = [1, \(written), {d = \(written)}]".utf8)
+        let lines = KeyLines(bytes)
+        #expect(lines.problem == nil)
+        #expect(lines.string(at: SettingPath(parts: [.key("a")])) == text)
+        let list: [SettingPath.Part] = [.key("b"), .entry(1), .key("c")]
+        #expect(lines.string(at: SettingPath(parts: list + [.entry(1)])) == nil)
+        #expect(lines.string(at: SettingPath(parts: list + [.entry(2)])) == text)
+        #expect(lines.string(at: SettingPath(parts: list + [.entry(3), .key("d")])) == text)
+        #expect(try TOMLNode.document(bytes, lines: lines)["a"] == .string(text))
     }
 
     @Test func `a path without a line has that of the table around it`() {
@@ -165,7 +182,7 @@ import Testing
     }
 
     private func checkLines(of node: TOMLNode, _ path: SettingPath, _ lines: KeyLines) {
-        if path != .root { #expect(lines.lines[path] != nil, "\(path)") }
+        if path != .root { #expect(lines.ownLine(of: path) != nil, "\(path)") }
         switch node {
         case .table(let pairs):
             for pair in pairs { checkLines(of: pair.value, path.appending(key: pair.key), lines) }

@@ -18,7 +18,8 @@ struct CertificateScenarioTests {
     ) throws -> ResolverTests.Machine {
         let protect = listed ? [try Name("example.com")] : []
         let machine = ResolverTests.Machine(
-            policy: RoutePolicy(mode: mode, protect: protect), rule: CertificateRule(setting, unverified: unverified))
+            policy: RoutePolicy(mode: mode, protect: NameList(protect)),
+            rule: CertificateRule(setting, unverified: unverified))
         machine.handshake.servers[Self.given] = server
         machine.localDNS.behaviour = .addresses(Self.given, ttl: 600)
         return machine

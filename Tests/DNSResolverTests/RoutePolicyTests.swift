@@ -110,4 +110,45 @@ struct RoutePolicyTests {
         #expect(policy.route(for: entry) == .protect(explicit: true))
         #expect(try policy.route(for: Name("b.example.com")) == .bypass)
     }
+
+    @Test
+    func `every tag is read as the route that it came from`() {
+        for route: Route in [.protect(explicit: false), .protect(explicit: true), .bypass, .forward(index: 21_000)] {
+            #expect(Route(tag: route.tag) == route)
+        }
+    }
+
+    private func many(_ count: Int, prefix: String = "name") throws -> NameList {
+        NameList(try (0..<count).map { try Name("\(prefix)\($0).example") })
+    }
+
+    @Test(arguments: [1000, 98_000, 100_000])
+    func `an entry of a long list takes its bytes and at most 32 more`(count: Int) throws {
+        let (protect, bypass) = (try many(count / 2, prefix: "p"), try many(count - count / 2, prefix: "b"))
+        let policy = RoutePolicy(protect: protect, bypass: bypass)
+        // What the allocator rounds up to, and the entry that is always there.
+        let names = protect.byteCount + bypass.byteCount
+        #expect(policy.listMemory <= names + names / 50 + 32 * count + 1024)
+        #expect(protect.capacity <= protect.byteCount + protect.byteCount / 50 + 64)
+    }
+
+    @Test
+    func `each of many entries is found, and names beside them are not`() throws {
+        let policy = RoutePolicy(protect: try many(20_000, prefix: "p"), bypass: try many(20_000, prefix: "B"))
+        for number in 0..<20_000 {
+            #expect(policy.listed(try Name("www.P\(number).example")) == .protect(explicit: true))
+            #expect(policy.listed(try Name("b\(number).example")) == .bypass)
+            #expect(policy.listed(try Name("c\(number).example")) == nil)
+        }
+    }
+
+    @Test
+    func `the same lists in another order, with doubles, are the same policy`() throws {
+        let names = try (0..<1000).map { try Name("name\($0).example") }
+        let policy = RoutePolicy(protect: NameList(names), bypass: [try Name("lan")])
+        #expect(policy == RoutePolicy(protect: NameList(names.reversed() + names), bypass: [try Name("LAN")]))
+        #expect(policy != RoutePolicy(protect: NameList(names.dropLast()), bypass: [try Name("lan")]))
+        #expect(policy != RoutePolicy(protect: NameList(names.dropLast() + [try Name("x")]), bypass: [try Name("lan")]))
+        #expect(policy != RoutePolicy(protect: NameList(names + [try Name("lan")])))
+    }
 }

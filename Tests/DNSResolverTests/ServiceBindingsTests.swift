@@ -29,7 +29,8 @@ struct ServiceBindingsTests {
                 selector: ProviderSelector(providers: [provider], clock: clock, report: { _ in }),
                 localDNS: localDNS, forwarders: [], guardsServiceBindings: guards, clock: clock)
             policy = ResolverPolicy(
-                localAnswers: LocalAnswers(), routes: RoutePolicy(bypass: bypass), strategy: strategy, sources: sources)
+                localAnswers: LocalAnswers(), routes: RoutePolicy(bypass: NameList(bypass)), strategy: strategy,
+                sources: sources)
             resolver = Resolver(
                 policy: policy,
                 cache: AnswerStore(
@@ -40,7 +41,8 @@ struct ServiceBindingsTests {
         /// Takes names away from the provider, as a reload does.
         func bypass(_ names: [Name]) {
             let other = ResolverPolicy(
-                localAnswers: policy.localAnswers, routes: RoutePolicy(bypass: names), strategy: policy.strategy,
+                localAnswers: policy.localAnswers, routes: RoutePolicy(bypass: NameList(names)),
+                strategy: policy.strategy,
                 sources: policy.sources)
             resolver.replace(with: other, freshness: FreshnessPolicy(), isNewGeneration: true)
         }

@@ -17,3 +17,6 @@ int clinux_affinity_count(void);
 /// Sends one datagram to the Unix socket at `path`, or with an `@` in front to the abstract socket of that name, without
 /// ever waiting. 0 or -errno.
 int clinux_notify(const char *path, const char *message);
+
+/// Gives memory that was freed, by whatever thread, back to the system.
+void clinux_return_free_memory(void);
