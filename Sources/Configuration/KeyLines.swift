@@ -1,5 +1,5 @@
-/// The line on which each key and array entry of a TOML text stands, for error messages: TOMLKit's nodes carry none. And the
-/// strings, for TOMLKit never frees those that it hands out.
+/// What TOMLKit's nodes do not give: the line on which each key and array entry of a TOML text stands, for error messages,
+/// and the strings without a leak, for TOMLKit never frees those that it hands out.
 struct KeyLines {
     private let lines: [SettingPath: Int]
     private let strings: [SettingPath: String]
