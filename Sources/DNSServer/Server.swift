@@ -41,7 +41,9 @@ package final class Server: Sendable {
         let pending = PendingQueries(responder: responder, clock: loop, limits: limits, feed: feed, events: events)
         self.pending = pending
         misses = Mailbox(capacity: limits.mailbox, on: loop)
-        intake = QueryIntake(misses, pending: pending, clock: loop, limits: limits) { loop.isSaturated }
+        intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits) {
+            loop.isSaturated
+        }
         let connections = TCPConnections(
             loop: loop, limits: limits, handler: handler, pending: pending, intake: intake, feed: feed)
         self.connections = connections
