@@ -238,6 +238,28 @@ import Testing
         machine.disk.stop()
     }
 
+    @Test func `a look-up that is led to the answer of another name finds damage, and no wrong answer`() throws {
+        let names = ["zero.example.com", "one.example.com", "two.example.com"]
+        do {
+            let file = try AnswerFile(path)
+            for name in names { try file.write(try stored(name)) }
+        }
+        var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        // In the index the number of its row stands behind a name of type 1, class 1 and flags 0, which take no bytes.
+        for (name, id, other) in [(names[1], 2, 3), (names[2], 3, 2)] as [(String, UInt8, UInt8)] {
+            let entry = try #require(bytes.firstRange(of: Array(name.utf8) + [id]))
+            bytes[entry.upperBound - 1] = other
+        }
+        try clear()
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        let file = try AnswerFile(path)
+        #expect(try file.find(key(names[0]).array)?.answer.name == name(names[0]))
+        for name in names[1...] {
+            let error = #expect(throws: SQLiteError.self) { try file.find(key(name).array) }
+            #expect(error?.remedy == .replaceFile)
+        }
+    }
+
     @Test func `what sqlite3 shows is readable`() throws {
         _ = try soundFile()
         let outcome = try ChildProcess.run(

@@ -3,6 +3,7 @@ import DNSCache
 import DNSWire
 import Foundation
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -98,6 +99,54 @@ struct FaultTests {
         #expect(next.load() && names.filter { next.has($0) } == ["kept.example.com"])
         #expect(await next.disk.states().map(\.value) == ["3"])
         next.disk.stop()
+    }
+
+    @Test func `a disk that fails is tried again however often, and never later than after the longest pause`() throws {
+        csqlite_faults_plan(1, 1_000_000_000)
+        let machine = try Machine(path, retry: .milliseconds(1) ... .milliseconds(2), system: system)
+        // A try is a call or a few. Pauses that went on doubling would be of minutes by then.
+        #expect(machine.wait { csqlite_faults_calls() > 200 })
+        csqlite_faults_plan(0, 0)
+        #expect(machine.load())
+        machine.disk.stop()
+    }
+
+    @Test func `an error while answers are read is no damage: they are read from the same file later`() async throws {
+        let names = (0..<300).map { "n\($0).example.com" }
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        for name in names { try first.put(name) }
+        first.disk.stop()
+        let machine = try Machine(path, clock: clock, system: system, loads: false)
+        // Once it is open.
+        _ = await machine.disk.states()
+        csqlite_faults_plan(1, 1)
+        machine.disk.load()
+        #expect(machine.wait { machine.events.all.contains(.back) } && machine.load())
+        #expect(names.allSatisfy { machine.has($0) })
+        #expect(!hasSetAside(machine))
+        machine.disk.stop()
+    }
+
+    @Test func `damage that was found in a file does not count against the one that is opened after it`() throws {
+        let clock = TestClock()
+        let machine = try Machine(path, clock: clock, system: system)
+        #expect(machine.load())
+        // While the change is written: a check reports, and then the disk fails.
+        clock.whenRead { [disk = machine.disk] in
+            disk.shared.withLock { $0.damage = "found in the file before" }
+            csqlite_faults_plan(1, 1)
+        }
+        try machine.put("www.example.com")
+        #expect(machine.wait { machine.events.all.contains(.back) })
+        // Damage is looked at before anything else is written.
+        try machine.put("b.example.com")
+        #expect(machine.flush() && !hasSetAside(machine))
+        machine.disk.stop()
+    }
+
+    private func hasSetAside(_ machine: Machine) -> Bool {
+        machine.events.all.contains { if case .setAside = $0 { true } else { false } }
     }
 
     @Test func `what waits is written in one transaction`() throws {
