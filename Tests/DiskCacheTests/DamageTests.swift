@@ -2,6 +2,7 @@ import DNSCache
 import DNSWire
 import Foundation
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -235,6 +236,24 @@ import Testing
         #expect(machine.wait { machine.disk.status.state == .memoryOnly })
         #expect(machine.events.all.contains { if case .unavailable = $0 { true } else { false } })
         #expect(setAside(machine).count == 1)
+        machine.disk.stop()
+    }
+
+    @Test func `damage that was found in a file does not count against the one that takes its place`() throws {
+        let clock = TestClock()
+        let machine = try Machine(path, clock: clock, retry: .milliseconds(5) ... .seconds(60))
+        #expect(machine.load())
+        // While an answer is written the file turns out to be damaged, and the check in the background says so too.
+        clock.whenRead { [disk = machine.disk, path] in
+            try? SQLiteConnection(path, .readWrite).execute("DROP VIEW answers; DROP TABLE answer")
+            disk.shared.withLock { $0.damage = "found too late" }
+        }
+        try machine.put("www.example.com")
+        #expect(machine.wait { !setAside(machine).isEmpty } && machine.flush())
+        // Before anything else is written, damage is looked at.
+        try machine.put("b.example.com")
+        #expect(machine.flush() && setAside(machine).count == 1)
+        #expect(!machine.events.all.contains { if case .unavailable = $0 { true } else { false } })
         machine.disk.stop()
     }
 

@@ -3,7 +3,6 @@ import DNSCache
 import DNSWire
 import Foundation
 import Glibc
-import Synchronization
 import TestSupport
 import Testing
 
@@ -125,23 +124,6 @@ struct FaultTests {
         #expect(machine.wait { machine.events.all.contains(.back) } && machine.load())
         #expect(names.allSatisfy { machine.has($0) })
         #expect(!hasSetAside(machine))
-        machine.disk.stop()
-    }
-
-    @Test func `damage that was found in a file does not count against the one that is opened after it`() throws {
-        let clock = TestClock()
-        let machine = try Machine(path, clock: clock, system: system)
-        #expect(machine.load())
-        // While the change is written: a check reports, and then the disk fails.
-        clock.whenRead { [disk = machine.disk] in
-            disk.shared.withLock { $0.damage = "found in the file before" }
-            csqlite_faults_plan(1, 1)
-        }
-        try machine.put("www.example.com")
-        #expect(machine.wait { machine.events.all.contains(.back) })
-        // Damage is looked at before anything else is written.
-        try machine.put("b.example.com")
-        #expect(machine.flush() && !hasSetAside(machine))
         machine.disk.stop()
     }
 
