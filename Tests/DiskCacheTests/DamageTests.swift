@@ -233,8 +233,7 @@ import Testing
         #expect(machine.load() && setAside(machine).count == 1)
         try #require(try ChildProcess.run(["sqlite3", path, "DROP VIEW answers; DROP TABLE answer"]).status == 0)
         try machine.put("www.example.com")
-        #expect(machine.wait { machine.disk.status.state == .memoryOnly })
-        #expect(machine.events.all.contains { if case .unavailable = $0 { true } else { false } })
+        #expect(machine.wait { machine.events.all.contains { if case .unavailable = $0 { true } else { false } } })
         #expect(setAside(machine).count == 1)
         machine.disk.stop()
     }
