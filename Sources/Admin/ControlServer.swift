@@ -15,7 +15,7 @@ package final class ControlServer {
     /// Seconds after which a silent connection is closed.
     private nonisolated static let idle: UInt32 = 10
     /// Bytes of a body past the limit that are still swallowed, so that the client hears why.
-    fileprivate nonisolated static let swallowed = 64 << 10
+    nonisolated static let swallowed = 64 << 10
 
     private let api: ControlAPI
     private let loop: EventLoop
@@ -90,52 +90,6 @@ package final class ControlServer {
             exchange.resume()
             run()
         }
-    }
-}
-
-/// One request and its response, from the first line to the end; the library holds a reference.
-@Loop
-final class ControlExchange {
-    var request: ControlRequest
-    var response: ControlResponse?
-    var task: Task<Void, Never>?
-    private var connection: OpaquePointer?
-    private var received = 0
-
-    fileprivate init(_ request: ControlRequest) { self.request = request }
-
-    /// Takes a part of the body. Returns whether the client may send more.
-    fileprivate func take(_ part: UnsafeRawBufferPointer) -> Bool {
-        received += part.count
-        guard received <= ControlRequest.bodyLimit else {
-            request.body = []
-            response = .fault(413, "a body has at most \(ControlRequest.bodyLimit) bytes")
-            return received <= ControlServer.swallowed
-        }
-        request.body += part
-        return true
-    }
-
-    fileprivate func suspend(_ connection: OpaquePointer) {
-        self.connection = connection
-        MHD_suspend_connection(connection)
-    }
-
-    fileprivate func resume() {
-        if let connection = connection.take() { MHD_resume_connection(connection) }
-    }
-
-    /// Hands the response to the library.
-    fileprivate func reply(_ response: ControlResponse, to connection: OpaquePointer) -> MHD_Result {
-        var body = response.body
-        let made = body.withUTF8 { bytes in
-            MHD_create_response_from_buffer(
-                bytes.count, UnsafeMutableRawPointer(mutating: bytes.baseAddress), cmicrohttpd_copied)
-        }
-        guard let made else { return cmicrohttpd_no }
-        defer { MHD_destroy_response(made) }
-        MHD_add_response_header(made, "Content-Type", "application/json")
-        return MHD_queue_response(connection, UInt32(response.status), made)
     }
 }
 

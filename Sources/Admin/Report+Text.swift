@@ -9,7 +9,7 @@ extension StatusReport {
             ["httpdnsd", "\(version), up \(Self.duration(uptime)), process \(pid)"],
             [
                 "config",
-                "\(configuration), reloaded \(reloads) time\(reloads == 1 ? "" : "s"), generation \(generation)",
+                "\(configuration), reloaded \(counted(reloads, "time")), generation \(generation)",
             ],
             ["listen", listen.joined(separator: ", ")],
             ["switch", isOn ? "on, mode \(mode)" : "OFF: names go to LocalDNS, until it is switched on or restarted"],
@@ -23,27 +23,30 @@ extension StatusReport {
         }
         if networkChanges > 0 {
             let ago = Self.duration(networkChangeAge ?? 0)
-            rows.append(["network", "changed \(networkChanges) time\(networkChanges == 1 ? "" : "s"), last \(ago) ago"])
+            rows.append(["network", "changed \(counted(networkChanges, "time")), last \(ago) ago"])
         }
         rows += [
             [
                 "cache",
-                "\(cache.entries) answers, \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(cache.hits) hits, \(cache.misses) misses, \(cache.stale) served stale, \(cache.refreshes) refreshed ahead",
+                "\(counted(cache.entries, "answer")), \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(counted(cache.hits, "hit")), \(counted(cache.misses, "miss", "misses")), \(cache.stale) served stale, \(cache.refreshes) refreshed ahead",
             ],
             ["disk", cache.fileText],
             [
                 "now",
-                "\(flights) flights, \(waiters) waiters, \(queries) queries, \(connections) TCP connections",
+                "\(counted(flights, "flight")), \(counted(waiters, "waiter")), \(counted(queries, "query", "queries")), \(counted(connections, "TCP connection"))",
             ],
         ]
         if presets > 0 || lastResorts > 0 {
             rows.append([
                 "preset",
-                "\(presets) names, \(lastResorts) in the last resort, which answered \(lastResortAnswers) times",
+                "\(counted(presets, "name")), \(lastResorts) in the last resort, which answered "
+                    + counted(lastResortAnswers, "time"),
             ])
         }
         if badAddresses > 0 { rows.append(["badip", "\(badAddresses) reported"]) }
-        if forgedChecks > 0 { rows.append(["forged", "\(forgedChecks) checks found a lie of LocalDNS; the last:"]) }
+        if forgedChecks > 0 {
+            rows.append(["forged", "\(counted(forgedChecks, "check")) found a lie of LocalDNS; the last:"])
+        }
         rows += forged.map { ["", "  " + $0.text] }
         return Self.lines(rows)
     }
@@ -100,7 +103,10 @@ extension StatusReport.Provider {
     fileprivate var rows: [[String]] {
         var text = "\(name): \(type) at \(url)"
         if !isAuthenticated { text += ", can be forged on the path" }
-        if callsToday > 0 { text += "; \(callsToday)\(dailyLimit > 0 ? " of \(dailyLimit)" : "") calls today" }
+        if callsToday > 0 {
+            text += "; " + (dailyLimit > 0 ? "\(callsToday) of " : "")
+            text += counted(dailyLimit > 0 ? dailyLimit : callsToday, "call") + " today"
+        }
         if state == .exhausted { text += ": not asked until 00:00 UTC" }
         if state == .disabled { text += "; disabled by its vendor, looked at again in \(retry ?? 0) s" }
         if clockOffset != 0 {
@@ -113,7 +119,8 @@ extension StatusReport.Provider {
 
 extension StatusReport.Address {
     fileprivate var text: String {
-        var text = "\(address) \(StatusReport.stateText(state, retry)); \(requests) requests, \(failures) failures"
+        var text = "\(address) \(StatusReport.stateText(state, retry)); "
+        text += "\(counted(requests, "request")), \(counted(failures, "failure"))"
         if let responseMilliseconds { text += ", replies in \(responseMilliseconds) ms" }
         if let lastError { text += ", the last \(StatusReport.duration(lastErrorAge ?? 0)) ago: \(lastError)" }
         return text
@@ -172,7 +179,7 @@ extension ForgedAddress {
         if !subject.isEmpty { text += "; subject \(subject)" }
         if !issuer.isEmpty { text += ", issuer \(issuer)" }
         if !fingerprint.isEmpty { text += ", SHA-256 \(fingerprint)" }
-        return text + "; seen \(count) time\(count == 1 ? "" : "s"), \(first) to \(last)"
+        return text + "; seen \(counted(count, "time")), \(first) to \(last)"
     }
 }
 
@@ -180,7 +187,7 @@ extension StatusReport.Cache {
     fileprivate var fileText: String {
         if file.isEmpty { return "answers are kept in memory alone" }
         let reason = fileError.isEmpty ? "" : " (\(fileError))"
-        return "\(file), \(fileState)\(reason): \(loaded) answers loaded, \(written) written"
+        return "\(file), \(fileState)\(reason): \(counted(loaded, "answer")) loaded, \(written) written"
     }
 }
 

@@ -1,5 +1,5 @@
 /// Which address families answers hold.
-package enum FamilyPreference: String, Hashable, Sendable, CaseIterable {
+package enum AnsweredFamilies: String, Hashable, Sendable, CaseIterable {
     case both, ipv4, ipv6
     case ipv4Only = "ipv4-only"
     case ipv6Only = "ipv6-only"
@@ -16,7 +16,7 @@ package enum HTTPSRecords: String, Hashable, Sendable, CaseIterable {
 extension Configuration {
     /// `[answers]`.
     package struct AnswerSettings: SettingsTable {
-        package var prefer = FamilyPreference.both
+        package var prefer = AnsweredFamilies.both
         package var httpsRecords = HTTPSRecords.protect
 
         package init() {}

@@ -25,7 +25,8 @@ extension Kind where Value == ClientSubnet {
             expected: "\"off\", \"client/24\" or a network in quotes",
             parse: { text throws(ValueProblem) in
                 if text == "off" { return .off }
-                if text.hasPrefix("client/"), let bits = Endpoint.port(text.dropFirst(7)), (1...32).contains(bits) {
+                if text.hasPrefix("client/"), let bits = AddressAndPort.port(text.dropFirst(7)), (1...32).contains(bits)
+                {
                     return .client(bits: Int(bits))
                 }
                 if text.contains("/"), let prefix = AddressPrefix(text) { return .fixed(prefix) }

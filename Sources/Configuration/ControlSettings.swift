@@ -4,7 +4,7 @@ extension Configuration {
         /// Absolute, at most 107 bytes; empty: none.
         package var socket = "/run/httpdnsd/control.sock"
         /// Nil: none.
-        package var http: Endpoint?
+        package var http: AddressAndPort?
 
         package init() {}
 

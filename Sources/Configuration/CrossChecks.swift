@@ -29,7 +29,7 @@ extension Configuration {
 
     /// A server that forwards to itself never answers.
     func checkLoops(_ reading: Reading) {
-        var places: [(SettingPath, [Endpoint])] = []
+        var places: [(SettingPath, [AddressAndPort])] = []
         if case .list(let servers) = localDNS.servers {
             places.append((SettingPath.root.appending(key: "localdns").appending(key: "servers"), servers))
         }

@@ -2,7 +2,7 @@ extension Configuration {
     /// `[http]`: how HTTP requests leave.
     package struct HTTPSettings: SettingsTable {
         /// An HTTP proxy that tunnels (`CONNECT`). Nil: direct. The environment's proxy is never used.
-        package var proxy: Endpoint?
+        package var proxy: AddressAndPort?
 
         package init() {}
 
@@ -13,7 +13,7 @@ extension Configuration {
     }
 }
 
-extension Kind where Value == Endpoint {
+extension Kind where Value == AddressAndPort {
     /// Never repeated in an error, because it might have been meant to hold a password.
     fileprivate static var proxy: Kind {
         .text(
@@ -28,7 +28,7 @@ extension Kind where Value == Endpoint {
                     throw ValueProblem("must have an IP address: a name would have to be looked up first")
                 }
                 guard url.path.isEmpty || url.path == "/" else { throw ValueProblem("must end after the port") }
-                return Endpoint(address, port: url.port)
+                return AddressAndPort(address, port: url.port)
             },
             write: { quoted("http://\($0)") })
     }

@@ -37,6 +37,23 @@ extension Kind {
             }, write: write)
     }
 
+    /// A value written as a string, and shown as its description.
+    ///
+    /// - Parameters:
+    ///   - problem: ends the sentence about a text that is none: `is not an IP address`.
+    ///   - value: what a text stands for; nil for none.
+    static func text(
+        _ type: String, range: String? = nil, expected: String, problem: String,
+        value: @escaping @Sendable (String) -> Value?
+    ) -> Kind where Value: CustomStringConvertible {
+        .text(
+            type, range: range, expected: expected,
+            parse: { text throws(ValueProblem) in
+                guard let value = value(text) else { throw ValueProblem(problem) }
+                return value
+            }, write: { quoted($0.description) })
+    }
+
     /// A list of values of one kind; each bad entry is reported by its number, counted from 1.
     static func list<Element>(of element: Kind<Element>, _ type: String) -> Kind where Value == [Element] {
         Kind(

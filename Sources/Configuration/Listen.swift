@@ -4,7 +4,7 @@ extension Configuration {
     /// `[listen]`.
     package struct Listen: SettingsTable {
         /// UDP and TCP on each; at least one, no two equal unless their port is 0.
-        package var addresses = [Endpoint(.v4(0x7f00_0001), port: 53), Endpoint(.v6(1), port: 53)]
+        package var addresses = [AddressAndPort(.v4(0x7f00_0001), port: 53), AddressAndPort(.v6(1), port: 53)]
         /// For each listen address. 0 to 256; 0 means min(4, CPU affinity, ceiling of the cgroup's `cpu.max`).
         package var udpThreads = 0
         /// Clients from elsewhere get REFUSED.

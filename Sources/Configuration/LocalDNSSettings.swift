@@ -5,7 +5,7 @@ package enum LocalDNSSelection: Hashable, Sendable {
     /// The first list of the system's files that holds a server other than this one.
     case auto
     /// Asked in this order; never empty.
-    case list([Endpoint])
+    case list([AddressAndPort])
 }
 
 /// What is done about addresses that LocalDNS gives for protected names.
@@ -64,7 +64,7 @@ extension Configuration {
 extension Kind where Value == LocalDNSSelection {
     /// `"auto"` or a list of servers.
     static var localDNSServers: Kind {
-        let list = Kind<[Endpoint]>.list(of: .server(defaultPort: 53), "list of servers")
+        let list = Kind<[AddressAndPort]>.list(of: .server(defaultPort: 53), "list of servers")
         return Kind(
             type: "auto, or list of servers",
             read: { node, path, reading in

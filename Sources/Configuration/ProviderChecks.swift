@@ -173,7 +173,7 @@ extension Configuration.ProviderEntry {
         if !reading.written.contains(place), !reading.isMisspelt(place),
             !reading.written.contains(path.appending(key: "addresses")), isBuiltIn
         {
-            startupAddresses = type.builtInStartupAddresses(in: region).map { Endpoint($0, port: url.port) }
+            startupAddresses = type.builtInStartupAddresses(in: region).map { AddressAndPort($0, port: url.port) }
         }
         complete(\.startupAddresses, at: place, reading)
     }
@@ -185,7 +185,7 @@ extension Configuration.ProviderEntry {
 
     /// Checks the addresses of a list, and gives those without a port the URL's.
     private mutating func complete(
-        _ list: WritableKeyPath<Self, [Endpoint]>, at place: SettingPath, _ reading: Reading
+        _ list: WritableKeyPath<Self, [AddressAndPort]>, at place: SettingPath, _ reading: Reading
     ) {
         for (index, address) in self[keyPath: list].enumerated() where address.zone != nil {
             reading.fail(place.appending(entry: index + 1), "has a zone; link-local addresses cannot be connected to")
@@ -201,9 +201,9 @@ extension Configuration.ProviderEntry {
         if addresses.isEmpty {
             switch url.host {
             case _ where isBuiltIn:
-                addresses = type.builtInAddresses(in: region).map { Endpoint($0, port: url.port) }
+                addresses = type.builtInAddresses(in: region).map { AddressAndPort($0, port: url.port) }
             case .address(let address):
-                addresses = [Endpoint(address, port: url.port)]
+                addresses = [AddressAndPort(address, port: url.port)]
             case .name where url.scheme == .http:
                 reading.fail(
                     place, "is missing: an http URL with a host name needs the addresses to connect to (or write https)"

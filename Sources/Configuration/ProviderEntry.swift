@@ -23,9 +23,9 @@ extension Configuration {
         /// The base of the service; of `doh` and `doh-json` the whole path, of other types the part before the service's own paths.
         package var url = ServiceURL(.https, .address(.v4(0)))
         /// Connect here, in this order. Empty: the URL's name is looked up through LocalDNS (https only).
-        package var addresses: [Endpoint] = []
+        package var addresses: [AddressAndPort] = []
         /// Where the service is asked for its addresses; empty: nowhere. Only ever set with https.
-        package var startupAddresses: [Endpoint] = []
+        package var startupAddresses: [AddressAndPort] = []
         /// Certificates are accepted for these, tried in this order; never empty with https.
         package var tlsNames: [ServiceHost] = []
         /// Absolute; empty: the system's.

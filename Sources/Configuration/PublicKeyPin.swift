@@ -21,11 +21,7 @@ extension Kind where Value == PublicKeyPin {
     static var publicKeyPin: Kind {
         .text(
             "pin", expected: "a pin in quotes such as \"sha256//...\"",
-            parse: { text throws(ValueProblem) in
-                guard let pin = PublicKeyPin(text) else {
-                    throw ValueProblem("is not a pin; write sha256// and the base64 of the SHA-256 of the public key")
-                }
-                return pin
-            }, write: { quoted($0.description) })
+            problem: "is not a pin; write sha256// and the base64 of the SHA-256 of the public key",
+            value: { PublicKeyPin($0) })
     }
 }

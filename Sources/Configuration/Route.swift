@@ -37,7 +37,7 @@ extension Configuration {
         /// At least one, none of them in another forward.
         package var suffixes: NameList = []
         /// Asked in this order; at least one, none of them this server.
-        package var servers: [Endpoint] = []
+        package var servers: [AddressAndPort] = []
 
         package init() {}
 

@@ -92,7 +92,7 @@ package struct ServiceURL: Hashable, Sendable {
             throw ValueProblem("has no valid host: write an IP address or a host name (in punycode form)")
         }
         guard let portText else { return (host, nil) }
-        guard let port = Endpoint.port(portText), port > 0 else {
+        guard let port = AddressAndPort.port(portText), port > 0 else {
             throw ValueProblem("has no valid port: write 1 to 65535")
         }
         return (host, port)

@@ -93,11 +93,8 @@ func parseName(_ text: String) throws(ValueProblem) -> Name {
 extension Kind where Value == IPAddress {
     static var address: Kind {
         .text(
-            "IP address", expected: "an IP address in quotes",
-            parse: { text throws(ValueProblem) in
-                guard let address = IPAddress(text) else { throw ValueProblem("is not an IP address") }
-                return address
-            }, write: { quoted($0.description) })
+            "IP address", expected: "an IP address in quotes", problem: "is not an IP address", value: { IPAddress($0) }
+        )
     }
 }
 
@@ -105,26 +102,18 @@ extension Kind where Value == AddressPrefix {
     static var prefix: Kind {
         .text(
             "network", expected: "a network in quotes such as \"192.0.2.0/24\"",
-            parse: { text throws(ValueProblem) in
-                guard let prefix = AddressPrefix(text) else {
-                    throw ValueProblem("is not a network; write one such as \"192.0.2.0/24\" or \"2001:db8::/32\"")
-                }
-                return prefix
-            }, write: { quoted($0.description) })
+            problem: "is not a network; write one such as \"192.0.2.0/24\" or \"2001:db8::/32\"",
+            value: { AddressPrefix($0) })
     }
 }
 
-extension Kind where Value == Endpoint {
+extension Kind where Value == AddressAndPort {
     /// An address to listen on, with its port.
     static var listener: Kind {
         .text(
             "address and port", expected: "an address and port in quotes such as \"127.0.0.1:53\"",
-            parse: { text throws(ValueProblem) in
-                guard let endpoint = Endpoint(text) else {
-                    throw ValueProblem("is not an address and port; write one such as \"127.0.0.1:53\" or \"[::1]:53\"")
-                }
-                return endpoint
-            }, write: { quoted($0.description) })
+            problem: "is not an address and port; write one such as \"127.0.0.1:53\" or \"[::1]:53\"",
+            value: { AddressAndPort($0) })
     }
 
     /// An address to send to; names are refused.
@@ -134,8 +123,8 @@ extension Kind where Value == Endpoint {
         .text(
             "IP address, with a port if not the usual one", expected: "an IP address in quotes",
             parse: { text throws(ValueProblem) in
-                guard let endpoint = Endpoint(text, defaultPort: defaultPort),
-                    endpoint.port != 0 || Endpoint(text) == nil
+                guard let endpoint = AddressAndPort(text, defaultPort: defaultPort),
+                    endpoint.port != 0 || AddressAndPort(text) == nil
                 else {
                     throw ValueProblem(
                         "is not an IP address with an optional port, such as \"192.0.2.1\" or \"[2001:db8::1]:5353\"")
@@ -160,9 +149,6 @@ extension Kind where Value == ServiceHost {
     static var host: Kind {
         .text(
             "host name or IP address", expected: "a host name or IP address in quotes",
-            parse: { text throws(ValueProblem) in
-                guard let host = ServiceHost(text) else { throw ValueProblem("is not a host name or IP address") }
-                return host
-            }, write: { quoted($0.description) })
+            problem: "is not a host name or IP address", value: { ServiceHost($0) })
     }
 }

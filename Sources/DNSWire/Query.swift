@@ -142,8 +142,8 @@ package struct Query: Sendable {
             option &+= 4
             guard end &- option >= length else { return false }
             // A cookie is 8 bytes, or 8 and a server's 8 to 32 (RFC 7873 section 5.2.2).
-            if code == 10, length != 8, !(16...40).contains(length) { return false }
-            if code == 11 { hasKeepalive = true }
+            if code == EDNSOption.Code.cookie.rawValue, length != 8, !(16...40).contains(length) { return false }
+            if code == EDNSOption.Code.tcpKeepalive.rawValue { hasKeepalive = true }
             option &+= length
         }
         return true

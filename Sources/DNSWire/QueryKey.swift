@@ -5,12 +5,11 @@
 /// the same bytes where they lie in the client's message.
 @frozen
 package struct QueryKey: Sendable {
-    /// The most bytes of a key: a name of 255, a scope of 35, type, class, and one byte of flags.
-    package static var maximumLength: Int { 295 }
     /// Bytes of type, class and flags.
     private static var tailLength: Int { 5 }
 
-    /// Only the first `count` bytes mean anything.
+    /// Only the first `count` bytes mean anything. There is room for a name of 255, a scope of 35, type, class, and one byte
+    /// of flags.
     package var storage: InlineArray<295, UInt8>
     /// Bytes in use: the name's, the scope's, and five.
     package private(set) var count: Int
@@ -37,9 +36,7 @@ package struct QueryKey: Sendable {
     package subscript(index: Int) -> UInt8 { storage[index] }
 
     /// The key's bytes as an array, for those who may allocate.
-    package var array: [UInt8] { prefix(count) }
-
-    private func prefix(_ count: Int) -> [UInt8] {
+    package var array: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
         // Not by `storage[index]`, which copies all of it for each byte.
@@ -52,9 +49,6 @@ package struct QueryKey: Sendable {
     package var type: RecordType {
         RecordType(rawValue: UInt16(storage[count - 5]) << 8 | UInt16(storage[count - 4]))
     }
-
-    /// The lower-cased name in the key.
-    package var name: Name { Name(uncheckedWire: prefix(nameCount)) }
 
     /// Whether it is one client scope's.
     package var isScoped: Bool { nameCount + Self.tailLength < count }

@@ -140,6 +140,8 @@ final class AnswerFile {
         try select.bind(values)
         guard try select.step() else { return nil }
         defer { select.finish() }
+        // Where an index is damaged, SQLite may have taken the key from the index, and then the checksum differs, or from the
+        // row, and then the key does.
         let row = try row(select)
         guard row.answer.key.array == key else { throw Self.damagedRow }
         return row

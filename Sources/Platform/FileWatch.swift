@@ -34,6 +34,7 @@ package final class FileWatch {
         lookAround()
     }
 
+    /// Ends it; nothing is told any more.
     package func cancel() {
         watch?.cancel()
         watch = nil

@@ -28,6 +28,7 @@ package final class ResumeWatch {
         }
     }
 
+    /// Ends it; nothing is told any more. The server watches as long as it lives: for tests, which share a loop.
     package func cancel() {
         watch?.cancel()
         watch = nil

@@ -42,6 +42,7 @@ package final class SignalWatch: Sendable {
         }
     }
 
+    /// Ends it; nothing is told any more. The server watches as long as it lives: for tests, which share a loop.
     package func cancel() {
         watch?.cancel()
         watch = nil

@@ -40,15 +40,6 @@ package struct SocketAddress: Hashable, Sendable {
         self.init(raw: UnsafeRawPointer(pointer), length: Int(length))
     }
 
-    /// The sender of a datagram that waits for its reply.
-    package init?(_ origin: clinux_origin) {
-        let read = withUnsafeBytes(of: origin.peer) { bytes in
-            bytes.baseAddress.flatMap { SocketAddress(raw: $0, length: Int(origin.peer_length)) }
-        }
-        guard let read else { return nil }
-        self = read
-    }
-
     /// The sender of the datagram in a slot of a batch; `nil` for a slot without one.
     package init?(_ slot: UnsafePointer<clinux_slot>) {
         self.init(UnsafePointer(clinux_slot_peer(slot)), length: slot.pointee.peer_length)

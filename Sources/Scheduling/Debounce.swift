@@ -31,10 +31,4 @@ package final class Debounce {
             self?.body()
         }
     }
-
-    /// Forgets what has come.
-    package func cancel() {
-        timer?.cancel()
-        first = nil
-    }
 }

@@ -52,7 +52,7 @@ extension BadIPCommand {
                 }
             }
             control.show(reply) { report in
-                "\(address) goes to the end of answers; \(report.removed) cached answer\(report.removed == 1 ? "" : "s") forgotten"
+                "\(address) goes to the end of answers; \(counted(report.removed, "cached answer")) forgotten"
             }
         }
     }

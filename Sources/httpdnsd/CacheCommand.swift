@@ -149,7 +149,7 @@ extension CacheCommand {
                     if all { writer.member("all", true) }
                 }
             }
-            control.show(reply) { "\($0.removed) answer\($0.removed == 1 ? "" : "s") forgotten" }
+            control.show(reply) { counted($0.removed, "answer") + " forgotten" }
         }
     }
 }

@@ -186,7 +186,7 @@ struct Composition {
         return presets
     }
 
-    private var families: DNSResolver.FamilyPreference {
+    private var families: FamilyPreference {
         switch settings.answers.prefer {
         case .both: .both
         case .ipv4: .ipv4

@@ -7,7 +7,7 @@ struct ConfigurationSource: Sendable {
     /// The variables at the start: once root is given up, the process cannot read its own any more.
     let environment: [String: String]
     /// What the command line has in place of `listen.addresses`; empty: nothing.
-    let listen: [Endpoint]
+    let listen: [AddressAndPort]
 
     /// Reads and checks the file as at the start.
     func load() throws(ConfigurationError) -> LoadedConfiguration {

@@ -1,3 +1,4 @@
+import Admin
 import Configuration
 import DNSCache
 import DNSResolver
@@ -73,9 +74,9 @@ extension DiskEvent {
         case .setAside(let path?, let reason):
             "the cache on disk is damaged (\(reason)): it is now \(path), and a new one is begun"
         case .setAside(nil, let reason): "the cache on disk is damaged (\(reason)), and a new one is begun"
-        case .loaded(let count, true): "\(count) answers of the last time are loaded from disk"
+        case .loaded(let count, true): "loaded \(counted(count, "answer")) of the last time from disk"
         case .loaded(let count, false):
-            "\(count) answers of the last time are loaded from disk; memory has no room for the others, which are read as they are asked for"
+            "loaded \(counted(count, "answer")) of the last time from disk; memory has no room for the others, which are read as they are asked for"
         }
     }
 }

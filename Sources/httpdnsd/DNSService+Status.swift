@@ -81,7 +81,7 @@ extension DNSService {
         return provider
     }
 
-    private func address(_ endpoint: any DNSResolver.Endpoint) -> StatusReport.Address {
+    private func address(_ endpoint: any Endpoint) -> StatusReport.Address {
         var address = StatusReport.Address()
         address.address = endpoint.name
         (address.state, address.retry) = state(setAsideUntil: endpoint.health.setAsideUntil)

@@ -71,7 +71,7 @@ final class Daemon {
         }
     }
 
-    private static func socketAddress(_ endpoint: Endpoint) throws -> SocketAddress {
+    private static func socketAddress(_ endpoint: AddressAndPort) throws -> SocketAddress {
         guard let address = SocketAddress(endpoint) else {
             throw SystemError(
                 code: ENODEV, operation: "listen on \(endpoint)", advice: "no interface \(endpoint.zone ?? "") is here")

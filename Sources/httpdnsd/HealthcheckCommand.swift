@@ -19,7 +19,7 @@ struct HealthcheckCommand: ParsableCommand {
     var server: String?
 
     func validate() throws {
-        if let server, Endpoint(server) == nil {
+        if let server, AddressAndPort(server) == nil {
             throw ValidationError("--server \(server): not an address with a port, such as 127.0.0.1:53 or [::1]:53")
         }
     }
@@ -39,8 +39,8 @@ struct HealthcheckCommand: ParsableCommand {
         throw ExitStatus.no.exitCode
     }
 
-    private func endpoint() throws -> Endpoint {
-        if let server, let endpoint = Endpoint(server) { return endpoint }
+    private func endpoint() throws -> AddressAndPort {
+        if let server, let endpoint = AddressAndPort(server) { return endpoint }
         do throws(ConfigurationError) {
             let settings = try Configuration.loadTables(["listen"], path: file.path, environment: processEnvironment())
             return settings.listen.addresses[0]
@@ -51,12 +51,12 @@ struct HealthcheckCommand: ParsableCommand {
     }
 }
 
-extension Endpoint {
+extension AddressAndPort {
     /// Where a server that is bound here can be asked: loopback for a wildcard.
-    fileprivate var reachable: Endpoint {
+    fileprivate var reachable: AddressAndPort {
         switch address {
-        case .v4(0): Endpoint(.v4(0x7f00_0001), port: port)
-        case .v6(0): Endpoint(.v6(1), port: port)
+        case .v4(0): AddressAndPort(.v4(0x7f00_0001), port: port)
+        case .v6(0): AddressAndPort(.v6(1), port: port)
         default: self
         }
     }

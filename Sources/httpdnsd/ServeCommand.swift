@@ -13,14 +13,14 @@ struct ServeCommand: ParsableCommand {
     var listen: [String] = []
 
     func validate() throws {
-        for text in listen where Endpoint(text) == nil {
+        for text in listen where AddressAndPort(text) == nil {
             throw ValidationError("--listen \(text): not an address with a port, such as 127.0.0.1:53 or [::1]:53")
         }
     }
 
     func run() throws {
         let source = ConfigurationSource(
-            path: file.path, environment: processEnvironment(), listen: listen.compactMap { Endpoint($0) })
+            path: file.path, environment: processEnvironment(), listen: listen.compactMap { AddressAndPort($0) })
         let loaded = try file.load(from: source)
         let settings = loaded.configuration
         // Before any thread starts, for threads inherit the mask.

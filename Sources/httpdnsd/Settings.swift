@@ -10,20 +10,20 @@ import Upstreams
 // What the configuration says, in the terms of the parts.
 
 extension LocalDNSServer {
-    init(_ endpoint: Endpoint) {
+    init(_ endpoint: AddressAndPort) {
         self.init(endpoint.address, port: endpoint.port, interface: endpoint.zone)
     }
 
     /// Reads what its description says.
     init?(text: some StringProtocol) {
-        guard let endpoint = Endpoint(text) else { return nil }
+        guard let endpoint = AddressAndPort(text) else { return nil }
         self.init(endpoint)
     }
 }
 
 extension SocketAddress {
     /// Nil when the zone names no interface of this machine.
-    init?(_ endpoint: Endpoint) { self.init(endpoint.description) }
+    init?(_ endpoint: AddressAndPort) { self.init(endpoint.description) }
 }
 
 extension HTTPDNSSettings {

@@ -83,4 +83,26 @@ struct ReportTests {
         status.cache.limit = bytes
         #expect(status.text.contains("of \(text);"))
     }
+
+    @Test func `what there is one of is named in the singular`() {
+        var status = StatusReport()
+        (status.reloads, status.networkChanges, status.forgedChecks) = (1, 1, 1)
+        (status.flights, status.waiters, status.queries, status.connections) = (1, 2, 1, 0)
+        (status.presets, status.lastResorts, status.lastResortAnswers) = (1, 1, 1)
+        (status.cache.entries, status.cache.hits, status.cache.misses) = (1, 1, 1)
+        (status.cache.file, status.cache.loaded) = ("/cache", 1)
+        var provider = StatusReport.Provider()
+        provider.callsToday = 1
+        var address = StatusReport.Address()
+        (address.requests, address.failures) = (1, 2)
+        provider.addresses = [address]
+        status.providers = [provider]
+        for text in [
+            "reloaded 1 time,", "changed 1 time,", "1 check found", "1 flight, 2 waiters, 1 query, 0 TCP connections",
+            "1 name, 1 in the last resort, which answered 1 time", "1 answer,", "1 hit, 1 miss,", "1 answer loaded",
+            "1 call today", "1 request, 2 failures",
+        ] { #expect((status.text + "\n").contains(text)) }
+        status.providers[0].dailyLimit = 100
+        #expect(status.text.contains("1 of 100 calls today"))
+    }
 }

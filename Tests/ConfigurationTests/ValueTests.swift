@@ -35,7 +35,7 @@ import Testing
 
     @Test(arguments: ["127.0.0.1:53", "[::1]:53", "0.0.0.0:0", "[fe80::1%eth0]:5353", "[2001:db8::1]:65535"])
     func `addresses with a port are read and written`(text: String) {
-        #expect(Endpoint(text)?.description == text)
+        #expect(AddressAndPort(text)?.description == text)
     }
 
     @Test(arguments: [
@@ -44,7 +44,7 @@ import Testing
         "[fe80::1%0123456789abcdef]:53", "localhost:53",
     ])
     func `what is no address with a port is refused`(text: String) {
-        #expect(Endpoint(text) == nil)
+        #expect(AddressAndPort(text) == nil)
     }
 
     @Test(arguments: [
@@ -53,7 +53,7 @@ import Testing
         ("192.0.2.1:5353", "192.0.2.1:5353"), ("[::1]:5353", "[::1]:5353"),
     ])
     func `a server may leave out its port`(text: String, full: String) {
-        #expect(Endpoint(text, defaultPort: 53)?.description == full)
+        #expect(AddressAndPort(text, defaultPort: 53)?.description == full)
     }
 
     @Test(arguments: [

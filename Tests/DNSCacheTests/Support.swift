@@ -30,7 +30,11 @@ struct TestQuery {
         key = query.questionLength > 0 ? QueryKey(query, in: bytes.span) : QueryKey()
     }
 
-    var question: Question { Question(name: key.name, type: query.type, class: query.class) }
+    /// In lower case.
+    var question: Question {
+        let name = try? Name(wire: Array(bytes[query.nameRange])).lowercased
+        return Question(name: name ?? .root, type: query.type, class: query.class)
+    }
 }
 
 /// Runs `body` on an empty output of `capacity` bytes, and returns what was written.

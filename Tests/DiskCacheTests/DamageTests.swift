@@ -2,6 +2,7 @@ import DNSCache
 import DNSWire
 import Foundation
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -232,10 +233,49 @@ import Testing
         #expect(machine.load() && setAside(machine).count == 1)
         try #require(try ChildProcess.run(["sqlite3", path, "DROP VIEW answers; DROP TABLE answer"]).status == 0)
         try machine.put("www.example.com")
-        #expect(machine.wait { machine.disk.status.state == .memoryOnly })
-        #expect(machine.events.all.contains { if case .unavailable = $0 { true } else { false } })
+        #expect(machine.wait { machine.events.all.contains { if case .unavailable = $0 { true } else { false } } })
         #expect(setAside(machine).count == 1)
         machine.disk.stop()
+    }
+
+    @Test func `damage that was found in a file does not count against the one that takes its place`() throws {
+        let clock = TestClock()
+        let machine = try Machine(path, clock: clock, retry: .milliseconds(5) ... .seconds(60))
+        #expect(machine.load())
+        // While an answer is written the file turns out to be damaged, and the check in the background says so too.
+        clock.whenRead { [disk = machine.disk, path] in
+            try? SQLiteConnection(path, .readWrite).execute("DROP VIEW answers; DROP TABLE answer")
+            disk.shared.withLock { $0.damage = "found too late" }
+        }
+        try machine.put("www.example.com")
+        #expect(machine.wait { !setAside(machine).isEmpty } && machine.flush())
+        // Before anything else is written, damage is looked at.
+        try machine.put("b.example.com")
+        #expect(machine.flush() && setAside(machine).count == 1)
+        #expect(!machine.events.all.contains { if case .unavailable = $0 { true } else { false } })
+        machine.disk.stop()
+    }
+
+    @Test func `a look-up that is led to the answer of another name finds damage, and no wrong answer`() throws {
+        let names = ["zero.example.com", "one.example.com", "two.example.com"]
+        do {
+            let file = try AnswerFile(path)
+            for name in names { try file.write(try stored(name)) }
+        }
+        var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        // In the index the number of its row stands behind a name of type 1, class 1 and flags 0, which take no bytes.
+        for (name, id, other) in [(names[1], 2, 3), (names[2], 3, 2)] as [(String, UInt8, UInt8)] {
+            let entry = try #require(bytes.firstRange(of: Array(name.utf8) + [id]))
+            bytes[entry.upperBound - 1] = other
+        }
+        try clear()
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        let file = try AnswerFile(path)
+        #expect(try file.find(key(names[0]).array)?.answer.name == name(names[0]))
+        for name in names[1...] {
+            let error = #expect(throws: SQLiteError.self) { try file.find(key(name).array) }
+            #expect(error?.remedy == .replaceFile)
+        }
     }
 
     @Test func `what sqlite3 shows is readable`() throws {

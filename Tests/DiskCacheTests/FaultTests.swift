@@ -100,6 +100,37 @@ struct FaultTests {
         next.disk.stop()
     }
 
+    @Test func `a disk that fails is tried again however often, and never later than after the longest pause`() throws {
+        csqlite_faults_plan(1, 1_000_000_000)
+        let machine = try Machine(path, retry: .milliseconds(1) ... .milliseconds(2), system: system)
+        // A try is a call or a few. Pauses that went on doubling would be of minutes by then.
+        #expect(machine.wait { csqlite_faults_calls() > 200 })
+        csqlite_faults_plan(0, 0)
+        #expect(machine.load())
+        machine.disk.stop()
+    }
+
+    @Test func `an error while answers are read is no damage: they are read from the same file later`() async throws {
+        let names = (0..<300).map { "n\($0).example.com" }
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        for name in names { try first.put(name) }
+        first.disk.stop()
+        let machine = try Machine(path, clock: clock, system: system, loads: false)
+        // Once it is open.
+        _ = await machine.disk.states()
+        csqlite_faults_plan(1, 1)
+        machine.disk.load()
+        #expect(machine.wait { machine.events.all.contains(.back) } && machine.load())
+        #expect(names.allSatisfy { machine.has($0) })
+        #expect(!hasSetAside(machine))
+        machine.disk.stop()
+    }
+
+    private func hasSetAside(_ machine: Machine) -> Bool {
+        machine.events.all.contains { if case .setAside = $0 { true } else { false } }
+    }
+
     @Test func `what waits is written in one transaction`() throws {
         let machine = try Machine(path, flushInterval: .seconds(1_000), system: system)
         #expect(machine.load())

@@ -1,6 +1,7 @@
 import DNSCache
 import DNSWire
 import Scheduling
+import Synchronization
 import TestSupport
 import Testing
 
@@ -110,6 +111,28 @@ import Testing
         #expect(!isOver)
         await clock.advance(by: .milliseconds(1))
         #expect(isOver)
+    }
+
+    @Test(.onLoop) @Loop func `when too many wait for the disk, the next one does without it`() async throws {
+        let (disk, clock) = (try silent(), ManualClock())
+        var over = 0
+        func ask() {
+            Loop.spawn {
+                await disk.recall(key("www.example.com"), clock: clock)
+                over += 1
+            }
+        }
+        ask()
+        await clock.advance(by: .zero)
+        disk.shared.withLock { $0.recalls += Array(repeating: $0.recalls[0], count: PendingChanges.limit - 2) }
+        ask()
+        await clock.advance(by: .zero)
+        #expect(over == 0)
+        ask()
+        await clock.advance(by: .zero)
+        #expect(over == 1)
+        await clock.advance(by: DiskCache.patience)
+        #expect(over == 3)
     }
 
     @Test(.onLoop) @Loop func `nobody waits for a disk that has stopped`() async throws {

@@ -21,6 +21,10 @@ import Testing
         #expect(SQLiteError(code, "step", on: nil).remedy == .replaceFile, "\(name)")
     }
 
+    @Test func `another process's lock is waited for so long as a look with sqlite3 takes`() throws {
+        #expect(try SQLiteConnection("", .memory).integer("PRAGMA busy_timeout") == 250)
+    }
+
     @Test func `no trigger runs, and no value is longer than an answer can be`() throws {
         let connection = try SQLiteConnection("", .memory)
         try connection.execute(

@@ -21,6 +21,7 @@ let bootSeconds: Int64 = 5_000
 /// Both clocks, in the hands of a test.
 final class TestClock: Sendable {
     private let state = Mutex((day: noon, boot: bootSeconds))
+    private let reader = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// Both go on.
     func pass(_ seconds: Int64) {
@@ -36,10 +37,18 @@ final class TestClock: Sendable {
     /// The boot clock begins anew, as after a restart of the machine.
     func restart() { state.withLock { $0.boot = 10 } }
 
+    /// Has `body` run when the time of day is read the next time, by who reads it.
+    func whenRead(_ body: @escaping @Sendable () -> Void) { reader.withLock { $0 = body } }
+
     var now: Instant { Instant(nanoseconds: state.withLock { $0.boot } * 1_000_000_000) }
 
     var wall: WallClock {
-        WallClock(now: { self.now }, secondsSince1970: { self.state.withLock { $0.day } })
+        WallClock(
+            now: { self.now },
+            secondsSince1970: {
+                self.reader.withLock { $0.take() }?()
+                return self.state.withLock { $0.day }
+            })
     }
 }
 

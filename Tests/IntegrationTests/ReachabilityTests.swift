@@ -137,7 +137,7 @@ extension Integration {
             try stage.rewrite(text.replacing("name = \"vendor\"", with: "name = \"vendor\"\ndaily_limit = 1"))
             #expect(try stage.run("reload").status == 0)
             let status = try stage.run("status").output
-            #expect(status.contains("1 of 1 calls today"), "\(status)")
+            #expect(status.contains("1 of 1 call today"), "\(status)")
         }
 
         @Test func `after the first answer the next address has a connection ready, on which nothing was sent`() throws

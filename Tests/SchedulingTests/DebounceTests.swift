@@ -35,13 +35,4 @@ import Testing
         }
         #expect(calls.instants == [.milliseconds(1_000), .milliseconds(2_000)])
     }
-
-    @Test @Loop func `nothing is told of what was forgotten`() async {
-        let (clock, calls) = (ManualClock(), Calls())
-        let debounce = make(clock, calls)
-        debounce.touch()
-        debounce.cancel()
-        await clock.advance(by: .seconds(5))
-        #expect(calls.instants.isEmpty)
-    }
 }

@@ -1,7 +1,7 @@
 package import DNSWire
 
 /// An IP address and a port, with the zone of a link-local IPv6 address where one is written.
-package struct Endpoint: Hashable, Sendable {
+package struct AddressAndPort: Hashable, Sendable {
     package var address: IPAddress
     /// For a listening address 0 means any free port.
     package var port: UInt16
@@ -63,14 +63,14 @@ package struct Endpoint: Hashable, Sendable {
     }
 
     /// Whether the port is the same and one is the wildcard of the other's family, so that not both can be bound.
-    func overlaps(_ other: Endpoint) -> Bool {
+    func overlaps(_ other: AddressAndPort) -> Bool {
         guard port == other.port, address.recordType == other.address.recordType else { return false }
         return address.isWildcard || other.address.isWildcard
     }
 
     /// Whether a socket bound to this receives what is sent to `other`: equal, or this is a wildcard and `other`
     /// is a loopback address of the same port.
-    package func receives(_ other: Endpoint) -> Bool {
+    package func receives(_ other: AddressAndPort) -> Bool {
         guard port == other.port else { return false }
         if address == other.address { return zone == other.zone }
         switch address {
@@ -81,7 +81,7 @@ package struct Endpoint: Hashable, Sendable {
     }
 }
 
-extension Endpoint: CustomStringConvertible {
+extension AddressAndPort: CustomStringConvertible {
     /// `192.0.2.1:53` or `[2001:db8::1]:53`.
     package var description: String {
         switch address {

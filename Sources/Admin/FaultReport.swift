@@ -1,0 +1,16 @@
+package import HTTPDNS
+
+/// Why a request was not done.
+package struct FaultReport: JSONRecord {
+    package var error = ""
+
+    package init() {}
+
+    package init(error: String) { self.error = error }
+
+    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+        if key == "error" { error = try reader.string() }
+    }
+
+    package func write(to writer: inout JSONWriter) { writer.member("error", error) }
+}

@@ -1,0 +1,17 @@
+package import HTTPDNS
+
+/// What `cache flush` did.
+package struct FlushReport: JSONRecord {
+    /// Answers forgotten.
+    package var removed = 0
+
+    package init() {}
+
+    package init(removed: Int) { self.removed = removed }
+
+    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+        if key == "removed" { removed = try reader.int() }
+    }
+
+    package func write(to writer: inout JSONWriter) { writer.member("removed", removed) }
+}

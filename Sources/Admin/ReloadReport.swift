@@ -1,0 +1,30 @@
+package import HTTPDNS
+
+/// What came of `reload`.
+package struct ReloadReport: JSONRecord {
+    /// Why the file was refused, as `check` prints it; empty when it was taken.
+    package var errors: [String] = []
+    package var warnings: [String] = []
+    /// Keys that have changed and take effect at the next start only.
+    package var restartNeeded: [String] = []
+    package var generation = 0
+
+    package init() {}
+
+    package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+        switch key {
+        case "errors": errors = try reader.strings()
+        case "warnings": warnings = try reader.strings()
+        case "restart_needed": restartNeeded = try reader.strings()
+        case "generation": generation = try reader.int()
+        default: break
+        }
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.member("errors", strings: errors)
+        writer.member("warnings", strings: warnings)
+        writer.member("restart_needed", strings: restartNeeded)
+        writer.member("generation", generation)
+    }
+}

@@ -1,0 +1,136 @@
+import DNSWire
+import Scheduling
+
+/// One entry in a store's memory: an `EntryHeader`, the key, the body, and the offsets of the body's TTLs.
+///
+/// A reference, good only until the store changes.
+@safe
+struct Block {
+    /// Blocks begin at multiples of this and are as long, in bytes.
+    static let granule = 8
+    /// Where the key begins.
+    private static var keyStart: Int { MemoryLayout<EntryHeader>.size }
+
+    private let address: UnsafeMutableRawPointer
+
+    @unsafe
+    init(_ address: UnsafeMutableRawPointer) { unsafe self.address = address }
+
+    @inline(__always)
+    var header: EntryHeader { unsafe address.assumingMemoryBound(to: EntryHeader.self).pointee }
+
+    /// Changes fields of the header in place.
+    @inline(__always)
+    func update(_ change: (inout EntryHeader) -> Void) {
+        unsafe change(&address.assumingMemoryBound(to: EntryHeader.self).pointee)
+    }
+
+    var size: Int { Int(header.granules) * Self.granule }
+    private var keyCount: Int { Int(header.keyCount) }
+    private var bodyCount: Int { Int(header.bodyCount) }
+    private var bodyStart: Int { Self.keyStart &+ keyCount }
+    /// Aligned for 16 bits.
+    private var ttlOffsetsStart: Int { (bodyStart &+ bodyCount &+ 1) & ~1 }
+
+    /// Whether this is the entry for a key; `name` may be in any letter case.
+    @inline(__always)
+    func matches(_ name: Span<UInt8>, _ tail: KeyTail) -> Bool {
+        let count = name.count
+        guard keyCount == count &+ KeyTail.count, self.tail(at: count) == tail.value else { return false }
+        if count < 8 { return matchesShort(name) }
+        let other = unsafe name.bytes
+        var at = 0
+        while at &+ 8 < count {
+            guard unsafe matches(at: at, other.word(at: at)) else { return false }
+            at &+= 8
+        }
+        return unsafe matches(at: count &- 8, other.word(at: count &- 8))
+    }
+
+    /// Whether the key holds these eight bytes, in any letter case; mostly they are in lower case already.
+    @inline(__always)
+    private func matches(at offset: Int, _ word: UInt64) -> Bool {
+        let kept = unsafe address.loadUnaligned(fromByteOffset: Self.keyStart &+ offset, as: UInt64.self)
+        return kept == word || kept == word.asciiLowercased
+    }
+
+    /// The same for names shorter than a word.
+    @inline(never)
+    private func matchesShort(_ name: Span<UInt8>) -> Bool {
+        name.indices.allSatisfy {
+            unsafe asciiLowercased(name[$0]) == address.load(fromByteOffset: Self.keyStart &+ $0, as: UInt8.self)
+        }
+    }
+
+    /// What follows a name of `count` bytes in the key, as in `KeyTail.value`.
+    @inline(__always)
+    private func tail(at count: Int) -> UInt64 {
+        let start = Self.keyStart &+ count
+        let high = unsafe address.loadUnaligned(fromByteOffset: start, as: UInt32.self)
+        let low = unsafe address.load(fromByteOffset: start &+ 4, as: UInt8.self)
+        return UInt64(UInt32(bigEndian: high)) &<< 8 | UInt64(low)
+    }
+
+    /// Writes the reply that this entry makes, `age` seconds after it was stored.
+    @inline(__always)
+    func write(
+        _ echo: Reply.Echo, message: Span<UInt8>, age: UInt32, limit: Int,
+        into output: inout OutputSpan<UInt8>
+    ) -> Bool {
+        let body = unsafe UnsafeRawPointer(address + bodyStart).assumingMemoryBound(to: UInt8.self)
+        let offsets = unsafe UnsafeRawPointer(address + ttlOffsetsStart).assumingMemoryBound(to: UInt16.self)
+        return unsafe Reply.write(
+            UInt16(header.responseCode), counts: header.counts, body: Span(_unsafeStart: body, count: bodyCount),
+            ttlOffsets: Span(_unsafeStart: offsets, count: header.counts.total), echo: echo, message: message,
+            aging: .fresh(age: age), options: Span(), limit: limit, into: &output)
+    }
+
+    /// Bytes of the block of an entry.
+    static func size(nameCount: Int, answer: PackedAnswer) -> Int {
+        let end = (keyStart + nameCount + KeyTail.count + answer.body.count + 1) & ~1 + answer.ttlOffsets.count * 2
+        return (end + granule - 1) & ~(granule - 1)
+    }
+
+    /// Fills a block of `size` bytes, which is what the entry and its key need; `name` is in lower case.
+    func write(
+        _ entry: CacheEntry, name: Span<UInt8>, tail: KeyTail, hash: UInt32, size: Int, isVisited: Bool
+    ) {
+        let header = EntryHeader(
+            entry, hash: hash, granules: size / Self.granule, keyCount: name.count &+ KeyTail.count,
+            marks: isVisited ? [.live, .visited] : .live)
+        unsafe address.initializeMemory(as: EntryHeader.self, to: header)
+        unsafe name.withUnsafeBytes { unsafe copy($0, to: Self.keyStart) }
+        let tail = UInt64(tail.value &<< 24).bigEndian
+        unsafe withUnsafeBytes(of: tail) { bytes in
+            unsafe copy(UnsafeRawBufferPointer(rebasing: bytes[..<KeyTail.count]), to: Self.keyStart &+ name.count)
+        }
+        unsafe entry.answer.body.withUnsafeBytes { unsafe copy($0, to: bodyStart) }
+        unsafe entry.answer.ttlOffsets.withUnsafeBytes { unsafe copy($0, to: ttlOffsetsStart) }
+    }
+
+    private func copy(_ bytes: UnsafeRawBufferPointer, to start: Int) {
+        guard let source = bytes.baseAddress else { return }
+        unsafe (address + start).copyMemory(from: source, byteCount: bytes.count)
+    }
+
+    /// A copy of the key.
+    var key: [UInt8] {
+        unsafe [UInt8](UnsafeRawBufferPointer(start: address + Self.keyStart, count: keyCount))
+    }
+
+    /// A copy of the entry.
+    var entry: CacheEntry {
+        let header = header
+        let body = unsafe UnsafeRawBufferPointer(start: address + bodyStart, count: bodyCount)
+        let offsets = unsafe UnsafeRawBufferPointer(start: address + ttlOffsetsStart, count: header.counts.total * 2)
+        let answer = unsafe PackedAnswer(
+            responseCode: ResponseCode(rawValue: UInt16(header.responseCode)), counts: header.counts,
+            body: [UInt8](body), ttlOffsets: [UInt16](offsets.assumingMemoryBound(to: UInt16.self)))
+        var entry = CacheEntry(
+            answer: answer, storedAt: Instant(nanoseconds: Int64(header.storedAt) * 1_000_000_000),
+            lifetime: header.lifetime, generation: header.generation, route: header.route, source: header.source,
+            server: header.server, isNegative: header.isNegative, refreshMargin: header.refreshMargin)
+        entry.wasHit = header.marks.contains(.hit)
+        return entry
+    }
+}

@@ -1,0 +1,25 @@
+import DNSWire
+
+/// What follows the name in a key: type, class, and the DO and CD bits.
+struct KeyTail {
+    /// Bytes of it in a key.
+    static var count: Int { 5 }
+
+    /// The five bytes as a number, the first one highest.
+    let value: UInt64
+
+    @inline(__always)
+    init(_ query: Query) {
+        let flags: UInt64 = (query.dnssecOK ? 1 : 0) | (query.checkingDisabled ? 2 : 0)
+        value = UInt64(query.type.rawValue) &<< 24 | UInt64(query.class.rawValue) &<< 8 | flags
+    }
+
+    init(_ key: borrowing QueryKey) {
+        var value = 0 as UInt64
+        for index in (key.count - Self.count)..<key.count { value = value << 8 | UInt64(key[index]) }
+        self.value = value
+    }
+
+    /// Takes the end of a block's key.
+    init(_ key: [UInt8]) { value = key.suffix(Self.count).reduce(0) { $0 << 8 | UInt64($1) } }
+}
