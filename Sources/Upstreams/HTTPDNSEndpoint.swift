@@ -226,7 +226,7 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     /// A question on which the reply is silent, if only for one of its types, is asked alone.
-    private func take(_ results: [Name: [RecordType: ServiceResult]], of batch: HTTPDNSBatch) {
+    private func take(_ results: [Name: ServiceResults], of batch: HTTPDNSBatch) {
         for attempt in batch.end() where !attempt.isEnded {
             let types = attempt.question.types
             if let told = results[attempt.question.name], types.allSatisfy({ told[$0] != nil }) {
@@ -259,7 +259,7 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     /// A result for every type asked, also those that the service left out.
-    private static func reply(_ results: [RecordType: ServiceResult], _ types: [RecordType]) -> UpstreamReply {
+    private static func reply(_ results: ServiceResults, _ types: [RecordType]) -> UpstreamReply {
         UpstreamReply(types) { type in
             switch results[type] {
             case .answer(let answer): .answer(answer)
