@@ -85,6 +85,7 @@ private final class FakeProvider: Provider {
     nonisolated let clientScoping: ClientScoping? = nil
     let endpoints: [any Endpoint]
     let unavailability: String? = nil
+    let waitingRequests = 0
     var health = ProviderHealth()
     var ranking = AddressRanking()
 

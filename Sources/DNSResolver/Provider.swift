@@ -27,6 +27,9 @@ package protocol Provider: AnyObject, Sendable {
     /// Where the service is reached, in configured order; may change as its host is looked up again.
     var endpoints: [any Endpoint] { get }
 
+    /// Requests that wait until a connection to the service has room for them.
+    var waitingRequests: Int { get }
+
     /// Why it may not be asked now whatever its addresses are like, in words for people; nil when it may.
     var unavailability: String? { get }
 

@@ -124,6 +124,12 @@ package final class ProviderSelector {
         return plan
     }
 
+    /// Whether a request waits for room at its service.
+    var isBacklogged: Bool {
+        for provider in providers where provider.waitingRequests > 0 { return true }
+        return false
+    }
+
     /// Why none of these could be asked, if so.
     func hindrance(_ indices: [Int]) -> String {
         indices.lazy.compactMap { index in

@@ -47,6 +47,9 @@ package final class Resolver {
     /// How many flights are under way, and how many clients wait for them.
     package var load: (flights: Int, waiters: Int) { coalescer.load }
 
+    /// Whether what is under way waits for room at a source: more of it can only wait behind that.
+    package var isBacklogged: Bool { policy.strategy.isBacklogged }
+
     /// How many names are given by hand, and how many for when nobody else can answer.
     package var presetCounts: (always: Int, lastResort: Int) {
         (policy.localAnswers.presets.count, policy.lastResort.count)

@@ -85,6 +85,9 @@ package final class Strategy {
         return selector.batch(of: selector.eligible(for: key.name, type: key.types[0], signed: key.isSigned))
     }
 
+    /// Whether a request waits for room at its service.
+    var isBacklogged: Bool { selector.isBacklogged }
+
     /// How often a provider has come back, as far as it matters to a flight.
     func recoveries(for key: FlightKey) -> Int { if case .protect = key.route { selector.recoveries } else { 0 } }
 

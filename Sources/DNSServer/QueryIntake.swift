@@ -4,7 +4,8 @@ import Scheduling
 /// How fast the loop takes queries from the UDP threads and from TCP connections.
 ///
 /// When more comes than the loop can do, whatever is begun slows down what is under way, and all of it ends too late to be
-/// of use. So a saturated loop begins only as much as it finishes. What comes beyond by UDP is told SERVFAIL by the UDP
+/// of use. So a saturated loop begins only as much as it finishes, and little while that waits for room at the sources anyway: each
+/// query under way is memory, which the processor's caches then lack, and a miss costs the more. What comes beyond by UDP is told SERVFAIL by the UDP
 /// threads, which costs the least; a TCP connection is read no further until some of its queries are answered. Neither
 /// transport keeps the other out: each may have what the other leaves, and half in any case. A loop that rests takes
 /// everything on, however much waits for slow sources.
@@ -14,8 +15,9 @@ final class QueryIntake {
     private let isSaturated: @Loop () -> Bool
     private let limits: ServerLimits
     private let pending: PendingQueries
+    private let responder: any QueryResponder
     private let queries: Mailbox<MissedQuery>
-    /// How many queries were answered lately in the interval `ServerLimits.saturation`, or the least that counts as so many.
+    /// How many queries may be under way in a saturated loop.
     private var pace: Int
     /// When that was measured, and how many had been answered until then.
     private var measured: Instant
@@ -25,9 +27,10 @@ final class QueryIntake {
 
     /// - Parameter isSaturated: whether the loop has lately had more to do than it can.
     init(
-        _ queries: Mailbox<MissedQuery>, pending: PendingQueries, clock: any LoopClock, limits: ServerLimits,
-        isSaturated: @escaping @Loop () -> Bool
+        _ queries: Mailbox<MissedQuery>, pending: PendingQueries, responder: any QueryResponder, clock: any LoopClock,
+        limits: ServerLimits, isSaturated: @escaping @Loop () -> Bool
     ) {
+        self.responder = responder
         self.queries = queries
         self.pending = pending
         self.clock = clock
@@ -59,7 +62,7 @@ final class QueryIntake {
         let elapsed = clock.now - measured
         guard elapsed >= limits.saturation else { return }
         let count = (pending.finished - finished) * Int(limits.saturation.nanoseconds) / Int(elapsed.nanoseconds)
-        pace = max(limits.saturated, count)
+        pace = responder.isBacklogged ? limits.saturated : max(limits.saturated, count)
         measured = clock.now
         finished = pending.finished
     }

@@ -9,4 +9,7 @@ package protocol QueryResponder: AnyObject, Sendable {
     ///
     /// Called once for each client that waits. A client may have been told SERVFAIL meanwhile.
     func respond(to question: ClientQuestion, reply: @escaping @Loop (Response) -> Void)
+
+    /// Whether what it was asked already waits for room at a source.
+    var isBacklogged: Bool { get }
 }

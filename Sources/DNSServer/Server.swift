@@ -41,12 +41,16 @@ package final class Server: Sendable {
         let pending = PendingQueries(responder: responder, clock: loop, limits: limits, feed: feed, events: events)
         self.pending = pending
         misses = Mailbox(capacity: limits.mailbox, on: loop)
-        intake = QueryIntake(misses, pending: pending, clock: loop, limits: limits) { loop.isSaturated }
+        intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits) {
+            loop.isSaturated
+        }
         let connections = TCPConnections(
             loop: loop, limits: limits, handler: handler, pending: pending, intake: intake, feed: feed)
         self.connections = connections
         listeners = sockets.tcp.map { TCPListener($0, connections: connections, events: events) }
-        threads = sockets.udp.flatMap { $0.map { UDPThread($0) } }
+        threads = sockets.udp.flatMap { sockets in
+            sockets.receivers.map { UDPThread($0, lateReplies: sockets.sender) }
+        }
         addresses = sockets.addresses
     }
 

@@ -59,6 +59,9 @@ final class HTTPDNSEndpoint: Endpoint {
         if paths.obstacle(to: nextHop) == nil { transfers?.renewConnections() }
     }
 
+    /// Requests that wait for room on its connections.
+    var waitingRequests: Int { transfers?.load.waiting ?? 0 }
+
     /// Whether it speaks HTTP/2, as far as is known.
     var isMultiplexed: Bool { transfers?.isMultiplexed ?? false }
 

@@ -186,6 +186,12 @@ package final class HTTPDNSUpstream: Provider {
         return true
     }
 
+    package var waitingRequests: Int {
+        var count = 0
+        for endpoint in known { count += endpoint.waitingRequests }
+        return count
+    }
+
     /// The same without starting a look-up: for those who only look.
     package private(set) var knownEndpoints: [any Endpoint] = []
 

@@ -13,6 +13,7 @@ struct ResolverTests {
     final class Machine {
         let clock = ManualClock()
         let vendor: FakeUpstream
+        let provider: FakeProvider
         let localDNS: FakeUpstream
         /// The servers that certificate checks meet.
         let handshake: FakeHandshake
@@ -41,12 +42,9 @@ struct ResolverTests {
         ) {
             vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
-            let selector = ProviderSelector(
-                providers: [
-                    FakeProvider(
-                        "vendor", addresses: [vendor], maximumNames: maximumNames, names: vendorNames,
-                        clientScoping: scoping)
-                ], clock: clock, report: { _ in })
+            provider = FakeProvider(
+                "vendor", addresses: [vendor], maximumNames: maximumNames, names: vendorNames, clientScoping: scoping)
+            let selector = ProviderSelector(providers: [provider], clock: clock, report: { _ in })
             badAddresses = BadAddresses(clock: clock)
             handshake = FakeHandshake(clock: clock)
             checks = AddressChecks(
@@ -146,6 +144,13 @@ struct ResolverTests {
             guard let bytes = IPAddress(address)?.bytes, let body = packed?.body else { return false }
             return body.indices.contains { body[$0...].starts(with: bytes) }
         }
+    }
+
+    @Test @Loop func `the resolver has a backlog while requests wait for room at a provider`() {
+        let machine = Machine()
+        #expect(!machine.resolver.isBacklogged)
+        machine.provider.waitingRequests = 1
+        #expect(machine.resolver.isBacklogged)
     }
 
     @Test @Loop func `a question that fails is told of with its reason, once for all who wait`() async throws {

@@ -14,6 +14,7 @@ final class FakeResponder: QueryResponder {
     private var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
     private var isHolding = true
+    var isBacklogged = false
 
     /// Without `answer`, every question is held.
     nonisolated init(_ answer: @escaping @Loop (ClientQuestion) -> Response? = { _ in nil }) { self.answer = answer }

@@ -46,8 +46,10 @@ import Testing
             pending = PendingQueries(
                 responder: responder, clock: clock, limits: limits, feed: QueryFeed(on: loop),
                 events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: clock))
-            socket = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0")))[0]
-            intake = QueryIntake(queries, pending: pending, clock: clock, limits: limits) { [load] in load.isSaturated }
+            socket = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
+            intake = QueryIntake(
+                queries, pending: pending, responder: responder, clock: clock, limits: limits
+            ) { [load] in load.isSaturated }
         }
 
         var isSaturated: Bool {
@@ -143,6 +145,26 @@ import Testing
         // None in the next one.
         await fixture.clock.advance(by: .milliseconds(100))
         #expect(fixture.intake.room() == 0)
+    }
+
+    @Test @Loop func `a saturated loop takes on the least while requests wait for room at a source`() async throws {
+        let fixture = try Fixture()
+        try await fixture.finish(18)
+        await fixture.clock.advance(by: .milliseconds(100))
+        fixture.responder.isBacklogged = true
+        fixture.isSaturated = true
+        #expect(try fixture.posted() == 20)
+        try fixture.begin(9)
+        #expect(fixture.intake.room() == 1)
+        try fixture.begin(1)
+        #expect(fixture.intake.room() == 0)
+    }
+
+    @Test @Loop func `a loop that rests takes all on though requests wait for room at a source`() throws {
+        let fixture = try Fixture()
+        fixture.responder.isBacklogged = true
+        try fixture.begin(50)
+        #expect(fixture.intake.room() == 4)
     }
 
     @Test @Loop func `on the way are never more than to a loop that rests`() async throws {

@@ -108,6 +108,7 @@ package final class FakeProvider: Provider {
     package var health = ProviderHealth()
     package var ranking = AddressRanking()
     package var unavailability: String?
+    package var waitingRequests = 0
     package let addresses: [FakeUpstream]
 
     package nonisolated init(

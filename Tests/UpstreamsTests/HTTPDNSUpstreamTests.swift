@@ -158,6 +158,19 @@ struct HTTPDNSUpstreamTests {
         #expect(server.requests.isEmpty)
     }
 
+    @Test @Loop func `what has no room on a connection yet is counted as waiting, until it is given up`() async throws {
+        server.misbehave(.hang)
+        let provider = await provider()
+        let endpoint = try #require(provider.endpoints.first)
+        let question = UpstreamQuestion(name: name, types: [.a], deadline: .bootTime + .seconds(5))
+        #expect(provider.waitingRequests == 0)
+        let attempts = (0..<HTTPLimits.connections + 3).map { _ in endpoint.begin(question) { _ in } }
+        await LoopRunner.shared.loop.sleep(until: LoopRunner.shared.loop.now)
+        #expect(provider.waitingRequests == 3)
+        for attempt in attempts { attempt.cancel() }
+        #expect(provider.waitingRequests == 0)
+    }
+
     @Test func `a hanging service is a time-out for every type`() async throws {
         server.misbehave(.hang)
         let reply = try await ask(provider(timeout: .milliseconds(100)))
