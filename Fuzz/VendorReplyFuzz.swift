@@ -61,7 +61,7 @@ func fuzzVendorReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-private func check(_ results: [RecordType: ServiceResult], _ name: Name, _ types: [RecordType]) {
+private func check(_ results: ServiceResults, _ name: Name, _ types: [RecordType]) {
     for (type, result) in results {
         precondition(types.contains(type), "a type that was not asked")
         switch result {

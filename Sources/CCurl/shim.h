@@ -28,6 +28,11 @@ static inline CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, void *va
     return (curl_easy_setopt)(easy, option, value);
 }
 
+// The URL is not copied: it must outlive the handle's use of it.
+static inline CURLcode ccurl_set_url(CURL *easy, CURLU *url) {
+    return (curl_easy_setopt)(easy, CURLOPT_CURLU, url);
+}
+
 static inline CURLcode ccurl_set_share(CURL *easy, CURLSH *share) {
     return (curl_easy_setopt)(easy, CURLOPT_SHARE, share);
 }

@@ -9,7 +9,11 @@ package enum IPAddress: Hashable, Sendable {
     /// The address in network byte order: 4 or 16 bytes.
     package var bytes: [UInt8] {
         switch self {
-        case .v4(let value): (0..<4).map { UInt8(truncatingIfNeeded: value >> UInt32(24 - 8 * $0)) }
+        case .v4(let value):
+            [
+                UInt8(truncatingIfNeeded: value >> 24), UInt8(truncatingIfNeeded: value >> 16),
+                UInt8(truncatingIfNeeded: value >> 8), UInt8(truncatingIfNeeded: value),
+            ]
         case .v6(let value): (0..<16).map { UInt8(truncatingIfNeeded: value >> UInt128(120 - 8 * $0)) }
         }
     }

@@ -7,6 +7,8 @@ import DNSWire
 /// (reply), /56810.html (signature, error codes), www.alibabacloud.com/help/doc-detail/52680.html (several names).
 package struct AliyunService: BatchService {
     package static let maximumNames = 5
+    /// Bytes of a request's target beside account and name, mostly.
+    private static let usualParameters = 32
 
     /// What stands before the interface's name in a request.
     private let base: String
@@ -38,15 +40,24 @@ package struct AliyunService: BatchService {
     private func request(
         to path: String, for host: String, types: [RecordType], clientSubnet: AddressPrefix?, at time: Int64
     ) throws(ServiceFailure) -> HTTPRequest {
-        var query = "host=\(host)&query=\(try AddressFamilies(types).aliyunText)"
+        // Piece by piece into one text: an interpolation makes room for each anew.
+        var target = ""
+        target.reserveCapacity(base.utf8.count + host.utf8.count + Self.usualParameters)
+        target += base
+        if secret != nil { target += "sign_" }
+        target += path
+        target += "?host="
+        target += host
+        target += "&query="
+        target += try AddressFamilies(types).aliyunText
         // Not signed. The service takes an address: the network's first stands for all in it.
-        if let clientSubnet { query += "&ip=\(TextEncoding.percent(clientSubnet.address.description))" }
-        guard let secret else { return HTTPRequest(target: "\(base)\(path)?\(query)") }
+        if let clientSubnet { target += "&ip=\(TextEncoding.percent(clientSubnet.address.description))" }
+        guard let secret else { return HTTPRequest(target: target) }
         let expiry = SignatureExpiry.text(at: time)
         guard let digest = crypto.md5(Array("\(host)-\(secret.value)-\(expiry)".utf8)) else {
             throw .unavailable("no MD5 in this system's libcrypto, and requests are signed with it")
         }
-        return HTTPRequest(target: "\(base)sign_\(path)?\(query)&t=\(expiry)&s=\(TextEncoding.hexadecimal(digest))")
+        return HTTPRequest(target: "\(target)&t=\(expiry)&s=\(TextEncoding.hexadecimal(digest))")
     }
 
     package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
@@ -62,10 +73,9 @@ package struct AliyunService: BatchService {
         guard let host = reply.host, HostText.matches(host, question.name) else {
             return .failure(.unavailable("the reply is for another name"))
         }
-        return .results(
-            Dictionary(question.types.map { ($0, reply.list($0).result(for: $0, of: question.name)) }) { first, _ in
-                first
-            })
+        var results = ServiceResults()
+        for type in question.types { results.add(reply.list(type).result(for: type, of: question.name), for: type) }
+        return .results(results)
     }
 
     package func outcome(of response: HTTPResponse, to question: BatchQuestion) -> BatchOutcome {

@@ -44,7 +44,7 @@ extension BatchQuestion {
 /// What the reply to several names means.
 package enum BatchOutcome: Hashable, Sendable {
     /// By name, as it was asked; a name or type on which the reply is silent has no entry.
-    case results([Name: [RecordType: ServiceResult]])
+    case results([Name: ServiceResults])
     case failure(ServiceFailure)
 }
 
@@ -85,7 +85,7 @@ extension BatchService {
 /// The results of a batch, as they are read out of its reply.
 struct BatchResults {
     private let names: [Name]
-    private(set) var results: [Name: [RecordType: ServiceResult]] = [:]
+    private(set) var results: [Name: ServiceResults] = [:]
 
     init(_ names: [Name]) { self.names = names }
 
@@ -99,6 +99,6 @@ struct BatchResults {
 
     /// Takes one result; of several for the same name and type the first counts.
     mutating func take(_ result: ServiceResult, _ type: RecordType, of name: Name) {
-        if results[name]?[type] == nil { results[name, default: [:]][type] = result }
+        results[name, default: [:]].add(result, for: type)
     }
 }

@@ -10,10 +10,12 @@ package struct HTTPResponse: Hashable, Sendable {
     package var date: Int64?
     /// At most 64 KiB; the transport enforces it.
     package var body: [UInt8]
+    /// How long after the request was sent the reply's first byte came; nil: not measured.
+    package var timeToFirstByte: Duration?
 
     package init(
         status: Int, contentType: String? = nil, age: UInt32? = nil, retryAfter: UInt32? = nil, date: Int64? = nil,
-        body: [UInt8] = []
+        body: [UInt8] = [], timeToFirstByte: Duration? = nil
     ) {
         self.status = status
         self.contentType = contentType
@@ -21,8 +23,9 @@ package struct HTTPResponse: Hashable, Sendable {
         self.retryAfter = retryAfter
         self.date = date
         self.body = body
+        self.timeToFirstByte = timeToFirstByte
     }
 
     /// Whether the status is one of success.
-    var isSuccess: Bool { (200..<300).contains(status) }
+    package var isSuccess: Bool { (200..<300).contains(status) }
 }

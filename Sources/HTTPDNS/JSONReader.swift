@@ -150,6 +150,8 @@ package struct JSONReader {
     /// The keys of an object: walked while they are few, hashed when a hostile reply has many.
     private struct SeenKeys {
         private static let few = 16
+        /// So many keys most objects do not pass.
+        private static let usual = 8
 
         private var list: [String] = []
         private var set: Set<String> = []
@@ -158,6 +160,7 @@ package struct JSONReader {
         mutating func insert(_ key: String) -> Bool {
             guard list.count >= Self.few else {
                 guard !list.contains(key) else { return false }
+                if list.isEmpty { list.reserveCapacity(Self.usual) }
                 list.append(key)
                 return true
             }

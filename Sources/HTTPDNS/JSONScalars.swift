@@ -4,15 +4,20 @@ extension JSONReader {
         try expect(.string)
         let start = offset
         offset += 1
-        // What comes before the last run, its escapes resolved; most strings are one run.
+        // Most strings are one run of ASCII: the check of other text costs more than the rest.
+        let (first, isASCII) = plainRun()
+        if isASCII, offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") {
+            offset += 1
+            if let plain = try? UTF8Span(validating: bytes.span.extracting(first)) { return String(copying: plain) }
+        }
+        offset = start + 1
+        // What comes before the last run, its escapes resolved.
         var text: [UInt8] = []
         while true {
-            let (run, isASCII) = plainRun()
+            let (run, _) = plainRun()
             switch try peek() {
             case UInt8(ascii: "\""):
                 offset += 1
-                // The check of other text costs more than the rest.
-                if isASCII, text.isEmpty { return String(decoding: bytes[run], as: UTF8.self) }
                 let string = String(validating: text + bytes[run], as: UTF8.self)
                 guard let string else { throw JSONError(reason: .badUTF8, offset: start) }
                 return string
@@ -28,14 +33,22 @@ extension JSONReader {
     /// Passes over the bytes of a string that stand for themselves.
     private mutating func plainRun() -> (bytes: Range<Int>, isASCII: Bool) {
         let start = offset
+        let (end, isASCII) = endOfPlainRun()
+        offset = end
+        return (start..<end, isASCII)
+    }
+
+    private func endOfPlainRun() -> (end: Int, isASCII: Bool) {
+        let span = bytes.span
+        var end = offset
         var all: UInt8 = 0
-        while offset < bytes.count {
-            let byte = bytes[offset]
+        while end < span.count {
+            let byte = span[end]
             if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { break }
             all |= byte
-            offset += 1
+            end += 1
         }
-        return (start..<offset, all < 0x80)
+        return (end, all < 0x80)
     }
 
     /// Reads one escape sequence, or two that make a surrogate pair.
@@ -78,6 +91,9 @@ extension JSONReader {
         return value
     }
 
+    /// Numbers of so many digits cannot overflow.
+    private static let safeDigits = 18
+
     /// Reads a number (RFC 8259 section 6) as the nearest 64-bit integer towards zero.
     ///
     /// Fractions and exponents are understood, since some services' libraries write every number as floating point;
@@ -102,6 +118,9 @@ extension JSONReader {
             let sign = try peek()
             if sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") { offset += 1 }
             _ = try digits()
+        }
+        if isWhole, !isNegative, whole.count <= Self.safeDigits {
+            return whole.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
         }
         let text = String(decoding: bytes[start..<offset], as: UTF8.self)
         let limit = isNegative ? Int64.min : Int64.max

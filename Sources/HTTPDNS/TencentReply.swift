@@ -11,7 +11,7 @@ enum TencentReply {
     /// - Throws: for a reply that tells of a name that was not asked, or of none, and for what is no such text.
     static func results(
         _ text: [UInt8], _ names: [Name], _ types: [RecordType]
-    ) throws(ServiceFailure) -> [Name: [RecordType: ServiceResult]] {
+    ) throws(ServiceFailure) -> [Name: ServiceResults] {
         var results = BatchResults(names)
         let lines = text.split(separator: UInt8(ascii: "\n")).map(trimmed).filter { !$0.isEmpty }
         for line in lines {
@@ -20,7 +20,7 @@ enum TencentReply {
                 if let list = lists[type] { results.take(list.result(for: type, of: name), type, of: name) }
             }
         }
-        let hasAddresses = results.results.values.contains { $0.values.contains { $0.isAnswer } }
+        let hasAddresses = results.results.values.contains { $0.contains { $0.result.isAnswer } }
         guard !hasAddresses || lines.last?.contains(UInt8(ascii: "|")) == true else {
             throw .unavailable("the reply is cut short")
         }

@@ -11,12 +11,12 @@ func curlSocketChanged(
 ) -> Int32 {
     guard let userData else { return 0 }
     let sockets = Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
-    let interest: Interest? =
+    let interest: Interest =
         switch events {
         case CURL_POLL_IN: .readable
         case CURL_POLL_OUT: .writable
         case CURL_POLL_INOUT: [.readable, .writable]
-        default: nil
+        default: []
         }
     Loop.assumeIsolated { sockets.watch(descriptor, for: interest) }
     return 0
@@ -77,8 +77,9 @@ func curlReceiveBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ userData: UnsafeMutableRawPointer?
 ) -> Int {
     guard let userData, let bytes else { return 0 }
-    let reply = Unmanaged<HTTPReply>.fromOpaque(userData).takeUnretainedValue()
-    return reply.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+    let part = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    let isTaken = Unmanaged<HTTPReply>.fromOpaque(userData)._withUnsafeGuaranteedRef { $0.receiveBody(part) }
+    return isTaken ? size * count : 0
 }
 
 /// A header line has come. Any other value than the whole size ends the transfer.
@@ -86,6 +87,7 @@ func curlReceiveHeader(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ userData: UnsafeMutableRawPointer?
 ) -> Int {
     guard let userData, let bytes else { return 0 }
-    let reply = Unmanaged<HTTPReply>.fromOpaque(userData).takeUnretainedValue()
-    return reply.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+    let part = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    let isTaken = Unmanaged<HTTPReply>.fromOpaque(userData)._withUnsafeGuaranteedRef { $0.receiveHeader(part) }
+    return isTaken ? size * count : 0
 }

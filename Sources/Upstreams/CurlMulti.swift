@@ -1,4 +1,6 @@
 import CCurl
+import Platform
+import Scheduling
 
 /// The owner of one libcurl multi handle: a pool of connections, and the transfers on them.
 ///
@@ -42,7 +44,7 @@ struct CurlMulti: ~Copyable {
 
     deinit {
         curl_multi_cleanup(pointer)
-        withExtendedLifetime(sockets) {}
+        Loop.assumeIsolated { [sockets] in sockets.end() }
     }
 
     /// Starts a transfer at the next turn of the loop.

@@ -12,6 +12,8 @@ final class HTTPDNSEndpoint: Endpoint {
     var health = EndpointHealth()
     nonisolated let address: SocketAddress
     private let origin: HTTPOrigin
+    /// The origin's own, apart: asked of the origin, each request would copy all of that.
+    private let nextHop: IPAddress
     private let service: any Service
     /// The same, if it takes several names in one request.
     private let batchService: (any BatchService)?
@@ -30,16 +32,15 @@ final class HTTPDNSEndpoint: Endpoint {
     private var lastUse: Instant?
     /// Whether the service has answered here. Over https its certificate was valid then: the address is the service's.
     private(set) var isProven = false
-    /// Called with every answer.
-    var onAnswered: (@Loop () -> Void)?
-    /// Called when a request got no reply at all, or there is no valid certificate here.
-    var onUnreachable: (@Loop () -> Void)?
+    private let owner: Backlink<HTTPDNSUpstream>
 
     init(
-        _ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount, paths: NetworkPaths,
-        loop: EventLoop
+        _ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount,
+        of owner: Backlink<HTTPDNSUpstream>, paths: NetworkPaths, loop: EventLoop
     ) {
         origin = settings.origin(at: address)
+        nextHop = origin.nextHop
+        self.owner = owner
         name = origin.addressText
         self.address = address
         service = settings.service
@@ -55,7 +56,7 @@ final class HTTPDNSEndpoint: Endpoint {
     func networkChanged() {
         health.forget(at: loop.now)
         // To close a connection is to send something: that waits until there is a way, which is a change of its own.
-        if paths.obstacle(to: origin.nextHop) == nil { transfers?.renewConnections() }
+        if paths.obstacle(to: nextHop) == nil { transfers?.renewConnections() }
     }
 
     /// Requests that wait for room on its connections.
@@ -91,7 +92,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Sends its request: for the second time when the service told that our clock is wrong.
     private func send(_ attempt: HTTPDNSAttempt) {
         guard account.mayCall else { return end(attempt, .overloaded(account.limitText)) }
-        if let obstacle = paths.obstacle(to: origin.nextHop) { return end(attempt, .network(obstacle)) }
+        if let obstacle = paths.obstacle(to: nextHop) { return end(attempt, .network(obstacle)) }
         attempt.offset = account.clock.offset
         attempt.began = loop.now
         lastUse = loop.now
@@ -118,6 +119,7 @@ final class HTTPDNSEndpoint: Endpoint {
     func take(_ result: Result<HTTPResponse, HTTPFailure>, of attempt: HTTPDNSAttempt) {
         switch result {
         case .success(let response):
+            noteTime(of: response)
             switch service.outcome(of: response, to: attempt.asked) {
             case .results(let results):
                 answered()
@@ -138,7 +140,12 @@ final class HTTPDNSEndpoint: Endpoint {
 
     private func answered() {
         isProven = true
-        onAnswered?()
+        owner.object?.answered(at: self)
+    }
+
+    /// Learns how fast the address is. An error is told sooner than an answer, and must not make it look so.
+    private func noteTime(of response: HTTPResponse) {
+        if response.isSuccess, let time = response.timeToFirstByte { health.responseTime.take(time) }
     }
 
     /// Learns the service's time. Returns whether another try may fare better than the one with `offset`.
@@ -155,7 +162,7 @@ final class HTTPDNSEndpoint: Endpoint {
         case .network, .certificate, .withheld, .overloaded, .unusable: break
         }
         switch failure {
-        case .timeout, .network, .certificate: onUnreachable?()
+        case .timeout, .network, .certificate: owner.object?.cannotReach()
         case .slow, .withheld, .overloaded, .unusable: break
         }
     }
@@ -187,7 +194,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Sends its request. What keeps it from being sent is for each question to find out.
     private func send(_ batch: HTTPDNSBatch) {
         batch.offset = account.clock.offset
-        guard account.mayCall, paths.obstacle(to: origin.nextHop) == nil,
+        guard account.mayCall, paths.obstacle(to: nextHop) == nil,
             let request = try? batch.service.request(for: batch.asked, at: account.clock.now),
             let transfers = try? readyTransfers()
         else { return sendAlone(batch) }
@@ -208,6 +215,7 @@ final class HTTPDNSEndpoint: Endpoint {
     func take(_ result: Result<HTTPResponse, HTTPFailure>, of batch: HTTPDNSBatch) {
         switch result {
         case .success(let response):
+            noteTime(of: response)
             switch batch.service.outcome(of: response, to: batch.asked) {
             case .results(let results):
                 answered()
@@ -229,7 +237,7 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     /// A question on which the reply is silent, if only for one of its types, is asked alone.
-    private func take(_ results: [Name: [RecordType: ServiceResult]], of batch: HTTPDNSBatch) {
+    private func take(_ results: [Name: ServiceResults], of batch: HTTPDNSBatch) {
         for attempt in batch.end() where !attempt.isEnded {
             let types = attempt.question.types
             if let told = results[attempt.question.name], types.allSatisfy({ told[$0] != nil }) {
@@ -256,13 +264,12 @@ final class HTTPDNSEndpoint: Endpoint {
     private func readyTransfers() throws(HTTPFailure) -> HTTPTransfers {
         if let transfers { return transfers }
         let made = try HTTPTransfers(origin, loop: loop)
-        made.onFirstByte = { [weak self] in self?.health.responseTime.take($0) }
         transfers = made
         return made
     }
 
     /// A result for every type asked, also those that the service left out.
-    private static func reply(_ results: [RecordType: ServiceResult], _ types: [RecordType]) -> UpstreamReply {
+    private static func reply(_ results: ServiceResults, _ types: [RecordType]) -> UpstreamReply {
         UpstreamReply(types) { type in
             switch results[type] {
             case .answer(let answer): .answer(answer)

@@ -37,6 +37,8 @@ package final class HTTPDNSUpstream: Provider {
     private var keptOffset: Int64 = 0
     /// Asked until the first address is known.
     private var unknown: BootstrapEndpoint?
+    /// What it owns reaches it by this.
+    private let backlink = Backlink<HTTPDNSUpstream>()
 
     /// - Parameters:
     ///   - bootstrap: looks up the service's host where it has no address; must not lead back to us.
@@ -75,29 +77,33 @@ package final class HTTPDNSUpstream: Provider {
         }
         // Here, while there is one thread; the first request would be too late.
         _ = curlIsReady
+        backlink.object = self
         update(settings.knownAddresses)
-        lookup?.onChange = { [weak self] addresses in
+        lookup?.onChange = { [backlink] addresses in
             let addresses = addresses.map(settings.atURLPort)
-            self?.update(addresses)
-            self?.onLearned?(.addresses(addresses))
+            backlink.object?.update(addresses)
+            backlink.object?.onLearned?(.addresses(addresses))
         }
-        schedule?.onEvent = { [weak self, name = settings.name] event in
+        schedule?.onEvent = { [backlink, name = settings.name] event in
             switch event {
             case .addresses(let addresses):
-                self?.update(addresses)
-                self?.onLearned?(.addresses(addresses))
+                backlink.object?.update(addresses)
+                backlink.object?.onLearned?(.addresses(addresses))
                 report(.addressesTold(provider: name, addresses: addresses.map(\.description)))
             case .disabled: report(.serviceDisabled(provider: name))
             case .enabled: report(.serviceEnabled(provider: name))
             case .failed(let reason): report(.addressesUntold(provider: name, reason: reason))
             }
         }
-        account.onChange = { [weak self] in self?.accountChanged() }
+        account.onChange = { [backlink] in backlink.object?.accountChanged() }
         unknown = lookup.map { lookup in
-            BootstrapEndpoint(host: settings.host, lookup: lookup, first: { [weak self] in self?.known.first })
+            BootstrapEndpoint(
+                host: settings.host, lookup: lookup, first: { [backlink] in backlink.object?.known.first })
         }
         addressesChanged()
     }
+
+    deinit { backlink.cut() }
 
     package nonisolated var clientScoping: ClientScoping? { settings.clientSubnet.scoping }
 
@@ -245,18 +251,20 @@ package final class HTTPDNSUpstream: Provider {
     }
 
     private func endpoint(at address: SocketAddress) -> HTTPDNSEndpoint {
-        let endpoint = HTTPDNSEndpoint(settings, address, account, paths: paths, loop: loop)
-        endpoint.onUnreachable = { [weak self] in self?.lookup?.addressFailed() }
-        endpoint.onAnswered = { [weak self, weak endpoint] in
-            guard let self, let endpoint else { return }
-            if !self.proven.isEmpty, self.current.contains(where: { $0 === endpoint }) {
-                self.proven = []
-                self.addressesChanged()
-            }
-            self.keepSpare(beside: endpoint)
-        }
-        return endpoint
+        HTTPDNSEndpoint(settings, address, account, of: backlink, paths: paths, loop: loop)
     }
+
+    /// One of the addresses, perhaps a former one, has answered.
+    func answered(at endpoint: HTTPDNSEndpoint) {
+        if !proven.isEmpty, current.contains(where: { $0 === endpoint }) {
+            proven = []
+            addressesChanged()
+        }
+        keepSpare(beside: endpoint)
+    }
+
+    /// At one of the addresses a request got no reply at all, or there is no valid certificate.
+    func cannotReach() { lookup?.addressFailed() }
 
     /// Has a connection ready at the address that would be asked next, so that a hedge or a failure costs no handshake.
     private func keepSpare(beside endpoint: HTTPDNSEndpoint) {

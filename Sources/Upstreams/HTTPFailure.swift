@@ -35,6 +35,12 @@ package enum HTTPFailure: Error, Hashable, Sendable {
             }
     }
 
+    /// What it means that libcurl would not take a request.
+    init(_ error: CurlError) {
+        let code = CURLcode(rawValue: error.code)
+        self = code == CURLE_URL_MALFORMAT ? HTTPFailure(code) : .network("libcurl: \(error)")
+    }
+
     /// Whether a connection that was fine before may just have ended: on a new one the same request may succeed.
     static func isBrokenConnection(_ code: CURLcode) -> Bool {
         switch code {

@@ -21,6 +21,7 @@ final class HTTPHandle {
     private(set) var isHeldBack = false
     // What is set, of what may differ from request to request.
     private var host: Int?
+    private var url: CurlURL?
     private var isFresh = false
     private var fields: [[String]] = []
     private var headers: CurlList
@@ -112,7 +113,7 @@ final class HTTPHandle {
     func prepare(_ transfer: HTTPTransfer, isFresh: Bool) throws(CurlError) {
         let request = transfer.request
         if transfer.host != host {
-            try easy.set(CURLOPT_URL, text: origin.url(host: transfer.host))
+            try setURL(origin.url(host: transfer.host))
             host = transfer.host
         }
         try easy.set(
@@ -135,6 +136,14 @@ final class HTTPHandle {
         }
         hasBody = request.body != nil
         self.transfer = transfer
+    }
+
+    private func setURL(_ text: String) throws(CurlError) {
+        let url = try CurlURL(text)
+        // Otherwise libcurl would go on showing the text of the last one.
+        try easy.set(CURLOPT_URL, text: nil)
+        try checked(ccurl_set_url(easy.pointer, url.pointer))
+        self.url = consume url
     }
 
     /// Forgets the request and its reply.
@@ -173,7 +182,8 @@ final class HTTPHandle {
     var response: HTTPResponse {
         HTTPResponse(
             status: easy.long(CURLINFO_RESPONSE_CODE) ?? 0, contentType: reply.contentType, age: reply.age,
-            retryAfter: reply.hasRetryAfter ? retryAfter : nil, date: reply.date, body: reply.body)
+            retryAfter: reply.hasRetryAfter ? retryAfter : nil, date: reply.date, body: reply.body,
+            timeToFirstByte: timeToFirstByte)
     }
 
     private var retryAfter: UInt32? {
@@ -184,7 +194,7 @@ final class HTTPHandle {
     var isMultiplexed: Bool { easy.long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0) }
 
     /// From sending the request to the first byte of its reply.
-    var timeToFirstByte: Duration? {
+    private var timeToFirstByte: Duration? {
         guard let sent = easy.offset(CURLINFO_PRETRANSFER_TIME_T),
             let first = easy.offset(CURLINFO_STARTTRANSFER_TIME_T), first >= sent
         else { return nil }

@@ -8,13 +8,15 @@ import Scheduling
 /// libcurl's callbacks end here. They only note; libcurl itself is called later, through `onReady`, and the kernel is told
 /// at the end of the turn: what libcurl waits for changes to and fro while it works, and what it wants done at once is done
 /// once for all transfers that began in the turn.
+///
+/// What it has the loop do refers to it, so it lives until `end()`; `CurlMulti` sees to that.
 @Loop
 final class HTTPSockets {
     /// After this time without an acknowledgement the kernel gives a connection up (TCP_USER_TIMEOUT), three attempts'
     /// worth: it bounds how long a black hole goes unnoticed when no attempt lives long enough to time out.
     static let userTimeout: Duration = .seconds(3)
 
-    /// A socket that libcurl waits for, and what for as it said last.
+    /// A socket that libcurl waits for or did, and what for as it said last: nothing between two requests.
     private struct Watched {
         let watch: Watch
         var wanted: Interest
@@ -88,19 +90,38 @@ final class HTTPSockets {
         return nil
     }
 
-    func watch(_ descriptor: Int32, for interest: Interest?) {
-        let index = place(of: descriptor)
-        if let index, let interest, watched[index].watch.isActive {
-            if interest != watched[index].wanted { settleLater() }
-            watched[index].wanted = interest
-            return
+    /// libcurl waits for something else on a descriptor, or with an empty set for nothing.
+    func watch(_ descriptor: Int32, for interest: Interest) {
+        if let index = place(of: descriptor) {
+            if watched[index].watch.isActive {
+                guard interest != watched[index].wanted else { return }
+                watched[index].wanted = interest
+                // Between two requests the kernel is not told: the next one wants the same as the last.
+                if !interest.isEmpty { settleLater() }
+                return
+            }
+            watched.remove(at: index)
         }
-        if let index { watched.remove(at: index).watch.cancel() }
         // Without a watch the transfers on it run into their deadlines.
-        guard let interest,
-            let watch = try? loop.watch(descriptor, for: interest, { [weak self] in self?.onReady?(descriptor, $0) })
+        guard !interest.isEmpty,
+            let watch = try? loop.watch(descriptor, for: interest, { [self] in deliver($0, on: descriptor) })
         else { return }
         watched.append(Watched(watch: watch, wanted: interest))
+    }
+
+    private func deliver(_ ready: Interest, on descriptor: Int32) {
+        guard let index = place(of: descriptor) else { return }
+        if watched[index].wanted.isEmpty {
+            // Something came on an idle connection, mostly its end; libcurl looks before it uses it again.
+            watched[index].watch.update([])
+        } else {
+            onReady?(descriptor, ready)
+        }
+    }
+
+    /// Ends the watch of a descriptor that is closed, or about to be.
+    private func unwatch(_ descriptor: Int32) {
+        if let index = place(of: descriptor) { watched.remove(at: index).watch.cancel() }
     }
 
     /// Where a socket stands among those watched. Without a closure, for each call of one is checked by the runtime.
@@ -115,7 +136,7 @@ final class HTTPSockets {
         isTimeUp = milliseconds == 0
         if isTimeUp { settleLater() }
         guard milliseconds > 0 else { return }
-        timer = loop.schedule(after: .milliseconds(milliseconds)) { [weak self] in self?.onReady?(nil, []) }
+        timer = loop.schedule(after: .milliseconds(milliseconds)) { [self] in onReady?(nil, []) }
     }
 
     func open(family: Int32, type: Int32, transport: Int32) -> Int32? {
@@ -125,11 +146,20 @@ final class HTTPSockets {
         // An old kernel without it only takes longer.
         _ = ccurl_set_user_timeout(descriptor, UInt32(Self.userTimeout.components.seconds) * 1_000)
         // Of a socket of this number that libcurl closed by itself.
-        watch(descriptor, for: nil)
+        unwatch(descriptor)
         connections.removeAll { !$0.isOpen || $0.descriptor == descriptor }
         if lastUsed?.isOpen == false { lastUsed = nil }
         connections.append(HTTPConnection(descriptor))
         return descriptor
+    }
+
+    /// Waits for nothing any more: libcurl is gone.
+    func end() {
+        for each in watched { each.watch.cancel() }
+        watched = []
+        timer?.cancel()
+        timer = nil
+        onReady = nil
     }
 
     private static func shortage(_ error: Int32) -> String? {
@@ -141,7 +171,7 @@ final class HTTPSockets {
     }
 
     func close(_ descriptor: Int32) {
-        watch(descriptor, for: nil)
+        unwatch(descriptor)
         connections.removeAll { $0.descriptor == descriptor }
         if lastUsed?.descriptor == descriptor { lastUsed = nil }
         _ = Glibc.close(descriptor)
@@ -152,7 +182,7 @@ final class HTTPSockets {
     private func settleLater() {
         guard !willSettle else { return }
         willSettle = true
-        loop.atTurnEnd { [weak self] in self?.settle() }
+        loop.atTurnEnd { [self] in settle() }
     }
 
     /// Has libcurl do what is due, and tells the kernel what it waits for then.
@@ -166,6 +196,6 @@ final class HTTPSockets {
             isTimeUp = false
             onReady?(nil, [])
         }
-        for each in watched { each.watch.update(each.wanted) }
+        for each in watched where !each.wanted.isEmpty { each.watch.update(each.wanted) }
     }
 }

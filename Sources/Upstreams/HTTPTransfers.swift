@@ -55,7 +55,7 @@ package final class HTTPTransfers {
             share = try CurlShare()
             connectTo = try CurlList([origin.connectTo])
         } catch {
-            throw .network("libcurl: \(error)")
+            throw HTTPFailure(error)
         }
         sockets.onReady = { [weak self] descriptor, ready in self?.serve(descriptor, ready) }
     }
@@ -66,9 +66,6 @@ package final class HTTPTransfers {
     ///
     /// Returns whether it may be. Must not call back into these transfers.
     package typealias Permit = @Loop () -> Bool
-
-    /// Called with each reply of success: how long after the request was sent its first byte came.
-    package var onFirstByte: (@Loop (Duration) -> Void)?
 
     /// How many requests are with libcurl, and how many wait for their turn.
     package var load: (active: Int, waiting: Int) { (active.count, waiting.count) }
@@ -157,7 +154,7 @@ package final class HTTPTransfers {
             active.append(handle)
             startedCount += 1
         } catch {
-            return fail(transfer, .network("libcurl: \(error)"))
+            return fail(transfer, HTTPFailure(error))
         }
         if !transfer.isStarted {
             transfer.isStarted = true
@@ -328,8 +325,6 @@ package final class HTTPTransfers {
 
     private func succeed(_ transfer: HTTPTransfer, _ handle: HTTPHandle) {
         let response = handle.response
-        // An error is told sooner than an answer, and must not make its address look fast.
-        if (200..<300).contains(response.status), let time = handle.timeToFirstByte { onFirstByte?(time) }
         if origin.scheme == .https {
             preferredHost = transfer.host
             isMultiplexed = handle.isMultiplexed

@@ -243,7 +243,7 @@ struct TencentTests {
         let body = "www.example.com.:192.0.2.123;192.0.2.2,60-2001:db8::12,120|203.0.113.7"
         for length in 0..<body.utf8.count - "|203.0.113.7".utf8.count {
             if case .results(let results) = outcome(String(body.prefix(length)), [.a, .aaaa]) {
-                #expect(results.values.allSatisfy { $0 == .unknownEmpty(ttl: nil) }, "\(length)")
+                #expect(results.allSatisfy { $0.result == .unknownEmpty(ttl: nil) }, "\(length)")
             }
         }
         let names = [Self.host, name("api.example.com")]

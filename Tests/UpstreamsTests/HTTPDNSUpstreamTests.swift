@@ -24,17 +24,16 @@ private struct PlainService: Service {
     func outcome(of response: HTTPDNS.HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
         switch response.status {
         case 200:
-            .results(
-                Dictionary(
-                    uniqueKeysWithValues: question.types.map { type in
-                        type == .a
-                            ? (.a, .answer(Answer(name: question.name, addresses: [.v4(0xc000_0207)], ttl: 60)))
-                            : (type, .unknownEmpty(ttl: 7))
-                    }))
-        case 401: .failure(.authentication("bad signature"))
-        case 403: .failure(.clockSkew("expired", serverTime: nil))
-        case 400: .failure(.rejected("bad name"))
-        default: .failure(.unavailable("status \(response.status)", retryAfter: nil))
+            var results = ServiceResults()
+            for type in question.types {
+                let address = Answer(name: question.name, addresses: [.v4(0xc000_0207)], ttl: 60)
+                results.add(type == .a ? .answer(address) : .unknownEmpty(ttl: 7), for: type)
+            }
+            return .results(results)
+        case 401: return .failure(.authentication("bad signature"))
+        case 403: return .failure(.clockSkew("expired", serverTime: nil))
+        case 400: return .failure(.rejected("bad name"))
+        default: return .failure(.unavailable("status \(response.status)", retryAfter: nil))
         }
     }
 }

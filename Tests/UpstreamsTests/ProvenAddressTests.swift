@@ -21,7 +21,9 @@ private struct AnsweringService: Service {
 
     func outcome(of response: HTTPDNS.HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
         guard response.status == 200 else { return .failure(.unavailable("", retryAfter: nil)) }
-        return .results(Dictionary(question.types.map { ($0, .unknownEmpty(ttl: 60)) }) { first, _ in first })
+        var results = ServiceResults()
+        for type in question.types { results.add(.unknownEmpty(ttl: 60), for: type) }
+        return .results(results)
     }
 }
 
