@@ -26,6 +26,7 @@ final class FlightWork {
     private var bindings: [Told] = []
     private var failed: [(type: RecordType, failure: UpstreamFailure)] = []
     private var unchecked: [RecordType: AnswerRepair.Told] = [:]
+    private var isSettled = false
 
     private var key: FlightKey { flight.key }
     private var cache: AnswerStore { resolver.cache }
@@ -47,30 +48,17 @@ final class FlightWork {
 
     /// Begins; the flight may be over before this returns.
     func begin() {
-        flight.recoveries = policy.strategy.recoveries(for: key)
-        var isOver = false
+        flight.recoveries = policy.strategy.recoveries(for: flight.key)
         let work = policy.strategy.begin(
-            key, mode: mode, mayBeBatched: mayBeBatched, settle: { [self] in settle($0, $1, $2, $3) },
-            done: { [self] in
-                isOver = true
-                finish()
-            })
-        if !isOver { flight.work = work }
+            flight.key, mode: mode, mayBeBatched: mayBeBatched, settle: { [self] in settle($0, $1, $2, $3) },
+            done: { [self] in finish() })
+        if !isSettled { flight.work = work }
     }
 
     private func settle(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
         switch result {
-        case .answer(let answer) where !prefersProviders && policy.strategy.isUnchecked(answer, key, type, source):
-            unchecked[type] = AnswerRepair.Told(answer: answer, server: server)
-            finish(
-                type, with: preferring(type) { cache.keepUnchecked(answer, for: key, type, server) },
-                source: policy.sources.tag(of: source))
-        case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
-            denied.append(Told(type: type, answer: answer, source: source, server: server))
-        case .answer(let answer) where policy.strategy.isGuarded(key):
-            bindings.append(Told(type: type, answer: answer, source: source, server: server))
         case .answer(let answer):
-            keep(Told(type: type, answer: answer, source: source, server: server))
+            take(Told(type: type, answer: answer, source: source, server: server))
         case .unknownEmpty(let ttl):
             finish(type, with: keepEmpty(ttl: ttl, type))
         case .failure(let failure):
@@ -78,8 +66,23 @@ final class FlightWork {
         }
     }
 
+    private func take(_ told: consuming Told) {
+        if !prefersProviders, policy.strategy.isUnchecked(told.answer, key, told.type, told.source) {
+            unchecked[told.type] = AnswerRepair.Told(answer: told.answer, server: told.server)
+            let kept = preferring(told.type) { cache.keepUnchecked(told.answer, for: key, told.type, told.server) }
+            finish(told.type, with: kept, source: policy.sources.tag(of: told.source))
+        } else if told.answer.responseCode == .nameError, key.mayFitFamilies(told.type) {
+            denied.append(told)
+        } else if policy.strategy.isGuarded(key) {
+            bindings.append(told)
+        } else {
+            keep(told)
+        }
+    }
+
     /// Every type is settled: decides what had to wait for that.
     private func finish() {
+        isSettled = true
         guard !denied.isEmpty || !bindings.isEmpty || !failed.isEmpty else { return end() }
         Loop.spawn { [self] in
             for told in bindings { await fit(told) }

@@ -1,7 +1,7 @@
 package import DNSWire
 
-/// What decides how questions are answered: replaced as one, never changed.
-package struct ResolverPolicy: Sendable {
+/// What decides how questions are answered: replaced as one, never changed. Every flight refers to the one that began it.
+package final class ResolverPolicy: Sendable {
     package let localAnswers: LocalAnswers
     package let routes: RoutePolicy
     package let strategy: Strategy
