@@ -58,7 +58,7 @@ final class FlightWork {
     private func settle(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
         switch result {
         case .answer(let answer):
-            take(Told(type: type, answer: answer, source: source, server: server))
+            take(answer, type, source, server)
         case .unknownEmpty(let ttl):
             finish(type, with: keepEmpty(ttl: ttl, type))
         case .failure(let failure):
@@ -66,17 +66,17 @@ final class FlightWork {
         }
     }
 
-    private func take(_ told: consuming Told) {
-        if !prefersProviders, policy.strategy.isUnchecked(told.answer, key, told.type, told.source) {
-            unchecked[told.type] = AnswerRepair.Told(answer: told.answer, server: told.server)
-            let kept = preferring(told.type) { cache.keepUnchecked(told.answer, for: key, told.type, told.server) }
-            finish(told.type, with: kept, source: policy.sources.tag(of: told.source))
-        } else if told.answer.responseCode == .nameError, key.mayFitFamilies(told.type) {
-            denied.append(told)
-        } else if policy.strategy.isGuarded(key) {
-            bindings.append(told)
+    private func take(_ answer: Answer, _ type: RecordType, _ source: Source, _ server: String) {
+        if !prefersProviders, policy.strategy.isUnchecked(answer, key, type, source) {
+            unchecked[type] = AnswerRepair.Told(answer: answer, server: server)
+            let kept = preferring(type) { cache.keepUnchecked(answer, for: key, type, server) }
+            finish(type, with: kept, source: policy.sources.tag(of: source))
+        } else if answer.responseCode == .nameError, key.mayFitFamilies(type) {
+            denied.append(Told(type: type, answer: answer, source: source, server: server))
+        } else if policy.strategy.isGuarded(flight.key) {
+            bindings.append(Told(type: type, answer: answer, source: source, server: server))
         } else {
-            keep(told)
+            keep(answer, type, source, server)
         }
     }
 
@@ -110,14 +110,14 @@ final class FlightWork {
         guard let answer = await resolver.fit(told.answer, for: key, told.type) else {
             return finish(told.type, with: cache.keepEmpty(ttl: nil, for: key, told.type))
         }
-        keep(Told(type: told.type, answer: answer, source: told.source, server: told.server))
+        keep(answer, told.type, told.source, told.server)
     }
 
     private func deny(_ told: Told) async {
         await resolver.coalescer.otherFamily(of: flight, told.type, until: resolver.clock.now + Budget.hedge)
         var answer = told.answer
         if cache.hasOtherFamily(key, told.type) { answer.responseCode = .noError }
-        keep(Told(type: told.type, answer: answer, source: told.source, server: told.server))
+        keep(answer, told.type, told.source, told.server)
     }
 
     private func fail(_ type: RecordType, _ failure: UpstreamFailure) async {
@@ -128,12 +128,14 @@ final class FlightWork {
 
     // MARK: Keeping
 
-    private func keep(_ told: Told) {
+    private func keep(_ answer: Answer, _ type: RecordType, _ source: Source, _ server: String) {
         finish(
-            told.type, with: preferring(told.type) { keepTold(told) }, source: policy.sources.tag(of: told.source))
+            type, with: preferring(type) { keepTold(answer, type, source, server) },
+            source: policy.sources.tag(of: source))
     }
 
     /// What `keep` makes of one type, unless the family gives way to the other one.
+    @inline(__always)
     private func preferring(_ type: RecordType, keep: () -> Flight.Outcome) -> Flight.Outcome {
         if let yielded = resolver.yielded(key, type, by: policy) { return .answer(yielded) }
         let outcome = keep()
@@ -141,15 +143,17 @@ final class FlightWork {
         return outcome
     }
 
-    private func keepTold(_ told: Told) -> Flight.Outcome {
-        if told.source == .localDNS, told.type.isAddress, prefersProviders {
+    private func keepTold(
+        _ answer: Answer, _ type: RecordType, _ source: Source, _ server: String
+    ) -> Flight.Outcome {
+        if source == .localDNS, type.isAddress, prefersProviders {
             if policy.lastResort.addresses(of: key.name) != nil {
                 return .failure(
                     ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not proven"))
             }
-            return cache.keepUnverified(told.answer, for: key, told.type, told.server)
+            return cache.keepUnverified(answer, for: key, type, server)
         }
-        return cache.keep(policy.consistent(told.answer, for: key), for: key, told.type, told.source, told.server)
+        return cache.keep(policy.consistent(answer, for: key), for: key, type, source, server)
     }
 
     /// A preset of last resort is better than "nothing" that nobody can explain, but stands beside no told address.

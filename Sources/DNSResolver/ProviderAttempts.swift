@@ -17,7 +17,7 @@ final class ProviderAttempts: Cancellable {
         var missingParts: Int
         /// Whether another address is asked already for what a part of it failed to bring.
         var isReplaced = false
-        /// What has come of it so far.
+        /// What has come of it so far, without its last part.
         var reply = UpstreamReply([:])
         /// The requests, while they may be under way.
         var requests: [any Cancellable] = []
@@ -99,19 +99,20 @@ final class ProviderAttempts: Cancellable {
     private func take(_ reply: UpstreamReply, of attempt: Attempt) {
         guard told != nil else { return }
         let asked = attempt.candidate
-        attempt.reply.add(reply)
         attempt.missingParts -= 1
         let mayStart: Bool
         if attempt.missingParts == 0 {
+            let whole = attempt.reply.adding(reply)
             underWay -= 1
             attempt.requests = []
-            plan.ended(asked, forGood: attempt.reply.endsEndpoint)
-            selector.judge(attempt)
+            plan.ended(asked, forGood: whole.endsEndpoint)
+            selector.judge(attempt, by: whole)
             mayStart = !attempt.isReplaced || underWay == 0
         } else {
             // Of the other type nothing is known yet: only a failure is a reason to ask elsewhere.
             mayStart = reply.failure != nil
             attempt.isReplaced = mayStart
+            attempt.reply = attempt.reply.adding(reply)
         }
         if tally.take(reply, from: asked.provider, at: asked.endpoint.name) == .providerFinished {
             plan.finish(provider: asked.provider)
@@ -143,18 +144,20 @@ final class ProviderAttempts: Cancellable {
         for attempt in begun where attempt.missingParts > 0 {
             for request in attempt.requests { request.cancel() }
             attempt.requests = []
-            for type in question.types where attempt.reply.results[type] == nil {
-                attempt.reply.results[type] = .failure(.cancelled)
-            }
-            selector.judge(attempt)
+            var reply = attempt.reply
+            for type in question.types where reply.results[type] == nil { reply.results[type] = .failure(.cancelled) }
+            selector.judge(attempt, by: reply)
         }
     }
 }
 
 extension UpstreamReply {
-    /// Adds a further part of the reply to an attempt.
-    fileprivate mutating func add(_ part: UpstreamReply) {
-        results.add(part.results)
-        isRepetition = part.isRepetition
+    /// With a further part of the reply to an attempt; mostly that is the only one.
+    fileprivate func adding(_ part: UpstreamReply) -> UpstreamReply {
+        guard !results.isEmpty else { return part }
+        var whole = part
+        whole.results = results
+        whole.results.add(part.results)
+        return whole
     }
 }

@@ -129,18 +129,20 @@ package final class ProviderSelector {
     }
 
     /// Draws from one attempt what it says of the address and the provider.
-    func judge(_ attempt: ProviderAttempts.Attempt) {
+    ///
+    /// - Parameter reply: all of its parts.
+    func judge(_ attempt: ProviderAttempts.Attempt, by reply: UpstreamReply) {
         let now = clock.now
         let began = attempt.began
         let provider = providers[attempt.candidate.provider]
         let endpoint = attempt.candidate.endpoint
         let health = endpoint.health
         let wasUsable = health.isUsable(at: now)
-        if let failure = attempt.reply.failure {
+        if let failure = reply.failure {
             health.counters.failures += 1
             health.counters.lastFailure = (failure.description, now)
         }
-        switch attempt.reply.blame {
+        switch reply.blame {
         case .none:
             if health.hasFailed { recoveries += 1 }
             if health.refusedCertificate != nil {
@@ -153,7 +155,7 @@ package final class ProviderSelector {
                 report(.providerAccepted(provider: provider.name))
                 provider.health.succeeded()
             }
-        case .nobody where now - began >= Budget.hedge && attempt.reply.isCancelled:
+        case .nobody where now - began >= Budget.hedge && reply.isCancelled:
             // Another address was asked later and answered sooner. A silent one would never be found out otherwise.
             health.failed(began: began, now: now, severe: false)
         case .nobody:

@@ -17,6 +17,7 @@ struct ProviderTally {
         let type: RecordType
         /// Its answer; at the end what is told instead of one. Nil while it is open.
         fileprivate(set) var result: UpstreamResult?
+        fileprivate var isOpen = true
         /// The provider whose answer it is, and which address of its service told it.
         fileprivate(set) var provider = 0
         fileprivate(set) var server = ""
@@ -28,6 +29,7 @@ struct ProviderTally {
 
         fileprivate mutating func settle(_ result: UpstreamResult, _ provider: Int, _ server: String) {
             self.result = result
+            isOpen = false
             self.provider = provider
             self.server = server
         }
@@ -53,24 +55,24 @@ struct ProviderTally {
     }
 
     /// The types without an answer.
-    var openTypes: [RecordType] { hasAnswers ? entries.filter { $0.result == nil }.map(\.type) : types }
+    var openTypes: [RecordType] { hasAnswers ? entries.filter(\.isOpen).map(\.type) : types }
 
     /// Whether some type has its answer.
     var hasAnswers: Bool {
-        for index in entries.indices where entries[index].result != nil { return true }
+        for index in entries.indices where !entries[index].isOpen { return true }
         return false
     }
 
     /// Whether every type has its answer.
     var isSettled: Bool {
-        for index in entries.indices where entries[index].result == nil { return false }
+        for index in entries.indices where entries[index].isOpen { return false }
         return true
     }
 
     mutating func take(_ reply: UpstreamReply, from provider: Int, at server: String) -> Verdict {
         wasAsked = true
         var verdict = Verdict.providerMayBeAskedAgain
-        for index in entries.indices where entries[index].result == nil {
+        for index in entries.indices where entries[index].isOpen {
             guard let result = reply.results[entries[index].type] else { continue }
             switch result {
             case .answer:
@@ -94,7 +96,7 @@ struct ProviderTally {
 
     /// Who has told addresses of one family knows the name: what it calls empty is the other family, not the name.
     private mutating func settleEmptyFamilies() {
-        for index in entries.indices where entries[index].result == nil {
+        for index in entries.indices where entries[index].isOpen {
             guard let (provider, server, told) = entries[index].unknown, knowing.contains(provider) else { continue }
             let ttl = min(told ?? Self.emptyFamilyLimit, Self.emptyFamilyLimit)
             entries[index].settle(.answer(.negative(name: name, ttl: ttl)), provider, server)
@@ -106,7 +108,7 @@ struct ProviderTally {
     ///
     /// - Parameter hindrance: what to tell of types for which nobody could be asked.
     mutating func settleRest(hindrance: @autoclosure () -> String) {
-        for index in entries.indices where entries[index].result == nil {
+        for index in entries.indices where entries[index].isOpen {
             if let last = entries[index].failures.max(by: { $0.provider < $1.provider }) {
                 entries[index].result = .failure(last.failure)
             } else if let empty = entries[index].unknown {

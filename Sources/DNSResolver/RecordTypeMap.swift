@@ -57,7 +57,6 @@ package struct RecordTypeMap<Value> {
 
     /// Adds those of another map, of both for the same type keeps its own.
     package mutating func add(_ other: RecordTypeMap) {
-        if isEmpty { return self = other }
         other.forEach { type, value in
             if self[type] == nil { self[type] = value }
         }

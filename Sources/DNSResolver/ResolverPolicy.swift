@@ -25,12 +25,11 @@ package final class ResolverPolicy: Sendable {
     }
 
     /// A name given by hand exists, whatever is told of its other types: who hears NXDOMAIN forgets its addresses too.
-    func consistent(_ answer: Answer, for key: FlightKey) -> Answer {
+    func consistent(_ answer: consuming Answer, for key: FlightKey) -> Answer {
         guard answer.responseCode == .nameError, !key.isSigned, localAnswers.presets.addresses(of: key.name) != nil
         else {
             return answer
         }
-        var answer = answer
         answer.responseCode = .noError
         return answer
     }
