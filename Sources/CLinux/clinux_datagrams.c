@@ -2,6 +2,7 @@
 #include "clinux_datagrams.h"
 
 #include <errno.h>
+#include <linux/filter.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,4 +258,29 @@ int clinux_send_late(int descriptor, const uint8_t *bytes, const struct clinux_l
         }
     }
     return sent;
+}
+
+int clinux_spread_datagrams(int descriptor, int family, int receivers) {
+    if (receivers < 1 || receivers > 65535)
+        return -EINVAL;
+    // The last four bytes of the source address, and the source port behind a header without options. In others these are
+    // some other bytes, which spread the load less well and lose nothing.
+    const uint32_t address = (uint32_t)SKF_NET_OFF + (family == AF_INET ? 12 : 20);
+    const uint32_t port = (uint32_t)SKF_NET_OFF + (family == AF_INET ? 20 : 40);
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, address),
+        BPF_STMT(BPF_MISC | BPF_TAX, 0),
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, port),
+        BPF_STMT(BPF_ALU | BPF_XOR | BPF_X, 0),
+        // Multiplied by 2^32 / the golden ratio neighbours come to lie far apart (Knuth, The Art of Computer Programming, 6.4).
+        BPF_STMT(BPF_ALU | BPF_MUL | BPF_K, 0x9e3779b1),
+        BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 16),
+        BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, (uint32_t)receivers),
+        BPF_STMT(BPF_ALU | BPF_ADD | BPF_K, 1),
+        BPF_STMT(BPF_RET | BPF_A, 0),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
+    if (setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof program) != 0)
+        return -errno;
+    return 0;
 }

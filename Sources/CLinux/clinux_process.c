@@ -2,11 +2,14 @@
 #include "clinux_process.h"
 
 #include <errno.h>
+#include <link.h>
 #include <malloc.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -54,3 +57,36 @@ int clinux_notify(const char *path, const char *message) {
 }
 
 void clinux_return_free_memory(void) { malloc_trim(0); }
+
+/// Whether the loader has written to the file's code: what it wrote is in no file.
+static bool has_relocated_code(const struct dl_phdr_info *file) {
+    for (int index = 0; index < file->dlpi_phnum; index++) {
+        const ElfW(Phdr) *segment = &file->dlpi_phdr[index];
+        if (segment->p_type != PT_DYNAMIC)
+            continue;
+        for (const ElfW(Dyn) *entry = (const void *)(file->dlpi_addr + segment->p_vaddr); entry->d_tag != DT_NULL; entry++)
+            if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && entry->d_un.d_val & DF_TEXTREL))
+                return true;
+    }
+    return false;
+}
+
+/// Unmaps what cannot be written of one loaded file, but for pages that it shares with another segment.
+static int release_file(struct dl_phdr_info *file, size_t size, void *unused) {
+    (void)size, (void)unused;
+    if (has_relocated_code(file))
+        return 0;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (int index = 0; index < file->dlpi_phnum; index++) {
+        const ElfW(Phdr) *segment = &file->dlpi_phdr[index];
+        if (segment->p_type != PT_LOAD || segment->p_flags & PF_W)
+            continue;
+        uintptr_t start = (file->dlpi_addr + segment->p_vaddr + page - 1) & -page;
+        uintptr_t end = (file->dlpi_addr + segment->p_vaddr + segment->p_filesz) & -page;
+        if (start < end)
+            madvise((void *)start, end - start, MADV_DONTNEED);
+    }
+    return 0;
+}
+
+void clinux_release_file_pages(void) { dl_iterate_phdr(release_file, NULL); }

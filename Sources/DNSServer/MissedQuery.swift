@@ -10,9 +10,9 @@ struct MissedQuery: Sendable {
     let arrived: Instant
 }
 
-/// How a late reply over UDP finds its way: out of the socket that was asked, from the very address that was asked.
+/// How a late reply over UDP finds its way: from the very address and port that were asked.
 struct DatagramPath: Sendable {
-    /// Kept open by this reference until the reply is sent.
+    /// Sends for all sockets of what is listened on; kept open by this reference until the reply is sent.
     let socket: UDPSocket
     let origin: clinux_origin
 

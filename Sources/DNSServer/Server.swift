@@ -46,7 +46,9 @@ package final class Server: Sendable {
             loop: loop, limits: limits, handler: handler, pending: pending, intake: intake, feed: feed)
         self.connections = connections
         listeners = sockets.tcp.map { TCPListener($0, connections: connections, events: events) }
-        threads = sockets.udp.flatMap { $0.map { UDPThread($0) } }
+        threads = sockets.udp.flatMap { sockets in
+            sockets.receivers.map { UDPThread($0, lateReplies: sockets.sender) }
+        }
         addresses = sockets.addresses
     }
 

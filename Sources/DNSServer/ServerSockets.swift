@@ -2,8 +2,8 @@ package import Platform
 
 /// The sockets of all listen addresses, bound and silent: made before privileges are dropped.
 package struct ServerSockets: Sendable {
-    /// For each address, one socket for each thread.
-    let udp: [[UDPSocket]]
+    /// For each address; one receiver for each thread.
+    let udp: [UDPSockets]
     /// One for each address.
     let tcp: [ListeningSocket]
 
@@ -17,10 +17,10 @@ package struct ServerSockets: Sendable {
     ///
     /// - Parameters:
     ///   - addresses: port 0 means any port that is free over both.
-    ///   - threads: UDP sockets for each address, at least 1.
+    ///   - threads: threads that receive from each address, at least 1.
     /// - Throws: the first error, in one line that says what to do; nothing stays bound then.
     package static func bind(_ addresses: [SocketAddress], threads: Int) throws(SystemError) -> ServerSockets {
-        var udp: [[UDPSocket]] = []
+        var udp: [UDPSockets] = []
         var tcp: [ListeningSocket] = []
         for address in addresses {
             let pair = try bind(address, threads: threads)
@@ -32,14 +32,14 @@ package struct ServerSockets: Sendable {
 
     private static func bind(
         _ address: SocketAddress, threads: Int
-    ) throws(SystemError) -> (udp: [UDPSocket], tcp: ListeningSocket) {
+    ) throws(SystemError) -> (udp: UDPSockets, tcp: ListeningSocket) {
         var options = UDPSocket.Options()
         options.isBlocking = true
         var attempt = 1
         while true {
             let udp = try UDPSocket.bind(address, count: max(1, threads), options: options)
             do {
-                return (udp, try ListeningSocket(udp[0].address))
+                return (udp, try ListeningSocket(udp.sender.address))
             } catch {
                 guard address.port == 0, attempt < attempts else { throw error }
                 attempt += 1

@@ -22,11 +22,17 @@ final class UDPThread: Sendable {
     private static let lastBatches = 64
 
     private let socket: UDPSocket
+    private let lateReplies: UDPSocket
     private let isStopping = Atomic<Bool>(false)
     private let thread: Mutex<NamedThread?> = Mutex(nil)
 
-    /// - Parameter socket: a blocking one. Nobody else may read from it.
-    init(_ socket: UDPSocket) { self.socket = socket }
+    /// - Parameters:
+    ///   - socket: a blocking one. Nobody else may read from it.
+    ///   - lateReplies: the loop sends the replies to misses by it; of the same address.
+    init(_ socket: UDPSocket, lateReplies: UDPSocket) {
+        self.socket = socket
+        self.lateReplies = lateReplies
+    }
 
     /// Starts to answer.
     ///
@@ -46,7 +52,8 @@ final class UDPThread: Sendable {
                 prepared.initialize(repeating: QueryHandler.Prepared(), count: Int(Self.batchSize))
                 defer { prepared.deallocate() }
                 var service = UDPService(
-                    socket: socket, batch: buffers, handler: handler, misses: misses, feed: feed, prepared: prepared)
+                    socket: socket, lateReplies: lateReplies, batch: buffers, handler: handler, misses: misses,
+                    feed: feed, prepared: prepared)
                 var batchesLeft = Self.lastBatches
                 while batchesLeft > 0 {
                     let count = service.receive()
@@ -83,6 +90,7 @@ final class UDPThread: Sendable {
 /// What a UDP thread works with; lives on that thread.
 private struct UDPService {
     let socket: UDPSocket
+    let lateReplies: UDPSocket
     let batch: OpaquePointer
     let handler: QueryHandler
     let misses: Mailbox<MissedQuery>
@@ -93,7 +101,8 @@ private struct UDPService {
     /// The same by the policy that is in force now.
     var updated: UDPService {
         UDPService(
-            socket: socket, batch: batch, handler: handler.updated, misses: misses, feed: feed, prepared: prepared)
+            socket: socket, lateReplies: lateReplies, batch: batch, handler: handler.updated, misses: misses,
+            feed: feed, prepared: prepared)
     }
 
     /// Waits for datagrams. Returns how many came, or a negated error number.
@@ -187,7 +196,7 @@ private struct UDPService {
         }
         return misses.post(
             MissedQuery(
-                message: copy, client: client, path: DatagramPath(socket: socket, origin: origin), arrived: now))
+                message: copy, client: client, path: DatagramPath(socket: lateReplies, origin: origin), arrived: now))
     }
 
     /// Waits out an error of the socket: until there is something to read, or, for want of memory, for a millisecond.

@@ -62,6 +62,7 @@ final class RunningServer {
         announce(service.server)
         service.resolver.preresolve()
         service.disk?.load()
+        releaseFilePages()
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }

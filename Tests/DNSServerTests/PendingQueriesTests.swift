@@ -16,7 +16,7 @@ import Testing
     final class Fixture {
         let responder = FakeResponder()
         let queries: PendingQueries
-        private let sockets: [UDPSocket]
+        private let sockets: UDPSockets
         private let received: UDPSocket
 
         init(_ limits: ServerLimits = ServerLimits()) throws {
@@ -26,7 +26,7 @@ import Testing
                 events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: loop))
             let any = try #require(SocketAddress("127.0.0.1:0"))
             sockets = try UDPSocket.bind(any)
-            received = try UDPSocket.bind(any)[0]
+            received = try UDPSocket.bind(any).receivers[0]
         }
 
         /// Adds a query as from `client`.
@@ -38,7 +38,7 @@ import Testing
             }
             queries.add(
                 query.encoded, from: try #require(SocketAddress(client)),
-                path: .datagram(DatagramPath(socket: sockets[0], origin: origin)), arrived: TestServer.loop.now)
+                path: .datagram(DatagramPath(socket: sockets.sender, origin: origin)), arrived: TestServer.loop.now)
         }
 
         /// The replies that have been sent.

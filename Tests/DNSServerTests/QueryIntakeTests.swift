@@ -46,7 +46,7 @@ import Testing
             pending = PendingQueries(
                 responder: responder, clock: clock, limits: limits, feed: QueryFeed(on: loop),
                 events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: clock))
-            socket = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0")))[0]
+            socket = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
             intake = QueryIntake(queries, pending: pending, clock: clock, limits: limits) { [load] in load.isSaturated }
         }
 

@@ -79,9 +79,9 @@ import Testing
     @Test func `UDP and TCP of an address have the same port`() throws {
         let any = try #require(SocketAddress("127.0.0.1:0"))
         let sockets = try ServerSockets.bind([any, any], threads: 3)
-        #expect(sockets.udp.map(\.count) == [3, 3])
+        #expect(sockets.udp.map(\.receivers.count) == [3, 3])
         for (udp, tcp) in zip(sockets.udp, sockets.tcp) {
-            #expect(udp.allSatisfy { $0.address == tcp.address })
+            #expect(udp.receivers.allSatisfy { $0.address == tcp.address })
         }
         #expect(sockets.addresses.allSatisfy { $0.port != 0 })
     }

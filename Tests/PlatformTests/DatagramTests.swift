@@ -71,7 +71,7 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
 @Suite struct DatagramTests {
     private func server(_ text: String) throws -> UDPSocket {
         let address = try #require(SocketAddress(text))
-        return try #require(try UDPSocket.bind(address).first)
+        return try #require(try UDPSocket.bind(address).receivers.first)
     }
 
     @Test(arguments: ["127.0.0.1:0", "[::1]:0"])
@@ -197,7 +197,7 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
         var options = UDPSocket.Options()
         options.isBlocking = true
         let address = SocketAddress(ipv4: 0x7f00_0001, port: 0)
-        let server = try #require(try UDPSocket.bind(address, options: options).first)
+        let server = try #require(try UDPSocket.bind(address, options: options).receivers.first)
         let thread = try NamedThread("receiver") {
             let batch = clinux_batch_new(4, 64, 64)
             defer { clinux_batch_free(batch) }

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Platform
 import Testing
@@ -7,14 +8,14 @@ import Testing
 
     @Test func `all sockets of an address have the one port that the first was given`() throws {
         let sockets = try UDPSocket.bind(anyPort, count: 4)
-        #expect(sockets.count == 4)
-        #expect(sockets[0].address.port != 0)
-        #expect(Set(sockets.map(\.address)).count == 1)
+        #expect(sockets.receivers.count == 4)
+        #expect(sockets.sender.address.port != 0)
+        #expect(Set(sockets.receivers.map(\.address)) == [sockets.sender.address])
     }
 
     @Test(arguments: [1, 3]) func `a second daemon on the port is told that it is taken`(count: Int) throws {
         let sockets = try UDPSocket.bind(anyPort, count: count)
-        let address = sockets[0].address
+        let address = sockets.sender.address
         let error = #expect(throws: SystemError.self) { _ = try UDPSocket.bind(address, count: 2) }
         #expect(error?.code == EADDRINUSE)
         #expect(
@@ -24,32 +25,66 @@ import Testing
     }
 
     @Test func `the port is free again once the sockets are gone`() throws {
-        let address = try #require(try UDPSocket.bind(anyPort, count: 2).first).address
-        #expect(try UDPSocket.bind(address).first?.address == address)
+        let address = try UDPSocket.bind(anyPort, count: 2).sender.address
+        #expect(try UDPSocket.bind(address).sender.address == address)
     }
 
-    @Test func `clients spread over all sockets of an address`() throws {
-        let sockets = try UDPSocket.bind(anyPort, count: 2)
-        for _ in 0..<64 {
-            let client = Descriptor(owning: socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0))
-            let sent = sockets[0].address.withSockaddr { sendto(client.number, "x", 1, 0, $0, $1) }
-            #expect(sent == 1)
+    /// How many datagrams wait in a socket. On the loopback interface one has arrived when `sendto` returns.
+    private func take(from socket: UDPSocket) -> Int {
+        var byte: UInt8 = 0
+        var count = 0
+        while recv(socket.descriptor.number, &byte, 1, Int32(MSG_DONTWAIT)) == 1 { count += 1 }
+        return count
+    }
+
+    @Test(arguments: ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0"], [1, 2, 3])
+    func `clients spread over all receivers and none comes to the sender`(text: String, count: Int) throws {
+        let sockets = try UDPSocket.bind(try #require(SocketAddress(text)), count: count)
+        let server = sockets.sender.address
+        for _ in 0..<96 {
+            let client = Descriptor(
+                owning: socket(server.family == .ipv4 ? AF_INET : AF_INET6, Int32(SOCK_DGRAM.rawValue), 0))
+            #expect(server.withSockaddr { sendto(client.number, "x", 1, 0, $0, $1) } == 1)
         }
-        // On the loopback interface a datagram has arrived when sendto returns.
-        let counts = sockets.map { socket in
-            var byte: UInt8 = 0
-            var count = 0
-            while recv(socket.descriptor.number, &byte, 1, 0) == 1 { count += 1 }
-            return count
-        }
-        #expect(counts.reduce(0, +) == 64)
+        #expect(take(from: sockets.sender) == 0)
+        let counts = sockets.receivers.map(take)
+        #expect(counts.reduce(0, +) == 96)
         #expect(counts.allSatisfy { $0 > 0 })
     }
 
+    @Test func `clients that all send from one port spread by their addresses`() throws {
+        let sockets = try UDPSocket.bind(anyPort, count: 2)
+        let port = try UDPSocket.bind(anyPort).sender.address.port
+        for host in 1...64 as ClosedRange<UInt32> {
+            let client = try UDPSocket.bind(SocketAddress(ipv4: 0x7f01_0000 + host, port: port)).sender
+            let sent = sockets.sender.address.withSockaddr { sendto(client.descriptor.number, "x", 1, 0, $0, $1) }
+            #expect(sent == 1)
+        }
+        let counts = sockets.receivers.map(take)
+        #expect(counts.reduce(0, +) == 64)
+        #expect(counts.allSatisfy { $0 > 8 })
+    }
+
+    @Test func `the sender's datagrams come from the address of the receivers`() throws {
+        let sockets = try UDPSocket.bind(anyPort)
+        let client = try UDPSocket.bind(anyPort).receivers[0]
+        let sent = client.address.withSockaddr { sendto(sockets.sender.descriptor.number, "x", 1, 0, $0, $1) }
+        #expect(sent == 1)
+        let (sender, text) = try #require(client.receive())
+        #expect(sender == sockets.receivers[0].address)
+        #expect(text == "x")
+    }
+
+    @Test func `a program that would leave no receiver is refused`() throws {
+        let socket = try UDPSocket.bind(anyPort).sender
+        #expect(clinux_spread_datagrams(socket.descriptor.number, AF_INET, 0) == -EINVAL)
+        #expect(clinux_spread_datagrams(-1, AF_INET, 1) == -EBADF)
+    }
+
     @Test func `IPv4 and IPv6 wildcards share a port`() throws {
-        let ipv4 = try #require(try UDPSocket.bind(SocketAddress(ipv4: 0, port: 0)).first)
+        let ipv4 = try UDPSocket.bind(SocketAddress(ipv4: 0, port: 0)).sender
         let ipv6 = try UDPSocket.bind(SocketAddress(ipv6: 0, 0, port: ipv4.address.port))
-        #expect(ipv6.first?.address.port == ipv4.address.port)
+        #expect(ipv6.sender.address.port == ipv4.address.port)
     }
 
     @Test func `an address that no interface has is refused with advice`() throws {
@@ -73,5 +108,22 @@ import Testing
 
     @Test func `no permission on a high port is not blamed on the port`() {
         #expect(SystemError.listening(on: SocketAddress(ipv4: 0, port: 5_353), .udp, code: EACCES).advice == nil)
+    }
+}
+
+extension UDPSocket {
+    /// The next datagram's sender and text; nil when none waits.
+    fileprivate func receive() -> (SocketAddress, String)? {
+        var buffer = [UInt8](repeating: 0, count: 64)
+        var peer = sockaddr_in6()
+        var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        let number = descriptor.number
+        return withUnsafeMutablePointer(to: &peer) { storage in
+            storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                let count = recvfrom(number, &buffer, buffer.count, Int32(MSG_DONTWAIT), pointer, &length)
+                guard count >= 0, let address = SocketAddress(pointer, length: length) else { return nil }
+                return (address, String(decoding: buffer.prefix(count), as: UTF8.self))
+            }
+        }
     }
 }

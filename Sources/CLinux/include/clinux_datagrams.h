@@ -86,3 +86,9 @@ struct clinux_late_reply {
 ///
 /// One that cannot be sent is skipped. Returns how many were sent.
 int clinux_send_late(int descriptor, const uint8_t *bytes, const struct clinux_late_reply *replies, int count);
+
+/// Has the kernel give the datagrams of an address to its SO_REUSEPORT sockets but the one bound first, which then only sends.
+///
+/// Which of the `receivers` others, 1 to 65,535, depends on the client's address and port. `family` is that of the sockets,
+/// AF_INET or AF_INET6. To be called on one of them when all are bound. Returns 0, or -errno.
+int clinux_spread_datagrams(int descriptor, int family, int receivers);

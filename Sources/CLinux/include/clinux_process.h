@@ -20,3 +20,7 @@ int clinux_notify(const char *path, const char *message);
 
 /// Gives memory that was freed, by whatever thread, back to the system.
 void clinux_return_free_memory(void);
+
+/// Unmaps the pages of code and constants, of the executable and its libraries, that were read from their files so far. Those
+/// still needed are mapped again as they are touched, from the kernel's cache of the files.
+void clinux_release_file_pages(void);
