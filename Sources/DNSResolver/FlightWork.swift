@@ -134,7 +134,7 @@ final class FlightWork {
             source: policy.sources.tag(of: source))
     }
 
-    /// What `keep` makes of one type, unless the family gives way to the other one.
+    /// What `keep` makes of one type, unless the family gives way to the other one. Inlined, or `keep` copies the answer.
     @inline(__always)
     private func preferring(_ type: RecordType, keep: () -> Flight.Outcome) -> Flight.Outcome {
         if let yielded = resolver.yielded(key, type, by: policy) { return .answer(yielded) }
