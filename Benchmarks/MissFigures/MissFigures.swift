@@ -99,7 +99,7 @@ private final class FakeProvider: Provider {
 private final class FakeEndpoint: Endpoint {
     nonisolated let name = "192.0.2.53:443"
     nonisolated let family = AddressFamily.ipv4
-    var health = EndpointHealth()
+    let health = EndpointHealth()
     private let loop: EventLoop
 
     init(_ loop: EventLoop) { self.loop = loop }

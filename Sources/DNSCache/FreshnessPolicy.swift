@@ -61,21 +61,22 @@ package struct FreshnessPolicy: Hashable, Sendable {
     ///
     /// All records of an RRset share the least TTL among them (RFC 2181 section 5.2), within `minTTL` and `maxTTL`. A
     /// negative answer has an SOA record whose TTL is the answer's lifetime (RFC 2308 section 5), ours if it came without.
-    package func normalized(_ answer: Answer, for question: Question) -> Answer {
-        var normalized = answer
-        normalized.answers = equalized(answer.answers)
-        normalized.authorities = equalized(answer.authorities)
-        normalized.additionals = equalized(answer.additionals)
+    package func normalized(_ answer: consuming Answer, for question: Question) -> Answer {
+        let told = answer.authorities.firstIndex { $0.type == .soa }
+        let toldLifetime = told.map { negativeLifetime(of: answer.authorities[$0]) }
+        equalize(&answer.answers)
+        equalize(&answer.authorities)
+        equalize(&answer.additionals)
         guard answer.responseCode == .noError || answer.responseCode == .nameError,
             answer.isNegative(for: question.type)
-        else { return normalized }
-        if let index = answer.authorities.firstIndex(where: { $0.type == .soa }) {
-            normalized.authorities[index].ttl = negativeLifetime(of: answer.authorities[index])
+        else { return answer }
+        if let told, let toldLifetime {
+            answer.authorities[told].ttl = toldLifetime
         } else {
-            normalized.authorities.append(
+            answer.authorities.append(
                 .negativeSOA(for: question.name, ttl: min(negativeTTL, Self.longestNegative, maxTTL)))
         }
-        return normalized
+        return answer
     }
 
     /// min(SOA.TTL, SOA.MINIMUM), and our bounds (RFC 2308 section 5).
@@ -83,25 +84,25 @@ package struct FreshnessPolicy: Hashable, Sendable {
         min(soa.ttl, soa.soaMinimum ?? soa.ttl, Self.longestNegative, maxTTL)
     }
 
-    private func equalized(_ records: [Record]) -> [Record] {
-        guard let first = records.first else { return records }
-        let firstSet = RRset(first)
+    /// Gives the records of each set the same TTL. Those that have it already are not copied.
+    private func equalize(_ records: inout [Record]) {
         // Mostly they are one set, which needs no table.
-        if records.allSatisfy({ RRset($0) == firstSet }) {
-            var ttl = UInt32.max
-            for record in records { ttl = min(ttl, clamped(record.ttl)) }
-            var equal = records
-            for index in equal.indices where equal[index].ttl != ttl { equal[index].ttl = ttl }
-            return equal
+        var isOneSet = true
+        var ttl = UInt32.max
+        for index in records.indices {
+            isOneSet = isOneSet && (index == 0 || RRset(records[index]) == RRset(records[0]))
+            ttl = min(ttl, clamped(records[index].ttl))
+        }
+        if isOneSet {
+            for index in records.indices where records[index].ttl != ttl { records[index].ttl = ttl }
+            return
         }
         var least: [RRset: UInt32] = [:]
         for record in records {
             least[RRset(record), default: .max] = min(least[RRset(record)] ?? .max, clamped(record.ttl))
         }
-        return records.map { record in
-            var equal = record
-            equal.ttl = least[RRset(record)] ?? clamped(record.ttl)
-            return equal
+        for index in records.indices {
+            records[index].ttl = least[RRset(records[index])] ?? clamped(records[index].ttl)
         }
     }
 

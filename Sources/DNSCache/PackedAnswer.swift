@@ -39,7 +39,9 @@ package struct PackedAnswer: Equatable, Sendable {
     package init?(_ answer: Answer, for question: Question) {
         let code = answer.responseCode
         responseCode = code.rawValue <= 15 ? code : .serverFailure
-        guard let counts = SectionCounts(answer) else { return nil }
+        let counts = SectionCounts(
+            answers: answer.answers.count, authorities: answer.authorities.count, additionals: answer.additionals.count)
+        guard let counts else { return nil }
         self.counts = counts
 
         var builder = MessageBuilder(id: 0, flags: [])
@@ -51,7 +53,7 @@ package struct PackedAnswer: Equatable, Sendable {
             builder.append(answer.additionals, to: .additional, upTo: longest)
         else { return nil }
         body = Array(builder.bytes[start...])
-        ttlOffsets = builder.ttlOffsets.map { UInt16(truncatingIfNeeded: $0 - start) }
+        ttlOffsets = builder.ttlOffsets
     }
 
     /// The records again, of an answer that was packed for `question`; nil for another one.
@@ -103,11 +105,10 @@ package struct PackedAnswer: Equatable, Sendable {
 }
 
 extension PackedAnswer.SectionCounts {
-    /// Counts the records of an answer; nil when a section has more than 16 bits can count.
-    fileprivate init?(_ answer: Answer) {
-        guard let answers = UInt16(exactly: answer.answers.count),
-            let authorities = UInt16(exactly: answer.authorities.count),
-            let additionals = UInt16(exactly: answer.additionals.count)
+    /// Nil when a section has more records than 16 bits can count.
+    fileprivate init?(answers: Int, authorities: Int, additionals: Int) {
+        guard let answers = UInt16(exactly: answers), let authorities = UInt16(exactly: authorities),
+            let additionals = UInt16(exactly: additionals)
         else { return nil }
         self.init(answer: answers, authority: authorities, additional: additionals)
     }
@@ -116,8 +117,8 @@ extension PackedAnswer.SectionCounts {
 extension MessageBuilder {
     /// Returns whether the message has at most `longest` bytes.
     fileprivate mutating func append(_ records: [Record], to section: Section, upTo longest: Int) -> Bool {
-        for record in records {
-            append(record, to: section)
+        for index in records.indices {
+            append(records[index], to: section)
             guard bytes.count <= longest else { return false }
         }
         return true

@@ -114,7 +114,7 @@ package final class AnswerStore {
     func tag(of source: Source) -> UInt16 { sources.tag(of: source) }
 
     /// The answer with addresses that were reported bad at its end.
-    func sunk(_ answer: Answer) -> Answer { badAddresses.sunk(answer) }
+    func sunk(_ answer: consuming Answer) -> Answer { badAddresses.sunk(answer) }
 
     /// Who told a stale answer, and when, for the text of an extended error.
     private func origin(of entry: CacheEntry, at now: Instant) -> String {
@@ -178,7 +178,7 @@ package final class AnswerStore {
 
     /// Keeps what a source told.
     package func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String
+        _ answer: consuming Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String
     ) -> Flight.Outcome {
         keep(answer, for: key, type, source, server, longest: .max)
     }
@@ -249,7 +249,8 @@ package final class AnswerStore {
     }
 
     private func keep(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String, longest: UInt32
+        _ answer: consuming Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
+        longest: UInt32
     ) -> Flight.Outcome {
         let question = Question(name: key.name, type: type)
         let normalized = freshness.normalized(sunk(answer).limited(to: longest), for: question)
@@ -259,7 +260,8 @@ package final class AnswerStore {
         // Those who asked before the policy was replaced are answered; nobody else.
         guard key.generation == generation else { return .answer(packed) }
         let lifetime = freshness.lifetime(of: normalized, for: type)
-        let cacheKey = queryKey(key, type)
+        let cacheKey = QueryKey(
+            question, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled, scope: key.scope)
         if lifetime == 0 {
             // Not to be kept, and what was kept before is no longer true.
             memory.remove(cacheKey)
@@ -289,12 +291,11 @@ package final class AnswerStore {
 
 extension Answer {
     /// The same answer with no TTL above `seconds`.
-    fileprivate func limited(to seconds: UInt32) -> Answer {
+    fileprivate consuming func limited(to seconds: UInt32) -> Answer {
         guard seconds < .max else { return self }
-        var answer = self
-        for index in answers.indices { answer.answers[index].ttl = min(answers[index].ttl, seconds) }
-        for index in authorities.indices { answer.authorities[index].ttl = min(authorities[index].ttl, seconds) }
-        return answer
+        for index in answers.indices { answers[index].ttl = min(answers[index].ttl, seconds) }
+        for index in authorities.indices { authorities[index].ttl = min(authorities[index].ttl, seconds) }
+        return self
     }
 }
 

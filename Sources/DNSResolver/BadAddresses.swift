@@ -93,19 +93,17 @@ package final class BadAddresses {
     }
 
     /// The answer with reported addresses last, the worst at the very end; otherwise in its order.
-    func sunk(_ answer: Answer) -> Answer {
+    func sunk(_ answer: consuming Answer) -> Answer {
         guard !reports.isEmpty else { return answer }
         removeFaded()
         let now = clock.now
-        let places = answer.answers.indices.filter { index in answer.answers[index].address != nil }
-        let weighed = places.map { index in
-            (index, answer.answers[index].address.flatMap { reports[$0]?.weight(at: now) } ?? 0)
-        }
+        let told = answer.answers
+        let places = told.indices.filter { index in told[index].address != nil }
+        let weighed = places.map { index in (index, told[index].address.flatMap { reports[$0]?.weight(at: now) } ?? 0) }
         guard weighed.contains(where: { $0.1 > 0 }) else { return answer }
-        var sunk = answer
         let order = weighed.sorted { ($0.1, $0.0) < ($1.1, $1.0) }
-        for (place, (index, _)) in zip(places, order) { sunk.answers[place] = answer.answers[index] }
-        return sunk
+        for (place, (index, _)) in zip(places, order) { answer.answers[place] = told[index] }
+        return answer
     }
 
     private func removeFaded() {

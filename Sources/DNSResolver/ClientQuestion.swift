@@ -1,20 +1,21 @@
 package import DNSWire
 package import Scheduling
 
-/// One client's question, as the server hands it to the resolver.
-package struct ClientQuestion: Sendable {
+/// One client's question, as the server hands it to the resolver. An object: the key in it is long, and every
+/// step that waits for something refers to it.
+package final class ClientQuestion: Sendable {
     /// In the client's letter case.
-    package var question: Question
+    package let question: Question
     /// What an answer is found by in the cache that is the same for all clients.
-    package var key: QueryKey
-    package var dnssecOK: Bool
-    package var checkingDisabled: Bool
+    package let key: QueryKey
+    package let dnssecOK: Bool
+    package let checkingDisabled: Bool
     /// Who asks; for limits, rules and client subnets.
-    package var client: IPAddress
+    package let client: IPAddress
     /// Whether nobody may be told its network.
-    package var hidesNetwork: Bool
+    package let hidesNetwork: Bool
     /// When the query was received: every deadline counts from here.
-    package var arrived: Instant
+    package let arrived: Instant
 
     package init(
         question: Question, key: QueryKey, dnssecOK: Bool = false, checkingDisabled: Bool = false, client: IPAddress,

@@ -9,7 +9,7 @@ package protocol Endpoint: AnyObject, Sendable {
     nonisolated var family: AddressFamily { get }
 
     /// Kept here for the selector; the response time in it is the endpoint's to keep.
-    var health: EndpointHealth { get set }
+    var health: EndpointHealth { get }
 
     /// Begins one attempt: one request and its reply by the question's deadline.
     ///

@@ -26,6 +26,7 @@ final class FlightWork {
     private var bindings: [Told] = []
     private var failed: [(type: RecordType, failure: UpstreamFailure)] = []
     private var unchecked: [RecordType: AnswerRepair.Told] = [:]
+    private var isSettled = false
 
     private var key: FlightKey { flight.key }
     private var cache: AnswerStore { resolver.cache }
@@ -47,30 +48,17 @@ final class FlightWork {
 
     /// Begins; the flight may be over before this returns.
     func begin() {
-        flight.recoveries = policy.strategy.recoveries(for: key)
-        var isOver = false
+        flight.recoveries = policy.strategy.recoveries(for: flight.key)
         let work = policy.strategy.begin(
-            key, mode: mode, mayBeBatched: mayBeBatched, settle: { [self] in settle($0, $1, $2, $3) },
-            done: { [self] in
-                isOver = true
-                finish()
-            })
-        if !isOver { flight.work = work }
+            flight.key, mode: mode, mayBeBatched: mayBeBatched, settle: { [self] in settle($0, $1, $2, $3) },
+            done: { [self] in finish() })
+        if !isSettled { flight.work = work }
     }
 
     private func settle(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
         switch result {
-        case .answer(let answer) where !prefersProviders && policy.strategy.isUnchecked(answer, key, type, source):
-            unchecked[type] = AnswerRepair.Told(answer: answer, server: server)
-            finish(
-                type, with: preferring(type) { cache.keepUnchecked(answer, for: key, type, server) },
-                source: policy.sources.tag(of: source))
-        case .answer(let answer) where answer.responseCode == .nameError && key.mayFitFamilies(type):
-            denied.append(Told(type: type, answer: answer, source: source, server: server))
-        case .answer(let answer) where policy.strategy.isGuarded(key):
-            bindings.append(Told(type: type, answer: answer, source: source, server: server))
         case .answer(let answer):
-            keep(Told(type: type, answer: answer, source: source, server: server))
+            take(answer, type, source, server)
         case .unknownEmpty(let ttl):
             finish(type, with: keepEmpty(ttl: ttl, type))
         case .failure(let failure):
@@ -78,8 +66,23 @@ final class FlightWork {
         }
     }
 
+    private func take(_ answer: Answer, _ type: RecordType, _ source: Source, _ server: String) {
+        if !prefersProviders, policy.strategy.isUnchecked(answer, key, type, source) {
+            unchecked[type] = AnswerRepair.Told(answer: answer, server: server)
+            let kept = preferring(type) { cache.keepUnchecked(answer, for: key, type, server) }
+            finish(type, with: kept, source: policy.sources.tag(of: source))
+        } else if answer.responseCode == .nameError, key.mayFitFamilies(type) {
+            denied.append(Told(type: type, answer: answer, source: source, server: server))
+        } else if policy.strategy.isGuarded(flight.key) {
+            bindings.append(Told(type: type, answer: answer, source: source, server: server))
+        } else {
+            keep(answer, type, source, server)
+        }
+    }
+
     /// Every type is settled: decides what had to wait for that.
     private func finish() {
+        isSettled = true
         guard !denied.isEmpty || !bindings.isEmpty || !failed.isEmpty else { return end() }
         Loop.spawn { [self] in
             for told in bindings { await fit(told) }
@@ -107,14 +110,14 @@ final class FlightWork {
         guard let answer = await resolver.fit(told.answer, for: key, told.type) else {
             return finish(told.type, with: cache.keepEmpty(ttl: nil, for: key, told.type))
         }
-        keep(Told(type: told.type, answer: answer, source: told.source, server: told.server))
+        keep(answer, told.type, told.source, told.server)
     }
 
     private func deny(_ told: Told) async {
         await resolver.coalescer.otherFamily(of: flight, told.type, until: resolver.clock.now + Budget.hedge)
         var answer = told.answer
         if cache.hasOtherFamily(key, told.type) { answer.responseCode = .noError }
-        keep(Told(type: told.type, answer: answer, source: told.source, server: told.server))
+        keep(answer, told.type, told.source, told.server)
     }
 
     private func fail(_ type: RecordType, _ failure: UpstreamFailure) async {
@@ -125,12 +128,14 @@ final class FlightWork {
 
     // MARK: Keeping
 
-    private func keep(_ told: Told) {
+    private func keep(_ answer: Answer, _ type: RecordType, _ source: Source, _ server: String) {
         finish(
-            told.type, with: preferring(told.type) { keepTold(told) }, source: policy.sources.tag(of: told.source))
+            type, with: preferring(type) { keepTold(answer, type, source, server) },
+            source: policy.sources.tag(of: source))
     }
 
-    /// What `keep` makes of one type, unless the family gives way to the other one.
+    /// What `keep` makes of one type, unless the family gives way to the other one. Inlined, or `keep` copies the answer.
+    @inline(__always)
     private func preferring(_ type: RecordType, keep: () -> Flight.Outcome) -> Flight.Outcome {
         if let yielded = resolver.yielded(key, type, by: policy) { return .answer(yielded) }
         let outcome = keep()
@@ -138,15 +143,17 @@ final class FlightWork {
         return outcome
     }
 
-    private func keepTold(_ told: Told) -> Flight.Outcome {
-        if told.source == .localDNS, told.type.isAddress, prefersProviders {
+    private func keepTold(
+        _ answer: Answer, _ type: RecordType, _ source: Source, _ server: String
+    ) -> Flight.Outcome {
+        if source == .localDNS, type.isAddress, prefersProviders {
             if policy.lastResort.addresses(of: key.name) != nil {
                 return .failure(
                     ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not proven"))
             }
-            return cache.keepUnverified(told.answer, for: key, told.type, told.server)
+            return cache.keepUnverified(answer, for: key, type, server)
         }
-        return cache.keep(policy.consistent(told.answer, for: key), for: key, told.type, told.source, told.server)
+        return cache.keep(policy.consistent(answer, for: key), for: key, type, source, server)
     }
 
     /// A preset of last resort is better than "nothing" that nobody can explain, but stands beside no told address.

@@ -88,10 +88,11 @@ struct NameSuffixTable<Value: Equatable> {
     /// - Parameter belowRoot: leaves an entry for the root, which is a parent of everything, out of account.
     func nearest(to name: Name, belowRoot: Bool = false) -> (suffix: NameSuffix, value: Value)? {
         guard !isEmpty else { return nil }
-        var suffix: NameSuffix? = NameSuffix(name)
-        while let current = suffix, !(belowRoot && current.isRoot) {
-            if let value = self[current] { return (current, value) }
-            suffix = current.parent
+        var suffix = NameSuffix(name)
+        while !(belowRoot && suffix.isRoot) {
+            if let value = self[suffix] { return (suffix, value) }
+            if suffix.isRoot { break }
+            suffix.removeLabel()
         }
         return nil
     }

@@ -6,20 +6,27 @@ import Scheduling
 /// Ends when every type is settled, nobody is left to ask, or the question's deadline has come.
 @Loop
 final class ProviderAttempts: Cancellable {
-    /// Told of the first family that has its answer while the other one is still asked for, and of everything at the end.
-    typealias Told = @Loop (ProviderSelector.Reply, _ isLast: Bool) -> Void
+    /// Told of the first family that has its answer while the other one is still asked for, and of everything at the end:
+    /// then every entry has its result.
+    typealias Told = @Loop ([ProviderTally.Entry], _ isLast: Bool) -> Void
 
     /// One attempt: a request, or one for each type to a service that does not take both families together.
-    struct Attempt {
+    final class Attempt {
         let candidate: AttemptPlan.Candidate
         let began: Instant
         var missingParts: Int
         /// Whether another address is asked already for what a part of it failed to bring.
         var isReplaced = false
-        /// What has come of it so far.
+        /// What has come of it so far, without its last part.
         var reply = UpstreamReply([:])
         /// The requests, while they may be under way.
         var requests: [any Cancellable] = []
+
+        init(_ candidate: AttemptPlan.Candidate, began: Instant, parts: Int) {
+            self.candidate = candidate
+            self.began = began
+            missingParts = parts
+        }
     }
 
     private let selector: ProviderSelector
@@ -62,43 +69,58 @@ final class ProviderAttempts: Cancellable {
     private func startNext(_ types: [RecordType]) {
         let now = selector.clock.now
         guard now < question.deadline, let candidate = plan.next(at: now) else { return }
-        let number = begun.count
         let provider = selector.providers[candidate.provider]
-        let parts = provider.answersBothFamilies ? [types] : types.map { [$0] }
-        begun.append(Attempt(candidate: candidate, began: now, missingParts: parts.count))
+        let isTogether = types.count == 1 || provider.answersBothFamilies
+        let attempt = Attempt(candidate, began: now, parts: isTogether ? 1 : types.count)
+        var asked = question
+        // What has failed in a batch, or is slow in one, is not tied to the same names again.
+        asked.mayBeBatched = question.mayBeBatched && begun.isEmpty
+        begun.append(attempt)
         underWay += 1
         candidate.endpoint.health.began()
         provider.health.began(at: now)
-        for part in parts {
-            var open = question
-            open.types = part
-            // What has failed in a batch, or is slow in one, is not tied to the same names again.
-            open.mayBeBatched = question.mayBeBatched && number == 0
-            begun[number].requests.append(candidate.endpoint.begin(open) { [self] in take($0, of: number) })
+        if isTogether {
+            asked.types = types
+            ask(asked, in: attempt)
+        } else {
+            for type in types {
+                asked.types = [type]
+                ask(asked, in: attempt)
+            }
         }
     }
 
+    private func ask(_ asked: UpstreamQuestion, in attempt: Attempt) {
+        attempt.requests.append(
+            attempt.candidate.endpoint.begin(asked) { [self] reply in take(reply, of: attempt) })
+    }
+
     /// Takes a part of an attempt's reply, or the whole of it.
-    private func take(_ reply: UpstreamReply, of number: Int) {
+    private func take(_ reply: UpstreamReply, of attempt: Attempt) {
         guard told != nil else { return }
-        let asked = begun[number].candidate
+        let asked = attempt.candidate
+        attempt.missingParts -= 1
         let mayStart: Bool
-        if let whole = add(reply, to: number) {
-            plan.ended(asked, forGood: whole.reply.endsEndpoint)
-            selector.judge(whole)
-            mayStart = !whole.isReplaced || underWay == 0
+        if attempt.missingParts == 0 {
+            let whole = attempt.reply.adding(reply)
+            underWay -= 1
+            attempt.requests = []
+            plan.ended(asked, forGood: whole.endsEndpoint)
+            selector.judge(attempt, by: whole)
+            mayStart = !attempt.isReplaced || underWay == 0
         } else {
             // Of the other type nothing is known yet: only a failure is a reason to ask elsewhere.
             mayStart = reply.failure != nil
-            begun[number].isReplaced = mayStart
+            attempt.isReplaced = mayStart
+            attempt.reply = attempt.reply.adding(reply)
         }
         if tally.take(reply, from: asked.provider, at: asked.endpoint.name) == .providerFinished {
             plan.finish(provider: asked.provider)
         }
         if tally.isSettled { return finish() }
-        if !hasToldEarly, let answered = tally.answered {
+        if !hasToldEarly, tally.hasAnswers {
             hasToldEarly = true
-            told?(answered, false)
+            told?(tally.entries, false)
         }
         // Whoever was told may have cancelled.
         guard told != nil else { return }
@@ -106,21 +128,11 @@ final class ProviderAttempts: Cancellable {
         if underWay == 0 { finish() }
     }
 
-    /// - Returns: the attempt if that was all of it.
-    private func add(_ part: UpstreamReply, to number: Int) -> Attempt? {
-        begun[number].missingParts -= 1
-        begun[number].reply.results.add(part.results)
-        begun[number].reply.isRepetition = part.isRepetition
-        guard begun[number].missingParts == 0 else { return nil }
-        underWay -= 1
-        begun[number].requests = []
-        return begun[number]
-    }
-
     private func finish() {
         let told = told.take()
         withdraw()
-        told?(tally.reply(hindrance: selector.hindrance(providers)), true)
+        tally.settleRest(hindrance: selector.hindrance(providers))
+        told?(tally.entries, true)
     }
 
     /// Gives up what is under way. An address that is slower than another one, or than LocalDNS, is judged by that.
@@ -129,13 +141,23 @@ final class ProviderAttempts: Cancellable {
         hedge = nil
         guard underWay > 0 else { return }
         underWay = 0
-        for number in begun.indices where begun[number].missingParts > 0 {
-            for request in begun[number].requests { request.cancel() }
-            begun[number].requests = []
-            for type in question.types where begun[number].reply.results[type] == nil {
-                begun[number].reply.results[type] = .failure(.cancelled)
-            }
-            selector.judge(begun[number])
+        for attempt in begun where attempt.missingParts > 0 {
+            for request in attempt.requests { request.cancel() }
+            attempt.requests = []
+            var reply = attempt.reply
+            for type in question.types where reply.results[type] == nil { reply.results[type] = .failure(.cancelled) }
+            selector.judge(attempt, by: reply)
         }
+    }
+}
+
+extension UpstreamReply {
+    /// With a further part of the reply to an attempt; mostly that is the only one.
+    fileprivate func adding(_ part: UpstreamReply) -> UpstreamReply {
+        guard !results.isEmpty else { return part }
+        var whole = part
+        whole.results = results
+        whole.results.add(part.results)
+        return whole
     }
 }

@@ -25,22 +25,16 @@ package final class ProviderSelector {
         self.report = report
     }
 
-    /// What the providers together told.
-    package struct Reply: Sendable {
-        /// A result for every type asked; `unknownEmpty` only when every provider said so.
-        package var results: RecordTypeMap<UpstreamResult>
-        /// The provider whose answer each result is, and which address of its service told it.
-        package var sources: RecordTypeMap<(provider: Int, server: String)>
-    }
-
     /// The providers that may be asked, best first.
     ///
     /// With DO or CD those that carry any type come first: the others cannot return signatures.
     package nonisolated func eligible(
         for name: Name, type: RecordType, signed: Bool, authenticatedOnly: Bool = false
     ) -> [Int] {
-        let able = providers.indices.filter {
-            isEligible(providers[$0], for: name, type: type, authenticatedOnly: authenticatedOnly)
+        var able: [Int] = []
+        for index in providers.indices
+        where isEligible(providers[index], for: name, type: type, authenticatedOnly: authenticatedOnly) {
+            able.append(index)
         }
         guard signed else { return able }
         return able.filter { providers[$0].answers(.rrsig) } + able.filter { !providers[$0].answers(.rrsig) }
@@ -65,12 +59,6 @@ package final class ProviderSelector {
         providers.first { isEligible($0, for: name, type: type, authenticatedOnly: false) }
     }
 
-    /// Whether not one address of these providers may be asked now.
-    package func areSetAside(_ indices: [Int]) -> Bool {
-        let now = clock.now
-        return !anyUsable(indices) { $0.isUsable(at: now) } && !anyUsable(indices) { $0.isUsableAlone(at: now) }
-    }
-
     /// Whether one of these providers has an address that was left alone and is to be tried again now.
     func awaitTrial(_ indices: [Int]) -> Bool {
         let now = clock.now
@@ -82,7 +70,7 @@ package final class ProviderSelector {
 
     // Loops without closures: the runtime checks at each call of one that it is on the loop.
 
-    private func anyUsable(_ indices: [Int], where isUsable: (borrowing EndpointHealth) -> Bool) -> Bool {
+    private func anyUsable(_ indices: [Int], where isUsable: (EndpointHealth) -> Bool) -> Bool {
         for index in indices where mayAsk(providers[index]) {
             for endpoint in providers[index].endpoints where isUsable(endpoint.health) { return true }
         }
@@ -147,50 +135,55 @@ package final class ProviderSelector {
     }
 
     /// Draws from one attempt what it says of the address and the provider.
-    func judge(_ attempt: ProviderAttempts.Attempt) {
+    ///
+    /// - Parameter reply: all of its parts.
+    func judge(_ attempt: ProviderAttempts.Attempt, by reply: UpstreamReply) {
         let now = clock.now
-        let (reply, began) = (attempt.reply, attempt.began)
+        let began = attempt.began
         let provider = providers[attempt.candidate.provider]
         let endpoint = attempt.candidate.endpoint
-        let wasUsable = endpoint.health.isUsable(at: now)
+        let health = endpoint.health
+        let wasUsable = health.isUsable(at: now)
         if let failure = reply.failure {
-            endpoint.health.counters.failures += 1
-            endpoint.health.counters.lastFailure = (failure.description, now)
+            health.counters.failures += 1
+            health.counters.lastFailure = (failure.description, now)
         }
         switch reply.blame {
         case .none:
-            if endpoint.health.hasFailed { recoveries += 1 }
-            if endpoint.health.refusedCertificate != nil {
+            if health.hasFailed { recoveries += 1 }
+            if health.refusedCertificate != nil {
                 report(.certificateAccepted(provider: provider.name, endpoint: endpoint.name))
-            } else if endpoint.health.hasFailed {
+            } else if health.hasFailed {
                 report(.endpointRecovered(provider: provider.name, endpoint: endpoint.name))
             }
-            if provider.health.setAsideUntil != nil { report(.providerAccepted(provider: provider.name)) }
-            endpoint.health.succeeded(at: now)
-            provider.health.succeeded()
+            health.succeeded(at: now)
+            if provider.health.setAsideUntil != nil {
+                report(.providerAccepted(provider: provider.name))
+                provider.health.succeeded()
+            }
         case .nobody where now - began >= Budget.hedge && reply.isCancelled:
             // Another address was asked later and answered sooner. A silent one would never be found out otherwise.
-            endpoint.health.failed(began: began, now: now, severe: false)
+            health.failed(began: began, now: now, severe: false)
         case .nobody:
-            endpoint.health.abandoned()
+            health.abandoned()
         case .busy(let reason, let pause):
-            endpoint.health.setAside(until: now + min(pause, Self.longestPause))
+            health.setAside(until: now + min(pause, Self.longestPause))
             if wasUsable {
                 report(.endpointSetAside(provider: provider.name, endpoint: endpoint.name, reason: reason))
             }
         case .access(let reason):
-            endpoint.health.abandoned()
+            health.abandoned()
             if let pause = provider.health.refused(at: now) {
                 report(.providerRefusedAccess(provider: provider.name, reason: reason, pause: pause))
             }
         case .certificate(let reason):
-            endpoint.health.failed(began: began, now: now, severe: true)
-            if endpoint.health.refuseCertificate(reason) {
+            health.failed(began: began, now: now, severe: true)
+            if health.refuseCertificate(reason) {
                 report(.certificateRefused(provider: provider.name, endpoint: endpoint.name, reason: reason))
             }
         case .address(let reason, let severe):
-            endpoint.health.failed(began: began, now: now, severe: severe)
-            if wasUsable, !endpoint.health.isUsable(at: now) {
+            health.failed(began: began, now: now, severe: severe)
+            if wasUsable, !health.isUsable(at: now) {
                 report(.endpointSetAside(provider: provider.name, endpoint: endpoint.name, reason: reason))
             }
         }

@@ -12,84 +12,111 @@ struct ProviderTally {
         case providerFinished
     }
 
-    private let question: UpstreamQuestion
+    /// What is known of one type.
+    struct Entry {
+        let type: RecordType
+        /// Its answer; at the end what is told instead of one. Nil while it is open.
+        fileprivate(set) var result: UpstreamResult?
+        fileprivate var isOpen = true
+        /// The provider whose answer it is, and which address of its service told it.
+        fileprivate(set) var provider = 0
+        fileprivate(set) var server = ""
+        fileprivate var unknown: (provider: Int, server: String, ttl: UInt32?)?
+        /// Of each provider the last one.
+        fileprivate var failures: [(provider: Int, failure: UpstreamFailure)] = []
+
+        fileprivate init(_ type: RecordType) { self.type = type }
+
+        fileprivate mutating func settle(_ result: UpstreamResult, _ provider: Int, _ server: String) {
+            self.result = result
+            isOpen = false
+            self.provider = provider
+            self.server = server
+        }
+
+        fileprivate mutating func forgetFailure(of provider: Int) {
+            if let index = failures.firstIndex(where: { $0.provider == provider }) { failures.remove(at: index) }
+        }
+    }
+
+    private let name: Name
+    private let types: [RecordType]
     private var wasAsked = false
-    private var settled = RecordTypeMap<UpstreamResult>()
-    private var sources = RecordTypeMap<(provider: Int, server: String)>()
-    private var unknown = RecordTypeMap<(source: (provider: Int, server: String), ttl: UInt32?)>()
+    /// One for each type, in their order.
+    private(set) var entries: [Entry] = []
     /// The providers that have told records of the name.
     private var knowing: [Int] = []
-    /// By type, then by provider: what one told later replaces its failure.
-    private var failures = RecordTypeMap<[Int: UpstreamFailure]>()
 
-    init(_ question: UpstreamQuestion) { self.question = question }
+    init(_ question: UpstreamQuestion) {
+        name = question.name
+        types = question.types
+        entries.reserveCapacity(types.count)
+        for type in types { entries.append(Entry(type)) }
+    }
 
     /// The types without an answer.
-    var openTypes: [RecordType] { question.types.filter { settled[$0] == nil } }
+    var openTypes: [RecordType] { hasAnswers ? entries.filter(\.isOpen).map(\.type) : types }
+
+    /// Whether some type has its answer.
+    var hasAnswers: Bool {
+        for index in entries.indices where !entries[index].isOpen { return true }
+        return false
+    }
 
     /// Whether every type has its answer.
-    var isSettled: Bool { question.types.allSatisfy { settled[$0] != nil } }
+    var isSettled: Bool {
+        for index in entries.indices where entries[index].isOpen { return false }
+        return true
+    }
 
     mutating func take(_ reply: UpstreamReply, from provider: Int, at server: String) -> Verdict {
         wasAsked = true
         var verdict = Verdict.providerMayBeAskedAgain
-        let knowsName = reply.results.containsValue { result in
-            if case .answer(let answer) = result { !answer.answers.isEmpty } else { false }
-        }
-        if knowsName, !knowing.contains(provider) { knowing.append(provider) }
-        reply.results.forEach { type, result in
-            guard settled[type] == nil else { return }
+        for index in entries.indices where entries[index].isOpen {
+            guard let result = reply.results[entries[index].type] else { continue }
             switch result {
             case .answer:
-                settle(type, result, (provider, server))
+                entries[index].settle(result, provider, server)
             case .unknownEmpty(let ttl):
-                unknown[type] = ((provider, server), ttl)
-                failures[type]?[provider] = nil
+                entries[index].unknown = (provider, server, ttl)
+                entries[index].forgetFailure(of: provider)
                 verdict = .providerFinished
             case .failure(let failure):
-                failures[type, default: [:]][provider] = failure
+                entries[index].forgetFailure(of: provider)
+                entries[index].failures.append((provider, failure))
                 if failure.endsProvider { verdict = .providerFinished }
             }
         }
-        if !unknown.isEmpty { settleEmptyFamilies() }
+        if !isSettled {
+            if reply.hasRecords, !knowing.contains(provider) { knowing.append(provider) }
+            settleEmptyFamilies()
+        }
         return verdict
     }
 
     /// Who has told addresses of one family knows the name: what it calls empty is the other family, not the name.
     private mutating func settleEmptyFamilies() {
-        for (type, empty) in unknown where settled[type] == nil && knowing.contains(empty.source.provider) {
-            let ttl = min(empty.ttl ?? Self.emptyFamilyLimit, Self.emptyFamilyLimit)
-            settle(type, .answer(.negative(name: question.name, ttl: ttl)), empty.source)
+        for index in entries.indices where entries[index].isOpen {
+            guard let (provider, server, told) = entries[index].unknown, knowing.contains(provider) else { continue }
+            let ttl = min(told ?? Self.emptyFamilyLimit, Self.emptyFamilyLimit)
+            entries[index].settle(.answer(.negative(name: name, ttl: ttl)), provider, server)
         }
     }
 
-    private mutating func settle(
-        _ type: RecordType, _ result: UpstreamResult, _ source: (provider: Int, server: String)
-    ) {
-        settled[type] = result
-        sources[type] = source
-    }
-
-    /// The types that have their answer, for those who need not wait for the others; nil when there is none.
-    var answered: ProviderSelector.Reply? {
-        settled.isEmpty ? nil : ProviderSelector.Reply(results: settled, sources: sources)
-    }
-
-    /// A type that only some providers called empty, while others failed, is a failure: the others might know it.
+    /// Settles what is open: nothing more will come. A type that only some providers called empty, while others failed, is a
+    /// failure: the others might know it.
     ///
     /// - Parameter hindrance: what to tell of types for which nobody could be asked.
-    func reply(hindrance: @autoclosure () -> String) -> ProviderSelector.Reply {
-        var results = settled
-        for type in question.types where results[type] == nil {
-            if let failure = failures[type]?.max(by: { $0.key < $1.key })?.value {
-                results[type] = .failure(failure)
-            } else if let empty = unknown[type] {
-                results[type] = .unknownEmpty(ttl: empty.ttl)
+    mutating func settleRest(hindrance: @autoclosure () -> String) {
+        for index in entries.indices where entries[index].isOpen {
+            if let last = entries[index].failures.max(by: { $0.provider < $1.provider }) {
+                entries[index].result = .failure(last.failure)
+            } else if let empty = entries[index].unknown {
+                entries[index].result = .unknownEmpty(ttl: empty.ttl)
             } else {
-                results[type] = .failure(wasAsked ? .timeout : .network(hindrance()))
+                entries[index].result = .failure(wasAsked ? .timeout : .network(hindrance()))
             }
         }
-        return ProviderSelector.Reply(results: results, sources: sources)
     }
 }
 
@@ -104,6 +131,13 @@ extension UpstreamFailure {
 }
 
 extension UpstreamReply {
+    /// Whether it holds an answer with records.
+    fileprivate var hasRecords: Bool {
+        results.containsValue { result in
+            if case .answer(let answer) = result { !answer.answers.isEmpty } else { false }
+        }
+    }
+
     /// Whether the same address may as well not be asked again: only silence and broken connections pass by themselves.
     var endsEndpoint: Bool {
         !results.containsValue { result in

@@ -55,10 +55,11 @@ extension ClientQuestion {
 
     /// The same client's question for another type.
     fileprivate func asking(for type: RecordType) -> ClientQuestion {
-        var other = self
-        other.question.type = type
-        other.key = QueryKey(other.question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled)
-        return other
+        let other = Question(name: question.name, type: type, class: question.class)
+        return ClientQuestion(
+            question: other, key: QueryKey(other, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled),
+            dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, client: client, hidesNetwork: hidesNetwork,
+            arrived: arrived)
     }
 }
 

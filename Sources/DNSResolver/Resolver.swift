@@ -148,8 +148,10 @@ package final class Resolver {
             case .answer(let answer)?:
                 let origin = flight.source(of: type).map(Response.Origin.source) ?? .ourselves
                 reply(Response(.answer(answer, age: 0), from: origin))
-            case .failure(let error)?: reply(stale(kept, client.question, key.route, or: error.code, error.text))
-            case nil: reply(stale(kept, client.question, key.route, or: .noReachableAuthority, "no answer in time"))
+            case .failure(let error)?:
+                reply(stale(kept, client.question, flight.key.route, or: error.code, error.text))
+            case nil:
+                reply(stale(kept, client.question, flight.key.route, or: .noReachableAuthority, "no answer in time"))
             }
         }
     }

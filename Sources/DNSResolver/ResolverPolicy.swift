@@ -1,7 +1,7 @@
 package import DNSWire
 
-/// What decides how questions are answered: replaced as one, never changed.
-package struct ResolverPolicy: Sendable {
+/// What decides how questions are answered: replaced as one, never changed. Every flight refers to the one that began it.
+package final class ResolverPolicy: Sendable {
     package let localAnswers: LocalAnswers
     package let routes: RoutePolicy
     package let strategy: Strategy
@@ -25,12 +25,11 @@ package struct ResolverPolicy: Sendable {
     }
 
     /// A name given by hand exists, whatever is told of its other types: who hears NXDOMAIN forgets its addresses too.
-    func consistent(_ answer: Answer, for key: FlightKey) -> Answer {
+    func consistent(_ answer: consuming Answer, for key: FlightKey) -> Answer {
         guard answer.responseCode == .nameError, !key.isSigned, localAnswers.presets.addresses(of: key.name) != nil
         else {
             return answer
         }
-        var answer = answer
         answer.responseCode = .noError
         return answer
     }

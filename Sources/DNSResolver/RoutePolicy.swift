@@ -58,14 +58,7 @@ extension Route: CustomStringConvertible {
 /// `bypass`, then `protect`.
 package struct RoutePolicy: Equatable, Sendable {
     package var mode: Mode
-    /// The tag of the route, which is smaller.
-    private var rules: NameSuffixTable<UInt16>
-    /// Whether names that no list matches are protected: when `protect` is empty.
-    private let protectsUnlisted: Bool
-    /// Domains that the C library appends to short names; what lies in them belongs to the local network.
-    private var searchDomains = NameSuffixTable<Bool>()
-    /// Suffixes that a provider is asked for explicitly.
-    private var providerNames = NameSuffixTable<Bool>()
+    private let lists: RoutingLists
 
     /// - Parameters:
     ///   - forward: the suffixes of each `[[route.forward]]` entry, in order.
@@ -77,24 +70,13 @@ package struct RoutePolicy: Equatable, Sendable {
         searchDomains: [Name] = [], providerNames: [Name] = []
     ) {
         self.mode = mode
-        protectsUnlisted = protect.isEmpty
-        for domain in searchDomains where domain.labels.count > 1 { self.searchDomains.set(true, for: domain) }
-        for name in providerNames { self.providerNames.set(true, for: name) }
-        let lists = [protect, bypass] + forward
-        rules = NameSuffixTable(
-            count: lists.reduce(1) { $0 + $1.count },
-            bytes: lists.reduce(LoopProbes.zone.wire.count) { $0 + $1.byteCount })
-        // Of another such server too: a circle through two of them comes back, and no provider ever hears of it.
-        rules.set(Route.bypass.tag, for: LoopProbes.zone)
-        for name in protect { rules.set(Route.protect(explicit: true).tag, for: name) }
-        for name in bypass { rules.set(Route.bypass.tag, for: name) }
-        for (index, suffixes) in forward.enumerated().reversed() {
-            for name in suffixes { rules.set(Route.forward(index: index).tag, for: name) }
-        }
+        lists = RoutingLists(
+            protect: protect, bypass: bypass, forward: forward, searchDomains: searchDomains,
+            providerNames: providerNames)
     }
 
     /// Bytes that the entries of `protect`, `bypass` and `forward` have taken: for each its name in wire form, and at most 32.
-    package var listMemory: Int { rules.memory }
+    package var listMemory: Int { lists.rules.memory }
 
     /// Whether answers of LocalDNS by this route stand in for a provider's, and are trusted less.
     package func prefersProviders(_ route: Route) -> Bool {
@@ -105,7 +87,7 @@ package struct RoutePolicy: Equatable, Sendable {
     ///
     /// - Parameter belowRoot: leaves an entry for the root, which names everything, out of account.
     package func listed(_ name: Name, belowRoot: Bool = false) -> Route? {
-        rules.nearest(to: name, belowRoot: belowRoot).map { Route(tag: $0.value) }
+        lists.rules.nearest(to: name, belowRoot: belowRoot).map { Route(tag: $0.value) }
     }
 
     /// The route of any name: single labels and names in a search domain never leave the network unless a list says so.
@@ -116,8 +98,49 @@ package struct RoutePolicy: Equatable, Sendable {
     }
 
     private func unlistedRoute(for name: Name) -> Route {
-        guard protectsUnlisted, let parent = NameSuffix(name).parent, !parent.isRoot else { return .bypass }
-        if providerNames.nearest(to: name) != nil { return .protect(explicit: true) }
-        return searchDomains.nearest(to: name) == nil ? .protect(explicit: false) : .bypass
+        guard lists.protectsUnlisted, let parent = NameSuffix(name).parent, !parent.isRoot else { return .bypass }
+        if lists.providerNames.nearest(to: name) != nil { return .protect(explicit: true) }
+        return lists.searchDomains.nearest(to: name) == nil ? .protect(explicit: false) : .bypass
+    }
+}
+
+/// What the lists say. An object: the policy is handed on with each question, and a list may be long.
+private final class RoutingLists: Sendable, Equatable {
+    /// The tag of the route, which is smaller.
+    let rules: NameSuffixTable<UInt16>
+    /// Whether names that no list matches are protected: when `protect` is empty.
+    let protectsUnlisted: Bool
+    /// Domains that the C library appends to short names; what lies in them belongs to the local network.
+    let searchDomains: NameSuffixTable<Bool>
+    /// Suffixes that a provider is asked for explicitly.
+    let providerNames: NameSuffixTable<Bool>
+
+    init(protect: NameList, bypass: NameList, forward: [NameList], searchDomains: [Name], providerNames: [Name]) {
+        protectsUnlisted = protect.isEmpty
+        self.searchDomains = Self.table(of: searchDomains.filter { $0.labels.count > 1 })
+        self.providerNames = Self.table(of: providerNames)
+        let lists = [protect, bypass] + forward
+        var rules = NameSuffixTable<UInt16>(
+            count: lists.reduce(1) { $0 + $1.count },
+            bytes: lists.reduce(LoopProbes.zone.wire.count) { $0 + $1.byteCount })
+        // Of another such server too: a circle through two of them comes back, and no provider ever hears of it.
+        rules.set(Route.bypass.tag, for: LoopProbes.zone)
+        for name in protect { rules.set(Route.protect(explicit: true).tag, for: name) }
+        for name in bypass { rules.set(Route.bypass.tag, for: name) }
+        for (index, suffixes) in forward.enumerated().reversed() {
+            for name in suffixes { rules.set(Route.forward(index: index).tag, for: name) }
+        }
+        self.rules = rules
+    }
+
+    private static func table(of names: [Name]) -> NameSuffixTable<Bool> {
+        var table = NameSuffixTable<Bool>()
+        for name in names { table.set(true, for: name) }
+        return table
+    }
+
+    static func == (left: RoutingLists, right: RoutingLists) -> Bool {
+        left.rules == right.rules && left.protectsUnlisted == right.protectsUnlisted
+            && left.searchDomains == right.searchDomains && left.providerNames == right.providerNames
     }
 }

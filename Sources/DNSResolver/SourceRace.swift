@@ -15,12 +15,6 @@ enum Contender: Hashable, Sendable {
 /// An answer of HTTPDNS is taken at once. One of LocalDNS is taken at once when LocalDNS goes first, else only after
 /// HTTPDNS has failed.
 struct SourceRace {
-    /// One thing to be asked.
-    enum Work {
-        case httpdns([RecordType])
-        case localDNS(RecordType)
-    }
-
     /// What has come of one type.
     struct Settled {
         let type: RecordType
@@ -29,121 +23,142 @@ struct SourceRace {
         let server: String
     }
 
-    private struct Results {
+    /// What is known of one type.
+    private struct Entry {
+        let type: RecordType
+        /// What HTTPDNS told when it was no answer: an answer is taken at once.
         var httpdns: UpstreamResult?
-        var localDNS: UpstreamResult?
-        var localSource = Source.localDNS
-        var provider = 0
-        /// The address of the provider's service, and the server of LocalDNS.
-        var service = ""
+        var localDNS: LocalDNSResult?
+        /// The server of LocalDNS.
         var localServer = ""
+        var isOpen = true
+        /// Until it is told.
+        var settled: Settled?
+
+        mutating func settle(_ result: UpstreamResult, _ source: Source, _ server: String) {
+            isOpen = false
+            settled = Settled(type: type, result: result, source: source, server: server)
+        }
     }
 
     /// Seconds for which "no service binding" is kept when the providers that could tell have failed.
     private static let failedServiceBindingTTL: UInt32 = 5
 
-    let key: FlightKey
-    /// Whether a provider may be asked for it in one request with others.
-    let mayBeBatched: Bool
-    let providers: [Int]
-    let began: Instant
     let first: Contender
+    private let began: Instant
+    private let hasProviders: Bool
     private let mayUseLocalDNS: Bool
     private let isServiceBinding: Bool
-    private var settled: [Settled] = []
-    private var results = RecordTypeMap<Results>()
-    private var open: [RecordType]
+    private let types: [RecordType]
+    /// One for each type, in their order.
+    private var entries: [Entry] = []
     private var hasStartedHTTPDNS = false
     private var hasStartedLocalDNS = false
 
     init(
-        key: FlightKey, mayBeBatched: Bool, providers: [Int], first: Contender, mayUseLocalDNS: Bool,
-        isServiceBinding: Bool, began: Instant
+        _ types: [RecordType], first: Contender, hasProviders: Bool, mayUseLocalDNS: Bool, isServiceBinding: Bool,
+        began: Instant
     ) {
-        self.key = key
-        self.mayBeBatched = mayBeBatched
-        self.providers = providers
+        self.types = types
         self.first = first
+        self.hasProviders = hasProviders
         self.mayUseLocalDNS = mayUseLocalDNS
         self.isServiceBinding = isServiceBinding
         self.began = began
-        open = key.types
+        entries.reserveCapacity(types.count)
+        for type in types { entries.append(Entry(type: type)) }
     }
 
     /// Whether every type is settled.
-    var isOver: Bool { open.isEmpty }
+    var isOver: Bool {
+        for index in entries.indices where entries[index].isOpen { return false }
+        return true
+    }
 
     /// Whether the first source is known not to answer some type, so that the second need not wait for its time.
     var needsSecond: Bool {
-        open.contains { type in
+        for index in entries.indices where entries[index].isOpen {
             switch first {
-            case .httpdns: results[type]?.httpdns != nil
-            case .localDNS: results[type]?.localDNS != nil
+            case .httpdns: if entries[index].httpdns != nil { return true }
+            case .localDNS: if entries[index].localDNS != nil { return true }
             }
         }
+        return false
     }
 
-    /// What is to be asked as `contender` starts; nothing the second time, or when it may not or can no longer be asked.
-    mutating func start(_ contender: Contender, at now: Instant) -> [Work] {
-        let types = open
+    private var openTypes: [RecordType] {
+        for index in entries.indices where !entries[index].isOpen { return entries.filter(\.isOpen).map(\.type) }
+        return types
+    }
+
+    /// The types to ask for as `contender` starts; none the second time, or when it may not or can no longer be asked.
+    mutating func start(_ contender: Contender, at now: Instant) -> [RecordType] {
         switch contender {
         case .httpdns:
             guard !hasStartedHTTPDNS else { return [] }
             hasStartedHTTPDNS = true
-            guard providers.isEmpty else { return [.httpdns(types)] }
-            for type in types { results[type, default: Results()].httpdns = .failure(.unusable("no provider")) }
+            if hasProviders { return openTypes }
+            for index in entries.indices {
+                entries[index].httpdns = .failure(.unusable("no provider"))
+                decide(index)
+            }
         case .localDNS:
             guard !hasStartedLocalDNS else { return [] }
             hasStartedLocalDNS = true
-            if mayUseLocalDNS, now < began + Budget.lastStart { return types.map { .localDNS($0) } }
-            for type in types { results[type, default: Results()].localDNS = .failure(.timeout) }
+            if mayUseLocalDNS, now < began + Budget.lastStart { return openTypes }
+            for index in entries.indices {
+                entries[index].localDNS = LocalDNSResult(.failure(.timeout))
+                decide(index)
+            }
         }
-        for type in types { decide(type) }
         return []
     }
 
-    /// What was settled since the last time.
-    mutating func takeSettled() -> [Settled] {
-        guard !settled.isEmpty else { return [] }
-        defer { settled = [] }
-        return settled
+    /// Takes one type that was settled and is not told yet; nil when there is none.
+    mutating func takeSettled() -> Settled? {
+        for index in entries.indices where entries[index].settled != nil { return entries[index].settled.take() }
+        return nil
     }
 
-    mutating func take(_ reply: ProviderSelector.Reply) {
-        reply.results.forEach { type, result in
-            guard open.contains(type) else { return }
-            var known = results[type] ?? Results()
-            known.httpdns = result
-            if let source = reply.sources[type] { (known.provider, known.service) = source }
-            results[type] = known
-            decide(type)
+    /// Takes what the providers have settled.
+    mutating func take(_ told: [ProviderTally.Entry]) {
+        for index in entries.indices where entries[index].isOpen {
+            for place in told.indices where told[place].type == entries[index].type {
+                guard let result = told[place].result else { continue }
+                if case .answer = result {
+                    entries[index].settle(result, .provider(index: told[place].provider), told[place].server)
+                } else {
+                    entries[index].httpdns = result
+                    decide(index)
+                }
+            }
         }
     }
 
     mutating func take(_ type: RecordType, _ told: LocalDNSResult, from server: String) {
-        results[type, default: Results()].localDNS = told.result
-        results[type]?.localSource = told.source
-        results[type]?.localServer = server
-        decide(type)
+        for index in entries.indices where entries[index].type == type {
+            entries[index].localDNS = told
+            entries[index].localServer = server
+            decide(index)
+        }
     }
 
     /// Settles what neither source has settled: nothing more will come.
     mutating func settleRest() {
-        for type in open {
-            if results[type]?.httpdns == nil { results[type, default: Results()].httpdns = .failure(.timeout) }
-            if results[type]?.localDNS == nil { results[type]?.localDNS = .failure(.timeout) }
-            decide(type)
+        for index in entries.indices {
+            if entries[index].httpdns == nil { entries[index].httpdns = .failure(.timeout) }
+            if entries[index].localDNS == nil { entries[index].localDNS = LocalDNSResult(.failure(.timeout)) }
+            decide(index)
         }
     }
 
-    private mutating func decide(_ type: RecordType) {
-        guard open.contains(type), let known = results[type] else { return }
-        if let result = known.httpdns, case .answer = result {
-            finish(type, result, .provider(index: known.provider), known.service)
-        } else if let result = known.localDNS, case .answer = result, first == .localDNS || known.httpdns != nil {
-            finish(type, result, known.localSource, known.localServer)
-        } else if let httpdns = known.httpdns, let localDNS = known.localDNS {
-            finish(type, failure(httpdns, localDNS), mayUseLocalDNS ? .localDNS : .rule, "")
+    private mutating func decide(_ index: Int) {
+        guard entries[index].isOpen else { return }
+        let (httpdns, localDNS) = (entries[index].httpdns, entries[index].localDNS)
+        if let localDNS, case .answer = localDNS.result, first == .localDNS || httpdns != nil {
+            entries[index].settle(localDNS.result, localDNS.source, entries[index].localServer)
+        } else if let httpdns, let localDNS {
+            entries[index].settle(failure(httpdns, localDNS.result), mayUseLocalDNS ? .localDNS : .rule, "")
         }
     }
 
@@ -154,14 +169,9 @@ struct SourceRace {
             if isServiceBinding, case .failure = httpdns { return .unknownEmpty(ttl: Self.failedServiceBindingTTL) }
             return httpdns
         }
-        guard !providers.isEmpty, case .failure(let first) = httpdns, case .failure(let second) = localDNS else {
+        guard hasProviders, case .failure(let first) = httpdns, case .failure(let second) = localDNS else {
             return localDNS
         }
         return .failure(.combined(httpdns: first, localDNS: second))
-    }
-
-    private mutating func finish(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
-        if let index = open.firstIndex(of: type) { open.remove(at: index) }
-        settled.append(Settled(type: type, result: result, source: source, server: server))
     }
 }

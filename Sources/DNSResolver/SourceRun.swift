@@ -4,9 +4,9 @@ import Scheduling
 /// has failed.
 @Loop
 final class SourceRun: Cancellable {
+    private let question: Question
     private let strategy: Strategy
     private var race: SourceRace
-    private let first: Contender
     private let settle: Strategy.Settle
     /// Nil once it is over.
     private var done: (@Loop () -> Void)?
@@ -15,24 +15,35 @@ final class SourceRun: Cancellable {
     private var lookUpsUnderWay = 0
     private var secondDue: LoopTimer?
 
+    /// What is asked, and since when.
+    struct Question {
+        let key: FlightKey
+        /// Those that may be asked, best first.
+        let providers: [Int]
+        /// Whether a provider may be asked for it in one request with others.
+        let mayBeBatched: Bool
+        let began: Instant
+    }
+
     init(
-        _ race: SourceRace, of strategy: Strategy, settle: @escaping Strategy.Settle, done: @escaping @Loop () -> Void
+        _ question: Question, _ race: SourceRace, of strategy: Strategy, settle: @escaping Strategy.Settle,
+        done: @escaping @Loop () -> Void
     ) {
+        self.question = question
         self.race = race
-        first = race.first
         self.strategy = strategy
         self.settle = settle
         self.done = done
     }
 
     /// Begins; everything may be over before this returns.
-    func start(secondAt: Instant) {
-        secondDue = strategy.clock.schedule(at: secondAt) { [self] in
+    func start() {
+        secondDue = strategy.clock.schedule(at: question.began + Budget.reserve) { [self] in
             secondDue = nil
-            start(first.other)
+            startSecond()
             goOn()
         }
-        start(first)
+        start(race.first)
         goOn()
     }
 
@@ -41,21 +52,25 @@ final class SourceRun: Cancellable {
         withdraw()
     }
 
+    private func startSecond() { start(race.first.other) }
+
     private func start(_ contender: Contender) {
-        for work in race.start(contender, at: strategy.clock.now) {
-            switch work {
-            case .httpdns(let types):
-                let begun = strategy.askProviders(race, types) { [self] reply, isLast in
-                    if isLast { attempts = nil }
-                    race.take(reply)
-                    goOn()
-                }
-                attempts = begun
-                begun.start()
-            case .localDNS(let type):
+        let types = race.start(contender, at: strategy.clock.now)
+        guard !types.isEmpty else { return }
+        switch contender {
+        case .httpdns:
+            let begun = strategy.askProviders(question, types) { [self] told, isLast in
+                if isLast { attempts = nil }
+                race.take(told)
+                goOn()
+            }
+            attempts = begun
+            begun.start()
+        case .localDNS:
+            for type in types {
                 lookUpsUnderWay += 1
                 lookUps.append(
-                    strategy.askLocalDNS(race, type) { [self] result, server in
+                    strategy.askLocalDNS(question, type, isFirst: race.first == .localDNS) { [self] result, server in
                         lookUpsUnderWay -= 1
                         race.take(type, result, from: server)
                         goOn()
@@ -69,14 +84,14 @@ final class SourceRun: Cancellable {
         tell()
         guard done != nil, !race.isOver else { return finish() }
         if race.needsSecond {
-            start(first.other)
+            startSecond()
             tell()
         }
         if race.isOver || (attempts == nil && lookUpsUnderWay == 0 && secondDue == nil) { finish() }
     }
 
     private func tell() {
-        for settled in race.takeSettled() where done != nil {
+        while done != nil, let settled = race.takeSettled() {
             settle(settled.type, settled.result, settled.source, settled.server)
         }
     }

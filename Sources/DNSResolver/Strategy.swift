@@ -148,10 +148,13 @@ package final class Strategy {
         // Address hints of HTTPS and SVCB records reach browsers past A and AAAA: never from LocalDNS.
         let mayUseLocalDNS = mode != .httpdnsOnly && !isServiceBinding
         let first: Contender = mode == .localdnsFirst && mayUseLocalDNS ? .localDNS : .httpdns
+        let began = clock.now
         let race = SourceRace(
-            key: key, mayBeBatched: mayBeBatched && key.scope == nil, providers: providers, first: first,
-            mayUseLocalDNS: mayUseLocalDNS, isServiceBinding: isServiceBinding, began: clock.now)
-        let run = SourceRun(race, of: self, settle: settle, done: done)
+            key.types, first: first, hasProviders: !providers.isEmpty, mayUseLocalDNS: mayUseLocalDNS,
+            isServiceBinding: isServiceBinding, began: began)
+        let question = SourceRun.Question(
+            key: key, providers: providers, mayBeBatched: mayBeBatched && key.scope == nil, began: began)
+        let run = SourceRun(question, race, of: self, settle: settle, done: done)
         guard !providers.isEmpty || mayUseLocalDNS else {
             // A service binding may be kept from a client; of anything else "no" is not ours to say.
             let result: UpstreamResult =
@@ -160,25 +163,26 @@ package final class Strategy {
             done()
             return run
         }
-        let isSecondDue = first == .httpdns && selector.areSetAside(providers)
-        run.start(secondAt: isSecondDue ? race.began : race.began + Budget.reserve)
+        run.start()
         return run
     }
 
     func askProviders(
-        _ race: SourceRace, _ types: [RecordType], told: @escaping ProviderAttempts.Told
+        _ asked: SourceRun.Question, _ types: [RecordType], told: @escaping ProviderAttempts.Told
     ) -> ProviderAttempts {
-        var question = question(race.key, types, until: race.began + Budget.lastStart)
-        question.mayBeBatched = race.mayBeBatched
-        return selector.ask(question, of: race.providers, told: told)
+        var question = question(asked.key, types, until: asked.began + Budget.lastStart)
+        question.mayBeBatched = asked.mayBeBatched
+        return selector.ask(question, of: asked.providers, told: told)
     }
 
-    /// Asks LocalDNS for one type. Where it goes first its answer is taken at once, and checked only behind.
+    /// Asks LocalDNS for one type.
+    ///
+    /// - Parameter isFirst: where it goes first its answer is taken at once, and checked only behind.
     func askLocalDNS(
-        _ race: SourceRace, _ type: RecordType, told: @escaping @Loop (LocalDNSResult, _ server: String) -> Void
+        _ asked: SourceRun.Question, _ type: RecordType, isFirst: Bool,
+        told: @escaping @Loop (LocalDNSResult, _ server: String) -> Void
     ) -> any Cancellable {
-        let (key, began) = (race.key, race.began)
-        let isFirst = race.first == .localDNS
+        let (key, began) = (asked.key, asked.began)
         return SpawnedWork({ [self] () -> (LocalDNSResult, String) in
             let reply = await localDNS.ask(question(key, [type], until: began + Budget.answer))
             let result = reply.results[type] ?? .failure(.timeout)

@@ -4,10 +4,14 @@ package struct MessageBuilder {
     package static let maximumLength = 65_535
 
     package private(set) var bytes: [UInt8]
-    /// Where the TTL of each record, OPT excepted, begins, in bytes from the start of the message.
-    package private(set) var ttlOffsets: [Int] = []
-    /// The name right behind the header; mostly the only one, so what follows is filled only when another one comes.
-    private var firstName: Name?
+    /// Where the TTL of each record, OPT excepted, begins, in bytes from the end of the questions. In a message that is too
+    /// long to be sent they are cut to 16 bits.
+    package private(set) var ttlOffsets: [UInt16] = []
+    /// Where the questions end.
+    private var questionsEnd = Header.length
+    /// Bytes of the name right behind the header; mostly it is the only one, so what follows is filled only when another one
+    /// comes. 0: there is none.
+    private var firstNameLength = 0
     /// Where names already written begin, by their lower-cased wire form.
     private var nameOffsets: [ArraySlice<UInt8>: Int] = [:]
 
@@ -32,13 +36,14 @@ package struct MessageBuilder {
         append(question.type.rawValue)
         append(question.class.rawValue)
         increment(at: 4)
+        questionsEnd = bytes.count
     }
 
     package mutating func append(_ record: Record, to section: Section) {
         append(record.name)
         append(record.type.rawValue)
         append(record.class.rawValue)
-        ttlOffsets.append(bytes.count)
+        ttlOffsets.append(UInt16(truncatingIfNeeded: bytes.count - questionsEnd))
         append(record.ttl)
         appendRdata(of: record)
         increment(at: section.rawValue)
@@ -102,13 +107,13 @@ package struct MessageBuilder {
     private mutating func append(_ name: Name) {
         guard !name.isRoot else { return bytes.append(0) }
         if bytes.count == Header.length {
-            firstName = name
+            firstNameLength = name.wire.count
             bytes += name.wire
             return
         }
-        if let firstName {
-            if firstName == name { return append(UInt16(0xc000 | Header.length)) }
-            if nameOffsets.isEmpty { note(firstName) }
+        if firstNameLength > 0 {
+            if isFirst(name) { return append(UInt16(0xc000 | Header.length)) }
+            if nameOffsets.isEmpty { noteFirstName() }
         }
         let lower = name.lowercased.wire
         var at = 0
@@ -123,9 +128,19 @@ package struct MessageBuilder {
         bytes.append(0)
     }
 
+    /// Whether it is the name right behind the header, compared without regard to case.
+    private func isFirst(_ name: Name) -> Bool {
+        guard name.wire.count == firstNameLength else { return false }
+        for index in 0..<firstNameLength {
+            let (one, other) = (name.wire[index], bytes[Header.length + index])
+            if one != other, asciiLowercased(one) != asciiLowercased(other) { return false }
+        }
+        return true
+    }
+
     /// Notes where the first name and each of its parents begin.
-    private mutating func note(_ firstName: Name) {
-        let lower = firstName.lowercased.wire
+    private mutating func noteFirstName() {
+        let lower = bytes[Header.length..<(Header.length + firstNameLength)].map(asciiLowercased)
         var at = 0
         while lower[at] != 0 {
             nameOffsets[lower[at...]] = Header.length + at

@@ -2,7 +2,7 @@
 /// looked up. Holds the name's bytes, and copies none.
 package struct NameSuffix: Sendable {
     private let wire: [UInt8]
-    private let start: Int
+    private var start: Int
 
     private init(wire: [UInt8], start: Int) {
         self.wire = wire
@@ -21,6 +21,11 @@ package struct NameSuffix: Sendable {
     /// It without its leftmost label; nil for the root.
     package var parent: NameSuffix? {
         isRoot ? nil : NameSuffix(wire: wire, start: start + 1 + Int(wire[start]))
+    }
+
+    /// Takes its leftmost label away; of the root nothing.
+    package mutating func removeLabel() {
+        if !isRoot { start += 1 + Int(wire[start]) }
     }
 
     /// Whether the name that begins at `place` of these bytes is this one. Both end with the root's zero byte, so none is the

@@ -32,14 +32,13 @@ package struct QueryKey: Sendable {
             type: question.type, class: question.class, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled)
     }
 
-    /// Byte `index` of the key, below `count`.
-    package subscript(index: Int) -> UInt8 { storage[index] }
+    /// Byte `index` of the key, below `count`. Not by `storage[index]`, which copies all of it for each byte.
+    package subscript(index: Int) -> UInt8 { storage.span[index] }
 
     /// The key's bytes as an array, for those who may allocate.
     package var array: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
-        // Not by `storage[index]`, which copies all of it for each byte.
         let span = storage.span
         for index in 0..<count { bytes.append(span[index]) }
         return bytes
@@ -47,7 +46,7 @@ package struct QueryKey: Sendable {
 
     /// The type in the key.
     package var type: RecordType {
-        RecordType(rawValue: UInt16(storage[count - 5]) << 8 | UInt16(storage[count - 4]))
+        RecordType(rawValue: UInt16(self[count - 5]) << 8 | UInt16(self[count - 4]))
     }
 
     /// Whether it is one client scope's.

@@ -8,7 +8,7 @@ import Scheduling
 final class BootstrapEndpoint: Endpoint {
     nonisolated let name: String
     nonisolated var family: AddressFamily { .ipv4 }
-    var health = EndpointHealth()
+    let health = EndpointHealth()
     private let lookup: ServiceAddresses
     private let first: @Loop () -> (any Endpoint)?
 

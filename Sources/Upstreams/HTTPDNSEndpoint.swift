@@ -9,7 +9,7 @@ import Scheduling
 final class HTTPDNSEndpoint: Endpoint {
     nonisolated let name: String
     nonisolated var family: AddressFamily { address.ip.recordType == .aaaa ? .ipv6 : .ipv4 }
-    var health = EndpointHealth()
+    let health = EndpointHealth()
     nonisolated let address: SocketAddress
     private let origin: HTTPOrigin
     /// The origin's own, apart: asked of the origin, each request would copy all of that.

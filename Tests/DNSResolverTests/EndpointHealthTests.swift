@@ -10,7 +10,7 @@ struct EndpointHealthTests {
 
     /// An address that was just set aside at second 1.
     private func setAside() -> EndpointHealth {
-        var health = EndpointHealth()
+        let health = EndpointHealth()
         for _ in 0..<2 {
             health.began()
             health.failed(began: at(0), now: at(1), severe: false)
@@ -20,7 +20,7 @@ struct EndpointHealthTests {
 
     @Test
     func `one slow question does not set an address aside`() {
-        var health = EndpointHealth()
+        let health = EndpointHealth()
         health.failed(began: at(0), now: at(1), severe: false)
         #expect(health.isUsable(at: at(1)))
     }
@@ -34,14 +34,14 @@ struct EndpointHealthTests {
 
     @Test
     func `a connection that cannot be made sets it aside at once`() {
-        var health = EndpointHealth()
+        let health = EndpointHealth()
         health.failed(began: at(0), now: at(0.1), severe: true)
         #expect(!health.isUsable(at: at(1)))
     }
 
     @Test
     func `a success since the failed attempt began speaks for the address`() {
-        var health = EndpointHealth()
+        let health = EndpointHealth()
         health.failed(began: at(0), now: at(1), severe: false)
         health.succeeded(at: at(1.5))
         health.failed(began: at(1), now: at(2), severe: true)
@@ -50,14 +50,14 @@ struct EndpointHealthTests {
 
     @Test
     func `after the pause one probe is let through, not two`() {
-        var health = setAside()
+        let health = setAside()
         health.began()
         #expect(!health.isUsable(at: at(3)))
     }
 
     @Test
     func `an abandoned probe lets the next one through`() {
-        var health = setAside()
+        let health = setAside()
         health.began()
         health.abandoned()
         #expect(health.isUsable(at: at(3)))
@@ -65,7 +65,7 @@ struct EndpointHealthTests {
 
     @Test
     func `failed probes lengthen the pause to two, five and thirty seconds`() {
-        var health = setAside()
+        let health = setAside()
         var now = 2.0
         for pause in [2.0, 5, 30, 30] {
             health.began()
@@ -78,7 +78,7 @@ struct EndpointHealthTests {
 
     @Test
     func `where it is the last resort it is tried every two seconds`() {
-        var health = setAside()
+        let health = setAside()
         var now = 2.0
         for pause in [2.0, 2, 2, 2] {
             health.began()
@@ -91,7 +91,7 @@ struct EndpointHealthTests {
 
     @Test
     func `one that said when to come back is left alone even as the last resort`() {
-        var health = EndpointHealth()
+        let health = EndpointHealth()
         health.setAside(until: at(60))
         #expect(!health.isUsableAlone(at: at(59)))
         #expect(health.isUsableAlone(at: at(60)))
@@ -99,7 +99,7 @@ struct EndpointHealthTests {
 
     @Test
     func `a refused certificate is news once, until the reason changes or one is accepted`() {
-        var health = EndpointHealth()
+        let health = EndpointHealth()
         #expect(health.refuseCertificate("expired") == true)
         #expect(health.refuseCertificate("expired") == false)
         #expect(health.refuseCertificate("self-signed") == true)
@@ -110,7 +110,7 @@ struct EndpointHealthTests {
 
     @Test
     func `what is known of its speed outlives failures and successes`() {
-        var health = setAside()
+        let health = setAside()
         health.responseTime.take(.milliseconds(20))
         health.succeeded(at: at(2))
         #expect(health.responseTime.average == .milliseconds(20))
@@ -118,7 +118,7 @@ struct EndpointHealthTests {
 
     @Test
     func `one success clears everything`() {
-        var health = setAside()
+        let health = setAside()
         health.began()
         health.succeeded(at: at(3))
         health.failed(began: at(3.5), now: at(4), severe: false)
@@ -127,14 +127,14 @@ struct EndpointHealthTests {
 
     @Test
     func `attempts under way when it was set aside do not lengthen the pause`() {
-        var health = setAside()
+        let health = setAside()
         health.failed(began: at(0.5), now: at(1.5), severe: false)
         #expect(health.isUsable(at: at(2)))
     }
 
     @Test
     func `while a new network settles a failure sets it aside for 200 ms only, and afterwards as ever`() {
-        var health = EndpointHealth()
+        let health = EndpointHealth()
         health.forget(at: at(10))
         health.began()
         health.failed(began: at(10.05), now: at(10.1), severe: true)

@@ -94,7 +94,9 @@ struct MessageRoundTripTests {
             builder.append(Record(name: name("example.com"), address: .v4(ttl), ttl: ttl), to: .answer)
         }
         builder.append(EDNS())
-        #expect(builder.ttlOffsets.map { Array(builder.bytes[$0..<($0 + 4)]) } == [[0, 0, 0, 1], [0, 0, 0, 2]])
+        let records = builder.bytes[(12 + 13 + 4)...]
+        #expect(
+            builder.ttlOffsets.map { Array(records.dropFirst(Int($0)).prefix(4)) } == [[0, 0, 0, 1], [0, 0, 0, 2]])
     }
 
     @Test func `sections are counted in the header`() {

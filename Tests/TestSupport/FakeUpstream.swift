@@ -42,7 +42,7 @@ package enum FakeBehaviour: Sendable {
 package final class FakeUpstream: Upstream, Endpoint {
     package nonisolated let name: String
     package nonisolated var family: AddressFamily { name.hasPrefix("[") ? .ipv6 : .ipv4 }
-    package var health = EndpointHealth()
+    package let health = EndpointHealth()
     /// What happens to the next question.
     package var behaviour: FakeBehaviour
     /// How much longer questions for one type alone take.

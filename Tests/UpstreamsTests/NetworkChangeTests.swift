@@ -102,7 +102,7 @@ struct NetworkChangeTests {
     }
 
     @Test @Loop func `failures of attempts that began before do not count`() {
-        var health = EndpointHealth()
+        let health = EndpointHealth()
         let now = Instant(nanoseconds: 1_000_000_000)
         health.began()
         health.failed(began: now, now: now, severe: true)
