@@ -17,8 +17,10 @@ final class QueryIntake {
     private let pending: PendingQueries
     private let responder: any QueryResponder
     private let queries: Mailbox<MissedQuery>
-    /// How many queries may be under way in a saturated loop.
+    /// How many queries were answered lately in the interval `ServerLimits.saturation`, or the least that counts as so many.
     private var pace: Int
+    /// How many queries a saturated loop has under way at most.
+    private var underWay: Int
     /// When that was measured, and how many had been answered until then.
     private var measured: Instant
     private var finished = 0
@@ -37,6 +39,7 @@ final class QueryIntake {
         self.limits = limits
         self.isSaturated = isSaturated
         pace = limits.saturated
+        underWay = pace
         measured = clock.now
     }
 
@@ -45,7 +48,7 @@ final class QueryIntake {
         measure()
         if timer == nil, isSaturated() { restrict() }
         guard timer != nil else { return limits.intake }
-        return max(0, min(limits.intake, max(pace - pending.count, pace / 2 - pending.datagramCount)))
+        return max(0, min(limits.intake, max(underWay - pending.count, underWay / 2 - pending.datagramCount)))
     }
 
     /// How many queries of each TCP connection may wait for the resolver now; at least 1, so that a connection that was
@@ -54,7 +57,7 @@ final class QueryIntake {
     /// - Parameter connections: how many are open.
     func share(of connections: Int) -> Int {
         guard timer != nil else { return limits.pendingPerConnection }
-        let all = max(pace - pending.datagramCount, pace / 2)
+        let all = max(underWay - pending.datagramCount, underWay / 2)
         return max(1, min(limits.pendingPerConnection, all / max(1, connections)))
     }
 
@@ -62,7 +65,8 @@ final class QueryIntake {
         let elapsed = clock.now - measured
         guard elapsed >= limits.saturation else { return }
         let count = (pending.finished - finished) * Int(limits.saturation.nanoseconds) / Int(elapsed.nanoseconds)
-        pace = responder.isBacklogged ? limits.saturated : max(limits.saturated, count)
+        pace = max(limits.saturated, count)
+        underWay = responder.isBacklogged ? limits.backlogged : pace
         measured = clock.now
         finished = pending.finished
     }

@@ -7,10 +7,12 @@ package struct ServerLimits: Sendable {
     /// Queries that the loop takes from the UDP threads in one turn, so that what is under way goes on between them.
     package var intake = 64
     /// How many queries may be on their way to a loop that has more to do than it can, and how many wait for the resolver
-    /// before it takes another: three times what a connection of a service carries at once, so that there is always a next one.
-    /// Unless requests wait for room on those, it is what the loop finishes in the interval `saturation` when that is more. So what
-    /// is taken on is answered before the resolver thinks its sources slow (0.3 s), and the sources are kept busy.
-    package var saturated = 192
+    /// before it takes another, at least: what it finishes in the interval `saturation` when that is more. So what is taken
+    /// on is answered before the resolver thinks its sources slow (0.3 s), and the sources are kept busy.
+    package var saturated = 512
+    /// How many wait for the resolver before such a loop takes another while requests wait for room at the sources: three
+    /// times what a connection of a service carries at once, so that there is always a next one.
+    package var backlogged = 192
     /// For how long less is taken on, once the loop had more to do than it could, before that is judged anew.
     package var saturation: Duration = .milliseconds(100)
     /// Queries that wait for the resolver, over all clients; more than the 10,000 flights it has at once.

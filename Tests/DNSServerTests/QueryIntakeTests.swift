@@ -37,6 +37,7 @@ import Testing
             limits.mailbox = 20
             limits.intake = 4
             limits.saturated = 10
+            limits.backlogged = 6
             limits.saturation = .milliseconds(100)
             // As long as a test needs: nothing here is told SERVFAIL because it waits for long.
             limits.answer = .seconds(1_000)
@@ -147,17 +148,33 @@ import Testing
         #expect(fixture.intake.room() == 0)
     }
 
-    @Test @Loop func `a saturated loop takes on the least while requests wait for room at a source`() async throws {
+    @Test @Loop
+    func `while requests wait for room at a source a saturated loop has few under way, and as many on the way`()
+        async throws
+    {
         let fixture = try Fixture()
         try await fixture.finish(18)
         await fixture.clock.advance(by: .milliseconds(100))
         fixture.responder.isBacklogged = true
         fixture.isSaturated = true
-        #expect(try fixture.posted() == 20)
-        try fixture.begin(9)
+        try fixture.begin(5)
         #expect(fixture.intake.room() == 1)
         try fixture.begin(1)
         #expect(fixture.intake.room() == 0)
+        #expect(try fixture.posted() == 18)
+    }
+
+    @Test @Loop func `connections share what a saturated loop has under way while requests wait for room at a source`()
+        async
+        throws
+    {
+        let fixture = try Fixture()
+        try await fixture.finish(18)
+        await fixture.clock.advance(by: .milliseconds(100))
+        fixture.responder.isBacklogged = true
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        #expect(fixture.intake.share(of: 2) == 3)
     }
 
     @Test @Loop func `a loop that rests takes all on though requests wait for room at a source`() throws {
