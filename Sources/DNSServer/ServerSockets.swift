@@ -13,6 +13,13 @@ package struct ServerSockets: Sendable {
     /// How often a port that is free over UDP is looked for that is so over TCP too, when any will do.
     private static let attempts = 16
 
+    /// Each thread only waits for its socket.
+    static var udpOptions: UDPSocket.Options {
+        var options = UDPSocket.Options()
+        options.isBlocking = true
+        return options
+    }
+
     /// Binds UDP and TCP on each address.
     ///
     /// - Parameters:
@@ -33,11 +40,9 @@ package struct ServerSockets: Sendable {
     private static func bind(
         _ address: SocketAddress, threads: Int
     ) throws(SystemError) -> (udp: UDPSockets, tcp: ListeningSocket) {
-        var options = UDPSocket.Options()
-        options.isBlocking = true
         var attempt = 1
         while true {
-            let udp = try UDPSocket.bind(address, count: max(1, threads), options: options)
+            let udp = try UDPSocket.bind(address, count: max(1, threads), options: udpOptions)
             do {
                 return (udp, try ListeningSocket(udp.sender.address))
             } catch {

@@ -54,6 +54,7 @@ final class UDPThread: Sendable {
                 var service = UDPService(
                     socket: socket, lateReplies: lateReplies, batch: buffers, handler: handler, misses: misses,
                     feed: feed, prepared: prepared)
+                service.serveEarly()
                 var batchesLeft = Self.lastBatches
                 while batchesLeft > 0 {
                     let count = service.receive()
@@ -107,6 +108,15 @@ private struct UDPService {
 
     /// Waits for datagrams. Returns how many came, or a negated error number.
     func receive() -> Int32 { clinux_batch_receive(batch, socket.descriptor.number, 1) }
+
+    /// Answers what came to the socket for late replies before the kernel knew to leave that out.
+    func serveEarly() {
+        var isEmpty = false
+        while !isEmpty {
+            let count = clinux_batch_receive(batch, lateReplies.descriptor.number, 0)
+            isEmpty = count <= 0 || serve(count)
+        }
+    }
 
     /// Answers or passes on each of `count` datagrams. Returns whether there was none.
     func serve(_ count: Int32) -> Bool {

@@ -5,6 +5,8 @@ package import Platform
 package import Scheduling
 
 /// One configured HTTPDNS provider: a service's wire form, and the addresses where it is reached.
+///
+/// The last reference to it goes on the loop, where its addresses reach it.
 @Loop
 package final class HTTPDNSUpstream: Provider {
     package nonisolated let name: String

@@ -1,9 +1,9 @@
-import Platform
 import Scheduling
 import TestSupport
 import Testing
 
 @testable import DNSServer
+@testable import Platform
 
 @Suite struct ServerTests {
     @Test func `a stop waits for the answers that are outstanding`() async throws {
@@ -32,6 +32,24 @@ import Testing
             var ids: Set<UInt16> = []
             while let reply = try client.receiveIfAny(within: .zero) { ids.insert(reply.message.id) }
             #expect(ids.count == 200)
+        }
+    }
+
+    @Test func `what came to the socket for late replies before it only sent is answered`() async throws {
+        let any = try #require(SocketAddress("127.0.0.1:0"))
+        let sockets = try UDPSocket.bind(any, count: 2, options: ServerSockets.udpOptions)
+        let address = TestAddress("127.0.0.1", port: sockets.sender.address.port)
+        // The kernel gives one half of these to the socket that is to send.
+        let clients = try (0..<64).map { _ in try TestDNSClient(address) }
+        for client in clients { try client.send(.query("early.example")) }
+        let server = ServerSockets(
+            udp: [UDPSockets(receivers: [sockets.receivers[0]], sender: sockets.receivers[1])],
+            tcp: [try ListeningSocket(sockets.sender.address)])
+        try await TestServer.run(server) { _ in
+            for client in clients {
+                let reply = try client.receive()
+                #expect(reply.message.rcode == 0)
+            }
         }
     }
 

@@ -35,10 +35,20 @@ struct TestServer: Sendable {
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: @concurrent (TestServer) async throws -> Void
     ) async throws {
-        // The clients block their thread, so the tests are not on the loop; only this starts it.
-        _ = loop
         let sockets = try ServerSockets.bind(
             try hosts.map { try #require(SocketAddress($0, defaultPort: 0)) }, threads: threads)
+        try await run(sockets, limits: limits, allow: allow, responder: responder, logger: logger, body)
+    }
+
+    /// The same on sockets that are bound already.
+    static func run(
+        _ sockets: ServerSockets, limits: ServerLimits = ServerLimits(),
+        allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder = .address(),
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        _ body: @concurrent (TestServer) async throws -> Void
+    ) async throws {
+        // The clients block their thread, so the tests are not on the loop; only this starts it.
+        _ = loop
         let test = try await start(sockets, limits: limits, allow: allow, responder: responder, logger: logger)
         do {
             try await ThreadExecutor.run { try await body(test) }
