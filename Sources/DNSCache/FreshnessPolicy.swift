@@ -88,13 +88,17 @@ package struct FreshnessPolicy: Hashable, Sendable {
     private func equalize(_ records: inout [Record]) {
         // Mostly they are one set, which needs no table.
         var isOneSet = true
-        var ttl = UInt32.max
+        var (ttl, shortest, longest) = (UInt32.max, UInt32.max, UInt32.min)
         for index in records.indices {
             isOneSet = isOneSet && (index == 0 || RRset(records[index]) == RRset(records[0]))
             ttl = min(ttl, clamped(records[index].ttl))
+            shortest = min(shortest, records[index].ttl)
+            longest = max(longest, records[index].ttl)
         }
         if isOneSet {
-            for index in records.indices where records[index].ttl != ttl { records[index].ttl = ttl }
+            // Asked before the loop: a loop that may write copies the array before its first turn.
+            guard shortest != ttl || longest != ttl else { return }
+            for index in records.indices { records[index].ttl = ttl }
             return
         }
         var least: [RRset: UInt32] = [:]

@@ -14,7 +14,8 @@ struct KeyTail {
         value = UInt64(query.type.rawValue) &<< 24 | UInt64(query.class.rawValue) &<< 8 | flags
     }
 
-    init(_ key: borrowing QueryKey) {
+    /// Takes the end of a key.
+    init(_ key: Span<UInt8>) {
         var value = 0 as UInt64
         for index in (key.count - Self.count)..<key.count { value = value << 8 | UInt64(key[index]) }
         self.value = value

@@ -89,8 +89,9 @@ package final class MemoryCache: Sendable {
     ) -> Bool {
         let echo = Reply.Echo(query)
         let now = Self.seconds(now)
-        let name = key.storage.span.extracting(0..<(key.count - KeyTail.count))
-        let tail = KeyTail(key)
+        let bytes = key.storage.span.extracting(0..<key.count)
+        let name = bytes.extracting(0..<(key.count - KeyTail.count))
+        let tail = KeyTail(bytes)
         let hash = hash(name, tail)
         return shards[shard(hash)].withLock { shard in
             shard.answerScoped(
@@ -145,8 +146,9 @@ package final class MemoryCache: Sendable {
     private func withShard<Result: Sendable>(
         of key: borrowing QueryKey, _ body: (inout Shard, Span<UInt8>, KeyTail, UInt32) -> Result
     ) -> Result {
-        let name = key.storage.span.extracting(0..<(key.count - KeyTail.count))
-        let tail = KeyTail(key)
+        let bytes = key.storage.span.extracting(0..<key.count)
+        let name = bytes.extracting(0..<(key.count - KeyTail.count))
+        let tail = KeyTail(bytes)
         let hash = hash(name, tail)
         return shards[shard(hash)].withLock { body(&$0, name, tail, UInt32(truncatingIfNeeded: hash)) }
     }

@@ -132,7 +132,11 @@ package final class Flight {
         outcomes[type] = outcome
         sources[type] = source
         let first = firstWaiter?.type == type ? firstWaiter.take() : nil
-        let further = furtherWaiters.isEmpty ? [:] : furtherWaiters.filter { $0.value.type == type }
+        guard !furtherWaiters.isEmpty else {
+            first?.end(outcome)
+            return
+        }
+        let further = furtherWaiters.filter { $0.value.type == type }
         for number in further.keys { furtherWaiters[number] = nil }
         first?.end(outcome)
         for waiter in further.values { waiter.end(outcome) }

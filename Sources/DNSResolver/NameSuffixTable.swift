@@ -2,8 +2,9 @@ import DNSWire
 
 /// Values by name, of which the one for the nearest parent of a name is looked up.
 ///
-/// Most tables are small, and of most names no parent is as long as one of their entries: those cost no hashing. Some have
-/// 100,000 entries on a machine with little memory: so there is one buffer of names, and one of slots that refer to them.
+/// Most tables are small, and of most names no parent is as long as one of their entries and begins alike: those cost no
+/// hashing. Some have 100,000 entries on a machine with little memory: so there is one buffer of names, and one of slots that
+/// refer to them.
 struct NameSuffixTable<Value: Equatable> {
     /// One entry, or room for one.
     fileprivate struct Slot: Equatable {
@@ -18,8 +19,10 @@ struct NameSuffixTable<Value: Equatable> {
     /// An entry is in the slot that its hash says, or behind it in the first that was free. As many as a power of two, of which
     /// at most three quarters are taken.
     private var slots: [Slot] = []
-    /// A bit for each length in bytes that some entry has, 1 to 255.
-    private var lengths: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    /// The lengths that entries have.
+    private var lengths = ByteSet()
+    /// What entries have of `beginningMark`: a large table has them all, of a small one it keeps most names away.
+    private var beginnings = ByteSet()
 
     init() {}
 
@@ -45,7 +48,8 @@ struct NameSuffixTable<Value: Equatable> {
         if slots[index].value == nil {
             slots[index] = Slot(name: names.endIndex, hash: hash, value: value)
             names.append(name)
-            addLength(suffix.length)
+            lengths.insert(suffix.lengthMark)
+            beginnings.insert(suffix.beginningMark)
         } else {
             slots[index].value = value
         }
@@ -80,7 +84,8 @@ struct NameSuffixTable<Value: Equatable> {
     }
 
     private subscript(suffix: NameSuffix) -> Value? {
-        hasLength(suffix.length) ? slots[index(of: suffix, Self.hash(suffix))].value : nil
+        guard lengths.contains(suffix.lengthMark), beginnings.contains(suffix.beginningMark) else { return nil }
+        return slots[index(of: suffix, Self.hash(suffix))].value
     }
 
     /// The entry for the name itself or its nearest parent.
@@ -95,27 +100,6 @@ struct NameSuffixTable<Value: Equatable> {
             suffix.removeLabel()
         }
         return nil
-    }
-
-    private mutating func addLength(_ length: Int) {
-        let bit: UInt64 = 1 << UInt64(length & 63)
-        switch length >> 6 {
-        case 0: lengths.0 |= bit
-        case 1: lengths.1 |= bit
-        case 2: lengths.2 |= bit
-        default: lengths.3 |= bit
-        }
-    }
-
-    private func hasLength(_ length: Int) -> Bool {
-        let word =
-            switch length >> 6 {
-            case 0: lengths.0
-            case 1: lengths.1
-            case 2: lengths.2
-            default: lengths.3
-            }
-        return word & (1 << UInt64(length & 63)) != 0
     }
 }
 
@@ -134,4 +118,38 @@ extension NameSuffixTable: Equatable {
         }
         return true
     }
+}
+
+/// Some of the numbers 0 to 255.
+private struct ByteSet {
+    private var bits: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+
+    mutating func insert(_ number: UInt8) {
+        let bit: UInt64 = 1 << UInt64(number & 63)
+        switch number >> 6 {
+        case 0: bits.0 |= bit
+        case 1: bits.1 |= bit
+        case 2: bits.2 |= bit
+        default: bits.3 |= bit
+        }
+    }
+
+    func contains(_ number: UInt8) -> Bool {
+        let word =
+            switch number >> 6 {
+            case 0: bits.0
+            case 1: bits.1
+            case 2: bits.2
+            default: bits.3
+            }
+        return word & (1 << UInt64(number & 63)) != 0
+    }
+}
+
+extension NameSuffix {
+    /// Its length, 1 to 255.
+    fileprivate var lengthMark: UInt8 { UInt8(truncatingIfNeeded: length) }
+
+    /// Of its length and first byte, the same in any letter case.
+    fileprivate var beginningMark: UInt8 { lengthMark &+ 37 &* firstByte }
 }

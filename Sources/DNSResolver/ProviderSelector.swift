@@ -6,6 +6,8 @@ package import Scheduling
 @Loop
 package final class ProviderSelector {
     package nonisolated let providers: [any Provider]
+    /// The number of each: mostly all of them may be asked, and then no list is made for a question.
+    private nonisolated let everyone: [Int]
     /// How much is told of clients' addresses at most; nil while no provider is told anything of them.
     package nonisolated let clientScoping: ClientScoping?
     /// A service that asks to be left alone for longer is tried again all the same.
@@ -20,6 +22,7 @@ package final class ProviderSelector {
         providers: [any Provider], clock: any LoopClock, report: @escaping @Loop (ResolverEvent) -> Void
     ) {
         self.providers = providers
+        everyone = Array(providers.indices)
         clientScoping = providers.compactMap(\.clientScoping).max { $0.bits < $1.bits }
         self.clock = clock
         self.report = report
@@ -31,10 +34,10 @@ package final class ProviderSelector {
     package nonisolated func eligible(
         for name: Name, type: RecordType, signed: Bool, authenticatedOnly: Bool = false
     ) -> [Int] {
-        var able: [Int] = []
+        var able = everyone
         for index in providers.indices
-        where isEligible(providers[index], for: name, type: type, authenticatedOnly: authenticatedOnly) {
-            able.append(index)
+        where !isEligible(providers[index], for: name, type: type, authenticatedOnly: authenticatedOnly) {
+            able.removeAll { $0 == index }
         }
         guard signed else { return able }
         return able.filter { providers[$0].answers(.rrsig) } + able.filter { !providers[$0].answers(.rrsig) }
@@ -104,8 +107,11 @@ package final class ProviderSelector {
             let provider = providers[index]
             guard mayAsk(provider) else { continue }
             let endpoints = provider.endpoints
-            var usable: [any Endpoint] = []
-            for endpoint in endpoints where isUsable(endpoint.health) { usable.append(endpoint) }
+            // Mostly all of them: then no other list is made.
+            var usable = endpoints
+            for index in endpoints.indices.reversed() where !isUsable(endpoints[index].health) {
+                usable.remove(at: index)
+            }
             guard !usable.isEmpty else { continue }
             plan.add(provider.ranking.order(usable, family: endpoints.first?.family ?? .ipv4), of: index)
         }

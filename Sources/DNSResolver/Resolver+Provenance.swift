@@ -5,8 +5,10 @@ import DNSWire
 extension Question {
     /// The name that is asked about, in lower case; nil for a question of another kind.
     var provenanceSubject: Name? {
+        // First what most questions are not, and costs nothing to see.
+        guard self.class == .chaos, type == .txt else { return nil }
         let name = name.lowercased
-        guard self.class == .chaos, type == .txt, name.labels.count > 1,
+        guard name.labels.count > 1,
             name.labels.first?.elementsEqual("why".utf8) == true
         else { return nil }
         return name.parent

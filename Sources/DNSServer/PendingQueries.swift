@@ -47,7 +47,7 @@ final class PendingQueries: Sendable {
             let asked = Question(query, in: message.span)
         else { return }
         let pending = PendingQuery(
-            message: message, query: query, question: asked, client: client.ip, path: path, arrived: arrived)
+            message: message, query: query, question: asked, client: client.ip, path: path, arrived: arrived, of: self)
         if case .datagram(let datagram) = path {
             let identity = DatagramIdentity(query, message, from: client, to: datagram)
             guard datagrams.insert(identity).inserted else { return }
@@ -86,14 +86,15 @@ final class PendingQueries: Sendable {
     private func begin(_ pending: PendingQuery, _ question: ClientQuestion) {
         count += 1
         if !pending.client.isLoopback { countByClient[pending.client, default: 0] += 1 }
-        pending.guardTimer = clock.schedule(at: question.arrived + limits.answer) { [self] in
-            finish(pending, Response(.failure(.serverFailure), extendedError: Self.late))
+        // One object to hold is all that they need: for more, each would have an allocation of its own.
+        pending.guardTimer = clock.schedule(at: question.arrived + limits.answer) {
+            pending.queries.finish(pending, Response(.failure(.serverFailure), extendedError: Self.late))
         }
-        responder.respond(to: question) { [self] in finish(pending, $0) }
+        responder.respond(to: question) { pending.queries.finish(pending, $0) }
     }
 
     /// Replies, unless that has been done.
-    private func finish(_ pending: PendingQuery, _ response: Response) {
+    func finish(_ pending: PendingQuery, _ response: Response) {
         guard !pending.isFinished else { return }
         pending.isFinished = true
         pending.guardTimer.take()?.cancel()

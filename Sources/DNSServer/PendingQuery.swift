@@ -27,13 +27,16 @@ final class PendingQuery: Sendable {
     private let arrived: Instant
     let client: IPAddress
     private let path: ReplyPath
+    /// Those to which it belongs.
+    let queries: PendingQueries
     /// What makes another datagram the same; nil over TCP, where nothing is sent twice.
     var identity: DatagramIdentity?
     var isFinished = false
     var guardTimer: LoopTimer?
 
     init(
-        message: [UInt8], query: Query, question: Question, client: IPAddress, path: ReplyPath, arrived: Instant
+        message: [UInt8], query: Query, question: Question, client: IPAddress, path: ReplyPath, arrived: Instant,
+        of queries: PendingQueries
     ) {
         // The reply needs no more of it, and what follows may be 64 KiB of padding.
         self.message = Array(message.prefix(Header.length + query.questionLength))
@@ -42,6 +45,7 @@ final class PendingQuery: Sendable {
         self.arrived = arrived
         self.client = client
         self.path = path
+        self.queries = queries
     }
 
     /// Composes the reply and sends it, over UDP by way of `outbox`.

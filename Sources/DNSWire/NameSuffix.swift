@@ -15,6 +15,9 @@ package struct NameSuffix: Sendable {
     /// Bytes of it in wire form, 1 to 255.
     package var length: Int { wire.count - start }
 
+    /// The first byte of its leftmost label, a letter in lower case; 0 for the root.
+    package var firstByte: UInt8 { isRoot ? 0 : asciiLowercased(wire[start + 1]) }
+
     /// Whether it is the name of the root zone.
     package var isRoot: Bool { start == wire.count - 1 }
 

@@ -100,6 +100,15 @@ struct FreshnessPolicyTests {
         #expect(result.lifetime == clamped)
     }
 
+    @Test func `a record below the lower bound is raised beside one that is at it`() {
+        let policy = FreshnessPolicy(minTTL: .seconds(30))
+        var answer = Answer(name: question.name, addresses: [.v4(1), .v4(2)], ttl: 30)
+        for ttl in [5, 30, 0xffff_ffff] as [UInt32] {
+            answer.answers[1].ttl = ttl
+            #expect(normalized(answer, policy).answer.answers.map(\.ttl) == [30, 30])
+        }
+    }
+
     @Test func `an answer with TTL 0 is not kept`() {
         #expect(normalized(Answer(name: question.name, addresses: [.v4(1)], ttl: 0)).lifetime == 0)
     }
