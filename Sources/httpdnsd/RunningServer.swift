@@ -11,6 +11,9 @@ import Scheduling
 /// The server while it runs: everything that happens on the loop between start and exit.
 @Loop
 final class RunningServer {
+    /// How long after its beginning the start is taken to be over, with the first answers given.
+    private static let startIsOver: Duration = .milliseconds(250)
+
     /// What kept it from starting.
     private(set) var failure: (any Error)?
     /// Bound and not served yet; handed on to the server.
@@ -62,7 +65,9 @@ final class RunningServer {
         announce(service.server)
         service.resolver.preresolve()
         service.disk?.load()
-        releaseFilePages()
+        // The first answers still need some of the pages, and had to wait for what takes them away (2 ms, measured).
+        let release = loop.schedule(after: Self.startIsOver) { releaseFilePages() }
+        defer { release.cancel() }
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
