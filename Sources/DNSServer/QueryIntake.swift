@@ -4,11 +4,12 @@ import Scheduling
 /// How fast the loop takes queries from the UDP threads and from TCP connections.
 ///
 /// When more comes than the loop can do, whatever is begun slows down what is under way, and all of it ends too late to be
-/// of use. So a saturated loop begins only as much as it finishes, and little while that waits for room at the sources anyway: each
-/// query under way is memory, which the processor's caches then lack, and a miss costs the more. What comes beyond by UDP is told SERVFAIL by the UDP
-/// threads, which costs the least; a TCP connection is read no further until some of its queries are answered. Neither
-/// transport keeps the other out: each may have what the other leaves, and half in any case. A loop that rests takes
-/// everything on, however much waits for slow sources.
+/// of use. So a saturated loop begins only as much as it finishes, and little while requests wait for room at the sources
+/// anyway: each query under way is memory, which the processor's caches then lack, and a miss costs the more.
+///
+/// What comes beyond by UDP is told SERVFAIL by the UDP threads, which costs the least; a TCP connection is read no further
+/// until some of its queries are answered. Neither transport keeps the other out: each may have what the other leaves, and
+/// half in any case. A loop that rests takes everything on, however much waits for slow sources.
 @Loop
 final class QueryIntake {
     private let clock: any LoopClock
