@@ -92,7 +92,7 @@ final class HTTP1Connections {
 
     private func end(of handle: HTTPHandle, _ code: CURLcode) -> HTTPEnd {
         switch code {
-        case CURLE_OK: return .reply(handle.response)
+        case CURLE_OK: return .reply(handle.response, isHTTP2: false)
         case CURLE_PEER_FAILED_VERIFICATION:
             return .refusedName(HTTPFailure(code, verification: handle.verification))
         // That we have no descriptor left is not the address's fault.

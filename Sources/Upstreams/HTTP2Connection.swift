@@ -36,6 +36,8 @@ final class HTTP2Connection {
 
     /// Its name in the origin's list.
     let host: Int
+    /// When its certificate was looked at, or that of the connection whose session it took up.
+    private var verified: Instant
     private let origin: HTTPOrigin
     private let loop: EventLoop
     /// Closes all its connections before it goes.
@@ -61,6 +63,10 @@ final class HTTP2Connection {
     private var unanswered: (since: Instant, received: Int64)?
     /// Whether a request has been answered on it.
     private var hasServed = false
+    /// Whether a request was refused on it that the server did nothing with: it takes no more.
+    private var isRefusing = false
+    /// Whether a request was queued that was not sent.
+    private var hasNewRequests = false
     /// What is read, and what that says.
     private let buffer = Buffer(2 * readSize)
     /// Frames on their way into TLS.
@@ -79,6 +85,7 @@ final class HTTP2Connection {
         self.host = host
         self.connections = connections
         self.loop = loop
+        verified = session?.verified ?? loop.now
         opened = loop.now
         lastUse = loop.now
         let authorities = try TLSAuthorities.read(origin.caFile, at: loop.now)
@@ -100,10 +107,16 @@ final class HTTP2Connection {
     func isUsable(at now: Instant) -> Bool {
         switch phase {
         case .connecting, .tunnelling, .shakingHands: true
-        case .ready: session?.mayOpen == true && !isWorn(at: now)
+        case .ready: session?.mayOpen == true && !isRefusing && !isWorn(at: now)
         case .closed: false
         }
     }
+
+    /// Whether it has as many requests as the server takes at once.
+    var isFull: Bool { streams.count + pending.count >= connections.streamLimit }
+
+    /// Since when it has nothing to do; nil while it has.
+    var idleSince: Instant? { isIdle && phase == .ready ? lastUse : nil }
 
     /// Whether it was unused, or has lived, for so long that no further request goes out on it.
     func isWorn(at now: Instant) -> Bool {
@@ -119,24 +132,25 @@ final class HTTP2Connection {
     /// - Throws: `HTTPFailure.withheld`, `HTTPFailure.network` without memory.
     func add(_ transfer: HTTPTransfer) throws(HTTPFailure) {
         if phase == .ready {
-            try send(transfer)
+            try send(transfer, hasWaited: false)
         } else {
             pending.append(transfer)
         }
         transfer.connection = self
     }
 
-    private func send(_ transfer: HTTPTransfer) throws(HTTPFailure) {
+    private func send(_ transfer: HTTPTransfer, hasWaited: Bool) throws(HTTPFailure) {
         guard let session else { return }
-        guard transfer.permit?() ?? true else { throw .withheld }
-        let stream = HTTP2Stream(transfer, receivedBefore: received, at: loop.now)
+        guard transfer.isPermitted || transfer.permit?() ?? true else { throw .withheld }
+        transfer.isPermitted = false
+        let stream = HTTP2Stream(transfer, receivedBefore: received, hasWaited: hasWaited, at: loop.now)
         try session.open(
             stream, path: origin.basePath.isEmpty ? transfer.request.target : origin.basePath + transfer.request.target)
         stream.index = streams.count
         streams.append(stream)
         transfer.stream = stream
         lastUse = loop.now
-        if received != unanswered?.received { unanswered = (loop.now, received) }
+        hasNewRequests = true
         flushLater()
     }
 
@@ -157,6 +171,7 @@ final class HTTP2Connection {
     }
 
     private func remove(_ stream: HTTP2Stream) {
+        guard stream.index < streams.count, streams[stream.index] === stream else { return }
         let last = streams.removeLast()
         guard last !== stream else { return }
         streams[stream.index] = last
@@ -188,8 +203,8 @@ final class HTTP2Connection {
         isOpen && phase != .ready && now - opened >= time
     }
 
-    /// Breaks it, for it may lead nowhere.
-    func evict() { close(.evicted(.network("the connection was given up"))) }
+    /// Breaks it, for it may lead nowhere. What is on it is told at the end of the turn.
+    func evict() { close(.evicted(.network("the connection was given up")), tellsLater: true) }
 
     // MARK: The socket
 
@@ -208,9 +223,8 @@ final class HTTP2Connection {
         tellEnded()
         if let end {
             close(end)
-        } else if session?.isOver == true {
-            close(broken(.network("the connection was closed")))
         } else {
+            session.map { connections.learn(streamLimit: $0.streamLimit) }
             flushLater()
         }
     }
@@ -303,6 +317,7 @@ final class HTTP2Connection {
         } catch {
             throw broken(error)
         }
+        if !tls.isResumed { verified = loop.now }
         phase = .ready
         sendWaiting()
     }
@@ -312,7 +327,7 @@ final class HTTP2Connection {
         pending = []
         for transfer in waiting {
             do {
-                try send(transfer)
+                try send(transfer, hasWaited: true)
             } catch {
                 refused.append((transfer, error))
             }
@@ -348,6 +363,9 @@ final class HTTP2Connection {
 
     private func flush() {
         guard phase == .ready, let session else { return }
+        // What reading has left there: TLS answers by itself.
+        sendPending()
+        var end: HTTPEnd?
         do throws(HTTPFailure) {
             // What the socket does not take now must not pile up here: nghttp2 knows what is due first.
             while tls.pendingCount == 0 {
@@ -358,10 +376,17 @@ final class HTTP2Connection {
                 sendPending()
             }
             if session.isStuffed { throw .network("the server takes nothing any more") }
+            if hasNewRequests, !streams.isEmpty, received != unanswered?.received { unanswered = (loop.now, received) }
+            hasNewRequests = false
         } catch {
-            return close(broken(error))
+            end = broken(error)
         }
         tellEnded()
+        if let end {
+            close(end)
+        } else if session.isOver {
+            close(broken(.network("the connection was closed")))
+        }
     }
 
     private func sendPending() {
@@ -389,24 +414,34 @@ final class HTTP2Connection {
             remove(stream)
             stream.transfer.stream = nil
             stream.transfer.connection = nil
-            if let failure = stream.failure {
-                stream.transfer.take(.failed(failure))
-            } else if code == 0 {
-                hasServed = true
-                stream.transfer.take(.reply(stream.response))
-            } else if code == HTTP2Session.refusedStream {
-                stream.transfer.take(.unprocessed(.network(HTTP2Session.reason(code))))
-            } else {
-                stream.transfer.take(broken(.network(HTTP2Session.reason(code))))
-            }
+            stream.transfer.take(end(of: stream, code))
         }
     }
 
-    /// Closes it, and tells all that are on it the same.
-    private func close(_ end: HTTPEnd) {
-        guard phase != .closed else { return }
+    private func end(of stream: HTTP2Stream, _ code: UInt32) -> HTTPEnd {
+        if let failure = stream.failure { return .failed(failure) }
+        if code == 0, stream.isComplete {
+            hasServed = true
+            return .reply(stream.response, isHTTP2: true)
+        }
+        let failure = HTTPFailure.network(HTTP2Session.reason(code))
+        if code == HTTP2Session.refusedStream {
+            isRefusing = true
+            return .unprocessed(failure)
+        }
+        return broken(failure, stream)
+    }
+
+    /// What it means that it broke, for a request on it or, with nil, one that was not sent.
+    private func broken(_ failure: HTTPFailure, _ stream: HTTP2Stream? = nil) -> HTTPEnd {
+        .broken(failure, wasReused: hasServed || stream?.hasWaited == false)
+    }
+
+    /// Closes it, and tells all that are on it.
+    private func close(_ end: HTTPEnd, tellsLater: Bool = false) {
+        guard isOpen else { return }
         if phase == .ready {
-            connections.keep(tls, for: host, verified: opened)
+            connections.keep(tls, for: host, verified: verified)
             if case .evicted = end {} else { tls.close() }
         }
         sendPending()
@@ -415,10 +450,25 @@ final class HTTP2Connection {
         watch = nil
         descriptor = nil
         connections.remove(self)
-        let transfers = pending + streams.map(\.transfer)
+        if tellsLater {
+            loop.atTurnEnd { [self] in tellAll(end) }
+        } else {
+            tellAll(end)
+        }
+    }
+
+    private func tellAll(_ end: HTTPEnd) {
+        let transfers = streams.map(\.transfer) + pending
         pending = []
         streams = []
-        for transfer in transfers where transfer.connection === self { transfer.take(end) }
+        // The last one that is sent again comes first.
+        for transfer in transfers.reversed() where transfer.connection === self {
+            if case .broken(let failure, _) = end {
+                transfer.take(broken(failure, transfer.stream))
+            } else {
+                transfer.take(end)
+            }
+        }
     }
 
     /// Closes it unless something is under way on it.
@@ -426,10 +476,6 @@ final class HTTP2Connection {
         if isIdle { close(.failed(.network("the connection was closed"))) }
     }
 
-    /// Closes it whatever is under way: nobody is told any more.
-    func abandon() {
-        pending = []
-        streams = []
-        close(.evicted(.network("the connection was closed")))
-    }
+    /// Closes it when those who could be told are gone.
+    func abandon() { close(.evicted(.network("the connection was closed"))) }
 }

@@ -10,6 +10,9 @@ final class HTTP2Connections {
     /// What to begin the next handshake with, by the name's place in the origin's list.
     private var sessions: [Int: TLSSession] = [:]
 
+    /// How many requests a connection has at once: what the server last allowed, as far as we want so many.
+    private(set) var streamLimit = HTTPLimits.streams
+
     init(_ origin: HTTPOrigin, loop: EventLoop) {
         self.origin = origin
         self.loop = loop
@@ -18,14 +21,20 @@ final class HTTP2Connections {
     /// How many are open.
     var count: Int { connections.count }
 
+    /// How many requests there may be at once on all of them.
+    var capacity: Int { min(HTTPLimits.streams, streamLimit * HTTPLimits.connections) }
+
     /// Sends a request on a connection under its name, which is made if there is none.
     ///
     /// - Throws: what keeps it from being sent, if that is known at once.
     func add(_ transfer: HTTPTransfer) throws(HTTPFailure) {
         if let connection = usable(transfer.host) { return try connection.add(transfer) }
         // Those that take no request any more end with their last one.
-        if connections.count >= HTTPLimits.connections { connections.first?.evict() }
-        let session = sessions[transfer.host].flatMap { $0.isUsable(at: loop.now) ? $0 : nil }
+        if connections.count >= HTTPLimits.connections {
+            (connections.first { !$0.isUsable(at: loop.now) } ?? connections.first)?.evict()
+        }
+        // A server may take a session up only once (RFC 8446 appendix C.4).
+        let session = sessions.removeValue(forKey: transfer.host).flatMap { $0.isUsable(at: loop.now) ? $0 : nil }
         let connection = try HTTP2Connection(
             origin, host: transfer.host, resuming: session, of: self, loop: loop)
         connections.append(connection)
@@ -36,19 +45,12 @@ final class HTTP2Connections {
         let now = loop.now
         for connection in connections {
             if connection.isUsable(at: now) {
-                if connection.host == host { return connection }
+                if connection.host == host, !connection.isFull { return connection }
             } else {
                 connection.closeIfIdle()
             }
         }
         return nil
-    }
-
-    /// Whether requests have got nothing for `limit` on one of them.
-    func isAnySilent(for limit: Duration) -> Bool {
-        let now = loop.now
-        for connection in connections where connection.isSilent(for: limit, at: now) { return true }
-        return false
     }
 
     /// Breaks those on which requests have got nothing for `limit`.
@@ -60,6 +62,14 @@ final class HTTP2Connections {
     /// Breaks all of them.
     func evictAll() { for connection in connections { connection.evict() } }
 
+    /// Closes those that have had nothing to do for `time`.
+    func closeIdle(for time: Duration) {
+        let now = loop.now
+        for connection in connections {
+            if let since = connection.idleSince, now - since >= time { connection.closeIfIdle() }
+        }
+    }
+
     /// Closes all of them without telling anybody.
     func abandonAll() { for connection in connections { connection.abandon() } }
 
@@ -67,10 +77,11 @@ final class HTTP2Connections {
 
     func remove(_ connection: HTTP2Connection) { connections.removeAll { $0 === connection } }
 
+    /// Learns how many requests the server takes at once.
+    func learn(streamLimit limit: UInt32) { streamLimit = max(1, min(HTTPLimits.streams, Int(limit))) }
+
     /// Keeps what a connection's handshake left for the next one.
     func keep(_ tls: TLSChannel, for host: Int, verified: Instant) {
-        guard let pointer = tls.resumable else { return }
-        sessions[host] = TLSSession(
-            owning: pointer, verified: tls.isResumed ? sessions[host]?.verified ?? verified : verified)
+        if let pointer = tls.resumable { sessions[host] = TLSSession(owning: pointer, verified: verified) }
     }
 }

@@ -35,6 +35,7 @@ final class HTTP2Session {
         nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, http2BeginFields)
         nghttp2_session_callbacks_set_on_header_callback(callbacks, http2ReceiveField)
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, http2ReceiveBody)
+        nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, http2ReceiveFrame)
         nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, http2StreamClosed)
         var session: OpaquePointer?
         guard nghttp2_session_client_new(&session, callbacks, nil) == 0, let session else { throw Self.noMemory }
@@ -60,6 +61,9 @@ final class HTTP2Session {
     /// Whether a further request may be sent: the other end is not closing the connection, and there are numbers left.
     var mayOpen: Bool { nghttp2_session_check_request_allowed(session) != 0 }
 
+    /// How many requests the server takes at once; `UInt32.max` until it has said so.
+    var streamLimit: UInt32 { nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS) }
+
     /// Queues a stream's request. What is above the number that the other end takes at once waits here.
     ///
     /// - Parameter stream: kept by the caller until it has ended or is reset.
@@ -69,8 +73,14 @@ final class HTTP2Session {
         fields.add(":method", request.body == nil ? "GET" : "POST")
         fields.add(":path", path)
         fields.add("user-agent", "httpdnsd")
-        fields.add("accept", "*/*")
-        for field in request.headers { fields.add(field[0].lowercased(), field[1]) }
+        var isAnythingAccepted = true
+        for field in request.headers {
+            let name = field[0].lowercased()
+            if name == "accept" { isAnythingAccepted = false }
+            fields.add(name, field[1])
+        }
+        if isAnythingAccepted { fields.add("accept", "*/*") }
+        if let body = request.body { fields.add("content-length", "\(body.count)") }
         let object = Unmanaged.passUnretained(stream).toOpaque()
         let id = fields.withPairs { pairs in
             guard request.body != nil else {
@@ -188,6 +198,16 @@ private func http2ReceiveBody(
 ) -> Int32 {
     guard let stream = stream(in: session, id), let owner = owner(userData) else { return 0 }
     if !stream.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count)) { owner.refuse(stream) }
+    return 0
+}
+
+/// A frame has come as a whole; of a part of a body its bytes were told before.
+private func http2ReceiveFrame(
+    _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let header = frame?.pointee.hd, header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 {
+        stream(in: session, header.stream_id)?.isComplete = true
+    }
     return 0
 }
 

@@ -11,16 +11,21 @@ final class HTTP2Stream {
     let reply = HTTPReply()
     /// How many bytes had come on the connection when the request was sent.
     let receivedBefore: Int64
+    /// Whether the request waited until the connection was ready: before it there was none.
+    let hasWaited: Bool
     private let sent: Instant
     private var firstByte: Instant?
     private var sentBody = 0
     private(set) var status = 0
+    /// Whether the server has said that this is all (END_STREAM): a stream may end without.
+    var isComplete = false
     /// Why the reply cannot be used, found before its end.
     private(set) var failure: HTTPFailure?
 
-    init(_ transfer: HTTPTransfer, receivedBefore: Int64, at now: Instant) {
+    init(_ transfer: HTTPTransfer, receivedBefore: Int64, hasWaited: Bool, at now: Instant) {
         self.transfer = transfer
         self.receivedBefore = receivedBefore
+        self.hasWaited = hasWaited
         sent = now
     }
 

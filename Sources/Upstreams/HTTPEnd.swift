@@ -2,7 +2,7 @@ import HTTPDNS
 
 /// How an attempt to send a request has ended, as its connection tells.
 enum HTTPEnd: Error {
-    case reply(HTTPResponse)
+    case reply(HTTPResponse, isHTTP2: Bool)
     /// The connection's certificate is not valid for the name; nothing was sent.
     case refusedName(HTTPFailure)
     /// The connection or its stream broke. One that had worked before may just have ended: on a new one the same request

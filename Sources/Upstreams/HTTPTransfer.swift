@@ -31,6 +31,8 @@ final class HTTPTransfer: Cancellable {
     var refusedHosts: Set<Int> = []
     /// How often a server did nothing with it.
     var refusals = 0
+    /// Whether it may be sent without being asked for: that it may was told before, and nothing came of it.
+    var isPermitted = false
     /// Whether it was already sent again after its connection broke.
     var isRepeated = false
     /// Keeps the connections until the end.

@@ -18,6 +18,8 @@ package final class HTTPTransfers {
     private var http1: HTTP1Connections?
     /// Whether requests go out over HTTP/2: over TLS, unless the server would not when it was last asked.
     private var usesHTTP2: Bool
+    /// When it was last found not to.
+    private var lastAsked = Instant(nanoseconds: 0)
     private var waiting = HTTPQueue()
     /// What is on a connection, or waits for one that is being made; in no order.
     private var active: [HTTPTransfer] = []
@@ -25,7 +27,7 @@ package final class HTTPTransfers {
     private var timer: LoopTimer?
     private var alarm = Instant(nanoseconds: 0)
     /// How many transfers may be active.
-    private var capacity: Int { usesHTTP2 ? HTTPLimits.streams : HTTPLimits.connections }
+    private var capacity: Int { usesHTTP2 ? http2.capacity : HTTPLimits.connections }
     /// The name that worked last, by its place in the origin's list.
     private var preferredHost = 0
     /// Whether the last reply came over HTTP/2.
@@ -77,15 +79,8 @@ package final class HTTPTransfers {
             // A service that may take longer is not silent before its time is up.
             let silence = max(HTTPLimits.silence, timeout)
             http1?.evictSilent(for: silence)
-            if http2.isAnySilent(for: silence) {
-                // Whoever is on it is told later, and this one must not go out there.
-                loop.atTurnEnd { [self] in
-                    http2.evictSilent(for: silence)
-                    fill()
-                }
-                transfer.place = waiting.append(transfer)
-                watchClock(until: deadline)
-            } else if waiting.count == 0, hasRoom {
+            http2.evictSilent(for: silence)
+            if waiting.count == 0, hasRoom {
                 dispatch(transfer)
             } else {
                 transfer.place = waiting.append(transfer)
@@ -100,6 +95,7 @@ package final class HTTPTransfers {
     /// Only of use with HTTP/2: of HTTP/1.1 libcurl keeps no connection whose request was taken back.
     /// - Parameter done: called when that has succeeded or failed: the next request finds out.
     package func connect(timeout: Duration, done: @escaping @Loop () -> Void = {}) {
+        http2.closeIdle(for: HTTPLimits.spareRenewal)
         _ = begin(
             HTTPRequest(target: "/"), timeout: timeout, deadline: loop.now + timeout, permit: { false },
             done: { _ in done() })
@@ -108,6 +104,7 @@ package final class HTTPTransfers {
     /// Gives up all connections, for they may lead nowhere any more: what is on its way there is sent once more, inside
     /// its time, on a fresh one.
     package func renewConnections() {
+        usesHTTP2 = origin.scheme == .https
         http2.evictAll()
         http1?.evictAll()
     }
@@ -130,6 +127,10 @@ package final class HTTPTransfers {
             transfer.host = origin.hosts.indices.first { !transfer.refusedHosts.contains($0) } ?? 0
         } else {
             transfer.host = preferredHost
+        }
+        // Servers learn, and there may be several behind one address.
+        if !usesHTTP2, origin.scheme == .https, loop.now - lastAsked >= .seconds(HTTPLimits.connectionLifetime) {
+            usesHTTP2 = true
         }
         do throws(HTTPFailure) {
             try usesHTTP2 ? http2.add(transfer) : readyHTTP1().add(transfer)
@@ -223,7 +224,8 @@ package final class HTTPTransfers {
         if let next { watchClock(until: max(next, now + Self.clockInterval)) }
         for transfer in overdue where !transfer.isEnded && transfer.end <= now {
             // The first of several on a dead connection has just broken it: the others are not to blame their address.
-            if transfer.handle?.connection?.isEvicted == true, !transfer.isRepeated {
+            let isEvicted = transfer.connection?.isOpen == false || transfer.handle?.connection?.isEvicted == true
+            if isEvicted, !transfer.isRepeated {
                 release(transfer)
                 repeatAnew(transfer)
             } else {
@@ -263,8 +265,8 @@ package final class HTTPTransfers {
     func take(_ end: HTTPEnd, of transfer: HTTPTransfer) {
         release(transfer)
         switch end {
-        case .reply(let response):
-            isMultiplexed = usesHTTP2
+        case .reply(let response, let isHTTP2):
+            isMultiplexed = isHTTP2
             if origin.scheme == .https { preferredHost = transfer.host }
             transfer.finish(.success(response))
         case .refusedName(let failure): refuseHost(of: transfer, failure)
@@ -274,9 +276,11 @@ package final class HTTPTransfers {
             repeatLater(transfer)
         case .unprocessed where transfer.refusals < HTTPLimits.refusals:
             transfer.refusals += 1
+            transfer.isPermitted = true
             repeatLater(transfer)
         case .lacksHTTP2:
             usesHTTP2 = false
+            lastAsked = loop.now
             repeatLater(transfer)
         case .evicted(let failure), .broken(let failure, _), .unprocessed(let failure), .failed(let failure):
             // It may have changed what it speaks.

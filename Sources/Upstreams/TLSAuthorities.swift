@@ -1,27 +1,48 @@
 import COpenSSL
+import Glibc
 import Scheduling
 
 /// The authorities that may sign a service's certificate, read from a file; shared by all connections that trust them.
 @Loop
 final class TLSAuthorities {
+    /// A file as it was when it was read.
+    private struct Version: Equatable {
+        let device: UInt
+        let inode: UInt
+        let size: Int
+        let seconds: Int
+        let nanoseconds: Int
+
+        /// Nil for a file that there is not.
+        init?(_ path: String) {
+            var status = stat()
+            guard stat(path, &status) == 0 else { return nil }
+            (device, inode, size) = (UInt(status.st_dev), UInt(status.st_ino), Int(status.st_size))
+            (seconds, nanoseconds) = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+        }
+    }
+
     /// Counts its references itself.
     nonisolated(unsafe) let store: OpaquePointer
+    private let version: Version?
     private let readTime: Instant
 
     private static var known: [String: TLSAuthorities] = [:]
 
-    /// Those of a PEM file, read again once they are `HTTPLimits.authorityCache` old.
+    /// Those of a PEM file, read again when it has changed or they are `HTTPLimits.authorityCache` old.
     ///
     /// - Throws: `HTTPFailure.unusable` for a file that cannot be read or holds no certificate.
     static func read(_ path: String, at now: Instant) throws(HTTPFailure) -> TLSAuthorities {
         known = known.filter { now - $0.value.readTime < .seconds(HTTPLimits.authorityCache) }
-        if let known = known[path] { return known }
-        let authorities = try TLSAuthorities(path, at: now)
+        let version = Version(path)
+        if let known = known[path], known.version == version { return known }
+        let authorities = try TLSAuthorities(path, version, at: now)
         known[path] = authorities
         return authorities
     }
 
-    private init(_ path: String, at now: Instant) throws(HTTPFailure) {
+    private init(_ path: String, _ version: Version?, at now: Instant) throws(HTTPFailure) {
+        self.version = version
         readTime = now
         guard let store = X509_STORE_new() else { throw .network("no memory for TLS") }
         self.store = store

@@ -139,6 +139,7 @@ final class TLSChannel {
     /// Encrypts `bytes` for the network, after the handshake.
     func write(_ bytes: [UInt8]) throws(HTTPFailure) {
         guard !bytes.isEmpty else { return }
+        ERR_clear_error()
         guard SSL_write(connection, bytes, Int32(clamping: bytes.count)) == Int32(clamping: bytes.count) else {
             throw .network("TLS: \(lastReason)")
         }
@@ -154,6 +155,7 @@ final class TLSChannel {
 
     /// `sha256//` and base64 of the certificate's public key (RFC 7469 section 2.4); nil if none was shown.
     var pin: String? {
+        defer { ERR_clear_error() }
         guard let certificate = SSL_get0_peer_certificate(connection), let key = X509_get_X509_PUBKEY(certificate)
         else { return nil }
         let length = i2d_X509_PUBKEY(key, nil)
@@ -169,6 +171,9 @@ final class TLSChannel {
         return "sha256//" + String(decoding: text.prefix(max(0, Int(count))), as: UTF8.self)
     }
 
+    /// Whether it began with an earlier connection's session, and so showed no certificate.
+    var isResumed: Bool { SSL_session_reused(connection) == 1 }
+
     /// The session to begin the next connection with; nil if the server gave none.
     var resumable: OpaquePointer? {
         guard let session = SSL_get1_session(connection) else { return nil }
@@ -178,7 +183,4 @@ final class TLSChannel {
         }
         return session
     }
-
-    /// Whether it began with an earlier connection's session, and so showed no certificate.
-    var isResumed: Bool { SSL_session_reused(connection) == 1 }
 }

@@ -244,7 +244,7 @@ private final class Stage {
         let transfer = HTTPTransfer(
             request, timeout: .seconds(1), deadline: .bootTime + .seconds(1), permit: nil,
             on: try HTTPTransfers(origin, loop: LoopRunner.shared.loop), done: { _ in })
-        let stream = HTTP2Stream(transfer, receivedBefore: 0, at: Instant(nanoseconds: 0))
+        let stream = HTTP2Stream(transfer, receivedBefore: 0, hasWaited: false, at: Instant(nanoseconds: 0))
         try session.open(stream, path: request.target)
         streams.append(stream)
         return stream

@@ -1,0 +1,38 @@
+import Foundation
+
+/// An HTTP/2 server over TLS on 127.0.0.1 that misbehaves as it is told (`Tests/Servers/http2.py`); killed when the last
+/// reference goes.
+package final class ScriptedHTTP2: Sendable {
+    package enum Behaviour: String, Sendable {
+        case answer, slow, hang, `break`, goodbye, refuse, cut, confuse
+    }
+
+    package let port: UInt16
+    private let directory: TemporaryDirectory
+    private let process: ChildProcess
+
+    /// Starts it, and waits until it listens.
+    ///
+    /// - Parameters:
+    ///   - streams: how many requests it says it takes at once on a connection.
+    ///   - behaviours: of one connection after the other; the last one is that of all further ones.
+    package init(_ leaf: TestCertificates.Leaf, streams: Int = 100, _ behaviours: Behaviour...) throws {
+        directory = try TemporaryDirectory()
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../Servers/http2.py").standardized.path
+        process = try ChildProcess(
+            ["python3", script, directory.path, leaf.certificate, leaf.key, "\(streams)"] + behaviours.map(\.rawValue))
+        let deadline = ContinuousClock.now + .seconds(10)
+        while process.isRunning, ContinuousClock.now < deadline {
+            if let port = UInt16(directory.read("port")) {
+                self.port = port
+                return
+            }
+            Thread.sleep(forTimeInterval: 0.005)
+        }
+        throw TestFailure("the server did not start: \(process.errors)")
+    }
+
+    /// How many connections it has accepted.
+    package var connections: Int { directory.read("connections").split(separator: "\n").count }
+}

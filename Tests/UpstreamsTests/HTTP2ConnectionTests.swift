@@ -1,0 +1,163 @@
+import DNSWire
+import HTTPDNS
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// Servers that do with HTTP/2 what nginx does not.
+@Suite(.onLoop, .timeLimit(.minutes(1)))
+struct HTTP2ConnectionTests {
+    let certificates: TestCertificates
+
+    init() throws { certificates = try TestCertificates() }
+
+    private func server(streams: Int = 100, _ behaviours: ScriptedHTTP2.Behaviour...) throws -> ScriptedHTTP2 {
+        let leaf = try certificates.leaf(names: ["right.example"])
+        return switch behaviours.count {
+        case 1: try ScriptedHTTP2(leaf, streams: streams, behaviours[0])
+        case 2: try ScriptedHTTP2(leaf, streams: streams, behaviours[0], behaviours[1])
+        default: try ScriptedHTTP2(leaf, streams: streams, behaviours[0], behaviours[1], behaviours[2])
+        }
+    }
+
+    private func transfers(_ server: ScriptedHTTP2) async throws -> HTTPTransfers {
+        try await HTTPFixture.secure(server.port, hosts: ["right.example"], authority: certificates.authority)
+    }
+
+    @Test func `half a reply is none, though its stream ends without an error`() async throws {
+        let server = try server(.cut)
+        let failure = try await transfers(server).get("www.example.com").failure
+        #expect(failure == .network("HTTP/2: the stream was reset (NO_ERROR)"))
+    }
+
+    @Test func `a server that breaks HTTP/2's rules is told so, and its requests fail at once`() async throws {
+        let server = try server(.confuse)
+        let transfers = try await transfers(server)
+        // Long before its time-out of 10 s.
+        let start = ContinuousClock.now
+        #expect(await transfers.get("www.example.com").failure == .network("the connection was closed"))
+        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(await transfers.openConnections == 0)
+    }
+
+    @Test func `a connection made in advance that turns out dead is replaced without a failure`() async throws {
+        let server = try server(.break, .answer)
+        let transfers = try await transfers(server)
+        await transfers.connect(timeout: .seconds(5))
+        #expect(await transfers.get("www.example.com").isSuccess)
+        #expect(server.connections == 2)
+    }
+
+    @Test func `a server that breaks each new connection is not asked again and again`() async throws {
+        let server = try server(.break)
+        guard case .network = try await transfers(server).get("www.example.com").failure else {
+            Issue.record("not a failure of the network")
+            return
+        }
+        #expect(server.connections == 1)
+    }
+
+    @Test func `after a change of network requests on two connections share a fresh one`() async throws {
+        let server = try server(.goodbye, .hang, .answer)
+        let transfers = try await transfers(server)
+        async let first = transfers.get("first.example.com")
+        #expect(await HTTPFixture.eventually { server.connections == 1 })
+        // The first connection takes no more once the server has said goodbye.
+        var second = Task { await transfers.get("second.example.com") }
+        while server.connections < 2 {
+            second.cancel()
+            _ = await second.value
+            second = Task { await transfers.get("second.example.com") }
+            #expect(await HTTPFixture.eventually { await transfers.load.active == 2 })
+            await Task.yield()
+        }
+        await transfers.renewConnections()
+        #expect(await first.isSuccess)
+        #expect(await second.value.isSuccess)
+        #expect(server.connections == 3)
+    }
+
+    @Test func `a server that takes one request at once is asked over several connections`() async throws {
+        let server = try server(streams: 1, .slow)
+        let transfers = try await transfers(server)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        #expect(await HTTPFixture.parallel(40, on: transfers, timeout: .seconds(2)).allSucceeded)
+        #expect(server.connections == HTTPLimits.connections)
+    }
+
+    @Test func `a refused request goes to another connection, and is not paid for twice`() async throws {
+        let server = try server(.refuse, .answer)
+        let transfers = try await transfers(server)
+        let calls = Calls()
+        let result = await transfers.perform(
+            HTTPFixture.request("www.example.com"), timeout: .seconds(5), deadline: .bootTime + .seconds(5),
+            permit: { calls.take() })
+        #expect(result.isSuccess)
+        #expect(server.connections == 2)
+        #expect(await calls.count == 1)
+    }
+
+    @Test func `a request that is refused everywhere ends`() async throws {
+        let server = try server(.refuse)
+        let failure = try await transfers(server).get("www.example.com").failure
+        #expect(failure == .network("HTTP/2: the stream was reset (REFUSED_STREAM)"))
+        #expect(server.connections == HTTPLimits.refusals + 1)
+    }
+
+    @Test func `of a server that only says goodbye there are never more than a few connections`() async throws {
+        let server = try server(.goodbye)
+        let transfers = try await transfers(server)
+        let all = Task { await HTTPFixture.parallel(40, on: transfers, timeout: .seconds(1)) }
+        var most = 0
+        while await transfers.load == (0, 0) { await Task.yield() }
+        while await transfers.load != (0, 0) {
+            most = max(most, await transfers.openConnections)
+            await Task.yield()
+        }
+        #expect(await all.value.allSatisfy { !$0.isSuccess })
+        #expect(most <= HTTPLimits.connections)
+    }
+
+    @Test @Loop func `nobody is told inside another one's begin`() async throws {
+        let server = try server(.hang)
+        let transfers = try await transfers(server)
+        let watch = BeginWatch()
+        for number in 0..<20 {
+            watch.isBeginning = true
+            _ = transfers.begin(
+                HTTPFixture.request("n\(number).example.com"), timeout: .seconds(1), deadline: .bootTime + .seconds(4)
+            ) { _ in watch.note() }
+            watch.isBeginning = false
+            // Each finds those before it without an answer for longer than a connection may be silent.
+            if number == 9 { try await Task.sleep(for: .milliseconds(1_100)) }
+        }
+        transfers.renewConnections()
+        #expect(await HTTPFixture.eventually { await transfers.load == (0, 0) })
+        #expect(!watch.isToldInside)
+    }
+}
+
+/// How often a request was permitted.
+@Loop
+private final class Calls {
+    private(set) var count = 0
+
+    nonisolated init() {}
+
+    func take() -> Bool {
+        count += 1
+        return true
+    }
+}
+
+/// Whether somebody is told while a request is begun.
+@Loop
+private final class BeginWatch {
+    var isBeginning = false
+    private(set) var isToldInside = false
+
+    func note() { if isBeginning { isToldInside = true } }
+}
