@@ -35,8 +35,7 @@ package final class Strategy {
     /// What a source is called in output.
     package nonisolated func name(of source: Source) -> String {
         switch source {
-        case .localDNS: localDNS.name
-        case .verifiedLocalDNS: "\(localDNS.name)(verified)"
+        case .localDNS, .verifiedLocalDNS: localDNS.name
         case .forward(let index): forwarders[index].name
         case .provider(let index): selector.providers[index].name
         case .rule: "a rule"

@@ -217,17 +217,6 @@ struct Composition {
 
     /// The names of the providers, in the order in which they are asked.
     var providerNames: [String] { providers.map(\.upstream.name) }
-
-    /// What a source is called in output.
-    func name(of source: Source) -> String {
-        switch source {
-        case .localDNS, .verifiedLocalDNS: localDNS.name
-        case .forward(let index): forwarders[index].name
-        case .provider(let index): providers[index].upstream.name
-        case .rule: "a rule"
-        case .preset: "a preset"
-        }
-    }
 }
 
 extension Configuration.LocalDNSSettings {

@@ -165,7 +165,7 @@ private final class SingleLookup {
                 return
             }
             results[type] = QueryResult(
-                question: question, result: result, source: provider ?? composition.name(of: source), took: took)
+                question: question, result: result, source: strategy.name(of: source), took: took)
         }
         return true
     }
