@@ -80,7 +80,7 @@ package final class Strategy {
     ///
     /// Only a hint of whom to begin in one turn of the loop: who is asked is decided then.
     func batch(of key: FlightKey) -> (provider: Int, maximumNames: Int)? {
-        guard case .protect = key.route, mode != .localdnsFirst, key.scope == nil else { return nil }
+        guard case .protect = key.route, mode != .localDNSFirst, key.scope == nil else { return nil }
         return selector.batch(of: selector.eligible(for: key.name, type: key.types[0], signed: key.isSigned))
     }
 
@@ -146,7 +146,7 @@ package final class Strategy {
             for: key.name, type: key.types[0], signed: key.isSigned, authenticatedOnly: isServiceBinding)
         // Address hints of HTTPS and SVCB records reach browsers past A and AAAA: never from LocalDNS.
         let mayUseLocalDNS = mode != .httpdnsOnly && !isServiceBinding
-        let first: Contender = mode == .localdnsFirst && mayUseLocalDNS ? .localDNS : .httpdns
+        let first: Contender = mode == .localDNSFirst && mayUseLocalDNS ? .localDNS : .httpdns
         let began = clock.now
         let race = SourceRace(
             key.types, first: first, hasProviders: !providers.isEmpty, mayUseLocalDNS: mayUseLocalDNS,
