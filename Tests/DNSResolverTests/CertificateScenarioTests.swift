@@ -1,9 +1,10 @@
 import DNSCache
-import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
 import Testing
+
+@testable import DNSResolver
 
 /// What a user gets when HTTPDNS fails and LocalDNS's addresses are checked by their certificates; and with LocalDNS first.
 @Suite(.onLoop)
