@@ -124,6 +124,7 @@ import Testing
         do { try SQLiteConnection(path, .readWrite).execute("PRAGMA user_version = 99") }
         let machine = try Machine(path)
         #expect(machine.load() && machine.memory.statistics.entries == 0)
+        #expect(setAside(machine).count == 1)
         machine.disk.stop()
     }
 
