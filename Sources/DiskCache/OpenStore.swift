@@ -1,7 +1,6 @@
 import DNSCache
 import DNSWire
 import Platform
-import Scheduling
 
 /// Why the file could not be opened.
 enum OpenFailure: Error {

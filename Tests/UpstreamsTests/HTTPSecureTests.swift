@@ -1,5 +1,4 @@
 import DNSWire
-import Foundation
 import Glibc
 import HTTPDNS
 import Platform
