@@ -15,9 +15,11 @@ static const unsigned long copenssl_name_form = XN_FLAG_RFC2253;
 // The place in an SSL_CTX that is kept for applications.
 static const int copenssl_application_data = 0;
 
-// TLS 1.2 and later. Returns 1, or 0 when the library is built without them.
-static inline int copenssl_set_oldest_version(SSL_CTX *context) {
-    return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+// TLS 1.2 and later, without new handshakes on a connection (RFC 9113 section 9.2.1). Returns 1, or 0 when the library is
+// built without them.
+static inline int copenssl_set_versions(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    return (int)SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 }
 
 // The name in the ClientHello (RFC 6066 section 3). Returns 1, or 0 when it is no such name.

@@ -18,6 +18,15 @@ final class HTTP2Connection {
         case closed
     }
 
+    /// Memory of its own: taken anew for each reading, so much at once would have the allocator tidy up each time.
+    private final class Buffer {
+        let bytes: UnsafeMutableRawBufferPointer
+
+        init(_ size: Int) { bytes = .allocate(byteCount: size, alignment: 1) }
+
+        deinit { bytes.deallocate() }
+    }
+
     /// Bytes read from the socket at once.
     private static let readSize = 16_384
     /// How often the socket is read before something else has its turn.
@@ -52,6 +61,8 @@ final class HTTP2Connection {
     private var unanswered: (since: Instant, received: Int64)?
     /// Whether a request has been answered on it.
     private var hasServed = false
+    /// What is read, and what that says.
+    private let buffer = Buffer(2 * readSize)
     /// Frames on their way into TLS.
     private var frames: [UInt8] = []
     private var willFlush = false
@@ -225,18 +236,10 @@ final class HTTP2Connection {
     }
 
     private func receive() throws(HTTPEnd) {
-        let end = withUnsafeTemporaryAllocation(byteCount: 2 * Self.readSize, alignment: 1) { buffer -> HTTPEnd? in
-            let input = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Self.readSize])
-            let plaintext = UnsafeMutableRawBufferPointer(rebasing: buffer[Self.readSize...])
-            do throws(HTTPEnd) {
-                var rounds = 0
-                while rounds < Self.readLimit, try receive(input, plaintext) { rounds += 1 }
-                return nil
-            } catch {
-                return error
-            }
-        }
-        if let end { throw end }
+        let input = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<Self.readSize])
+        let plaintext = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[Self.readSize...])
+        var rounds = 0
+        while rounds < Self.readLimit, try receive(input, plaintext) { rounds += 1 }
     }
 
     /// Reads the socket once.

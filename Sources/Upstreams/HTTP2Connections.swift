@@ -44,6 +44,13 @@ final class HTTP2Connections {
         return nil
     }
 
+    /// Whether requests have got nothing for `limit` on one of them.
+    func isAnySilent(for limit: Duration) -> Bool {
+        let now = loop.now
+        for connection in connections where connection.isSilent(for: limit, at: now) { return true }
+        return false
+    }
+
     /// Breaks those on which requests have got nothing for `limit`.
     func evictSilent(for limit: Duration) {
         let now = loop.now

@@ -76,9 +76,16 @@ package final class HTTPTransfers {
         } else {
             // A service that may take longer is not silent before its time is up.
             let silence = max(HTTPLimits.silence, timeout)
-            http2.evictSilent(for: silence)
             http1?.evictSilent(for: silence)
-            if waiting.count == 0, hasRoom {
+            if http2.isAnySilent(for: silence) {
+                // Whoever is on it is told later, and this one must not go out there.
+                loop.atTurnEnd { [self] in
+                    http2.evictSilent(for: silence)
+                    fill()
+                }
+                transfer.place = waiting.append(transfer)
+                watchClock(until: deadline)
+            } else if waiting.count == 0, hasRoom {
                 dispatch(transfer)
             } else {
                 transfer.place = waiting.append(transfer)

@@ -6,7 +6,7 @@ import Scheduling
 final class TLSAuthorities {
     /// Counts its references itself.
     nonisolated(unsafe) let store: OpaquePointer
-    private let read: Instant
+    private let readTime: Instant
 
     private static var known: [String: TLSAuthorities] = [:]
 
@@ -14,7 +14,7 @@ final class TLSAuthorities {
     ///
     /// - Throws: `HTTPFailure.unusable` for a file that cannot be read or holds no certificate.
     static func read(_ path: String, at now: Instant) throws(HTTPFailure) -> TLSAuthorities {
-        known = known.filter { now - $0.value.read < .seconds(HTTPLimits.authorityCache) }
+        known = known.filter { now - $0.value.readTime < .seconds(HTTPLimits.authorityCache) }
         if let known = known[path] { return known }
         let authorities = try TLSAuthorities(path, at: now)
         known[path] = authorities
@@ -22,7 +22,7 @@ final class TLSAuthorities {
     }
 
     private init(_ path: String, at now: Instant) throws(HTTPFailure) {
-        read = now
+        readTime = now
         guard let store = X509_STORE_new() else { throw .network("no memory for TLS") }
         self.store = store
         defer { ERR_clear_error() }

@@ -41,7 +41,7 @@ final class TLSChannel {
         defer { SSL_CTX_free(context) }
         SSL_CTX_set1_cert_store(context, authorities.store)
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
-        guard copenssl_set_oldest_version(context) == 1,
+        guard copenssl_set_versions(context) == 1,
             SSL_CTX_set_alpn_protos(context, Self.offeredProtocols, UInt32(Self.offeredProtocols.count)) == 0
         else { throw .network("no memory for TLS") }
         guard let connection = SSL_new(context) else { throw .network("no memory for TLS") }
