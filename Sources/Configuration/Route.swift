@@ -1,6 +1,6 @@
 package import DNSWire
 
-/// Who is asked first.
+/// Who is asked first, as the file says it.
 package enum RouteMode: String, Hashable, Sendable, CaseIterable {
     case httpdnsFirst = "httpdns-first"
     case localDNSFirst = "localdns-first"

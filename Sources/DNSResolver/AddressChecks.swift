@@ -51,7 +51,7 @@ package final class AddressChecks: AddressCheck {
     }
 
     /// How many handshakes are under way, and how many checks wait for their turn.
-    package var load: (underWay: Int, waiting: Int) { (underWay, queue.count) }
+    var load: (underWay: Int, waiting: Int) { (underWay, queue.count) }
 
     /// Forgets all verdicts: on another network the same address may be somebody else.
     package func forgetAll() {

@@ -141,7 +141,8 @@ package final class AnswerStore {
         }
         let source = sources.source(of: entry.source)
         return Provenance(
-            type: type, route: route, source: source.map(sourceName) ?? "",
+            type: type, route: route,
+            source: source.map { sourceName($0) + ($0 == .verifiedLocalDNS ? "(verified)" : "") } ?? "",
             server: serverNames.name(of: entry.server), state: state,
             check: source.flatMap { check(of: $0, type, entry, by: route) }, age: age, remaining: remaining)
     }

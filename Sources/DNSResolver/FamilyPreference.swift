@@ -4,7 +4,7 @@ package import DNSWire
 ///
 /// Holds for every route, not for what is answered here, and not for questions with DO or CD: who checks signatures must
 /// get what was signed.
-package enum FamilyPreference: String, CaseIterable, Sendable {
+package enum FamilyPreference: Sendable {
     /// Either. The default.
     case both
     /// No IPv6 addresses of a name that has IPv4 addresses.
@@ -12,9 +12,9 @@ package enum FamilyPreference: String, CaseIterable, Sendable {
     /// No IPv4 addresses of a name that has IPv6 addresses.
     case ipv6
     /// No IPv6 addresses, and nobody is asked for them.
-    case ipv4Only = "ipv4-only"
+    case ipv4Only
     /// No IPv4 addresses, and nobody is asked for them.
-    case ipv6Only = "ipv6-only"
+    case ipv6Only
 
     /// Whether there are no records of this type, whatever a name has.
     package func excludes(_ type: RecordType) -> Bool {

@@ -23,6 +23,11 @@ extension Resolver {
     /// Lies about one name that are told of, the ones seen last: more are in `cache show`.
     private static let toldLies = 4
 
+    /// What the source with this number is called in output.
+    package func sourceName(of tag: UInt16) -> String {
+        policy.sources.source(of: tag).map(policy.strategy.name) ?? "a former source"
+    }
+
     /// One record for each answer that is kept for `subject`, with the client's DO and CD bits, else one that says so; and
     /// one for each lie that was caught.
     func explain(_ subject: Name, to client: ClientQuestion) -> LocalAnswers.Reply {

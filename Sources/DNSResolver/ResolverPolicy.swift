@@ -37,7 +37,7 @@ package final class ResolverPolicy: Sendable {
     /// The same with HTTPDNS switched off: what would be asked there goes to LocalDNS. `forward` entries stay.
     var switchedOff: ResolverPolicy {
         var routes = routes
-        routes.mode = .localdnsOnly
+        routes.mode = .localDNSOnly
         return ResolverPolicy(
             localAnswers: localAnswers, routes: routes, strategy: strategy, sources: sources, lastResort: lastResort,
             preresolve: preresolve)

@@ -1,59 +1,5 @@
 package import DNSWire
 
-/// From which source names are answered (`[route] mode`).
-package enum Mode: String, CaseIterable, Sendable {
-    /// HTTPDNS; LocalDNS in reserve. The default.
-    case httpdnsFirst = "httpdns-first"
-    /// LocalDNS; HTTPDNS when it fails.
-    case localdnsFirst = "localdns-first"
-    /// HTTPDNS and nothing else for protected names.
-    case httpdnsOnly = "httpdns-only"
-    /// LocalDNS for every name that no `forward` entry matches.
-    case localdnsOnly = "localdns-only"
-}
-
-/// The source to which the lists send a name.
-package enum Route: Hashable, Sendable {
-    /// HTTPDNS; `explicit` when `protect` lists the name or a parent of it.
-    case protect(explicit: Bool)
-    /// LocalDNS.
-    case bypass
-    /// The servers of `[[route.forward]]` entry `index`, counted from 0.
-    case forward(index: Int)
-
-    /// The number under which the cache keeps the route of an entry.
-    package var tag: UInt16 {
-        switch self {
-        case .protect(explicit: false): 0
-        case .protect(explicit: true): 1
-        case .bypass: 2
-        case .forward(let index): 3 &+ UInt16(truncatingIfNeeded: index)
-        }
-    }
-
-    /// The route with this number.
-    package init(tag: UInt16) {
-        self =
-            switch tag {
-            case 0: .protect(explicit: false)
-            case 1: .protect(explicit: true)
-            case 2: .bypass
-            default: .forward(index: Int(tag) - 3)
-            }
-    }
-}
-
-extension Route: CustomStringConvertible {
-    /// `protect`, `bypass`, or the `[[forward]]` entry as `forward[1]`, counted from 1 as in messages on the configuration.
-    package var description: String {
-        switch self {
-        case .protect: "protect"
-        case .bypass: "bypass"
-        case .forward(let index): "forward[\(index + 1)]"
-        }
-    }
-}
-
 /// The routing lists: suffixes matched on whole labels, the longest match wins; at equal length `forward`, then
 /// `bypass`, then `protect`.
 package struct RoutePolicy: Equatable, Sendable {
@@ -61,7 +7,7 @@ package struct RoutePolicy: Equatable, Sendable {
     private let lists: RoutingLists
 
     /// - Parameters:
-    ///   - forward: the suffixes of each `[[route.forward]]` entry, in order.
+    ///   - forward: the suffixes of each `[[forward]]` entry, in order.
     ///   - searchDomains: the `search` list of the system's `resolv.conf`. It may come from the network itself, so a
     ///     domain of one label, such as `com`, is left out: it would take most names away from the providers.
     ///   - providerNames: the `names` of all providers; they go before the search list.
@@ -80,7 +26,7 @@ package struct RoutePolicy: Equatable, Sendable {
 
     /// Whether answers of LocalDNS by this route stand in for a provider's, and are trusted less.
     package func prefersProviders(_ route: Route) -> Bool {
-        if case .protect = route { mode != .localdnsFirst } else { false }
+        if case .protect = route { mode != .localDNSFirst } else { false }
     }
 
     /// The route of the list entry that names `name` or the nearest parent of it.
@@ -93,7 +39,7 @@ package struct RoutePolicy: Equatable, Sendable {
     /// The route of any name: single labels and names in a search domain never leave the network unless a list says so.
     package func route(for name: Name) -> Route {
         let route = listed(name) ?? unlistedRoute(for: name)
-        if mode == .localdnsOnly, case .protect = route { return .bypass }
+        if mode == .localDNSOnly, case .protect = route { return .bypass }
         return route
     }
 

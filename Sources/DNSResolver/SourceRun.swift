@@ -4,7 +4,7 @@ import Scheduling
 /// has failed.
 @Loop
 final class SourceRun: Cancellable {
-    private let question: Question
+    private let job: Job
     private let strategy: Strategy
     private var race: SourceRace
     private let settle: Strategy.Settle
@@ -16,7 +16,7 @@ final class SourceRun: Cancellable {
     private var secondDue: LoopTimer?
 
     /// What is asked, and since when.
-    struct Question {
+    struct Job {
         let key: FlightKey
         /// Those that may be asked, best first.
         let providers: [Int]
@@ -26,10 +26,10 @@ final class SourceRun: Cancellable {
     }
 
     init(
-        _ question: Question, _ race: SourceRace, of strategy: Strategy, settle: @escaping Strategy.Settle,
+        _ job: Job, _ race: SourceRace, of strategy: Strategy, settle: @escaping Strategy.Settle,
         done: @escaping @Loop () -> Void
     ) {
-        self.question = question
+        self.job = job
         self.race = race
         self.strategy = strategy
         self.settle = settle
@@ -38,7 +38,7 @@ final class SourceRun: Cancellable {
 
     /// Begins; everything may be over before this returns.
     func start() {
-        secondDue = strategy.clock.schedule(at: question.began + Budget.reserve) { [self] in
+        secondDue = strategy.clock.schedule(at: job.began + Budget.reserve) { [self] in
             secondDue = nil
             startSecond()
             goOn()
@@ -59,7 +59,7 @@ final class SourceRun: Cancellable {
         guard !types.isEmpty else { return }
         switch contender {
         case .httpdns:
-            let begun = strategy.askProviders(question, types) { [self] told, isLast in
+            let begun = strategy.askProviders(job, types) { [self] told, isLast in
                 if isLast { attempts = nil }
                 race.take(told)
                 goOn()
@@ -70,7 +70,7 @@ final class SourceRun: Cancellable {
             for type in types {
                 lookUpsUnderWay += 1
                 lookUps.append(
-                    strategy.askLocalDNS(question, type, isFirst: race.first == .localDNS) { [self] result, server in
+                    strategy.askLocalDNS(job, type, isFirst: race.first == .localDNS) { [self] result, server in
                         lookUpsUnderWay -= 1
                         race.take(type, result, from: server)
                         goOn()

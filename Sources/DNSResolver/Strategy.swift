@@ -35,8 +35,7 @@ package final class Strategy {
     /// What a source is called in output.
     package nonisolated func name(of source: Source) -> String {
         switch source {
-        case .localDNS: localDNS.name
-        case .verifiedLocalDNS: "\(localDNS.name)(verified)"
+        case .localDNS, .verifiedLocalDNS: localDNS.name
         case .forward(let index): forwarders[index].name
         case .provider(let index): selector.providers[index].name
         case .rule: "a rule"
@@ -81,7 +80,7 @@ package final class Strategy {
     ///
     /// Only a hint of whom to begin in one turn of the loop: who is asked is decided then.
     func batch(of key: FlightKey) -> (provider: Int, maximumNames: Int)? {
-        guard case .protect = key.route, mode != .localdnsFirst, key.scope == nil else { return nil }
+        guard case .protect = key.route, mode != .localDNSFirst, key.scope == nil else { return nil }
         return selector.batch(of: selector.eligible(for: key.name, type: key.types[0], signed: key.isSigned))
     }
 
@@ -147,14 +146,14 @@ package final class Strategy {
             for: key.name, type: key.types[0], signed: key.isSigned, authenticatedOnly: isServiceBinding)
         // Address hints of HTTPS and SVCB records reach browsers past A and AAAA: never from LocalDNS.
         let mayUseLocalDNS = mode != .httpdnsOnly && !isServiceBinding
-        let first: Contender = mode == .localdnsFirst && mayUseLocalDNS ? .localDNS : .httpdns
+        let first: Contender = mode == .localDNSFirst && mayUseLocalDNS ? .localDNS : .httpdns
         let began = clock.now
         let race = SourceRace(
             key.types, first: first, hasProviders: !providers.isEmpty, mayUseLocalDNS: mayUseLocalDNS,
             isServiceBinding: isServiceBinding, began: began)
-        let question = SourceRun.Question(
+        let job = SourceRun.Job(
             key: key, providers: providers, mayBeBatched: mayBeBatched && key.scope == nil, began: began)
-        let run = SourceRun(question, race, of: self, settle: settle, done: done)
+        let run = SourceRun(job, race, of: self, settle: settle, done: done)
         guard !providers.isEmpty || mayUseLocalDNS else {
             // A service binding may be kept from a client; of anything else "no" is not ours to say.
             let result: UpstreamResult =
@@ -168,21 +167,21 @@ package final class Strategy {
     }
 
     func askProviders(
-        _ asked: SourceRun.Question, _ types: [RecordType], told: @escaping ProviderAttempts.Told
+        _ job: SourceRun.Job, _ types: [RecordType], told: @escaping ProviderAttempts.Told
     ) -> ProviderAttempts {
-        var question = question(asked.key, types, until: asked.began + Budget.lastStart)
-        question.mayBeBatched = asked.mayBeBatched
-        return selector.ask(question, of: asked.providers, told: told)
+        var question = question(job.key, types, until: job.began + Budget.lastStart)
+        question.mayBeBatched = job.mayBeBatched
+        return selector.ask(question, of: job.providers, told: told)
     }
 
     /// Asks LocalDNS for one type.
     ///
     /// - Parameter isFirst: where it goes first its answer is taken at once, and checked only behind.
     func askLocalDNS(
-        _ asked: SourceRun.Question, _ type: RecordType, isFirst: Bool,
+        _ job: SourceRun.Job, _ type: RecordType, isFirst: Bool,
         told: @escaping @Loop (LocalDNSResult, _ server: String) -> Void
     ) -> any Cancellable {
-        let (key, began) = (asked.key, asked.began)
+        let (key, began) = (job.key, job.began)
         return SpawnedWork({ [self] () -> (LocalDNSResult, String) in
             let reply = await localDNS.ask(question(key, [type], until: began + Budget.answer))
             let result = reply.results[type] ?? .failure(.timeout)

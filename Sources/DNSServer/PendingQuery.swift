@@ -4,19 +4,6 @@ import DNSWire
 import Platform
 import Scheduling
 
-/// Where the reply to a pending query goes.
-enum ReplyPath: Sendable {
-    case datagram(DatagramPath)
-    case connection(TCPConnection)
-
-    var transport: Transport {
-        switch self {
-        case .datagram: .udp
-        case .connection: .tcp
-        }
-    }
-}
-
 /// One query that waits for the resolver.
 @Loop
 final class PendingQuery: Sendable {
@@ -86,40 +73,5 @@ final class PendingQuery: Sendable {
                     code, to: query, message: bytes, options: options, limit: limit, into: &output)
             }
         }
-    }
-}
-
-/// What makes a datagram the same as another: who sent it, to which address, with which ID and question.
-struct DatagramIdentity: Hashable {
-    private let client: SocketAddress
-    private let server: SocketAddress
-    private let local: UInt64
-    private let localEnd: UInt64
-    private let id: UInt16
-    /// The question's bytes, in the client's letter case.
-    private let question: ArraySlice<UInt8>
-
-    /// The question's bytes eight at a time: a call of the hasher costs more than they do.
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(client.low)
-        var word = UInt64(client.port) << 16 | UInt64(id)
-        var left = 4
-        for byte in question {
-            if left == 0 {
-                hasher.combine(word)
-                (word, left) = (0, 8)
-            }
-            word = word << 8 | UInt64(byte)
-            left -= 1
-        }
-        hasher.combine(word)
-    }
-
-    init(_ query: Query, _ message: [UInt8], from client: SocketAddress, to path: DatagramPath) {
-        self.client = client
-        server = path.socket.address
-        (local, localEnd) = path.local
-        id = query.id
-        question = message[Header.length..<(Header.length + query.questionLength)]
     }
 }

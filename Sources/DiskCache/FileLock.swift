@@ -9,6 +9,9 @@ struct FileLock: ~Copyable {
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
+    /// Not by closing alone: a child of this process has a copy of the descriptor until it runs its own program.
+    deinit { _ = flock(descriptor.number, LOCK_UN) }
+
     /// Takes it; nil when another process has it.
     ///
     /// - Throws: when the lock's file cannot be made.

@@ -1,7 +1,6 @@
 import DNSCache
 import DNSWire
 import Platform
-import Scheduling
 
 /// Why the file could not be opened.
 enum OpenFailure: Error {
@@ -88,8 +87,11 @@ final class OpenStore {
                 if reading.secondsSince1970 < mark.latest { mark.distrusted = try file.lastID() }
                 mark.latest = reading.secondsSince1970
                 try file.write(mark)
-                sweepPosition = try file.sweep(
-                    from: sweepPosition, count: Self.sweepStep, now: reading.secondsSince1970, freshness)
+                // Not before all were read: one written without a clock is of unknown age, and looks ancient here.
+                if loadPosition == nil {
+                    sweepPosition = try file.sweep(
+                        from: sweepPosition, count: Self.sweepStep, now: reading.secondsSince1970, freshness)
+                }
             }
             for removal in changes.removals { try file.remove(removal) }
             for key in changes.removedKeys { try file.remove(key) }

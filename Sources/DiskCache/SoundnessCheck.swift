@@ -27,10 +27,13 @@ final class SoundnessCheck: Sendable {
         }
     }
 
+    /// Whether it has found what there is to find, or was ended.
+    var hasEnded: Bool { isOver.load(ordering: .acquiring) }
+
     /// Ends it, and waits until it has: for as long as the disk takes to read a page.
     func stop() {
         isStopping.store(true, ordering: .releasing)
-        while !isOver.load(ordering: .acquiring) {
+        while !hasEnded {
             interrupt.raise()
             usleep(Self.interruptInterval)
         }

@@ -176,7 +176,7 @@ struct Composition {
         var presets = Presets()
         presets.add(settings.preset.always)
         presets.add(settings.preset.hosts)
-        return LocalAnswers(presets: presets, families: families)
+        return LocalAnswers(presets: presets, families: FamilyPreference(settings.answers.prefer))
     }
 
     /// Addresses for names that nobody can answer.
@@ -184,16 +184,6 @@ struct Composition {
         var presets = Presets()
         presets.add(settings.preset.lastResort)
         return presets
-    }
-
-    private var families: FamilyPreference {
-        switch settings.answers.prefer {
-        case .both: .both
-        case .ipv4: .ipv4
-        case .ipv6: .ipv6
-        case .ipv4Only: .ipv4Only
-        case .ipv6Only: .ipv6Only
-        }
     }
 
     /// The names of the lists.
@@ -217,17 +207,6 @@ struct Composition {
 
     /// The names of the providers, in the order in which they are asked.
     var providerNames: [String] { providers.map(\.upstream.name) }
-
-    /// What a source is called in output.
-    func name(of source: Source) -> String {
-        switch source {
-        case .localDNS, .verifiedLocalDNS: localDNS.name
-        case .forward(let index): forwarders[index].name
-        case .provider(let index): providers[index].upstream.name
-        case .rule: "a rule"
-        case .preset: "a preset"
-        }
-    }
 }
 
 extension Configuration.LocalDNSSettings {
@@ -257,30 +236,5 @@ extension Configuration.ProviderEntry {
 extension Presets {
     fileprivate mutating func add(_ entries: [PresetEntry]) {
         for entry in entries { add(entry.name, isWildcard: entry.isWildcard, addresses: entry.addresses) }
-    }
-}
-
-extension Mode {
-    fileprivate init(_ mode: RouteMode) {
-        self =
-            switch mode {
-            case .httpdnsFirst: .httpdnsFirst
-            case .localDNSFirst: .localdnsFirst
-            case .httpdnsOnly: .httpdnsOnly
-            case .localDNSOnly: .localdnsOnly
-            }
-    }
-}
-
-extension CertificateRule {
-    fileprivate init(_ settings: Configuration.LocalDNSSettings) {
-        let setting: Setting =
-            switch settings.certificateCheck {
-            case .auto: .auto
-            case .strict: .strict
-            case .lenient: .lenient
-            case .off: .off
-            }
-        self.init(setting, unverified: settings.unverified)
     }
 }

@@ -10,7 +10,7 @@ struct ControlOptions: ParsableArguments {
     @Option(help: "The control socket of the server, instead of the one that the configuration names.")
     var socket: String?
 
-    @Flag(help: "Print one JSON object.")
+    @Flag(help: "Print JSON, each object on one line.")
     var json = false
 
     /// The server's control API; leaves with status 78 when the configuration does not tell where it is.

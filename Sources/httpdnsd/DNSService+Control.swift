@@ -34,7 +34,7 @@ extension DNSService: ControlTarget {
             Question(name: cached.name, type: cached.type), cached.entry.answer,
             isSigned: cached.dnssecOK || cached.checkingDisabled, isNegative: cached.entry.isNegative,
             age: Int(cached.entry.age(at: loop.now)), lifetime: Int(cached.entry.lifetime),
-            source: source.map(composition.name) ?? "a former source", withRecords: withRecords)
+            source: resolver.sourceName(of: cached.entry.source), withRecords: withRecords)
         // Also what another network told.
         report.isStale = store.isStale(cached.entry)
         report.check = check(cached.entry, from: source)

@@ -48,7 +48,7 @@ extension DNSService {
         case .cache: query.isStale ? "stale" : "cache"
         case .source(let tag) where composition.sources.source(of: tag) == .rule: "rule"
         case .source(let tag) where composition.sources.source(of: tag) == .preset: "preset"
-        case .source(let tag): composition.sources.source(of: tag).map(composition.name) ?? "a former source"
+        case .source(let tag): resolver.sourceName(of: tag)
         }
     }
 }

@@ -78,7 +78,7 @@ final class DNSService {
     /// The lists, with the mode that the switch has put in force.
     var routesInForce: RoutePolicy {
         var routes = routes
-        if !resolver.isOn { routes.mode = .localdnsOnly }
+        if !resolver.isOn { routes.mode = .localDNSOnly }
         return routes
     }
 
@@ -132,14 +132,6 @@ final class DNSService {
 extension ClientRules {
     fileprivate init(_ settings: Configuration, _ policy: ResolverPolicy) {
         self.init(access: AccessList(settings.listen.allow), scoping: policy.strategy.clientScoping)
-    }
-}
-
-extension FreshnessPolicy {
-    init(_ cache: Configuration.CacheSettings) {
-        self.init(
-            minTTL: cache.minTTL, maxTTL: cache.maxTTL, negativeTTL: cache.negativeTTL, staleMax: cache.stale.max,
-            staleWait: cache.stale.wait, prefetches: cache.prefetch)
     }
 }
 

@@ -164,8 +164,9 @@ private final class SingleLookup {
                     question: question, result: .answer(lastResort), source: "the preset of last resort", took: took)
                 return
             }
+            // What is empty without a cause counts as a rule of ours, even where one provider alone was asked.
             results[type] = QueryResult(
-                question: question, result: result, source: provider ?? composition.name(of: source), took: took)
+                question: question, result: result, source: provider ?? strategy.name(of: source), took: took)
         }
         return true
     }

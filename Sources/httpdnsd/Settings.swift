@@ -1,4 +1,6 @@
 import Configuration
+import DNSCache
+import DNSResolver
 import DNSWire
 import Glibc
 import HTTPDNS
@@ -38,6 +40,52 @@ extension HTTPDNSSettings {
             caFile: entry.caFile, pins: entry.pins.map(\.description), proxy: proxy,
             names: entry.names,
             clientSubnet: .init(entry.clientSubnet), dailyLimit: entry.dailyLimit, timeout: entry.timeout)
+    }
+}
+
+extension Mode {
+    init(_ mode: RouteMode) {
+        self =
+            switch mode {
+            case .httpdnsFirst: .httpdnsFirst
+            case .localDNSFirst: .localDNSFirst
+            case .httpdnsOnly: .httpdnsOnly
+            case .localDNSOnly: .localDNSOnly
+            }
+    }
+}
+
+extension FamilyPreference {
+    init(_ families: AnsweredFamilies) {
+        self =
+            switch families {
+            case .both: .both
+            case .ipv4: .ipv4
+            case .ipv6: .ipv6
+            case .ipv4Only: .ipv4Only
+            case .ipv6Only: .ipv6Only
+            }
+    }
+}
+
+extension CertificateRule {
+    init(_ settings: Configuration.LocalDNSSettings) {
+        let setting: Setting =
+            switch settings.certificateCheck {
+            case .auto: .auto
+            case .strict: .strict
+            case .lenient: .lenient
+            case .off: .off
+            }
+        self.init(setting, unverified: settings.unverified)
+    }
+}
+
+extension FreshnessPolicy {
+    init(_ cache: Configuration.CacheSettings) {
+        self.init(
+            minTTL: cache.minTTL, maxTTL: cache.maxTTL, negativeTTL: cache.negativeTTL, staleMax: cache.stale.max,
+            staleWait: cache.stale.wait, prefetches: cache.prefetch)
     }
 }
 

@@ -112,6 +112,7 @@ struct ReplyTests {
         let query = TestQuery("example.com", edns: EDNS(options: [EDNSOption(code: .tcpKeepalive, data: [])]))
         let reply = try MessageParser.parse(try answered(query, options: .init(keepalive: 100)))
         #expect(reply.edns?.options == [EDNSOption(code: .tcpKeepalive, data: [0, 100])])
+        #expect(try MessageParser.parse(try answered(query)).edns?.options == [])
     }
 
     @Test func `an extended error gives way, first its text, before an answer is truncated`() throws {

@@ -1,7 +1,6 @@
 import DNSCache
 import DNSWire
 import Foundation
-import Scheduling
 import Synchronization
 import Testing
 

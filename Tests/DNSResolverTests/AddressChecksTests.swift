@@ -1,8 +1,9 @@
-import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
 import Testing
+
+@testable import DNSResolver
 
 /// How many handshakes are made, when, and for how long their verdicts hold.
 @Suite(.onLoop)

@@ -1,9 +1,10 @@
 import DNSCache
-import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
 import Testing
+
+@testable import DNSResolver
 
 /// What a user gets when HTTPDNS fails and LocalDNS's addresses are checked by their certificates; and with LocalDNS first.
 @Suite(.onLoop)
@@ -209,7 +210,7 @@ struct CertificateScenarioTests {
     @Test @Loop func `LocalDNS first: an honest one answers at once, is proven behind, and HTTPDNS is not asked`()
         async throws
     {
-        let machine = try machine(mode: .localdnsFirst, server: .init(.proven, after: .milliseconds(300)))
+        let machine = try machine(mode: .localDNSFirst, server: .init(.proven, after: .milliseconds(300)))
         let reply = await machine.ask()
         #expect(reply.has(Self.given) && reply.waited == .zero)
         await machine.clock.advance(by: .seconds(120))
@@ -220,7 +221,7 @@ struct CertificateScenarioTests {
     @Test @Loop func `LocalDNS first: what cannot be proven is kept for a minute, and HTTPDNS is not asked`()
         async throws
     {
-        let machine = try machine(mode: .localdnsFirst, server: .refusing)
+        let machine = try machine(mode: .localDNSFirst, server: .refusing)
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(61))
         #expect(await machine.ask().has(Self.given))
@@ -230,7 +231,7 @@ struct CertificateScenarioTests {
 
     @Test @Loop func `LocalDNS first: a lie is found out behind, and HTTPDNS repairs what is kept`() async throws {
         let machine = try machine(
-            mode: .localdnsFirst,
+            mode: .localDNSFirst,
             server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(200)))
         machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10")
         machine.handshake.servers["203.0.113.10"] = .honest
@@ -243,7 +244,7 @@ struct CertificateScenarioTests {
 
     @Test @Loop func `LocalDNS first: a lie is forgotten and not given again though HTTPDNS fails`() async throws {
         let machine = try machine(
-            mode: .localdnsFirst,
+            mode: .localDNSFirst,
             server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(200)))
         cutHTTPDNS(machine)
         #expect(await machine.ask().has(Self.given))
@@ -257,7 +258,7 @@ struct CertificateScenarioTests {
     }
 
     @Test @Loop func `LocalDNS first, unchecked: it is believed for as long as it says`() async throws {
-        let machine = try machine(.off, mode: .localdnsFirst, server: .liar)
+        let machine = try machine(.off, mode: .localDNSFirst, server: .liar)
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(500))
         #expect(await machine.ask().response?.origin == .cache)

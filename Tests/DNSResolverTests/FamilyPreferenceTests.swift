@@ -33,7 +33,7 @@ struct FamilyPreferenceTests {
         #expect(machine.vendor.asked.map(\.types) == [[.a]])
     }
 
-    @Test(arguments: [Mode.httpdnsFirst, .localdnsOnly]) @Loop
+    @Test(arguments: [Mode.httpdnsFirst, .localDNSOnly]) @Loop
     func `ipv6-only holds for each route`(mode: Mode) async {
         let machine = machine(.ipv6Only, mode: mode)
         #expect(await isEmpty(machine.ask()))
@@ -47,7 +47,7 @@ struct FamilyPreferenceTests {
         #expect(await machine.ask("www.example.com", .aaaa, signed: true).has("2001:db8::1"))
     }
 
-    @Test(arguments: [Mode.httpdnsFirst, .localdnsOnly]) @Loop
+    @Test(arguments: [Mode.httpdnsFirst, .localDNSOnly]) @Loop
     func `ipv4: a name with IPv4 addresses has no AAAA, whichever is asked first`(mode: Mode) async throws {
         for first in [RecordType.a, .aaaa] {
             let machine = machine(.ipv4, mode: mode)
@@ -65,7 +65,7 @@ struct FamilyPreferenceTests {
     @Test @Loop func `ipv4 holds for what LocalDNS tells first and is checked only behind`() async throws {
         for first in [RecordType.a, .aaaa] {
             let machine = Machine(
-                policy: RoutePolicy(mode: .localdnsFirst), rule: CertificateRule(.lenient),
+                policy: RoutePolicy(mode: .localDNSFirst), rule: CertificateRule(.lenient),
                 local: LocalAnswers(families: .ipv4))
             machine.localDNS.behaviour = .addresses("203.0.113.9", "2001:db8::9", after: .milliseconds(20))
             let replies = (0..<2).map { _ in ResolverTests.Reply(clock: machine.clock) }
@@ -81,7 +81,7 @@ struct FamilyPreferenceTests {
 
     @Test @Loop func `ipv4: AAAA that LocalDNS tells first is given up when a slower A has addresses`() async throws {
         let machine = Machine(
-            policy: RoutePolicy(mode: .localdnsFirst), rule: CertificateRule(.lenient),
+            policy: RoutePolicy(mode: .localDNSFirst), rule: CertificateRule(.lenient),
             local: LocalAnswers(families: .ipv4))
         machine.localDNS.behaviour = .addresses("203.0.113.9", "2001:db8::9")
         machine.localDNS.slow = [.a: .milliseconds(450)]
@@ -95,7 +95,7 @@ struct FamilyPreferenceTests {
         #expect(try machine.hit("www.example.com", .aaaa)?.answers.isEmpty == true)
     }
 
-    @Test(arguments: [Mode.httpdnsFirst, .localdnsOnly]) @Loop
+    @Test(arguments: [Mode.httpdnsFirst, .localDNSOnly]) @Loop
     func `ipv4: a name with IPv6 addresses alone keeps them`(mode: Mode) async throws {
         let machine = machine(.ipv4, mode: mode)
         machine.vendor.behaviour = .addresses("2001:db8::1")
@@ -106,7 +106,7 @@ struct FamilyPreferenceTests {
     }
 
     @Test @Loop func `ipv4: IPv6 addresses are given up as soon as the name has IPv4 addresses`() async throws {
-        let machine = machine(.ipv4, mode: .localdnsOnly)
+        let machine = machine(.ipv4, mode: .localDNSOnly)
         machine.localDNS.behaviour = .reply(
             after: .zero,
             [
@@ -122,7 +122,7 @@ struct FamilyPreferenceTests {
     }
 
     @Test @Loop func `ipv4: a slow A does not take the time of AAAA`() async {
-        let machine = machine(.ipv4, mode: .localdnsOnly)
+        let machine = machine(.ipv4, mode: .localDNSOnly)
         machine.localDNS.behaviour = .silence
         let reply = ResolverTests.Reply(clock: machine.clock)
         machine.start("www.example.com", .aaaa, reply)
@@ -137,7 +137,7 @@ struct FamilyPreferenceTests {
     }
 
     @Test @Loop func `ipv4: when A fails AAAA is told`() async {
-        let machine = machine(.ipv4, mode: .localdnsOnly)
+        let machine = machine(.ipv4, mode: .localDNSOnly)
         machine.localDNS.behaviour = .reply(
             after: .zero,
             [

@@ -528,9 +528,9 @@ struct SeparateFamiliesTests {
         let sources = SourceTags(forwards: 0, providers: 0)
         return Resolver(
             policy: ResolverPolicy(
-                localAnswers: LocalAnswers(), routes: RoutePolicy(mode: .localdnsOnly),
+                localAnswers: LocalAnswers(), routes: RoutePolicy(mode: .localDNSOnly),
                 strategy: Strategy(
-                    mode: .localdnsOnly, selector: ProviderSelector(providers: [], clock: clock, report: { _ in }),
+                    mode: .localDNSOnly, selector: ProviderSelector(providers: [], clock: clock, report: { _ in }),
                     localDNS: dns, forwarders: [], clock: clock),
                 sources: sources),
             cache: AnswerStore(

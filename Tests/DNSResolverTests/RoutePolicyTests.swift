@@ -90,7 +90,7 @@ struct RoutePolicyTests {
     @Test
     func `in mode localdns-only nothing is protected and forward still holds`() throws {
         let policy = RoutePolicy(
-            mode: .localdnsOnly, protect: [try Name("example.com")], forward: [[try Name("db.example.com")]])
+            mode: .localDNSOnly, protect: [try Name("example.com")], forward: [[try Name("db.example.com")]])
         #expect(policy.route(for: try Name("www.example.com")) == .bypass)
         #expect(policy.route(for: try Name("a.db.example.com")) == .forward(index: 0))
     }

@@ -440,7 +440,7 @@ struct StrategyTests {
     @Test @Loop
     func `in mode localdns-first LocalDNS answers and the vendor is not asked`() async {
         let network = Network()
-        network.mode = .localdnsFirst
+        network.mode = .localDNSFirst
         await network.fly()
         #expect(network.addresses(.a) == ["203.0.113.9"])
         #expect(network.first.asked.isEmpty)
@@ -449,7 +449,7 @@ struct StrategyTests {
     @Test @Loop
     func `in mode localdns-first the vendor repairs a failing LocalDNS`() async {
         let network = Network()
-        network.mode = .localdnsFirst
+        network.mode = .localDNSFirst
         network.localDNS.behaviour = .failure(.responseCode(.serverFailure))
         await network.fly()
         #expect(network.addresses(.a) == ["192.0.2.1"])

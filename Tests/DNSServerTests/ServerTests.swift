@@ -1,4 +1,3 @@
-import Scheduling
 import TestSupport
 import Testing
 
@@ -62,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `a client that takes nothing does not hold a stop up for ever`() async throws {
+    @Test func `a question that nobody answers does not hold a stop up for ever`() async throws {
         var limits = ServerLimits()
         limits.drain = .milliseconds(100)
         limits.answer = .milliseconds(50)

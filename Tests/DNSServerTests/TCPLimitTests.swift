@@ -114,6 +114,19 @@ import Testing
         }
     }
 
+    @Test func `a client that takes no replies does not hold a stop up until it is closed for that`() async throws {
+        var limits = ServerLimits()
+        limits.drain = .milliseconds(100)
+        try await TestServer.run(limits: limits) { server in
+            let client = try askForMuch(server)
+            await server.until { $0.buffered > limits.queuedReplies }
+            let began = ContinuousClock.now
+            await server.server.stop()
+            #expect(ContinuousClock.now - began < limits.stall / 2)
+            withExtendedLifetime(client) {}
+        }
+    }
+
     /// Far more than the kernel's buffers hold.
     private static let manyQueries = 400
 

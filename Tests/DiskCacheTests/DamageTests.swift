@@ -124,6 +124,7 @@ import Testing
         do { try SQLiteConnection(path, .readWrite).execute("PRAGMA user_version = 99") }
         let machine = try Machine(path)
         #expect(machine.load() && machine.memory.statistics.entries == 0)
+        #expect(setAside(machine).count == 1)
         machine.disk.stop()
     }
 
@@ -215,15 +216,19 @@ import Testing
         #expect(setAside(next).isEmpty)
     }
 
-    @Test func `a check that cannot be made, or is ended, finds nothing`() throws {
+    @Test func `a check that cannot be made finds nothing, and one of another kind of file does`() throws {
         let machine = try Machine(path)
         #expect(machine.load())
-        let events = Machine.Events()
-        for place in [path, path + "-none"] {
+        let other = path + "-other"
+        try Data("no database".utf8).write(to: URL(fileURLWithPath: other))
+        for (place, isDamaged) in [(path, false), (path + "-none", false), (other, true)] {
+            let events = Machine.Events()
             let check = try SoundnessCheck(place, system: nil) { events.add(.back) }
+            #expect(machine.wait { check.hasEnded })
+            #expect(events.all.isEmpty != isDamaged, "\(place)")
+            // Harmless afterwards.
             check.stop()
         }
-        #expect(events.all.isEmpty)
         machine.disk.stop()
     }
 

@@ -39,6 +39,30 @@ import Testing
         second.disk.stop()
     }
 
+    @Test func `the lock is given back although a child that is just being started has a copy of it`() throws {
+        let path = directory.path + "/lock"
+        let copy: Int32
+        do {
+            let lock = try FileLock.take(path)
+            let isTaken = lock != nil
+            #expect(isTaken)
+            copy = try #require(Self.descriptor(of: path).map { dup($0) })
+        }
+        defer { close(copy) }
+        let next = try FileLock.take(path)
+        let isFree = next != nil
+        #expect(isFree)
+    }
+
+    /// The descriptor that has a file open.
+    private static func descriptor(of path: String) -> Int32? {
+        var (wanted, status) = (stat(), stat())
+        guard stat(path, &wanted) == 0 else { return nil }
+        return (0..<4_096).first {
+            fstat($0, &status) == 0 && status.st_ino == wanted.st_ino && status.st_dev == wanted.st_dev
+        }
+    }
+
     @Test func `a folder that vanishes is noticed, and everything written anew`() throws {
         let machine = try Machine(path)
         try machine.put("www.example.com")

@@ -117,6 +117,23 @@ import Testing
         machine.disk.stop()
     }
 
+    @Test func `it is stale also where the file could not be opened at once`() throws {
+        let clock = TestClock()
+        clock.set(12)
+        try write(["www.example.com"], clock: clock)
+        clock.set(noon)
+        let machine: Machine
+        do {
+            let lock = try FileLock.take(path + ".lock")
+            let isTaken = lock != nil
+            #expect(isTaken)
+            machine = try Machine(path, clock: clock)
+            #expect(machine.wait { machine.disk.status.state == .memoryOnly })
+        }
+        #expect(machine.load() && machine.freshness("www.example.com") == .stale(wait: FreshnessPolicy.longWait))
+        machine.disk.stop()
+    }
+
     @Test func `an answer of a source that is gone is not used`() throws {
         let clock = TestClock()
         try write(["www.example.com"], clock: clock)
@@ -240,7 +257,10 @@ import Testing
         let clock = TestClock()
         try write((0..<50).map { "n\($0).example.com" }, clock: clock, ttl: 1)
         clock.pass(10_000)
-        try write(["www.example.com"], clock: clock)
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load())
+        try machine.put("www.example.com")
+        machine.disk.stop()
         let file = try AnswerFile(path)
         #expect(try file.find(key("n7.example.com").array) == nil)
         #expect(try file.find(key("www.example.com").array) != nil)

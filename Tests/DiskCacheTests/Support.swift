@@ -132,8 +132,8 @@ final class Machine: Sendable {
         var all: [DiskEvent] { events.withLock { $0 } }
     }
 
-    /// Waits until `condition` holds; false when it does not within 5 s.
-    func wait(_ limit: Duration = .seconds(5), until condition: () -> Bool) -> Bool {
+    /// Waits until `condition` holds; false when it does not within 20 s.
+    func wait(_ limit: Duration = .seconds(20), until condition: () -> Bool) -> Bool {
         let end = ContinuousClock.now + limit
         while !condition() {
             guard ContinuousClock.now < end else { return false }

@@ -27,7 +27,7 @@ extension Integration {
                 DaemonConfiguration.aliyun(vendor, "timeout = \"300ms\"\n" + provider) + rest, wrapper: wrapper)
         }
 
-        private func written(_ daemon: Daemon, _ count: Int) throws -> Bool {
+        private func written(_ count: Int) throws -> Bool {
             let end = ContinuousClock.now + .seconds(5)
             while ContinuousClock.now < end {
                 let outcome = try Daemon.run(["status", "--socket", socket, "--json"])
@@ -125,13 +125,13 @@ extension Integration {
             first.signal(SIGKILL)
             _ = try first.finish()
             let second = try limited()
-            #expect(try counted(second) { $0["calls_today"] as? Int == 2 })
+            #expect(try counted { $0["calls_today"] as? Int == 2 })
             for name in ["c", "d"] { _ = try second.client().ask("\(name).example.com") }
             #expect(vendor.callCount() == 3)
         }
 
         /// Waits until the first provider in the status is as wanted.
-        private func counted(_ daemon: Daemon, _ condition: ([String: Any]) -> Bool) throws -> Bool {
+        private func counted(_ condition: ([String: Any]) -> Bool) throws -> Bool {
             let end = ContinuousClock.now + .seconds(5)
             while ContinuousClock.now < end {
                 let outcome = try Daemon.run(["status", "--socket", socket, "--json"])
@@ -173,7 +173,7 @@ extension Integration {
             let daemon = try daemon(vendor.url)
             for type in [RecordType.a, RecordType.aaaa] { _ = try daemon.client().ask("www.example.com", type) }
             #expect(try daemon.client().ask("none.example.com").rcode == ResponseCode.nxDomain)
-            #expect(try written(daemon, 3))
+            #expect(try written(3))
             // While the server uses the file.
             let rows = try select(
                 """
@@ -219,7 +219,7 @@ extension Integration {
             #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
             #expect(unlink("/proc/\(daemon.pid)/root\(mount)/filler") == 0)
             #expect(daemon.waitForLog(.seconds(15)) { $0.contains("the cache on disk is used again") })
-            #expect(try written(daemon, 1))
+            #expect(try written(1))
         }
 
         @Test(.requires(.networkNamespaces))
@@ -241,7 +241,7 @@ extension Integration {
             #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
             try Data().write(to: URL(fileURLWithPath: flag))
             #expect(daemon.waitForLog(.seconds(15)) { $0.contains("the cache on disk is used again") })
-            #expect(try written(daemon, 1))
+            #expect(try written(1))
             #expect(daemon.errors.components(separatedBy: "kept in memory alone").count == 2)
         }
 
@@ -249,7 +249,7 @@ extension Integration {
             let vendor = try FakeHTTPDNS(Stage.zone)
             let first = try daemon(vendor.url)
             #expect(try first.client().ask("www.example.com").addresses.count == 2)
-            #expect(try written(first, 1))
+            #expect(try written(1))
             #expect(try Daemon.run(["cache", "flush", "--all", "--socket", socket]).status == 0)
             #expect(try Daemon.run(["badip", "add", "192.0.2.1", "--socket", socket]).status == 0)
             #expect(try first.stop() == 0)
@@ -267,7 +267,7 @@ extension Integration {
                 let outcome = try Daemon.run(["cache"] + arguments + ["--socket", socket])
                 #expect(outcome.status == 0 && outcome.output.contains("192.0.2.1"), "\(outcome)")
             }
-            #expect(try written(daemon, 1))
+            #expect(try written(1))
             // Also beside the server that uses it.
             #expect(try Daemon.run(["cache", "list", "--file", path]).output.contains("192.0.2.1 192.0.2.2"))
             #expect(try Daemon.run(["cache", "flush", "--all", "--file", path]).status != 0)

@@ -132,13 +132,6 @@ package final class FakeHTTPDNS: Sendable {
     /// How many scheduling calls there were; they are no calls of a name.
     package var scheduleCount: Int { monitor.read { $0.scheduleCount } }
 
-    /// Waits until there were at least `count` scheduling calls.
-    ///
-    /// - Returns: whether there were, within `limit`.
-    package func waitForSchedules(_ count: Int, within limit: Duration = .seconds(5)) -> Bool {
-        monitor.wait(limit) { $0.scheduleCount >= count }
-    }
-
     /// Header lines added to every reply, such as `Age: 250`.
     package func addHeaders(_ lines: [String]) { monitor.withLock { $0.headers = lines } }
 

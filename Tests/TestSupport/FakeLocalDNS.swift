@@ -95,12 +95,6 @@ package final class FakeLocalDNS: Sendable {
         try? datagrams.send([], to: address)
     }
 
-    /// What it knows; may be changed at any time.
-    package var zone: FakeZone {
-        get { monitor.read { $0.zone } }
-        set { monitor.withLock { $0.zone = newValue } }
-    }
-
     /// Sets how `name` (nil: every name without a behaviour of its own) is answered. Releases what was held.
     ///
     /// - Parameter type: only questions for this type; nil: for all without a behaviour of their own.

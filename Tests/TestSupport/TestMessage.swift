@@ -124,7 +124,6 @@ package enum TestRecordType {
     package static let mx: UInt16 = 15
     package static let txt: UInt16 = 16
     package static let aaaa: UInt16 = 28
-    package static let srv: UInt16 = 33
     package static let opt: UInt16 = 41
     package static let https: UInt16 = 65
     package static let ixfr: UInt16 = 251

@@ -21,9 +21,6 @@ package final class TestTCPClient {
         try reader.next(socket, limit).map { try TestMessage(decoding: $0) }
     }
 
-    /// The bytes of the next message.
-    package func receiveBytes(within limit: Duration = .seconds(5)) -> [UInt8]? { reader.next(socket, limit) }
-
     /// What one read of the socket gives, lengths and all; not to be mixed with the other ways to receive.
     package func receiveSegment(within limit: Duration = .seconds(5)) -> [UInt8]? { socket.receive(limit)?.bytes }
 

@@ -4,7 +4,6 @@ import Foundation
 import HTTPDNS
 import Platform
 import Scheduling
-import Synchronization
 import TestSupport
 import Testing
 import Upstreams

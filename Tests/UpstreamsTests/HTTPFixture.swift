@@ -1,5 +1,4 @@
 import DNSWire
-import Foundation
 import HTTPDNS
 import Platform
 import Scheduling

@@ -1,6 +1,5 @@
 import COpenSSL
 import DNSWire
-import Foundation
 import Glibc
 import HTTPDNS
 import Platform

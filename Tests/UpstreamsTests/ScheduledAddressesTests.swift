@@ -148,7 +148,7 @@ struct ScheduledAddressesTests {
             await pass(.seconds(1), addresses)
             #expect(service.asked.count == number + 2)
         }
-        #expect(seen.failures.allSatisfy { $0 == "192.0.2.1:443: nothing here" })
+        #expect(seen.failures == Array(repeating: "192.0.2.1:443: nothing here", count: 10))
     }
 
     @Test @Loop func `a refused account is not shown to the next startup address`() async {

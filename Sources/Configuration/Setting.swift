@@ -1,0 +1,46 @@
+/// A key of a table: its name, what it does, and how it gets into the table's field.
+struct Setting<Table: SettingsTable>: Sendable {
+    let name: String
+    /// Reads a node into the field. Nil when the value was refused, else whether it is the default.
+    let read: @Sendable (TOMLNode, SettingPath, Reading, inout Table) -> Bool?
+    private let describe: @Sendable () -> Description
+
+    private struct Description {
+        var key: SchemaKey
+        var children: [SchemaKey]
+        var isArray: Bool
+    }
+
+    /// The keys of the options page: this one, or for a table those inside. Made when asked for: a start has no use for them.
+    var keys: [SchemaKey] {
+        let described = describe()
+        if described.children.isEmpty { return [described.key] }
+        return described.children.map { child in
+            var key = child
+            key.path = name + (described.isArray ? "[]." : ".") + child.path
+            return key
+        }
+    }
+
+    /// - Parameters:
+    ///   - shown: the default in words where the field's own default is only a placeholder.
+    ///   - summary: what the key does, one sentence, for the options page.
+    init<Value: Equatable & Sendable>(
+        _ name: String, _ field: any WritableKeyPath<Table, Value> & Sendable,
+        _ kind: @autoclosure @escaping @Sendable () -> Kind<Value>, default shown: String? = nil, _ summary: String
+    ) {
+        self.name = name
+        describe = {
+            let kind = kind()
+            let key = SchemaKey(
+                path: name, type: kind.type, range: kind.range,
+                defaultText: shown ?? kind.write(Table()[keyPath: field]), summary: summary)
+            return Description(key: key, children: kind.children(), isArray: kind.isArrayOfTables)
+        }
+        read = { node, path, reading, table in
+            guard let value = kind().read(node, path, reading) else { return nil }
+            table[keyPath: field] = value
+            return value == Table()[keyPath: field]
+        }
+    }
+}

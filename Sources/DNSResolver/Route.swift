@@ -1,0 +1,41 @@
+/// The source to which the lists send a name.
+package enum Route: Hashable, Sendable {
+    /// HTTPDNS; `explicit` when `protect` lists the name or a parent of it.
+    case protect(explicit: Bool)
+    /// LocalDNS.
+    case bypass
+    /// The servers of `[[forward]]` entry `index`, counted from 0.
+    case forward(index: Int)
+
+    /// The number under which the cache keeps the route of an entry.
+    package var tag: UInt16 {
+        switch self {
+        case .protect(explicit: false): 0
+        case .protect(explicit: true): 1
+        case .bypass: 2
+        case .forward(let index): 3 &+ UInt16(truncatingIfNeeded: index)
+        }
+    }
+
+    /// The route with this number.
+    package init(tag: UInt16) {
+        self =
+            switch tag {
+            case 0: .protect(explicit: false)
+            case 1: .protect(explicit: true)
+            case 2: .bypass
+            default: .forward(index: Int(tag) - 3)
+            }
+    }
+}
+
+extension Route: CustomStringConvertible {
+    /// `protect`, `bypass`, or the `[[forward]]` entry as `forward[1]`, counted from 1 as in messages on the configuration.
+    package var description: String {
+        switch self {
+        case .protect: "protect"
+        case .bypass: "bypass"
+        case .forward(let index): "forward[\(index + 1)]"
+        }
+    }
+}
