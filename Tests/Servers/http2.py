@@ -11,7 +11,7 @@ show the last:
   slow          each request gets a reply after 100 ms, one after the other
   hang          no request gets a reply
   break         the first request ends the connection, without a word
-  goodbye       each request is taken, and the connection said to end (GOAWAY); no reply comes
+  goodbye       with the first request the connection is said to end (GOAWAY); no reply comes
   refuse        each request is refused (RST_STREAM, REFUSED_STREAM)
   cut           half a reply, and the stream ends without an error (RST_STREAM, NO_ERROR)
   confuse       a frame on a stream that was never opened, which is an error of the connection; it stays open
@@ -56,7 +56,7 @@ def behave(behaviour: str, connection: ssl.SSLSocket, stream: int) -> None:
         connection.sendall(reply(stream))
     elif behaviour == "break":
         connection.shutdown(socket.SHUT_RDWR)
-    elif behaviour == "goodbye":
+    elif behaviour == "goodbye" and stream == 1:
         connection.sendall(frame(GOAWAY, 0, 0, struct.pack(">II", stream, NO_ERROR)))
     elif behaviour == "refuse":
         connection.sendall(reset(stream, REFUSED_STREAM))
