@@ -20,7 +20,10 @@ package final class EventLoop: LoopClock {
     private nonisolated(unsafe) let ready: UnsafeMutablePointer<clinux_ready>
 
     /// The present on CLOCK_BOOTTIME, read once per turn.
-    package private(set) var now: Instant
+    package var now: Instant { turnBegan }
+    /// Private, and read by way of the other one: so the compiler knows all that is done with it, and the runtime has no access to
+    /// check.
+    private var turnBegan: Instant
     /// How often the loop has come back from waiting, since it started.
     package private(set) var turns: UInt64 = 0
     /// How long it waited.
@@ -50,7 +53,7 @@ package final class EventLoop: LoopClock {
         epoll = Descriptor(owning: try checked(clinux_epoll_create(), "create epoll"))
         timer = Descriptor(owning: try checked(clinux_timerfd_create(), "create timerfd"))
         ready = .allocate(capacity: Int(CLINUX_READY_MAX))
-        now = .bootTime
+        turnBegan = .bootTime
         // Edge-triggered: each post or expiry is one event, and neither counter is ever read.
         for (descriptor, key) in [(waker.descriptor, Self.wakeKey), (timer.number, Self.timerKey)] {
             _ = try checked(
@@ -154,7 +157,7 @@ package final class EventLoop: LoopClock {
         let count = clinux_epoll_wait(epoll.number, ready, mayBlock ? -1 : 0)
         precondition(count >= 0 || count == -EINTR, "epoll_wait: error \(-count)")
         turns += 1
-        now = .bootTime
+        turnBegan = .bootTime
         rest.waited(from: begin, until: now)
         // Queries before replies: a name's second family is known to be asked for before the first one is told "no such name".
         for habit in habits { habit.act() }
