@@ -29,6 +29,8 @@ package final class EventLoop: LoopClock {
     /// How long it waited.
     private var rest = LoopRest()
     private var timers = TimerQueue()
+    /// When the earliest timer is due, as last looked at; nil: there is none.
+    private var nextDue: Instant?
     /// For when the timerfd is set.
     private var armed: Instant?
     /// The watches by descriptor number.
@@ -158,7 +160,7 @@ package final class EventLoop: LoopClock {
         precondition(count >= 0 || count == -EINTR, "epoll_wait: error \(-count)")
         turns += 1
         turnBegan = .bootTime
-        rest.waited(from: begin, until: now)
+        rest.waited(from: begin, until: turnBegan)
         // Queries before replies: a name's second family is known to be asked for before the first one is told "no such name".
         for habit in habits { habit.act() }
         for index in 0..<max(0, Int(count)) { deliver(ready[index]) }
@@ -194,9 +196,11 @@ package final class EventLoop: LoopClock {
         }
     }
 
+    /// Runs what was found due before the loop waited, or has become so meanwhile.
     private func fireTimers() {
+        guard let nextDue, nextDue <= turnBegan else { return }
         let bound = timers.nextSerial
-        while let timer = timers.popDue(at: now, before: bound) { timer.fire() }
+        while let timer = timers.popDue(at: turnBegan, before: bound) { timer.fire() }
     }
 
     /// Sets the timerfd for the earliest timer. Returns whether the loop may block: nothing is due already.
@@ -204,11 +208,12 @@ package final class EventLoop: LoopClock {
     /// When it is set for an earlier time than needed it is left so: one needless wake-up costs less than a system
     /// call for every timer that is cancelled. Without timers it is switched off.
     private func armTimer() -> Bool {
-        guard let due = timers.nextDue() else {
+        nextDue = timers.nextDue()
+        guard let due = nextDue else {
             if armed.take() != nil { _ = clinux_timerfd_arm(timer.number, 0) }
             return true
         }
-        guard due > now else { return false }
+        guard due > turnBegan else { return false }
         if armed.map({ due < $0 }) ?? true {
             _ = clinux_timerfd_arm(timer.number, due.nanoseconds)
             armed = due
