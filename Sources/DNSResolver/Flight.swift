@@ -55,11 +55,15 @@ package final class Flight {
         case failure(ExtendedError)
     }
 
+    /// How it ended for one type, and the number of the source whose answer that is, if it is one's.
+    private struct Settled {
+        let outcome: Outcome
+        let source: UInt16?
+    }
+
     package let key: FlightKey
     private let clock: any LoopClock
-    private var outcomes = RecordTypeMap<Outcome>()
-    /// The numbers of the sources whose answers the outcomes are.
-    private var sources = RecordTypeMap<UInt16>()
+    private var settled = RecordTypeMap<Settled>()
     /// Mostly the only one.
     private var firstWaiter: Waiter?
     private var furtherWaiters: [Int: Waiter] = [:]
@@ -90,7 +94,7 @@ package final class Flight {
     /// Has `done` called once: with the outcome of `type`, or with nil when `deadline` comes first, and the flight goes on
     /// without this waiter, or when it is abandoned. What is known already is told before this returns.
     package func wait(for type: RecordType, until deadline: Instant, done: @escaping @Loop (Outcome?) -> Void) {
-        if let outcome = outcomes[type] { return done(outcome) }
+        if let outcome = settled[type]?.outcome { return done(outcome) }
         if isAbandoned { return done(nil) }
         waiterNumber += 1
         let number = waiterNumber
@@ -122,15 +126,13 @@ package final class Flight {
     }
 
     /// Whose answer the outcome of `type` is, by its number; nil when there is none.
-    func source(of type: RecordType) -> UInt16? { sources[type] }
+    func source(of type: RecordType) -> UInt16? { settled[type]?.source }
 
     /// Settles one type and wakes its waiters; what is settled stays as it is.
     ///
     /// - Parameter source: the number of the source whose answer it is.
     package func finish(_ type: RecordType, with outcome: Outcome, source: UInt16? = nil) {
-        guard outcomes[type] == nil else { return }
-        outcomes[type] = outcome
-        sources[type] = source
+        guard settled.addIfAbsent(Settled(outcome: outcome, source: source), for: type) else { return }
         let first = firstWaiter?.type == type ? firstWaiter.take() : nil
         guard !furtherWaiters.isEmpty else {
             first?.end(outcome)

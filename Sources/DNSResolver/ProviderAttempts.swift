@@ -17,8 +17,8 @@ final class ProviderAttempts: Cancellable {
         var missingParts: Int
         /// Whether another address is asked already for what a part of it failed to bring.
         var isReplaced = false
-        /// What has come of it so far, without its last part.
-        var reply = UpstreamReply([:])
+        /// What has come of it so far, without its last part; nil: nothing.
+        var reply: UpstreamReply?
         /// The requests, while they may be under way.
         var requests: [any Cancellable] = []
 
@@ -102,17 +102,13 @@ final class ProviderAttempts: Cancellable {
         attempt.missingParts -= 1
         let mayStart: Bool
         if attempt.missingParts == 0 {
-            let whole = attempt.reply.adding(reply)
-            underWay -= 1
-            attempt.requests = []
-            plan.ended(asked, forGood: whole.endsEndpoint)
-            selector.judge(attempt, by: whole)
+            if let earlier = attempt.reply { end(attempt, earlier.adding(reply)) } else { end(attempt, reply) }
             mayStart = !attempt.isReplaced || underWay == 0
         } else {
             // Of the other type nothing is known yet: only a failure is a reason to ask elsewhere.
             mayStart = reply.failure != nil
             attempt.isReplaced = mayStart
-            attempt.reply = attempt.reply.adding(reply)
+            attempt.reply = attempt.reply?.adding(reply) ?? reply
         }
         if tally.take(reply, from: asked.provider, at: asked.endpoint.name) == .providerFinished {
             plan.finish(provider: asked.provider)
@@ -126,6 +122,14 @@ final class ProviderAttempts: Cancellable {
         guard told != nil else { return }
         if mayStart { startNext(tally.openTypes) }
         if underWay == 0 { finish() }
+    }
+
+    /// Draws what there is to be drawn from an attempt whose reply has come whole.
+    private func end(_ attempt: Attempt, _ reply: UpstreamReply) {
+        underWay -= 1
+        attempt.requests = []
+        plan.ended(attempt.candidate, forGood: reply.endsEndpoint)
+        selector.judge(attempt, by: reply)
     }
 
     private func finish() {
@@ -144,7 +148,7 @@ final class ProviderAttempts: Cancellable {
         for attempt in begun where attempt.missingParts > 0 {
             for request in attempt.requests { request.cancel() }
             attempt.requests = []
-            var reply = attempt.reply
+            var reply = attempt.reply ?? UpstreamReply([:])
             for type in question.types where reply.results[type] == nil { reply.results[type] = .failure(.cancelled) }
             selector.judge(attempt, by: reply)
         }
@@ -152,9 +156,8 @@ final class ProviderAttempts: Cancellable {
 }
 
 extension UpstreamReply {
-    /// With a further part of the reply to an attempt; mostly that is the only one.
+    /// With a further part of the reply to an attempt.
     fileprivate func adding(_ part: UpstreamReply) -> UpstreamReply {
-        guard !results.isEmpty else { return part }
         var whole = part
         whole.results = results
         whole.results.add(part.results)

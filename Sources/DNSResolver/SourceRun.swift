@@ -99,8 +99,10 @@ final class SourceRun: Cancellable {
     private func finish() {
         guard done != nil else { return }
         withdraw()
-        race.settleRest()
-        tell()
+        if !race.isOver {
+            race.settleRest()
+            tell()
+        }
         done.take()?()
     }
 

@@ -40,8 +40,13 @@ package final class EventLoop: LoopClock {
     /// What is done in every turn.
     private var habits: [Habit] = []
     /// What is left for the end of this turn, and the buffer for the next one.
-    private var endings: [@Loop () -> Void] = []
-    private var spareEndings: [@Loop () -> Void] = []
+    private var endings: [Ending] = []
+    private var spareEndings: [Ending] = []
+
+    /// What is left for a turn's end. As bare functions in an array each would take memory twice.
+    private struct Ending {
+        let act: @Loop () -> Void
+    }
 
     /// What is done in every turn, and whether there is more to do.
     private struct Habit {
@@ -106,7 +111,7 @@ package final class EventLoop: LoopClock {
 
     /// Calls `work` once, when all that this turn has brought is done and before the loop waits again: for what is cheaper
     /// done once for many. What is left so by such work comes at the end of the next turn, which does not wait.
-    package func atTurnEnd(_ work: @escaping @Loop () -> Void) { endings.append(work) }
+    package func atTurnEnd(_ work: @escaping @Loop () -> Void) { endings.append(Ending(act: work)) }
 
     /// Whether there has been more to do lately than this thread can.
     package var isSaturated: Bool { rest.isMissing }
@@ -173,7 +178,7 @@ package final class EventLoop: LoopClock {
         var isUnfinished = hasJobs
         if !endings.isEmpty {
             swap(&endings, &spareEndings)
-            for work in spareEndings { work() }
+            for ending in spareEndings { ending.act() }
             spareEndings.removeAll(keepingCapacity: true)
             isUnfinished = !endings.isEmpty || Loop.executor.hasJobs
         }
