@@ -11,6 +11,7 @@ final class ProviderAttempts: Cancellable {
     typealias Told = @Loop ([ProviderTally.Entry], _ isLast: Bool) -> Void
 
     /// One attempt: a request, or one for each type to a service that does not take both families together.
+    @Loop
     final class Attempt {
         let candidate: AttemptPlan.Candidate
         let began: Instant
@@ -19,13 +20,38 @@ final class ProviderAttempts: Cancellable {
         var isReplaced = false
         /// What has come of it so far, without its last part; nil: nothing.
         var reply: UpstreamReply?
-        /// The requests, while they may be under way.
-        var requests: [any Cancellable] = []
+        /// Those to which it belongs; nil once its end means nothing any more.
+        fileprivate var attempts: ProviderAttempts?
+        /// The requests, while they may be under way: mostly one.
+        private var request: (any Cancellable)?
+        private var furtherRequests: [any Cancellable] = []
 
-        init(_ candidate: AttemptPlan.Candidate, began: Instant, parts: Int) {
+        init(_ candidate: AttemptPlan.Candidate, began: Instant, parts: Int, of attempts: ProviderAttempts) {
+            self.attempts = attempts
             self.candidate = candidate
             self.began = began
             missingParts = parts
+        }
+
+        /// Begins a request for all or one of its types.
+        fileprivate func ask(_ question: UpstreamQuestion) {
+            // One object to hold is all that the closure needs: for more, it would have an allocation of its own.
+            let begun = candidate.endpoint.begin(question) { reply in self.attempts?.take(reply, of: self) }
+            if request == nil { request = begun } else { furtherRequests.append(begun) }
+        }
+
+        /// Gives up what is under way.
+        fileprivate func cancel() {
+            request?.cancel()
+            for request in furtherRequests { request.cancel() }
+            release()
+        }
+
+        /// Lets go of those who hold on to it.
+        fileprivate func release() {
+            attempts = nil
+            request = nil
+            furtherRequests = []
         }
     }
 
@@ -71,7 +97,7 @@ final class ProviderAttempts: Cancellable {
         guard now < question.deadline, let candidate = plan.next(at: now) else { return }
         let provider = selector.providers[candidate.provider]
         let isTogether = types.count == 1 || provider.answersBothFamilies
-        let attempt = Attempt(candidate, began: now, parts: isTogether ? 1 : types.count)
+        let attempt = Attempt(candidate, began: now, parts: isTogether ? 1 : types.count, of: self)
         var asked = question
         // What has failed in a batch, or is slow in one, is not tied to the same names again.
         asked.mayBeBatched = question.mayBeBatched && begun.isEmpty
@@ -81,22 +107,17 @@ final class ProviderAttempts: Cancellable {
         provider.health.began(at: now)
         if isTogether {
             asked.types = types
-            ask(asked, in: attempt)
+            attempt.ask(asked)
         } else {
             for type in types {
                 asked.types = [type]
-                ask(asked, in: attempt)
+                attempt.ask(asked)
             }
         }
     }
 
-    private func ask(_ asked: UpstreamQuestion, in attempt: Attempt) {
-        attempt.requests.append(
-            attempt.candidate.endpoint.begin(asked) { [self] reply in take(reply, of: attempt) })
-    }
-
     /// Takes a part of an attempt's reply, or the whole of it.
-    private func take(_ reply: UpstreamReply, of attempt: Attempt) {
+    fileprivate func take(_ reply: UpstreamReply, of attempt: Attempt) {
         guard told != nil else { return }
         let asked = attempt.candidate
         attempt.missingParts -= 1
@@ -127,7 +148,7 @@ final class ProviderAttempts: Cancellable {
     /// Draws what there is to be drawn from an attempt whose reply has come whole.
     private func end(_ attempt: Attempt, _ reply: UpstreamReply) {
         underWay -= 1
-        attempt.requests = []
+        attempt.release()
         plan.ended(attempt.candidate, forGood: reply.endsEndpoint)
         selector.judge(attempt, by: reply)
     }
@@ -146,8 +167,7 @@ final class ProviderAttempts: Cancellable {
         guard underWay > 0 else { return }
         underWay = 0
         for attempt in begun where attempt.missingParts > 0 {
-            for request in attempt.requests { request.cancel() }
-            attempt.requests = []
+            attempt.cancel()
             var reply = attempt.reply ?? UpstreamReply([:])
             for type in question.types where reply.results[type] == nil { reply.results[type] = .failure(.cancelled) }
             selector.judge(attempt, by: reply)
