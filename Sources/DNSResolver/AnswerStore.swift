@@ -58,8 +58,9 @@ package final class AnswerStore {
         entry.age(at: clock.now) >= entry.lifetime || !generations.isOfNetwork(entry.generation)
     }
 
-    /// An answer that is fresh, or stale and of use when nothing better comes.
-    package struct Kept {
+    /// An answer that is fresh, or stale and of use when nothing better comes. An object: mostly there is none, and who waits
+    /// holds on to it.
+    package final class Kept: Sendable {
         /// Nil when it is fresh; else how long a client waits for a better one.
         package let wait: Duration?
         /// Whether a provider told it, or certificates prove it.
@@ -69,6 +70,14 @@ package final class AnswerStore {
         /// Whether it is so near its end that it is worth a refresh if clients want it.
         package let isEnding: Bool
         package let response: Response
+
+        fileprivate init(wait: Duration?, isTrusted: Bool, isTold: Bool, isEnding: Bool, response: Response) {
+            self.wait = wait
+            self.isTrusted = isTrusted
+            self.isTold = isTold
+            self.isEnding = isEnding
+            self.response = response
+        }
 
         package var isFresh: Bool { wait == nil }
     }

@@ -66,10 +66,10 @@ final class FlightWork {
         }
     }
 
-    private func take(_ answer: Answer, _ type: RecordType, _ source: Source, _ server: String) {
+    private func take(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
         if !prefersProviders, policy.strategy.isUnchecked(answer, key, type, source) {
-            unchecked[type] = AnswerRepair.Told(answer: answer, server: server)
-            let kept = preferring(type) { cache.keepUnchecked(answer, for: key, type, server) }
+            unchecked[type] = AnswerRepair.Told(answer: copy answer, server: server)
+            let kept = yielded(type) ?? preferring(cache.keepUnchecked(answer, for: key, type, server), type)
             finish(type, with: kept, source: policy.sources.tag(of: source))
         } else if answer.responseCode == .nameError, key.mayFitFamilies(type) {
             denied.append(Told(type: type, answer: answer, source: source, server: server))
@@ -128,23 +128,25 @@ final class FlightWork {
 
     // MARK: Keeping
 
-    private func keep(_ answer: Answer, _ type: RecordType, _ source: Source, _ server: String) {
-        finish(
-            type, with: preferring(type) { keepTold(answer, type, source, server) },
-            source: policy.sources.tag(of: source))
+    private func keep(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
+        let tag = policy.sources.tag(of: source)
+        if let yielded = yielded(type) { return finish(type, with: yielded, source: tag) }
+        finish(type, with: preferring(keepTold(answer, type, source, server), type), source: tag)
     }
 
-    /// What `keep` makes of one type, unless the family gives way to the other one. Inlined, or `keep` copies the answer.
-    @inline(__always)
-    private func preferring(_ type: RecordType, keep: () -> Flight.Outcome) -> Flight.Outcome {
-        if let yielded = resolver.yielded(key, type, by: policy) { return .answer(yielded) }
-        let outcome = keep()
+    /// The outcome of a type that gives way to the other family.
+    private func yielded(_ type: RecordType) -> Flight.Outcome? {
+        resolver.yielded(key, type, by: policy).map { .answer($0) }
+    }
+
+    /// The outcome, to which the other family gives way.
+    private func preferring(_ outcome: Flight.Outcome, _ type: RecordType) -> Flight.Outcome {
         resolver.dropYielding(to: outcome, key, type, by: policy)
         return outcome
     }
 
     private func keepTold(
-        _ answer: Answer, _ type: RecordType, _ source: Source, _ server: String
+        _ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String
     ) -> Flight.Outcome {
         if source == .localDNS, type.isAddress, prefersProviders {
             if policy.lastResort.addresses(of: key.name) != nil {
