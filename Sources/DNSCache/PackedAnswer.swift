@@ -36,7 +36,7 @@ package struct PackedAnswer: Equatable, Sendable {
     /// Packs an answer to `question`; an RCODE above 15, which a header cannot hold, becomes SERVFAIL.
     ///
     /// - Returns: nil when the message would be longer than 65,535 bytes.
-    package init?(_ answer: Answer, for question: Question) {
+    package init?(_ answer: borrowing Answer, for question: borrowing Question) {
         let code = answer.responseCode
         responseCode = code.rawValue <= 15 ? code : .serverFailure
         let counts = SectionCounts(
@@ -44,7 +44,7 @@ package struct PackedAnswer: Equatable, Sendable {
         guard let counts else { return nil }
         self.counts = counts
 
-        var builder = MessageBuilder(behind: question, recordCount: counts.total)
+        var builder = MessageBuilder(behind: copy question, recordCount: counts.total)
         let longest = MessageBuilder.maximumLength - Self.optRoom
         guard builder.append(answer.answers, to: .answer, upTo: longest),
             builder.append(answer.authorities, to: .authority, upTo: longest),

@@ -14,7 +14,7 @@ package struct Name: Sendable {
     package static let maximumLabels = 127
 
     /// Length-prefixed labels and the root's zero byte: 1 to 255 bytes.
-    package let wire: [UInt8]
+    @usableFromInline package let wire: [UInt8]
 
     package static let root = Name(uncheckedWire: [0])
 

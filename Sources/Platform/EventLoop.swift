@@ -25,7 +25,8 @@ package final class EventLoop: LoopClock {
     /// check.
     private var turnBegan: Instant
     /// How often the loop has come back from waiting, since it started.
-    package private(set) var turns: UInt64 = 0
+    package var turns: UInt64 { turnCount }
+    private var turnCount: UInt64 = 0
     /// How long it waited.
     private var rest = LoopRest()
     private var timers = TimerQueue()
@@ -163,7 +164,7 @@ package final class EventLoop: LoopClock {
         let begin = Instant.bootTime
         let count = clinux_epoll_wait(epoll.number, ready, mayBlock ? -1 : 0)
         precondition(count >= 0 || count == -EINTR, "epoll_wait: error \(-count)")
-        turns += 1
+        turnCount &+= 1
         turnBegan = .bootTime
         rest.waited(from: begin, until: turnBegan)
         // Queries before replies: a name's second family is known to be asked for before the first one is told "no such name".
