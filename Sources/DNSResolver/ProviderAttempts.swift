@@ -1,7 +1,8 @@
 import DNSWire
 import Scheduling
 
-/// One question's attempts at the providers' addresses: the first at once, another when one fails or is slow.
+/// One question's attempts at the providers' addresses: the first at once, another when one fails, or when it is told that one
+/// is slow.
 ///
 /// Ends when every type is settled, nobody is left to ask, or the question's deadline has come.
 @Loop
@@ -63,7 +64,6 @@ final class ProviderAttempts: Cancellable {
     /// Those begun, in order.
     private var begun: [Attempt] = []
     private var underWay = 0
-    private var hedge: LoopTimer?
     private var hasToldEarly = false
     /// Nil once it is over.
     private var told: Told?
@@ -83,9 +83,11 @@ final class ProviderAttempts: Cancellable {
     /// Begins; `told` may be called before this returns.
     func start() {
         startNext(question.types)
-        guard underWay > 0 else { return finish() }
-        hedge = selector.clock.schedule(after: Budget.hedge) { [self] in startNext(tally.openTypes) }
+        if underWay == 0 { finish() }
     }
+
+    /// Asks another address as well, for the first one is slow.
+    func startAnother() { startNext(tally.openTypes) }
 
     func cancel() {
         told = nil
@@ -162,8 +164,6 @@ final class ProviderAttempts: Cancellable {
 
     /// Gives up what is under way. An address that is slower than another one, or than LocalDNS, is judged by that.
     private func withdraw() {
-        hedge?.cancel()
-        hedge = nil
         guard underWay > 0 else { return }
         underWay = 0
         for attempt in begun where attempt.missingParts > 0 {
