@@ -143,6 +143,7 @@ package final class MemoryCache: Sendable {
     }
 
     /// Runs `body` on the shard that is `key`'s, locked.
+    @inline(__always)
     private func withShard<Result: Sendable>(
         of key: borrowing QueryKey, _ body: (inout Shard, Span<UInt8>, KeyTail, UInt32) -> Result
     ) -> Result {

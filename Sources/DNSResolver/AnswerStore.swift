@@ -16,6 +16,8 @@ package final class AnswerStore {
     let memory: MemoryCache
     private(set) var freshness: FreshnessPolicy
     private var generations: Generations
+    /// The number in them: read at each step, and never another one.
+    private let number: PolicyGeneration
     let clock: any LoopClock
     private let badAddresses: BadAddresses
     /// The numbers of the sources of the policy in force.
@@ -31,13 +33,14 @@ package final class AnswerStore {
         self.memory = memory
         self.freshness = freshness
         generations = Generations(generation)
+        number = generation
         self.sources = sources
         self.badAddresses = badAddresses
         self.clock = clock
     }
 
     /// The generation of policy and network; a flight that began under an older one stores nothing.
-    package var generation: UInt32 { generations.current }
+    package var generation: UInt32 { number.current }
 
     /// Goes over to the sources of another policy.
     ///
@@ -102,6 +105,13 @@ package final class AnswerStore {
         case .dead:
             return nil
         }
+    }
+
+    /// What is kept for a client, whose question a flight would ask by `flight`.
+    func kept(for client: ClientQuestion, _ flight: FlightKey) -> Kept? {
+        // Mostly there is no scope: then the key, which is long, is not copied.
+        guard let scope = flight.scope else { return kept(client.key, route: flight.route, at: clock.now) }
+        return kept(client.key.scoped(to: scope), route: flight.route, at: clock.now)
     }
 
     private func stale(_ entry: CacheEntry, wait: Duration, _ text: String) -> Kept {

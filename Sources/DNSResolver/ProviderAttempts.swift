@@ -23,9 +23,8 @@ final class ProviderAttempts: Cancellable {
         var reply: UpstreamReply?
         /// Those to which it belongs; nil once its end means nothing any more.
         fileprivate var attempts: ProviderAttempts?
-        /// The requests, while they may be under way: mostly one.
-        private var request: (any Cancellable)?
-        private var furtherRequests: [any Cancellable] = []
+        /// The requests, while they may be under way.
+        private var requests = ShortList<any Cancellable>()
 
         init(_ candidate: AttemptPlan.Candidate, began: Instant, parts: Int, of attempts: ProviderAttempts) {
             self.attempts = attempts
@@ -37,22 +36,19 @@ final class ProviderAttempts: Cancellable {
         /// Begins a request for all or one of its types.
         fileprivate func ask(_ question: UpstreamQuestion) {
             // One object to hold is all that the closure needs: for more, it would have an allocation of its own.
-            let begun = candidate.endpoint.begin(question) { reply in self.attempts?.take(reply, of: self) }
-            if request == nil { request = begun } else { furtherRequests.append(begun) }
+            requests.append(candidate.endpoint.begin(question) { reply in self.attempts?.take(reply, of: self) })
         }
 
         /// Gives up what is under way.
         fileprivate func cancel() {
-            request?.cancel()
-            for request in furtherRequests { request.cancel() }
+            requests.forEach { $0.cancel() }
             release()
         }
 
         /// Lets go of those who hold on to it.
         fileprivate func release() {
             attempts = nil
-            request = nil
-            furtherRequests = []
+            requests.removeAll()
         }
     }
 
@@ -62,7 +58,7 @@ final class ProviderAttempts: Cancellable {
     private var plan: AttemptPlan
     private var tally: ProviderTally
     /// Those begun, in order.
-    private var begun: [Attempt] = []
+    private var begun = ShortList<Attempt>()
     private var underWay = 0
     private var hasToldEarly = false
     /// Nil once it is over.
@@ -166,7 +162,8 @@ final class ProviderAttempts: Cancellable {
     private func withdraw() {
         guard underWay > 0 else { return }
         underWay = 0
-        for attempt in begun where attempt.missingParts > 0 {
+        begun.forEach { attempt in
+            guard attempt.missingParts > 0 else { return }
             attempt.cancel()
             var reply = attempt.reply ?? UpstreamReply([:])
             for type in question.types where reply.results[type] == nil { reply.results[type] = .failure(.cancelled) }

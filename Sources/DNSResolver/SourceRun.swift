@@ -45,7 +45,8 @@ final class SourceRun: Cancellable {
     func start() {
         secondDue = question.began + Budget.reserve
         start(race.first)
-        goOn()
+        // Who is under way tells of himself.
+        if attempts == nil, lookUpsUnderWay == 0 { goOn() }
         if timer == nil { setTimer() }
     }
 
