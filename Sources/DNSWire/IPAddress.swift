@@ -14,14 +14,7 @@ package enum IPAddress: Hashable, Sendable {
                 UInt8(truncatingIfNeeded: value >> 24), UInt8(truncatingIfNeeded: value >> 16),
                 UInt8(truncatingIfNeeded: value >> 8), UInt8(truncatingIfNeeded: value),
             ]
-        case .v6(let value):
-            [UInt8](capacity: 16) { output in
-                for half in [UInt64(truncatingIfNeeded: value >> 64), UInt64(truncatingIfNeeded: value)] {
-                    for shift in stride(from: 56, through: 0, by: -8) {
-                        output.append(UInt8(truncatingIfNeeded: half >> UInt64(shift)))
-                    }
-                }
-            }
+        case .v6(let value): (0..<16).map { UInt8(truncatingIfNeeded: value >> UInt128(120 - 8 * $0)) }
         }
     }
 
