@@ -17,7 +17,7 @@ COPY conf/container.toml /image/etc/httpdnsd/httpdnsd.toml
 
 FROM debian:bookworm-slim
 RUN apt-get -qq update \
-    && apt-get -qq install -y --no-install-recommends ca-certificates libc-ares2 libcurl4 libmicrohttpd12 libsqlite3-0 \
+    && apt-get -qq install -y --no-install-recommends ca-certificates libc-ares2 libcurl4 libmicrohttpd12 libnghttp2-14 libsqlite3-0 \
     && rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/log/* \
     && useradd --system --uid 10053 --user-group --no-create-home --shell /usr/sbin/nologin httpdnsd \
     && install -d -o httpdnsd -g httpdnsd /var/lib/httpdnsd \

@@ -27,6 +27,7 @@ let package = Package(
         .target(name: "CLinux"),
         .target(name: "CPrefetch"),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -52,7 +53,8 @@ let package = Package(
         .target(
             name: "Upstreams",
             dependencies: [
-                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CCurl", "CCares", "COpenSSL",
+                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CCurl", "CNghttp2", "CCares",
+                "COpenSSL",
             ],
             swiftSettings: strict),
         .target(

@@ -136,12 +136,6 @@ static inline int64_t ccurl_bytes_received(int descriptor) {
     return (int64_t)info.bytes_received;
 }
 
-// While it is corked (TCP_CORK), a TCP socket sends full segments only; then at once what is left.
-static inline int ccurl_set_corked(int descriptor, int corked) {
-    const int tcp = 6, tcp_cork = 3;
-    return setsockopt(descriptor, tcp, tcp_cork, &corked, sizeof corked);
-}
-
 // After so many milliseconds without an acknowledgement the kernel gives the connection up (RFC 5482).
 static inline int ccurl_set_user_timeout(int descriptor, unsigned int milliseconds) {
     const int tcp = 6, tcp_user_timeout = 18;

@@ -71,7 +71,7 @@ package final class CertificateCheck: Handshake {
         init(_ sockets: HTTPSockets) throws(CurlError) {
             self.sockets = sockets
             // Room for those that are just being closed.
-            multi = try CurlMulti(sockets, connections: 2 * AddressChecks.limit, streams: 1)
+            multi = try CurlMulti(sockets, connections: 2 * AddressChecks.limit)
         }
     }
 

@@ -42,17 +42,6 @@ func curlOpenSocket(
     return Loop.assumeIsolated { sockets.open(family: family, type: type, transport: transport) } ?? ccurl_no_socket
 }
 
-/// The same for a request that may have to wait for a connection that is being made; `userData` is its `HTTPHandle`.
-func curlOpenSocketForRequest(
-    _ userData: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
-) -> curl_socket_t {
-    guard let userData, let address else { return ccurl_no_socket }
-    let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
-    let (family, type, transport) = (address.pointee.family, address.pointee.socktype, address.pointee.`protocol`)
-    return Loop.assumeIsolated { handle.openSocket(family: family, type: type, transport: transport) }
-        ?? ccurl_no_socket
-}
-
 /// libcurl is done with a socket.
 func curlCloseSocket(_ userData: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
     guard let userData else { return 1 }
@@ -88,6 +77,6 @@ func curlReceiveHeader(
 ) -> Int {
     guard let userData, let bytes else { return 0 }
     let part = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    let isTaken = Unmanaged<HTTPReply>.fromOpaque(userData)._withUnsafeGuaranteedRef { $0.receiveHeader(part) }
+    let isTaken = Unmanaged<HTTPReply>.fromOpaque(userData)._withUnsafeGuaranteedRef { $0.receiveLine(part) }
     return isTaken ? size * count : 0
 }

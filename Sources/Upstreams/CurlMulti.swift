@@ -9,14 +9,12 @@ struct CurlMulti: ~Copyable {
     private let pointer: UnsafeMutableRawPointer
     private let sockets: HTTPSockets
 
-    /// - Parameters:
-    ///   - connections: how many there may be at once, idle ones included.
-    ///   - streams: how many transfers one connection carries at once.
-    init(_ sockets: HTTPSockets, connections: Int, streams: Int) throws(CurlError) {
+    /// - Parameter connections: how many there may be at once, idle ones included.
+    init(_ sockets: HTTPSockets, connections: Int) throws(CurlError) {
         guard curlIsReady, let pointer = curl_multi_init() else { throw CurlError(CURLE_FAILED_INIT) }
         do {
             try Self.setCallbacks(pointer, sockets)
-            try Self.setLimits(pointer, connections, streams)
+            try Self.setLimits(pointer, connections)
         } catch {
             curl_multi_cleanup(pointer)
             throw error
@@ -34,10 +32,8 @@ struct CurlMulti: ~Copyable {
     }
 
     private static func setLimits(
-        _ pointer: UnsafeMutableRawPointer, _ connections: Int, _ streams: Int
+        _ pointer: UnsafeMutableRawPointer, _ connections: Int
     ) throws(CurlError) {
-        try checked(ccurl_multi_set_long(pointer, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX)))
-        try checked(ccurl_multi_set_long(pointer, CURLMOPT_MAX_CONCURRENT_STREAMS, streams))
         try checked(ccurl_multi_set_long(pointer, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections))
         try checked(ccurl_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, connections))
     }

@@ -11,8 +11,6 @@ final class HTTPConnection {
     private var knownPort: UInt16?
     /// Whether we broke it because nothing came any more.
     private(set) var isEvicted = false
-    /// Whether a request was about to be sent on it: its handshake is over.
-    var isReady: Bool { sent != nil }
     /// How much had been received when a request was last sent, and in which call of libcurl that was looked up.
     private var sent: (round: UInt64, received: Int64?)?
     /// The first request since anything came: when it was sent, and what had been received by then.
@@ -55,14 +53,6 @@ final class HTTPConnection {
         sent = (round, received)
         if let received, received != unanswered?.received { unanswered = (now, received) }
         return received
-    }
-
-    /// Runs `body`, and sends what it writes here in as few segments as it fits: each costs both ends about as much as all
-    /// else that is done for a request.
-    func together(_ body: () -> Void) {
-        _ = ccurl_set_corked(descriptor, 1)
-        body()
-        _ = ccurl_set_corked(descriptor, 0)
     }
 
     /// Whether nothing at all has come since a request that was sent `limit` ago or earlier.

@@ -17,6 +17,9 @@ package enum HTTPFailure: Error, Hashable, Sendable {
     /// The reply is not acceptable: over the size limit, or not HTTP.
     case unusable(String)
 
+    /// A header or body over its limit.
+    static let tooLarge = HTTPFailure.unusable("the reply is larger than the limit")
+
     /// What libcurl's result means.
     init(_ code: CURLcode, verification: Int? = nil) {
         let text = CurlError(code).description
@@ -26,7 +29,7 @@ package enum HTTPFailure: Error, Hashable, Sendable {
             case CURLE_PEER_FAILED_VERIFICATION: .certificate(Self.certificateText(verification))
             case CURLE_SSL_PINNEDPUBKEYNOTMATCH: .certificate("the certificate's key is not one of those in pin")
             case CURLE_ABORTED_BY_CALLBACK: .withheld
-            case CURLE_WRITE_ERROR, CURLE_FILESIZE_EXCEEDED: .unusable("the reply is larger than the limit")
+            case CURLE_WRITE_ERROR, CURLE_FILESIZE_EXCEEDED: .tooLarge
             case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
                 .unusable("the reply is not HTTP")
             case CURLE_URL_MALFORMAT, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR:
@@ -52,10 +55,10 @@ package enum HTTPFailure: Error, Hashable, Sendable {
 
     /// OpenSSL's verification result (`X509_V_ERR_…`) in words.
     ///
-    /// libcurl looks at the name before it asks for the result: then it still is 1, which is no reason of OpenSSL's.
+    /// libcurl looks at the name by itself, before it asks for the result: then that is 0 or still 1, which is no reason.
     static func certificateText(_ verification: Int?) -> String {
         switch verification {
-        case 0, 1, nil: "the certificate is for another name"
+        case 0, 1, 62, 64, nil: "the certificate is for another name"
         case 9: "the certificate is not valid yet"
         case 10: "the certificate has expired"
         case 18, 19: "the certificate is self-signed"

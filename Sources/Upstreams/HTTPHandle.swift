@@ -11,14 +11,10 @@ final class HTTPHandle {
     private unowned let sockets: HTTPSockets
     /// What it carries.
     private(set) var transfer: HTTPTransfer?
-    /// Its place among those in use.
-    var index = 0
     /// The connection that the request was sent on; nil until then.
     private(set) var connection: HTTPConnection?
     /// The connection's count of received bytes when the request was sent.
     private var receivedBefore: Int64?
-    /// Whether it was refused a connection of its own, since one is being made that it can share.
-    private(set) var isHeldBack = false
     // What is set, of what may differ from request to request.
     private var host: Int?
     private var url: CurlURL?
@@ -64,10 +60,7 @@ final class HTTPHandle {
 
     private func setConnections(_ origin: HTTPOrigin) throws(CurlError) {
         try easy.set(CURLOPT_NOSIGNAL, 1)
-        let isSecure = origin.scheme == .https
-        try easy.set(CURLOPT_HTTP_VERSION, isSecure ? Int(CURL_HTTP_VERSION_2TLS) : Int(CURL_HTTP_VERSION_1_1))
-        // Parallel first requests wait for one connection instead of opening one each.
-        try easy.set(CURLOPT_PIPEWAIT, isSecure ? 1 : 0)
+        try easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         try easy.set(CURLOPT_MAXAGE_CONN, HTTPLimits.connectionIdle)
         try easy.set(CURLOPT_MAXLIFETIME_CONN, HTTPLimits.connectionLifetime)
         try easy.set(CURLOPT_TCP_NODELAY, 1)
@@ -92,8 +85,8 @@ final class HTTPHandle {
 
     private func setCallbacks() throws(CurlError) {
         try easy.set(CURLOPT_PRIVATE, object: self)
-        try easy.set(CURLOPT_OPENSOCKETDATA, object: self)
-        try checked(ccurl_set_open_socket(easy.pointer, curlOpenSocketForRequest))
+        try easy.set(CURLOPT_OPENSOCKETDATA, object: sockets)
+        try checked(ccurl_set_open_socket(easy.pointer, curlOpenSocket))
         try easy.set(CURLOPT_CLOSESOCKETDATA, object: sockets)
         try checked(ccurl_set_close_socket(easy.pointer, curlCloseSocket))
         try easy.set(CURLOPT_PREREQDATA, object: self)
@@ -151,7 +144,6 @@ final class HTTPHandle {
         transfer = nil
         connection = nil
         receivedBefore = nil
-        isHeldBack = false
         reply.reset()
     }
 
@@ -160,12 +152,6 @@ final class HTTPHandle {
     var hasConnectionReceived: Bool? { connection?.hasReceived(since: receivedBefore) }
 
     // MARK: From libcurl
-
-    /// - Returns: a new socket's descriptor; nil if there is none, or the request is to wait.
-    func openSocket(family: Int32, type: Int32, transport: Int32) -> Int32? {
-        isHeldBack = sockets.connectsOneAtATime && sockets.isConnecting
-        return isHeldBack ? nil : sockets.open(family: family, type: type, transport: transport)
-    }
 
     /// - Returns: whether it may be sent.
     func isAboutToSend(localPort: UInt16) -> Bool {
@@ -182,16 +168,9 @@ final class HTTPHandle {
     var response: HTTPResponse {
         HTTPResponse(
             status: easy.long(CURLINFO_RESPONSE_CODE) ?? 0, contentType: reply.contentType, age: reply.age,
-            retryAfter: reply.hasRetryAfter ? retryAfter : nil, date: reply.date, body: reply.body,
+            retryAfter: reply.retryAfter, date: reply.date, body: reply.body,
             timeToFirstByte: timeToFirstByte)
     }
-
-    private var retryAfter: UInt32? {
-        easy.offset(CURLINFO_RETRY_AFTER).flatMap { $0 > 0 ? UInt32(clamping: $0) : nil }
-    }
-
-    /// Whether the reply came over HTTP/2.
-    var isMultiplexed: Bool { easy.long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0) }
 
     /// From sending the request to the first byte of its reply.
     private var timeToFirstByte: Duration? {

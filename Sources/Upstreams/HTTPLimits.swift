@@ -6,6 +6,9 @@ package enum HTTPLimits {
     package static let connections = 8
     /// Requests that wait for their turn; further ones are refused.
     package static let waiting = 4_096
+    /// How often a request is sent again because the server did nothing with it: those who share a connection that takes
+    /// no more may need several.
+    static let refusals = 8
     /// Bytes of a reply's body.
     package static let body = 65_536
     /// Bytes that libcurl takes for each transfer to receive into; longer bodies come in parts. Most replies fit, and what
@@ -13,8 +16,6 @@ package enum HTTPLimits {
     static let buffer = 1_024
     /// Bytes of a reply's header, all lines together.
     package static let header = 16_384
-    /// Easy handles kept for the next requests, about 6 KiB each.
-    static let idleHandles = 8
     /// Seconds without use after which a connection is not used again: less than servers usually wait (nginx 75).
     static let connectionIdle = 55
     /// Seconds after which a connection is not used again: so that the certificate is looked at once in a while.

@@ -57,10 +57,12 @@ package struct HTTPOrigin: Hashable, Sendable {
     var connectTo: String { "::\(addressText)" }
 
     /// The URL of the service under the name `hosts[host]`, without what belongs to a request.
-    func url(host: Int) -> String {
+    func url(host: Int) -> String { "\(scheme.rawValue)://\(authority(host: host))/" }
+
+    /// Host and port in it, the port only where it is not the scheme's own.
+    func authority(host: Int) -> String {
         let port = urlPort ?? scheme.defaultPort
-        let suffix = port == scheme.defaultPort ? "" : ":\(port)"
-        return "\(scheme.rawValue)://\(Self.bracketed(hosts[host]))\(suffix)/"
+        return Self.bracketed(hosts[host]) + (port == scheme.defaultPort ? "" : ":\(port)")
     }
 
     private static func bracketed(_ host: String) -> String {

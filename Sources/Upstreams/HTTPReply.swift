@@ -1,7 +1,8 @@
 import CCurl
+import Glibc
 import HTTPDNS
 
-/// What has come of one reply: libcurl's callbacks fill it, inside our calls to libcurl.
+/// What has come of one reply: the callbacks of libcurl and nghttp2 fill it.
 ///
 /// Of the header it keeps what services use: of equal fields the first one, and nothing of trailers.
 final class HTTPReply {
@@ -12,8 +13,8 @@ final class HTTPReply {
     private(set) var age: UInt32?
     /// The `Date` field, seconds since 1970.
     private(set) var date: Int64?
-    /// Whether there is a `Retry-After` field, which libcurl reads.
-    private(set) var hasRetryAfter = false
+    /// The `Retry-After` field in seconds from now.
+    private(set) var retryAfter: UInt32?
     private var headerSize = 0
     private var isHeaderComplete = false
     /// The last reply's, which the next one's most often is too.
@@ -23,15 +24,14 @@ final class HTTPReply {
     func reset() {
         body = []
         headerSize = 0
-        forgetFields()
+        beginHeader()
     }
 
     private func forgetFields() {
         contentType = nil
         age = nil
         date = nil
-        hasRetryAfter = false
-        isHeaderComplete = false
+        retryAfter = nil
     }
 
     /// - Returns: whether the body still is within its limit.
@@ -41,56 +41,84 @@ final class HTTPReply {
         return true
     }
 
-    /// Takes one line of a header or trailer, its end included.
+    /// Takes one line of an HTTP/1.1 header or trailer, its end included.
     ///
     /// - Returns: whether the header still is within its limit.
-    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
-        headerSize += line.count
-        guard headerSize <= HTTPLimits.header else { return false }
+    func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
         if line.count <= 2 {
-            isHeaderComplete = true
-        } else if Self.begins(line, with: "http/") {
-            // What came before was informational (RFC 9110 section 15.2).
-            forgetFields()
-        } else if !isHeaderComplete {
-            receiveField(line)
+            endHeader()
+        } else if Self.isEqual(UnsafeRawBufferPointer(rebasing: line.prefix(5)), "http/") {
+            beginHeader()
+        } else if let colon = line.firstIndex(of: UInt8(ascii: ":")) {
+            let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
+            return receiveField(name, UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
+        }
+        return count(line.count)
+    }
+
+    /// A header begins: what came before was informational (RFC 9110 section 15.2).
+    func beginHeader() {
+        forgetFields()
+        isHeaderComplete = false
+    }
+
+    /// The header has ended: what else comes is a trailer.
+    func endHeader() { isHeaderComplete = true }
+
+    /// Takes one field of a header or trailer.
+    ///
+    /// - Returns: whether the header still is within its limit.
+    func receiveField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
+        guard count(name.count + value.count) else { return false }
+        guard !isHeaderComplete, let initial = name.first else { return true }
+        switch initial | 0x20 {
+        case UInt8(ascii: "c"):
+            if contentType == nil, Self.isEqual(name, "content-type") { contentType = text(Self.trimmed(value)) }
+        case UInt8(ascii: "a"):
+            if age == nil, Self.isEqual(name, "age") { age = Self.seconds(Self.trimmed(value)) }
+        case UInt8(ascii: "d"):
+            if date == nil, Self.isEqual(name, "date") { date = Self.date(Self.trimmed(value)) }
+        case UInt8(ascii: "r"):
+            if retryAfter == nil, Self.isEqual(name, "retry-after") { retryAfter = Self.wait(Self.trimmed(value)) }
+        default: break
         }
         return true
     }
 
-    private func receiveField(_ line: UnsafeRawBufferPointer) {
-        switch line[0] | 0x20 {
-        case UInt8(ascii: "c"):
-            guard contentType == nil, let value = Self.value(of: "content-type:", in: line) else { return }
-            if !lastContentType.utf8.elementsEqual(value) { lastContentType = String(decoding: value, as: UTF8.self) }
-            contentType = lastContentType
-        case UInt8(ascii: "a"):
-            if age == nil, let value = Self.value(of: "age:", in: line) { age = Self.seconds(value) }
-        case UInt8(ascii: "d"):
-            if date == nil, let value = Self.value(of: "date:", in: line) { date = Self.date(value) }
-        case UInt8(ascii: "r"):
-            if Self.value(of: "retry-after:", in: line) != nil { hasRetryAfter = true }
-        default: break
-        }
+    /// Counts bytes of the header. Returns whether there are not too many.
+    private func count(_ bytes: Int) -> Bool {
+        headerSize += bytes
+        return headerSize <= HTTPLimits.header
     }
 
-    /// Whether a line begins with `prefix`, which is in lower case.
-    private static func begins(_ line: UnsafeRawBufferPointer, with prefix: StaticString) -> Bool {
-        guard line.count >= prefix.utf8CodeUnitCount else { return false }
-        for index in 0..<prefix.utf8CodeUnitCount {
-            let (byte, wanted) = (line[index], prefix.utf8Start[index])
+    /// A content type as text.
+    private func text(_ value: UnsafeRawBufferPointer) -> String {
+        if !lastContentType.utf8.elementsEqual(value) { lastContentType = String(decoding: value, as: UTF8.self) }
+        return lastContentType
+    }
+
+    /// Whether a field's name is `wanted`, which is in lower case.
+    private static func isEqual(_ name: UnsafeRawBufferPointer, _ wanted: StaticString) -> Bool {
+        guard name.count == wanted.utf8CodeUnitCount else { return false }
+        for index in 0..<name.count {
+            let (byte, wanted) = (name[index], wanted.utf8Start[index])
             guard byte == wanted || (byte | 0x20 == wanted && byte >= UInt8(ascii: "A")) else { return false }
         }
         return true
     }
 
-    /// The value of a line's field without the blanks around it, if the line begins with `name`.
-    private static func value(of name: StaticString, in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
-        guard begins(line, with: name) else { return nil }
-        var (start, end) = (name.utf8CodeUnitCount, line.count)
-        while start < end, line[start] <= 0x20 { start += 1 }
-        while end > start, line[end - 1] <= 0x20 { end -= 1 }
-        return UnsafeRawBufferPointer(rebasing: line[start..<end])
+    /// A value without the blanks around it.
+    private static func trimmed(_ value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        var (start, end) = (0, value.count)
+        while start < end, value[start] <= 0x20 { start += 1 }
+        while end > start, value[end - 1] <= 0x20 { end -= 1 }
+        return UnsafeRawBufferPointer(rebasing: value[start..<end])
+    }
+
+    /// How long to wait: seconds, or until a date (RFC 9110 section 10.2.3); nil for no time or none to come.
+    private static func wait(_ text: UnsafeRawBufferPointer) -> UInt32? {
+        let seconds = seconds(text) ?? date(text).map { UInt32(clamping: $0 - Int64(time(nil))) }
+        return seconds == 0 ? nil : seconds
     }
 
     /// A count of seconds, as far as 32 bits go; nil for anything but digits.

@@ -12,10 +12,6 @@ import Scheduling
 /// What it has the loop do refers to it, so it lives until `end()`; `CurlMulti` sees to that.
 @Loop
 final class HTTPSockets {
-    /// After this time without an acknowledgement the kernel gives a connection up (TCP_USER_TIMEOUT), three attempts'
-    /// worth: it bounds how long a black hole goes unnoticed when no attempt lives long enough to time out.
-    static let userTimeout: Duration = .seconds(3)
-
     /// A socket that libcurl waits for or did, and what for as it said last: nothing between two requests.
     private struct Watched {
         let watch: Watch
@@ -33,17 +29,10 @@ final class HTTPSockets {
     private var evicted: [HTTPConnection] = []
     /// Some may be closed already.
     private var connections: [HTTPConnection] = []
-    /// The connection on which a request was sent last; nil once it is closed.
-    private(set) var lastUsed: HTTPConnection?
     /// Why the last socket could not be opened, if that was for want of descriptors or memory; libcurl does not tell.
     private(set) var shortage: String?
     /// How often libcurl has been called: between two calls anything may have been received.
     private var round: UInt64 = 0
-    /// Whether no connection may be opened while another one is being made: its requests can share that.
-    ///
-    /// libcurl before 8.0 sees to it (CURLOPT_PIPEWAIT) only while it has no other connection to the same address. Beside
-    /// one with HTTP/2 that is dead, or closing, or has no stream left, each request would open its own.
-    var connectsOneAtATime = false
     /// Called when a descriptor is ready, or with nil when time is up.
     var onReady: (@Loop (_ descriptor: Int32?, _ ready: Interest) -> Void)?
 
@@ -51,9 +40,6 @@ final class HTTPSockets {
 
     /// How many connections are open.
     var openConnections: Int { connections.count { $0.isOpen } }
-
-    /// Whether a connection is being made.
-    var isConnecting: Bool { connections.contains { !$0.isReady && !$0.isEvicted && $0.isOpen } }
 
     /// Whether a connection was broken of which libcurl is told at the end of the turn.
     var willTellOfEvicted: Bool { !evicted.isEmpty }
@@ -84,7 +70,6 @@ final class HTTPSockets {
     /// - Returns: that connection, and how many bytes have arrived on it so far.
     func willSend(localPort: UInt16) -> (connection: HTTPConnection, received: Int64?)? {
         for connection in connections where connection.hasLocalPort(localPort) {
-            lastUsed = connection
             return (connection, connection.willSend(at: loop.now, round: round))
         }
         return nil
@@ -141,14 +126,12 @@ final class HTTPSockets {
 
     func open(family: Int32, type: Int32, transport: Int32) -> Int32? {
         let descriptor = socket(family, type | Int32(SOCK_CLOEXEC.rawValue), transport)
-        shortage = descriptor < 0 ? Self.shortage(errno) : nil
+        shortage = descriptor < 0 ? HTTPSocket.shortage(errno) : nil
         guard descriptor >= 0 else { return nil }
-        // An old kernel without it only takes longer.
-        _ = ccurl_set_user_timeout(descriptor, UInt32(Self.userTimeout.components.seconds) * 1_000)
+        HTTPSocket.limitSilence(of: descriptor)
         // Of a socket of this number that libcurl closed by itself.
         unwatch(descriptor)
         connections.removeAll { !$0.isOpen || $0.descriptor == descriptor }
-        if lastUsed?.isOpen == false { lastUsed = nil }
         connections.append(HTTPConnection(descriptor))
         return descriptor
     }
@@ -162,18 +145,9 @@ final class HTTPSockets {
         onReady = nil
     }
 
-    private static func shortage(_ error: Int32) -> String? {
-        switch error {
-        case EMFILE, ENFILE: "out of file descriptors"
-        case ENOBUFS, ENOMEM: "out of memory for sockets"
-        default: nil
-        }
-    }
-
     func close(_ descriptor: Int32) {
         unwatch(descriptor)
         connections.removeAll { $0.descriptor == descriptor }
-        if lastUsed?.descriptor == descriptor { lastUsed = nil }
         _ = Glibc.close(descriptor)
     }
 

@@ -1,7 +1,7 @@
 import HTTPDNS
 import Scheduling
 
-/// One request on its way: waiting in our queue, or handed to libcurl.
+/// One request on its way: waiting in our queue, or on a connection.
 @Loop
 final class HTTPTransfer: Cancellable {
     let request: HTTPRequest
@@ -15,14 +15,22 @@ final class HTTPTransfer: Cancellable {
     let deadline: Instant
     /// Its place while it waits.
     var place: HTTPQueue.Place?
+    /// Its place among those under way; nil while it waits.
+    var index: Int?
     /// Its handle while libcurl has it.
     var handle: HTTPHandle?
-    /// Whether its clock runs: it was handed to libcurl at least once.
+    /// The HTTP/2 connection that it is on, or that it waits for.
+    var connection: HTTP2Connection?
+    /// Its stream there, once it is sent.
+    var stream: HTTP2Stream?
+    /// Whether its clock runs: it was dispatched at least once.
     var isStarted = false
     /// The name it is sent under, by its place in the origin's list.
     var host = 0
     /// Names whose certificate was refused during this request.
     var refusedHosts: Set<Int> = []
+    /// How often a server did nothing with it.
+    var refusals = 0
     /// Whether it was already sent again after its connection broke.
     var isRepeated = false
     /// Keeps the connections until the end.
@@ -43,6 +51,9 @@ final class HTTPTransfer: Cancellable {
     }
 
     var isEnded: Bool { done == nil }
+
+    /// Takes from its connection how the attempt has ended.
+    func take(_ end: HTTPEnd) { transfers?.take(end, of: self) }
 
     /// Tells the asker; the first end counts.
     func finish(_ result: Result<HTTPResponse, HTTPFailure>) {

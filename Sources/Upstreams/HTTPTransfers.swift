@@ -1,4 +1,3 @@
-import CCurl
 package import HTTPDNS
 package import Platform
 package import Scheduling
@@ -6,8 +5,7 @@ package import Scheduling
 /// All HTTP requests to one address of a service, on connections of their own.
 ///
 /// Over TLS they share one HTTP/2 connection where the server can; else each takes one of a few. What is too much for
-/// that waits here, not in libcurl, and an attempt's clock starts when its turn comes. libcurl is never called from one of
-/// its own callbacks: those note, and what they want is done at the end of the loop's turn.
+/// that waits here, and an attempt's clock starts when its turn comes.
 @Loop
 package final class HTTPTransfers {
     /// The least time between two looks at all transfers for those whose time is up.
@@ -15,29 +13,19 @@ package final class HTTPTransfers {
 
     package nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
-    // Destroyed in this order: handles before what they are part of and what they share.
-    private var idle: [HTTPHandle] = []
-    /// What libcurl has, in no order.
-    private var active: [HTTPHandle] = []
-    private let multi: CurlMulti
-    private let share: CurlShare
-    private let connectTo: CurlList
-    private let sockets: HTTPSockets
-
+    private let http2: HTTP2Connections
+    /// Made by the first request that needs it.
+    private var http1: HTTP1Connections?
+    /// Whether requests go out over HTTP/2: over TLS, unless the server would not when it was last asked.
+    private var usesHTTP2: Bool
     private var waiting = HTTPQueue()
+    /// What is on a connection, or waits for one that is being made; in no order.
+    private var active: [HTTPTransfer] = []
     /// Set for `alarm`, which is not later than the end of any transfer.
     private var timer: LoopTimer?
     private var alarm = Instant(nanoseconds: 0)
-    /// How many were handed to libcurl that it has not looked at yet.
-    private var startedCount = 0
-    /// How many transfers may be active: depends on what the server last spoke.
-    private var capacity: Int { canMultiplex ? HTTPLimits.streams : HTTPLimits.connections }
-    /// Whether one connection may carry many transfers: over TLS, unless the last reply came over HTTP/1.1.
-    private var canMultiplex: Bool {
-        didSet { sockets.connectsOneAtATime = canMultiplex }
-    }
-    /// Whether a transfer was refused a connection of its own: all that wait do so for the one that is being made.
-    private var awaitsConnection = false
+    /// How many transfers may be active.
+    private var capacity: Int { usesHTTP2 ? HTTPLimits.streams : HTTPLimits.connections }
     /// The name that worked last, by its place in the origin's list.
     private var preferredHost = 0
     /// Whether the last reply came over HTTP/2.
@@ -47,31 +35,23 @@ package final class HTTPTransfers {
     package init(_ origin: HTTPOrigin, loop: EventLoop) throws(HTTPFailure) {
         self.origin = origin
         self.loop = loop
-        canMultiplex = origin.scheme == .https
-        sockets = HTTPSockets(loop: loop)
-        sockets.connectsOneAtATime = canMultiplex
-        do {
-            multi = try CurlMulti(sockets, connections: HTTPLimits.connections, streams: HTTPLimits.streams)
-            share = try CurlShare()
-            connectTo = try CurlList([origin.connectTo])
-        } catch {
-            throw HTTPFailure(error)
-        }
-        sockets.onReady = { [weak self] descriptor, ready in self?.serve(descriptor, ready) }
+        usesHTTP2 = origin.scheme == .https
+        http2 = HTTP2Connections(origin, loop: loop)
+        if !usesHTTP2 { _ = try readyHTTP1() }
     }
 
-    isolated deinit { idle = [] }
+    isolated deinit { http2.abandonAll() }
 
     /// Asked as a request is about to be sent on a connection that is ready, also when it is sent a second time.
     ///
     /// Returns whether it may be. Must not call back into these transfers.
     package typealias Permit = @Loop () -> Bool
 
-    /// How many requests are with libcurl, and how many wait for their turn.
+    /// How many requests are under way, and how many wait for their turn.
     package var load: (active: Int, waiting: Int) { (active.count, waiting.count) }
 
     /// How many connections are open, idle ones included.
-    package var openConnections: Int { sockets.openConnections }
+    package var openConnections: Int { http2.count + (http1?.count ?? 0) }
 
     /// Told of the reply, whatever its status, or why there is none.
     package typealias Completion = @Loop (Result<HTTPResponse, HTTPFailure>) -> Void
@@ -95,8 +75,17 @@ package final class HTTPTransfers {
             fail(transfer, .overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)"))
         } else {
             // A service that may take longer is not silent before its time is up.
-            sockets.evictSilent(for: max(HTTPLimits.silence, timeout))
-            if active.count < capacity, waiting.count == 0, !sockets.willTellOfEvicted {
+            let silence = max(HTTPLimits.silence, timeout)
+            http1?.evictSilent(for: silence)
+            if http2.isAnySilent(for: silence) {
+                // Whoever is on it is told later, and this one must not go out there.
+                loop.atTurnEnd { [self] in
+                    http2.evictSilent(for: silence)
+                    fill()
+                }
+                transfer.place = waiting.append(transfer)
+                watchClock(until: deadline)
+            } else if waiting.count == 0, hasRoom {
                 dispatch(transfer)
             } else {
                 transfer.place = waiting.append(transfer)
@@ -118,20 +107,19 @@ package final class HTTPTransfers {
 
     /// Gives up all connections, for they may lead nowhere any more: what is on its way there is sent once more, inside
     /// its time, on a fresh one.
-    package func renewConnections() { sockets.evictAll() }
+    package func renewConnections() {
+        http2.evictAll()
+        http1?.evictAll()
+    }
 
     // MARK: The queue
 
-    /// Gives libcurl as much as it may have.
-    ///
-    /// Nothing while it does not know of a connection that we broke: it would go out there. Called again when it does.
+    /// Whether another transfer may become active.
+    private var hasRoom: Bool { active.count < capacity && http1?.mayAdd ?? true }
+
+    /// Dispatches as many as there is room for.
     private func fill() {
-        guard !sockets.willTellOfEvicted else { return }
-        if awaitsConnection {
-            guard !canMultiplex || !sockets.isConnecting else { return }
-            awaitsConnection = false
-        }
-        while active.count < capacity, let transfer = waiting.popFirst() {
+        while hasRoom, let transfer = waiting.popFirst() {
             transfer.place = nil
             dispatch(transfer)
         }
@@ -143,19 +131,13 @@ package final class HTTPTransfers {
         } else {
             transfer.host = preferredHost
         }
-        // On HTTP/1.1 the next idle connection may be as dead as the last one.
-        let isFresh = transfer.isRepeated && !canMultiplex
-        do {
-            let handle = if let spare = idle.popLast() { spare } else { try newHandle() }
-            try handle.prepare(transfer, isFresh: isFresh)
-            try multi.add(handle.pointer)
-            transfer.handle = handle
-            handle.index = active.count
-            active.append(handle)
-            startedCount += 1
+        do throws(HTTPFailure) {
+            try usesHTTP2 ? http2.add(transfer) : readyHTTP1().add(transfer)
         } catch {
-            return fail(transfer, HTTPFailure(error))
+            return fail(transfer, error)
         }
+        transfer.index = active.count
+        active.append(transfer)
         if !transfer.isStarted {
             transfer.isStarted = true
             transfer.end = min(transfer.end, loop.now + transfer.timeout)
@@ -163,8 +145,11 @@ package final class HTTPTransfers {
         watchClock(until: transfer.end)
     }
 
-    private func newHandle() throws(CurlError) -> HTTPHandle {
-        try HTTPHandle(origin, sockets: sockets, share: share, connectTo: connectTo)
+    private func readyHTTP1() throws(HTTPFailure) -> HTTP1Connections {
+        if let http1 { return http1 }
+        let made = try HTTP1Connections(origin, loop: loop) { [weak self] in self?.fill() }
+        http1 = made
+        return made
     }
 
     /// Ends a transfer at the end of the turn: whoever began it is not ready to be told.
@@ -177,7 +162,6 @@ package final class HTTPTransfers {
 
     /// Puts a transfer first in the queue as if it had not been sent: what its connection was given is not its own doing.
     private func repeatAnew(_ transfer: HTTPTransfer) {
-        release(transfer)
         transfer.isRepeated = true
         transfer.isStarted = false
         transfer.end = transfer.deadline
@@ -185,17 +169,19 @@ package final class HTTPTransfers {
         repeatLater(transfer)
     }
 
-    /// Takes a transfer back from libcurl.
+    /// Takes a transfer back from its connection.
     private func release(_ transfer: HTTPTransfer) {
-        guard let handle = transfer.handle.take() else { return }
+        guard let index = transfer.index.take() else { return }
         let last = active.removeLast()
-        if last !== handle {
-            active[handle.index] = last
-            last.index = handle.index
+        if last !== transfer {
+            active[index] = last
+            last.index = index
         }
-        multi.remove(handle.pointer)
-        handle.reset()
-        idle.append(handle)
+        if let connection = transfer.connection {
+            connection.withdraw(transfer)
+        } else {
+            http1?.withdraw(transfer)
+        }
     }
 
     // MARK: Ends from our side
@@ -232,13 +218,13 @@ package final class HTTPTransfers {
                 next = min(next ?? transfer.end, transfer.end)
             }
         }
-        for handle in active { handle.transfer.map(look) }
+        for transfer in active { look(at: transfer) }
         for transfer in waiting.all { look(at: transfer) }
         if let next { watchClock(until: max(next, now + Self.clockInterval)) }
-        if active.isEmpty { idle.removeLast(max(0, idle.count - HTTPLimits.idleHandles)) }
-        for transfer in overdue where !transfer.isEnded {
+        for transfer in overdue where !transfer.isEnded && transfer.end <= now {
             // The first of several on a dead connection has just broken it: the others are not to blame their address.
             if transfer.handle?.connection?.isEvicted == true, !transfer.isRepeated {
+                release(transfer)
                 repeatAnew(transfer)
             } else {
                 timeOut(transfer)
@@ -250,110 +236,65 @@ package final class HTTPTransfers {
     /// Ends a transfer whose time is up: resets its stream, and breaks its connection only if that has fallen silent.
     private func timeOut(_ transfer: HTTPTransfer) {
         var failure = HTTPFailure.timeout
+        var silent: HTTP2Connection?
         if !transfer.isStarted {
             failure = .overloaded("\(active.count) requests are under way to \(origin.addressText)")
+        } else if let connection = transfer.connection {
+            if let stream = transfer.stream {
+                if connection.hasReceived(since: stream) { failure = .slow } else { silent = connection }
+            } else if connection.isMaking(for: transfer.timeout, at: loop.now) {
+                silent = connection
+            }
         } else if let handle = transfer.handle, let hasReceived = handle.hasConnectionReceived {
             if hasReceived {
                 failure = .slow
             } else if let connection = handle.connection {
-                sockets.evict(connection)
+                http1?.evict(connection)
             }
         }
         withdraw(transfer)
+        silent?.evict()
         transfer.finish(.failure(failure))
     }
 
-    // MARK: Ends from libcurl's side
+    // MARK: Ends from the connection's side
 
-    private func serve(_ descriptor: Int32?, _ ready: Interest) {
-        let events =
-            (ready.contains(.readable) ? CURL_CSELECT_IN : 0) | (ready.contains(.writable) ? CURL_CSELECT_OUT : 0)
-        sockets.beginRound()
-        let isBurst = descriptor == nil && startedCount > 1
-        if descriptor == nil { startedCount = 0 }
-        if isBurst, isMultiplexed, let connection = sockets.lastUsed {
-            connection.together { multi.act(on: nil) }
-        } else {
-            multi.act(on: descriptor, events)
-        }
-        while let (handle, result) = nextEnded() {
-            if let transfer = handle.transfer { finish(transfer, handle, result) }
-        }
-        fill()
-    }
-
-    private func nextEnded() -> (handle: HTTPHandle, result: CURLcode)? {
-        guard let (easy, result) = multi.nextEnded(), let handle = ccurl_get_private(easy) else { return nil }
-        return (Unmanaged<HTTPHandle>.fromOpaque(handle).takeUnretainedValue(), result)
-    }
-
-    private func finish(_ transfer: HTTPTransfer, _ handle: HTTPHandle, _ code: CURLcode) {
-        if code == CURLE_OK {
-            succeed(transfer, handle)
-        } else if handle.isHeldBack {
-            awaitsConnection = true
-            release(transfer)
-            repeatLater(transfer)
-        } else if code == CURLE_PEER_FAILED_VERIFICATION {
-            refuseHost(transfer, HTTPFailure(code, verification: handle.verification))
-        } else if code == CURLE_SSL_PINNEDPUBKEYNOTMATCH {
-            // The name is right: another one would not make the key so.
-            for transfer in [transfer] + unconnected(under: transfer.host, except: transfer) {
-                release(transfer)
-                transfer.finish(.failure(HTTPFailure(code)))
-            }
-        } else {
-            let isBroken = handle.wasReused && HTTPFailure.isBrokenConnection(code)
-            let isEvicted = handle.connection?.isEvicted ?? false
-            release(transfer)
-            if isEvicted && !transfer.isRepeated {
-                repeatAnew(transfer)
-            } else if isBroken && !transfer.isRepeated {
-                transfer.isRepeated = true
-                repeatLater(transfer)
-            } else {
-                transfer.finish(.failure(failure(code)))
-            }
-        }
-    }
-
-    /// What libcurl's result means; that we have no descriptor left is not the address's fault.
-    private func failure(_ code: CURLcode) -> HTTPFailure {
-        guard code == CURLE_COULDNT_CONNECT, let shortage = sockets.shortage else { return HTTPFailure(code) }
-        return .overloaded("no socket for \(origin.addressText): \(shortage)")
-    }
-
-    private func succeed(_ transfer: HTTPTransfer, _ handle: HTTPHandle) {
-        let response = handle.response
-        if origin.scheme == .https {
-            preferredHost = transfer.host
-            isMultiplexed = handle.isMultiplexed
-            if canMultiplex != isMultiplexed { canMultiplex = isMultiplexed }
-        }
+    /// Takes how an attempt has ended.
+    func take(_ end: HTTPEnd, of transfer: HTTPTransfer) {
         release(transfer)
-        transfer.finish(.success(response))
+        switch end {
+        case .reply(let response):
+            isMultiplexed = usesHTTP2
+            if origin.scheme == .https { preferredHost = transfer.host }
+            transfer.finish(.success(response))
+        case .refusedName(let failure): refuseHost(of: transfer, failure)
+        case .evicted where !transfer.isRepeated: repeatAnew(transfer)
+        case .broken(_, wasReused: true) where !transfer.isRepeated:
+            transfer.isRepeated = true
+            repeatLater(transfer)
+        case .unprocessed where transfer.refusals < HTTPLimits.refusals:
+            transfer.refusals += 1
+            repeatLater(transfer)
+        case .lacksHTTP2:
+            usesHTTP2 = false
+            repeatLater(transfer)
+        case .evicted(let failure), .broken(let failure, _), .unprocessed(let failure), .failed(let failure):
+            // It may have changed what it speaks.
+            if case .network = failure { usesHTTP2 = origin.scheme == .https }
+            transfer.finish(.failure(failure))
+        }
+        if waiting.count > 0 { fill() }
     }
 
-    /// Goes on to the next accepted name, together with all that wait for a connection under the refused one: each of
-    /// them would only fail in a handshake of its own.
-    private func refuseHost(_ transfer: HTTPTransfer, _ failure: HTTPFailure) {
-        let host = transfer.host
-        for transfer in [transfer] + unconnected(under: host, except: transfer) {
-            release(transfer)
-            transfer.refusedHosts.insert(host)
-            if transfer.refusedHosts.count < origin.hosts.count {
-                repeatLater(transfer)
-            } else {
-                transfer.finish(.failure(failure))
-            }
+    /// Goes on to the next accepted name.
+    private func refuseHost(of transfer: HTTPTransfer, _ failure: HTTPFailure) {
+        transfer.refusedHosts.insert(transfer.host)
+        let next = origin.hosts.indices.first { !transfer.refusedHosts.contains($0) }
+        if preferredHost == transfer.host { preferredHost = next ?? 0 }
+        if next == nil {
+            transfer.finish(.failure(failure))
+        } else {
+            repeatLater(transfer)
         }
-        if preferredHost == host {
-            preferredHost = origin.hosts.indices.first { !transfer.refusedHosts.contains($0) } ?? 0
-        }
-    }
-
-    /// Those that wait for a connection under this name.
-    private func unconnected(under host: Int, except transfer: HTTPTransfer) -> [HTTPTransfer] {
-        active.compactMap { $0.connection == nil ? $0.transfer : nil }.filter { $0 !== transfer && $0.host == host }
     }
 }

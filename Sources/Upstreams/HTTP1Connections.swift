@@ -1,0 +1,108 @@
+import CCurl
+import Platform
+import Scheduling
+
+/// The HTTP/1.1 connections to one address of a service, each for one request at a time, on libcurl.
+///
+/// libcurl is never called from one of its own callbacks: those note, and what they want is done at the end of the loop's
+/// turn.
+@Loop
+final class HTTP1Connections {
+    private let origin: HTTPOrigin
+    // Destroyed in this order: handles before what they are part of and what they share.
+    private var idle: [HTTPHandle] = []
+    private let multi: CurlMulti
+    private let share: CurlShare
+    private let connectTo: CurlList
+    private let sockets: HTTPSockets
+    /// Called when requests may have ended, or may be added again.
+    private let changed: @Loop () -> Void
+
+    /// - Parameter changed: called when requests have ended, or may be added again.
+    /// - Throws: `HTTPFailure.network` when libcurl has no memory or lacks a feature.
+    init(_ origin: HTTPOrigin, loop: EventLoop, changed: @escaping @Loop () -> Void) throws(HTTPFailure) {
+        self.origin = origin
+        self.changed = changed
+        sockets = HTTPSockets(loop: loop)
+        do {
+            multi = try CurlMulti(sockets, connections: HTTPLimits.connections)
+            share = try CurlShare()
+            connectTo = try CurlList([origin.connectTo])
+        } catch {
+            throw HTTPFailure(error)
+        }
+        sockets.onReady = { [weak self] descriptor, ready in self?.serve(descriptor, ready) }
+    }
+
+    isolated deinit { idle = [] }
+
+    /// How many are open, idle ones included.
+    var count: Int { sockets.openConnections }
+
+    /// Whether requests may be added: not while libcurl does not know of a connection that we broke, for they would go out
+    /// there.
+    var mayAdd: Bool { !sockets.willTellOfEvicted }
+
+    /// Has libcurl send a request, from the end of this turn on.
+    func add(_ transfer: HTTPTransfer) throws(HTTPFailure) {
+        do throws(CurlError) {
+            let handle = if let spare = idle.popLast() { spare } else { try newHandle() }
+            // The next idle connection may be as dead as the last one.
+            try handle.prepare(transfer, isFresh: transfer.isRepeated)
+            try multi.add(handle.pointer)
+            transfer.handle = handle
+        } catch {
+            throw HTTPFailure(error)
+        }
+    }
+
+    private func newHandle() throws(CurlError) -> HTTPHandle {
+        try HTTPHandle(origin, sockets: sockets, share: share, connectTo: connectTo)
+    }
+
+    /// Takes a request back from libcurl.
+    func withdraw(_ transfer: HTTPTransfer) {
+        guard let handle = transfer.handle.take() else { return }
+        multi.remove(handle.pointer)
+        handle.reset()
+        if idle.count < HTTPLimits.connections { idle.append(handle) }
+    }
+
+    /// Breaks the connections on which requests have got nothing for `limit`.
+    func evictSilent(for limit: Duration) { sockets.evictSilent(for: limit) }
+
+    /// Breaks all connections.
+    func evictAll() { sockets.evictAll() }
+
+    /// Breaks a connection.
+    func evict(_ connection: HTTPConnection) { sockets.evict(connection) }
+
+    private func serve(_ descriptor: Int32?, _ ready: Interest) {
+        sockets.beginRound()
+        let events =
+            (ready.contains(.readable) ? CURL_CSELECT_IN : 0) | (ready.contains(.writable) ? CURL_CSELECT_OUT : 0)
+        multi.act(on: descriptor, events)
+        while let (easy, code) = multi.nextEnded() {
+            guard let object = ccurl_get_private(easy) else { continue }
+            let handle = Unmanaged<HTTPHandle>.fromOpaque(object).takeUnretainedValue()
+            handle.transfer?.take(end(of: handle, code))
+        }
+        changed()
+    }
+
+    private func end(of handle: HTTPHandle, _ code: CURLcode) -> HTTPEnd {
+        switch code {
+        case CURLE_OK: return .reply(handle.response)
+        case CURLE_PEER_FAILED_VERIFICATION:
+            return .refusedName(HTTPFailure(code, verification: handle.verification))
+        // That we have no descriptor left is not the address's fault.
+        case CURLE_COULDNT_CONNECT where sockets.shortage != nil:
+            return .failed(.overloaded("no socket for \(origin.addressText): \(sockets.shortage ?? "")"))
+        default: break
+        }
+        let failure = HTTPFailure(code)
+        if handle.connection?.isEvicted == true { return .evicted(failure) }
+        guard HTTPFailure.isBrokenConnection(code) else { return .failed(failure) }
+        return .broken(failure, wasReused: handle.wasReused)
+    }
+}

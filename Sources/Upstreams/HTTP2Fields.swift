@@ -1,0 +1,40 @@
+import CNghttp2
+
+/// The header of a request as nghttp2 takes it: names, in lower case, and values, one after the other in one buffer.
+struct HTTP2Fields {
+    private var bytes: [UInt8] = []
+    private var lengths: [(name: Int, value: Int)] = []
+
+    var count: Int { lengths.count }
+
+    mutating func add(_ name: String, _ value: String) {
+        bytes.append(contentsOf: name.utf8)
+        bytes.append(contentsOf: value.utf8)
+        lengths.append((name.utf8.count, value.utf8.count))
+    }
+
+    /// Forgets all but the first `count` fields; the memory is kept.
+    mutating func removeAll(after count: Int) {
+        for length in lengths[count...] { bytes.removeLast(length.name + length.value) }
+        lengths.removeLast(lengths.count - count)
+    }
+
+    /// Lends the fields in C's form.
+    mutating func withPairs<Result>(_ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result) -> Result {
+        bytes.withUnsafeMutableBufferPointer { [lengths] bytes in
+            withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: lengths.count) { pairs in
+                var next = bytes.baseAddress
+                for (index, length) in lengths.enumerated() {
+                    let value = next.map { $0 + length.name }
+                    pairs.initializeElement(
+                        at: index,
+                        to: nghttp2_nv(
+                            name: next, value: value, namelen: length.name, valuelen: length.value,
+                            flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)))
+                    next = value.map { $0 + length.value }
+                }
+                return body(UnsafeBufferPointer(pairs))
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+import CNghttp2
+import HTTPDNS
+import Scheduling
+
+/// HTTP/2 on one connection (RFC 9113), by nghttp2: requests and received bytes go in, frames and ended streams come out.
+///
+/// nghttp2's callbacks only fill streams and note their ends.
+final class HTTP2Session {
+    /// A stream that has ended, and its error code (RFC 9113 section 7), 0 for none.
+    typealias Ended = (stream: HTTP2Stream, code: UInt32)
+
+    /// Bytes that may come before we say that we have taken some: as many as all streams may bring.
+    private static let window = Int32(HTTPLimits.streams * HTTPLimits.body)
+    /// Frames that may wait to be sent: more than all requests need. Beyond that the other end takes nothing.
+    private static let queueLimit = 1_024
+
+    private let session: OpaquePointer
+    /// Of the request that is being sent; the first ones are the same for all.
+    private var fields = HTTP2Fields()
+    private let fixedFields: Int
+    /// Those that have not been asked for.
+    private var ended: [Ended] = []
+    /// When what is being taken was received.
+    fileprivate var now = Instant(nanoseconds: 0)
+
+    /// - Parameter authority: host and port as in a URL.
+    /// - Throws: `HTTPFailure.network` without memory.
+    init(authority: String) throws(HTTPFailure) {
+        fields.add(":scheme", "https")
+        fields.add(":authority", authority)
+        fixedFields = fields.count
+        var callbacks: OpaquePointer?
+        guard nghttp2_session_callbacks_new(&callbacks) == 0, let callbacks else { throw Self.noMemory }
+        defer { nghttp2_session_callbacks_del(callbacks) }
+        nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, http2BeginFields)
+        nghttp2_session_callbacks_set_on_header_callback(callbacks, http2ReceiveField)
+        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, http2ReceiveBody)
+        nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, http2StreamClosed)
+        var session: OpaquePointer?
+        guard nghttp2_session_client_new(&session, callbacks, nil) == 0, let session else { throw Self.noMemory }
+        self.session = session
+        nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
+        let settings = [
+            nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0),
+            nghttp2_settings_entry(
+                settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue), value: UInt32(HTTPLimits.header)),
+        ]
+        let none = UInt8(NGHTTP2_FLAG_NONE.rawValue)
+        guard nghttp2_submit_settings(session, none, settings, settings.count) == 0,
+            nghttp2_session_set_local_window_size(session, none, 0, Self.window) == 0
+        else { throw Self.noMemory }
+    }
+
+    private static let noMemory = HTTPFailure.network("no memory for HTTP/2")
+
+    deinit { nghttp2_session_del(session) }
+
+    // MARK: Requests
+
+    /// Whether a further request may be sent: the other end is not closing the connection, and there are numbers left.
+    var mayOpen: Bool { nghttp2_session_check_request_allowed(session) != 0 }
+
+    /// Queues a stream's request. What is above the number that the other end takes at once waits here.
+    ///
+    /// - Parameter stream: kept by the caller until it has ended or is reset.
+    func open(_ stream: HTTP2Stream, path: String) throws(HTTPFailure) {
+        let request = stream.transfer.request
+        fields.removeAll(after: fixedFields)
+        fields.add(":method", request.body == nil ? "GET" : "POST")
+        fields.add(":path", path)
+        fields.add("user-agent", "httpdnsd")
+        fields.add("accept", "*/*")
+        for field in request.headers { fields.add(field[0].lowercased(), field[1]) }
+        let object = Unmanaged.passUnretained(stream).toOpaque()
+        let id = fields.withPairs { pairs in
+            guard request.body != nil else {
+                return nghttp2_submit_request(session, nil, pairs.baseAddress, pairs.count, nil, object)
+            }
+            var body = nghttp2_data_provider(source: nghttp2_data_source(ptr: object), read_callback: http2SendBody)
+            return nghttp2_submit_request(session, nil, pairs.baseAddress, pairs.count, &body, object)
+        }
+        guard id > 0 else { throw .network(Self.text(id)) }
+        stream.id = id
+    }
+
+    /// Ends a stream from our side; nothing more is heard of it.
+    func reset(_ stream: HTTP2Stream) {
+        nghttp2_session_set_stream_user_data(session, stream.id, nil)
+        nghttp2_submit_rst_stream(
+            session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, UInt32(NGHTTP2_CANCEL.rawValue))
+    }
+
+    // MARK: Bytes
+
+    /// Whether nothing is left to be said or heard.
+    var isOver: Bool { nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0 }
+
+    /// Whether more waits to be sent than a living other end leaves there.
+    var isStuffed: Bool { nghttp2_session_get_outbound_queue_size(session) > Self.queueLimit }
+
+    /// Appends the frames that are to be sent, until there are at least `limit` bytes or no more frames.
+    func takeFrames(into buffer: inout [UInt8], limit: Int) throws(HTTPFailure) {
+        while buffer.count < limit {
+            var bytes: UnsafePointer<UInt8>?
+            let count = nghttp2_session_mem_send(session, &bytes)
+            guard count >= 0 else { throw .network(Self.text(Int32(clamping: count))) }
+            if count == 0 { return }
+            buffer.append(contentsOf: UnsafeBufferPointer(start: bytes, count: count))
+        }
+    }
+
+    /// Takes what was received.
+    ///
+    /// - Throws: `HTTPFailure.network` when it is no HTTP/2, after which the connection is of no use.
+    func receive(_ bytes: UnsafeRawBufferPointer, at now: Instant) throws(HTTPFailure) {
+        self.now = now
+        let count = nghttp2_session_mem_recv(
+            session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
+        guard count >= 0 else { throw .network(Self.text(Int32(clamping: count))) }
+    }
+
+    /// The streams that have ended since this was last asked.
+    func takeEnded() -> [Ended] {
+        defer { ended = [] }
+        return ended
+    }
+
+    fileprivate func note(_ stream: HTTP2Stream, _ code: UInt32) { ended.append((stream, code)) }
+
+    /// Ends a stream whose reply is not acceptable.
+    fileprivate func refuse(_ stream: HTTP2Stream) {
+        note(stream, UInt32(NGHTTP2_CANCEL.rawValue))
+        reset(stream)
+    }
+
+    /// The code of a stream with which the server did nothing.
+    static let refusedStream = UInt32(NGHTTP2_REFUSED_STREAM.rawValue)
+
+    /// An error code in words.
+    static func reason(_ code: UInt32) -> String {
+        "HTTP/2: the stream was reset (\(String(cString: nghttp2_http2_strerror(code))))"
+    }
+
+    private static func text(_ code: Int32) -> String { "HTTP/2: \(String(cString: nghttp2_strerror(code)))" }
+}
+
+// What nghttp2 calls, inside our calls to it.
+
+/// The stream of a frame; nil for one of which nothing is to be heard any more.
+private func stream(in session: OpaquePointer?, _ id: Int32) -> HTTP2Stream? {
+    nghttp2_session_get_stream_user_data(session, id).map {
+        Unmanaged<HTTP2Stream>.fromOpaque($0).takeUnretainedValue()
+    }
+}
+
+private func owner(_ userData: UnsafeMutableRawPointer?) -> HTTP2Session? {
+    userData.map { Unmanaged<HTTP2Session>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// A header or trailer begins.
+private func http2BeginFields(
+    _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let frame { stream(in: session, frame.pointee.hd.stream_id)?.beginFields() }
+    return 0
+}
+
+/// One field of it has come.
+private func http2ReceiveField(
+    _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ name: UnsafePointer<UInt8>?,
+    _ nameLength: Int, _ value: UnsafePointer<UInt8>?, _ valueLength: Int, _ flags: UInt8,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let frame, let stream = stream(in: session, frame.pointee.hd.stream_id), let owner = owner(userData) else {
+        return 0
+    }
+    let isTaken = stream.receiveField(
+        UnsafeRawBufferPointer(start: name, count: nameLength),
+        UnsafeRawBufferPointer(start: value, count: valueLength), at: owner.now)
+    if !isTaken { owner.refuse(stream) }
+    return 0
+}
+
+/// A part of a body has come.
+private func http2ReceiveBody(
+    _ session: OpaquePointer?, _ flags: UInt8, _ id: Int32, _ bytes: UnsafePointer<UInt8>?, _ count: Int,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let stream = stream(in: session, id), let owner = owner(userData) else { return 0 }
+    if !stream.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count)) { owner.refuse(stream) }
+    return 0
+}
+
+/// The next part of a request's body is to be sent.
+private func http2SendBody(
+    _ session: OpaquePointer?, _ id: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ length: Int,
+    _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
+    _ userData: UnsafeMutableRawPointer?
+) -> Int {
+    guard let stream = stream(in: session, id) else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
+    let (count, isLast) = stream.nextBody(into: UnsafeMutableRawBufferPointer(start: buffer, count: length))
+    if isLast { flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
+    return count
+}
+
+/// A stream has ended.
+private func http2StreamClosed(
+    _ session: OpaquePointer?, _ id: Int32, _ code: UInt32, _ userData: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let stream = stream(in: session, id), let owner = owner(userData) { owner.note(stream, code) }
+    return 0
+}

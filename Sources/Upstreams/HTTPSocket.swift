@@ -1,0 +1,56 @@
+import CCurl
+import DNSWire
+import Glibc
+import Platform
+
+/// A TCP socket that connects to a service, or to the proxy on the way there.
+enum HTTPSocket {
+    /// After this time without an acknowledgement the kernel gives a connection up (TCP_USER_TIMEOUT), three attempts'
+    /// worth: it bounds how long a black hole goes unnoticed when no attempt lives long enough to time out.
+    private static let userTimeout: Duration = .seconds(3)
+
+    /// Begins to connect, without waiting.
+    ///
+    /// - Throws: `HTTPFailure.overloaded` for want of descriptors or memory, `HTTPFailure.network` when there is no way.
+    static func connect(to origin: HTTPOrigin) throws(HTTPFailure) -> Descriptor {
+        let address = origin.proxy ?? SocketAddress(origin.address, port: origin.port)
+        let family = address.family == .ipv4 ? AF_INET : AF_INET6
+        let flags = SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
+        let number = socket(family, Int32(SOCK_STREAM.rawValue | flags), 0)
+        guard number >= 0 else {
+            if let shortage = shortage(errno) {
+                throw .overloaded("no socket for \(origin.addressText): \(shortage)")
+            }
+            throw .network(SystemError.last("socket").description)
+        }
+        let descriptor = Descriptor(owning: number)
+        limitSilence(of: number)
+        for (level, option, value) in [
+            (Int32(IPPROTO_TCP), TCP_NODELAY, 1), (SOL_SOCKET, SO_KEEPALIVE, 1),
+            (Int32(IPPROTO_TCP), TCP_KEEPIDLE, HTTPLimits.keepAliveIdle),
+            (Int32(IPPROTO_TCP), TCP_KEEPINTVL, HTTPLimits.keepAliveInterval),
+        ] {
+            var value = Int32(value)
+            _ = setsockopt(number, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+        }
+        guard address.withSockaddr({ Glibc.connect(number, $0, $1) }) == 0 || errno == EINPROGRESS else {
+            throw .network(SystemError.last("connect").description)
+        }
+        return descriptor
+    }
+
+    /// Has the kernel give a connection up that is not acknowledged.
+    static func limitSilence(of descriptor: Int32) {
+        // An old kernel without it only takes longer.
+        _ = ccurl_set_user_timeout(descriptor, UInt32(userTimeout.components.seconds) * 1_000)
+    }
+
+    /// What we lack, if that is why a socket could not be opened.
+    static func shortage(_ error: Int32) -> String? {
+        switch error {
+        case EMFILE, ENFILE: "out of file descriptors"
+        case ENOBUFS, ENOMEM: "out of memory for sockets"
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import Platform
+
+/// A tunnel through an HTTP proxy (`CONNECT`, RFC 9110 section 9.3.6): the request for it, and the reply to that.
+struct HTTPTunnel {
+    enum State: Equatable {
+        case isUnderWay
+        case isOpen
+        /// - Parameter reason: what the proxy said, or why that is no reply.
+        case isRefused(reason: String)
+    }
+
+    /// Bytes of the proxy's header.
+    private static let limit = 8_192
+
+    /// What is to be sent first.
+    let request: [UInt8]
+    private(set) var state = State.isUnderWay
+    private var line: [UInt8] = []
+    private var received = 0
+    private var isStatusKnown = false
+
+    /// - Parameter target: where the tunnel ends, as address and port.
+    init(to target: String) {
+        request = Array("CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\nUser-Agent: httpdnsd\r\n\r\n".utf8)
+    }
+
+    /// Takes what has come, as far as the reply goes.
+    ///
+    /// - Returns: how many of the bytes belong to the reply.
+    mutating func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+        for (index, byte) in bytes.enumerated() {
+            guard state == .isUnderWay else { return index }
+            received += 1
+            if received > Self.limit {
+                state = .isRefused(reason: "the proxy's reply is larger than the limit")
+            } else if byte != UInt8(ascii: "\n") {
+                line.append(byte)
+            } else {
+                takeLine()
+            }
+        }
+        return bytes.count
+    }
+
+    private mutating func takeLine() {
+        if line.last == UInt8(ascii: "\r") { line.removeLast() }
+        defer { line = [] }
+        if isStatusKnown {
+            if line.isEmpty { state = .isOpen }
+            return
+        }
+        // "HTTP/1.1 200 Connection established"
+        guard line.count >= 12, line.starts(with: "HTTP/1.".utf8), line[8] == UInt8(ascii: " "),
+            let status = Int(String(decoding: line[9..<12], as: UTF8.self)), (100..<600).contains(status)
+        else {
+            state = .isRefused(reason: "the proxy's reply is not HTTP")
+            return
+        }
+        isStatusKnown = true
+        if !(200..<300).contains(status) { state = .isRefused(reason: "the proxy refuses with status \(status)") }
+    }
+}

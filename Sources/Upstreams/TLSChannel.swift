@@ -1,0 +1,184 @@
+import COpenSSL
+import DNSWire
+
+/// The TLS of one connection, on the client's side, without its socket: bytes of the network go in and come out.
+///
+/// Offers HTTP/2 and HTTP/1.1 (ALPN, RFC 7301). The certificate must be valid for the name or address given.
+final class TLSChannel {
+    /// How far a handshake has come.
+    enum Handshake {
+        case isUnderWay
+        /// - Parameter isHTTP2: whether the server chose HTTP/2.
+        case isDone(isHTTP2: Bool)
+    }
+
+    /// What was read.
+    enum Plaintext {
+        case bytes(Int)
+        /// Nothing yet.
+        case nothing
+        /// The other end has said that nothing more comes.
+        case end
+    }
+
+    /// What we offer, each after its length.
+    private static let offeredProtocols: [UInt8] = [2] + Array("h2".utf8) + [8] + Array("http/1.1".utf8)
+
+    /// Owned, and with it `input` and `output`.
+    private let connection: OpaquePointer
+    /// What came from the network, and what goes there.
+    private let input: OpaquePointer
+    private let output: OpaquePointer
+
+    /// - Parameters:
+    ///   - host: a name, or an address as text, which is sent no SNI (RFC 6066 section 3).
+    ///   - session: of an earlier connection to the same host.
+    /// - Throws: `HTTPFailure.network` without memory, `HTTPFailure.unusable` for a host that is no name.
+    init(_ authorities: TLSAuthorities, host: String, session: TLSSession?) throws(HTTPFailure) {
+        defer { ERR_clear_error() }
+        guard let context = SSL_CTX_new(TLS_client_method()) else { throw .network("no memory for TLS") }
+        // Each connection counts itself as one who uses it.
+        defer { SSL_CTX_free(context) }
+        SSL_CTX_set1_cert_store(context, authorities.store)
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        guard copenssl_set_versions(context) == 1,
+            SSL_CTX_set_alpn_protos(context, Self.offeredProtocols, UInt32(Self.offeredProtocols.count)) == 0
+        else { throw .network("no memory for TLS") }
+        guard let connection = SSL_new(context) else { throw .network("no memory for TLS") }
+        guard let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem()) else {
+            SSL_free(connection)
+            throw .network("no memory for TLS")
+        }
+        SSL_set_bio(connection, input, output)
+        SSL_set_connect_state(connection)
+        (self.connection, self.input, self.output) = (connection, input, output)
+        guard expect(host) else { throw .unusable("\(host) is no name that a certificate can be for") }
+        if let session { SSL_set_session(connection, session.pointer) }
+    }
+
+    deinit { SSL_free(connection) }
+
+    /// Has the certificate be valid for this name or address.
+    private func expect(_ host: String) -> Bool {
+        if IPAddress(host) != nil { return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(connection), host) == 1 }
+        SSL_set_hostflags(connection, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+        return SSL_set1_host(connection, host) == 1 && copenssl_set_server_name(connection, host) == 1
+    }
+
+    // MARK: The network's side
+
+    /// Takes what came from the network.
+    ///
+    /// - Returns: false without memory.
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        // What others on this thread have left, libcurl among them, would be taken for the reason of what comes next.
+        ERR_clear_error()
+        let count = Int32(clamping: bytes.count)
+        return count == 0 || BIO_write(input, bytes.baseAddress, count) == count
+    }
+
+    /// Lends what is to be sent; `body` returns how much of it was.
+    func sendPending(_ body: (UnsafeRawBufferPointer) -> Int) {
+        var start: UnsafeRawPointer?
+        let length = copenssl_unread(output, &start)
+        guard length > 0 else { return }
+        var left = body(UnsafeRawBufferPointer(start: start, count: length))
+        // Reading is how a BIO is told that something is done with.
+        withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 1) { scratch in
+            while left > 0 {
+                let count = BIO_read(output, scratch.baseAddress, Int32(min(left, scratch.count)))
+                guard count > 0 else { break }
+                left -= Int(count)
+            }
+        }
+    }
+
+    /// How much is to be sent, in bytes.
+    var pendingCount: Int {
+        var start: UnsafeRawPointer?
+        return max(0, copenssl_unread(output, &start))
+    }
+
+    // MARK: Our side
+
+    /// Goes on with the handshake as far as what was received allows.
+    ///
+    /// - Throws: `HTTPFailure.certificate` for a certificate that is not valid, `HTTPFailure.network` for anything else.
+    func shakeHands() throws(HTTPFailure) -> Handshake {
+        ERR_clear_error()
+        let result = SSL_do_handshake(connection)
+        if result == 1 { return .isDone(isHTTP2: hasChosenHTTP2) }
+        if SSL_get_error(connection, result) == SSL_ERROR_WANT_READ { return .isUnderWay }
+        let verification = SSL_get_verify_result(connection)
+        let reason = lastReason
+        if verification != Int(X509_V_OK) { throw .certificate(HTTPFailure.certificateText(verification)) }
+        throw .network("TLS: \(reason)")
+    }
+
+    private var hasChosenHTTP2: Bool {
+        var (chosen, length): (UnsafePointer<UInt8>?, UInt32) = (nil, 0)
+        SSL_get0_alpn_selected(connection, &chosen, &length)
+        return UnsafeBufferPointer(start: chosen, count: Int(length)).elementsEqual("h2".utf8)
+    }
+
+    private var lastReason: String {
+        copenssl_last_reason().map { String(cString: $0) } ?? "the connection was closed"
+    }
+
+    /// Decrypts into `buffer` what has been received; each call at most one TLS record, of 16 KiB or less.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(HTTPFailure) -> Plaintext {
+        let count = SSL_read(connection, buffer.baseAddress, Int32(clamping: buffer.count))
+        if count > 0 { return .bytes(Int(count)) }
+        switch SSL_get_error(connection, count) {
+        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return .nothing
+        case SSL_ERROR_ZERO_RETURN: return .end
+        default: throw .network("TLS: \(lastReason)")
+        }
+    }
+
+    /// Encrypts `bytes` for the network, after the handshake.
+    func write(_ bytes: [UInt8]) throws(HTTPFailure) {
+        guard !bytes.isEmpty else { return }
+        guard SSL_write(connection, bytes, Int32(clamping: bytes.count)) == Int32(clamping: bytes.count) else {
+            throw .network("TLS: \(lastReason)")
+        }
+    }
+
+    /// Tells the other end that nothing more comes (RFC 8446 section 6.1).
+    func close() {
+        SSL_shutdown(connection)
+        ERR_clear_error()
+    }
+
+    // MARK: What the handshake showed
+
+    /// `sha256//` and base64 of the certificate's public key (RFC 7469 section 2.4); nil if none was shown.
+    var pin: String? {
+        guard let certificate = SSL_get0_peer_certificate(connection), let key = X509_get_X509_PUBKEY(certificate)
+        else { return nil }
+        let length = i2d_X509_PUBKEY(key, nil)
+        guard length > 0 else { return nil }
+        var bytes = [UInt8](repeating: 0, count: Int(length))
+        let written = bytes.withUnsafeMutableBufferPointer { buffer -> Int32 in
+            var end = buffer.baseAddress
+            return i2d_X509_PUBKEY(key, &end)
+        }
+        guard written == length, let digest = OpenSSLCrypto().sha256(bytes) else { return nil }
+        var text = [UInt8](repeating: 0, count: (digest.count + 2) / 3 * 4 + 1)
+        let count = EVP_EncodeBlock(&text, digest, Int32(digest.count))
+        return "sha256//" + String(decoding: text.prefix(max(0, Int(count))), as: UTF8.self)
+    }
+
+    /// The session to begin the next connection with; nil if the server gave none.
+    var resumable: OpaquePointer? {
+        guard let session = SSL_get1_session(connection) else { return nil }
+        guard SSL_SESSION_is_resumable(session) == 1 else {
+            SSL_SESSION_free(session)
+            return nil
+        }
+        return session
+    }
+
+    /// Whether it began with an earlier connection's session, and so showed no certificate.
+    var isResumed: Bool { SSL_session_reused(connection) == 1 }
+}

@@ -1,0 +1,279 @@
+import HTTPDNS
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// HTTP/2 without a network: frames that a server might send, byte by byte.
+@Suite(.onLoop)
+struct HTTP2SessionTests {
+    // MARK: Requests
+
+    @Test @Loop func `the first bytes are the preface and our settings, and forbid pushes`() throws {
+        let session = try HTTP2Session(authority: "service.example")
+        var sent: [UInt8] = []
+        try session.takeFrames(into: &sent, limit: .max)
+        #expect(sent.starts(with: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8))
+        let settings = try #require(HTTP2Frame.parse(sent.dropFirst(24)).first)
+        #expect(settings.type == .settings)
+        // SETTINGS_ENABLE_PUSH, 0.
+        #expect(settings.payload.starts(with: [0, 2, 0, 0, 0, 0]))
+    }
+
+    @Test @Loop func `a request is one frame, and ends its stream`() throws {
+        let stage = try Stage()
+        let stream = try stage.queue()
+        let frame = try #require(try HTTP2Frame.parse(stage.frames()[...]).last)
+        #expect(frame.type == .headers && frame.stream == stream.id)
+        #expect(frame.flags == HTTP2Frame.endStream | HTTP2Frame.endHeaders)
+    }
+
+    @Test @Loop func `a body follows in frames of its own`() throws {
+        let stage = try Stage()
+        let body = [UInt8](repeating: 7, count: 20_000)
+        _ = try stage.queue(HTTPRequest(target: "/dns-query", body: body))
+        let frames = try HTTP2Frame.parse(stage.frames()[...])
+        let data = frames.filter { $0.type == .data }
+        #expect(data.flatMap(\.payload) == body)
+        #expect(data.map { $0.flags & HTTP2Frame.endStream } == [0, HTTP2Frame.endStream])
+    }
+
+    @Test @Loop func `above the server's limit a request waits for another one's end`() throws {
+        let stage = try Stage()
+        // SETTINGS_MAX_CONCURRENT_STREAMS, 1.
+        try stage.receive(HTTP2Frame(.settings, payload: [0, 3, 0, 0, 0, 1]))
+        let first = try stage.queue()
+        let second = try stage.queue()
+        #expect(
+            try stage.sentRequests() == [first.id])
+        try stage.receive(.reply(first.id, ends: true))
+        #expect(
+            try stage.sentRequests() == [second.id])
+    }
+
+    // MARK: Replies
+
+    @Test @Loop func `a reply is complete with its stream's end`() throws {
+        let stage = try Stage()
+        let stream = try stage.open()
+        try stage.receive(.reply(stream.id, fields: [("content-type", "application/json"), ("age", "7")]))
+        try stage.receive(HTTP2Frame(.data, stream: stream.id, payload: Array("{}".utf8)))
+        #expect(stage.session.takeEnded().isEmpty)
+        try stage.receive(
+            HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream.id, payload: Array("\n".utf8)))
+        let ended = try #require(stage.session.takeEnded().first)
+        #expect(ended.stream === stream && ended.code == 0)
+        let response = stream.response
+        #expect(response.status == 200 && response.contentType == "application/json" && response.age == 7)
+        #expect(response.body == Array("{}\n".utf8))
+    }
+
+    @Test @Loop func `what an informational header says does not count`() throws {
+        let stage = try Stage()
+        let stream = try stage.open()
+        try stage.receive(.reply(stream.id, status: "103", fields: [("age", "9"), ("content-type", "text/a")]))
+        try stage.receive(.reply(stream.id, fields: [("content-type", "text/b")], ends: true))
+        #expect(stream.response.status == 200 && stream.response.contentType == "text/b")
+        #expect(stream.response.age == nil)
+    }
+
+    @Test @Loop func `what a trailer says does not count`() throws {
+        let stage = try Stage()
+        let stream = try stage.open()
+        try stage.receive(.reply(stream.id))
+        try stage.receive(HTTP2Frame(.data, stream: stream.id, payload: [1]))
+        try stage.receive(.fields(stream.id, [("age", "9")], ends: true))
+        #expect(stage.session.takeEnded().map(\.code) == [0])
+        #expect(stream.response.age == nil && stream.response.body == [1])
+    }
+
+    @Test @Loop func `a stream that the server resets has ended with its reason`() throws {
+        let stage = try Stage()
+        let stream = try stage.open()
+        // REFUSED_STREAM
+        try stage.receive(HTTP2Frame(.reset, stream: stream.id, payload: [0, 0, 0, 7]))
+        #expect(stage.session.takeEnded().map(\.code) == [7])
+        #expect(HTTP2Session.reason(7) == "HTTP/2: the stream was reset (REFUSED_STREAM)")
+    }
+
+    @Test @Loop func `when the server says goodbye, what it has not taken ends, and nothing more may be sent`() throws {
+        let stage = try Stage()
+        let taken = try stage.open()
+        let refused = try stage.open()
+        try stage.receive(
+            HTTP2Frame(.goAway, payload: [0, 0, 0, UInt8(taken.id), 0, 0, 0, 0]))
+        #expect(stage.session.takeEnded().map { $0.stream === refused } == [true])
+        #expect(!stage.session.mayOpen && !stage.session.isOver)
+        try stage.receive(.reply(taken.id, ends: true))
+        #expect(stage.session.takeEnded().map { $0.stream === taken } == [true])
+        #expect(stage.session.isOver)
+    }
+
+    @Test @Loop func `a request that was not sent when the server said goodbye is refused`() throws {
+        let stage = try Stage()
+        let stream = try stage.queue()
+        try stage.receive(HTTP2Frame(.goAway, payload: [UInt8](repeating: 0, count: 8)))
+        _ = try stage.frames()
+        let ended = stage.session.takeEnded()
+        #expect(ended.map { $0.stream === stream && $0.code == HTTP2Session.refusedStream } == [true])
+    }
+
+    @Test @Loop func `nothing is heard any more of a stream that was reset by us`() throws {
+        let stage = try Stage()
+        let stream = try stage.open()
+        stage.session.reset(stream)
+        try stage.receive(.reply(stream.id, ends: true))
+        #expect(stage.session.takeEnded().isEmpty)
+        let reset = try #require(try HTTP2Frame.parse(stage.frames()[...]).last)
+        // CANCEL
+        #expect(reset.type == .reset && reset.payload == [0, 0, 0, 8])
+    }
+
+    // MARK: Hostile servers
+
+    @Test @Loop func `a body over its limit ends the stream at once, and harms no other`() throws {
+        let stage = try Stage()
+        let (large, small) = (try stage.open(), try stage.open())
+        try stage.receive(.reply(large.id))
+        for _ in 0..<5 {
+            try stage.receive(
+                HTTP2Frame(.data, stream: large.id, payload: [UInt8](repeating: 0, count: 16_384)))
+            _ = try stage.frames()
+        }
+        #expect(stage.session.takeEnded().map { $0.stream === large } == [true])
+        #expect(large.failure == .unusable("the reply is larger than the limit"))
+        try stage.receive(.reply(small.id, ends: true))
+        #expect(stage.session.takeEnded().map(\.code) == [0])
+    }
+
+    @Test @Loop func `a header over its limit ends the stream`() throws {
+        let stage = try Stage()
+        let stream = try stage.open()
+        // A field of 4,000 bytes that is remembered (RFC 7541 section 6.2.1), and four times the same in one byte each.
+        let field = [0x40] + HTTP2Frame.text("x-a") + HTTP2Frame.text(String(repeating: "x", count: 4_000))
+        let status = HTTP2Frame.reply(stream.id).payload
+        try stage.receive(
+            HTTP2Frame(
+                .headers, flags: HTTP2Frame.endHeaders, stream: stream.id,
+                payload: status + field + [UInt8](repeating: 0x80 | 62, count: 4)))
+        #expect(stage.session.takeEnded().count == 1)
+        #expect(stream.failure == .unusable("the reply is larger than the limit"))
+    }
+
+    @Test(arguments: ["HTTP/1.1 400 Bad Request\r\n\r\n", String(repeating: "\u{0}", count: 64)])
+    @Loop func `bytes that are no frames end the connection`(text: String) throws {
+        let stage = try Stage()
+        #expect(stage.isRefused(Array(text.utf8)))
+    }
+
+    @Test @Loop func `a reply without a status ends its stream alone`() throws {
+        let stage = try Stage()
+        let (broken, good) = (try stage.open(), try stage.open())
+        try stage.receive(.fields(broken.id, [("age", "9")]))
+        _ = try stage.frames()
+        #expect(stage.session.takeEnded().map { $0.stream === broken && $0.code != 0 } == [true])
+        try stage.receive(.reply(good.id, ends: true))
+        #expect(stage.session.takeEnded().map(\.code) == [0])
+    }
+
+    @Test @Loop func `a reply to what was never asked ends the connection`() throws {
+        let stage = try Stage()
+        #expect(stage.isRefused(HTTP2Frame.reply(9, ends: true).bytes))
+    }
+
+    @Test @Loop func `a flood of pings is not answered without end`() throws {
+        let stage = try Stage()
+        let ping = HTTP2Frame(.ping, payload: [UInt8](repeating: 1, count: 8)).bytes
+        let flood = (0..<4_000).flatMap { _ in ping }
+        #expect(stage.isRefused(flood))
+    }
+
+    @Test @Loop func `a server that sends anything is survived`() async throws {
+        var numbers = SeededNumbers(7)
+        for _ in 0..<1_000 {
+            // Other tests share the loop.
+            await Task.yield()
+            let stage = try Stage()
+            let stream = try stage.open(HTTPRequest(target: "/", body: [1, 2, 3]))
+            let frames: [HTTP2Frame] = [
+                .reply(stream.id, fields: [("age", "1")]), .reply(stream.id, status: "103"),
+                HTTP2Frame(.data, stream: stream.id, payload: [1, 2]), .fields(stream.id, [("a", "b")], ends: true),
+                HTTP2Frame(.settings, payload: [0, 4, 0, 0, 0, 0]),
+                HTTP2Frame(.reset, stream: stream.id, payload: [0, 0, 0, 1]),
+                HTTP2Frame(.goAway, payload: [UInt8](repeating: 0, count: 8)),
+                HTTP2Frame(.windowUpdate, payload: [0, 0, 0, 9]),
+            ]
+            var bytes = (0..<6).flatMap { _ in frames.randomElement(using: &numbers)?.bytes ?? [] }
+            for _ in 0..<Int.random(in: 0...3, using: &numbers) {
+                bytes[Int.random(in: bytes.indices, using: &numbers)] = UInt8.random(in: .min ... .max, using: &numbers)
+            }
+            let isRefused = stage.isRefused(bytes)
+            let ended = stage.session.takeEnded()
+            #expect(ended.count <= 1)
+            // What is whole has a status.
+            #expect(isRefused || ended.allSatisfy { $0.code != 0 || $0.stream.response.status >= 200 })
+        }
+    }
+}
+
+/// A session whose server has sent its settings, and the streams that somebody must hold for it.
+@Loop
+private final class Stage {
+    let session: HTTP2Session
+    private var streams: [HTTP2Stream] = []
+
+    init() throws {
+        session = try HTTP2Session(authority: "service.example")
+        _ = try frames()
+        try receive(HTTP2Frame(.settings))
+        _ = try frames()
+    }
+
+    /// Sends a request.
+    func open(_ request: HTTPRequest = HTTPRequest(target: "/d?host=www.example.com")) throws -> HTTP2Stream {
+        let stream = try queue(request)
+        _ = try frames()
+        return stream
+    }
+
+    /// Makes a request ready to be sent.
+    func queue(_ request: HTTPRequest = HTTPRequest(target: "/d?host=www.example.com")) throws -> HTTP2Stream {
+        let origin = HTTPOrigin(scheme: .https, address: HTTPFixture.loopback)
+        let transfer = HTTPTransfer(
+            request, timeout: .seconds(1), deadline: .bootTime + .seconds(1), permit: nil,
+            on: try HTTPTransfers(origin, loop: LoopRunner.shared.loop), done: { _ in })
+        let stream = HTTP2Stream(transfer, receivedBefore: 0, at: Instant(nanoseconds: 0))
+        try session.open(stream, path: request.target)
+        streams.append(stream)
+        return stream
+    }
+
+    /// What is to be sent.
+    func frames() throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        try session.takeFrames(into: &bytes, limit: .max)
+        return bytes
+    }
+
+    /// The streams of the requests that are to be sent.
+    func sentRequests() throws -> [Int32] {
+        try HTTP2Frame.parse(frames()[...]).filter { $0.type == .headers }.map(\.stream)
+    }
+
+    func receive(_ frame: HTTP2Frame) throws {
+        try frame.bytes.withUnsafeBytes { try session.receive($0, at: Instant(nanoseconds: 0)) }
+    }
+
+    /// Whether the session is at its end after these bytes.
+    func isRefused(_ bytes: [UInt8]) -> Bool {
+        do {
+            try bytes.withUnsafeBytes { try session.receive($0, at: Instant(nanoseconds: 0)) }
+            _ = try frames()
+            return session.isOver
+        } catch {
+            return true
+        }
+    }
+}
