@@ -114,7 +114,7 @@ let package = Package(
             ("DiskCache", ["CSQLiteFaults", "DNSCache", "DNSWire", "Platform", "Scheduling"]),
             ("HTTPDNS", ["DNSWire", "Upstreams"]),
             ("DNSResolver", ["DNSWire", "DNSCache", "Scheduling"]), ("Platform", ["DNSWire", "Scheduling"]),
-            ("Upstreams", ["DNSWire", "DNSResolver", "HTTPDNS", "Platform", "Scheduling"]),
+            ("Upstreams", ["COpenSSL", "DNSWire", "DNSResolver", "HTTPDNS", "Platform", "Scheduling"]),
             (
                 "DNSServer",
                 [

@@ -16,6 +16,8 @@ package final class Nginx: Sendable {
         package let serverName: String
         package let status: Int
         package let target: String
+        /// Whether its connection began with an earlier one's TLS session.
+        package let isResumed: Bool
     }
 
     /// The addresses that it answers by itself, with TTL 600.
@@ -33,17 +35,19 @@ package final class Nginx: Sendable {
     ///   - answersItself: whether it answers anything by itself.
     ///   - http2: whether HTTP/2 is offered.
     ///   - requestsPerConnection: after so many it tells the client that the connection ends (GOAWAY).
+    ///   - tlsVersions: those that it speaks, as nginx writes them.
     ///   - namespace: where to run it.
     package init(
         _ leaf: TestCertificates.Leaf, at address: TestAddress? = nil, backend: FakeHTTPDNS? = nil,
         answersItself: Bool = true, http2: Bool = true, requestsPerConnection: Int = 100_000,
+        tlsVersions: String = "TLSv1.2 TLSv1.3",
         namespace: NetworkNamespace? = nil
     ) throws {
         let address = try address ?? TestAddress("127.0.0.1", port: FreePort.next())
         self.address = address
         self.leaf = leaf
         process = try NginxProcess(
-            Self.configuration(address, leaf, backend?.url, answersItself, http2, requestsPerConnection),
+            Self.configuration(address, leaf, backend?.url, answersItself, http2, requestsPerConnection, tlsVersions),
             namespace: namespace)
     }
 
@@ -54,12 +58,13 @@ package final class Nginx: Sendable {
     package var requests: [Request] {
         process.log.compactMap { line in
             let fields = line.split(separator: " ", omittingEmptySubsequences: false)
-            guard fields.count == 6, let connection = Int(fields[0]), let port = Int(fields[1]),
+            guard fields.count == 7, let connection = Int(fields[0]), let port = Int(fields[1]),
                 let status = Int(fields[4])
             else { return nil }
             return Request(
                 connection: connection, clientPort: port, httpVersion: String(fields[2]),
-                serverName: fields[3] == "-" ? "" : String(fields[3]), status: status, target: String(fields[5]))
+                serverName: fields[3] == "-" ? "" : String(fields[3]), status: status, target: String(fields[5]),
+                isResumed: fields[6] == "r")
         }
     }
 
@@ -78,7 +83,7 @@ package final class Nginx: Sendable {
 
     private static func configuration(
         _ address: TestAddress, _ leaf: TestCertificates.Leaf, _ backend: String?, _ answersItself: Bool,
-        _ http2: Bool, _ requestsPerConnection: Int
+        _ http2: Bool, _ requestsPerConnection: Int, _ tlsVersions: String
     ) -> String {
         let proxy = backend.map { "proxy_pass \($0); break;" } ?? "return 404;"
         let reply =
@@ -97,6 +102,7 @@ package final class Nginx: Sendable {
               listen \(address) ssl\(http2 ? " http2" : "");
               ssl_certificate \(leaf.certificate);
               ssl_certificate_key \(leaf.key);
+              ssl_protocols \(tlsVersions);
               keepalive_requests \(requestsPerConnection);
               proxy_buffering off;
               \(answersItself ? own : "")

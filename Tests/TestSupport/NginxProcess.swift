@@ -41,7 +41,7 @@ final class NginxProcess: Sendable {
         worker_rlimit_nofile 8192;
         events { worker_connections 4096; }
         http {
-          log_format line '$connection $remote_port $server_protocol $ssl_server_name $status $request_uri';
+          log_format line '$connection $remote_port $server_protocol $ssl_server_name $status $request_uri $ssl_session_reused';
           access_log \(directory)/access.log line;
           client_body_temp_path \(directory)/body;
           proxy_temp_path \(directory)/proxy;

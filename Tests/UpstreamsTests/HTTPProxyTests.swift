@@ -41,6 +41,16 @@ struct HTTPProxyTests {
         #expect(service.requests.count == 1)
     }
 
+    @Test func `over https a proxy that refuses is a failure that tells its status`() async throws {
+        let certificates = try TestCertificates()
+        let nginx = try Nginx(certificates.leaf(names: ["right.example"]))
+        let proxy = try HTTPRelay(to: nginx.address, as: .refusingProxy(407))
+        let transfers = try await transfers(.https, nginx.address, by: proxy, authority: certificates.authority)
+        #expect(
+            await transfers.get("www.example.com").failure == .network("the proxy refuses with status 407"))
+        #expect(nginx.requests.isEmpty)
+    }
+
     @Test(arguments: [403, 407, 502]) func `a proxy that refuses is a failure of the network`(status: Int) async throws
     {
         let service = try FakeHTTPDNS(HTTPFixture.zone)

@@ -1,3 +1,4 @@
+import COpenSSL
 import DNSWire
 import Foundation
 import Glibc
@@ -333,6 +334,59 @@ struct HTTPSecureTests {
         #expect(await HTTPFixture.parallel(100, on: transfers).allSucceeded)
         #expect(old.waitForRequests(100))
         #expect(old.connections <= HTTPLimits.connections)
+    }
+
+    @Test(arguments: ["TLSv1.2", "TLSv1.3"])
+    func `the next connection takes up the TLS session of the last one`(version: String) async throws {
+        let leaf = try certificates.leaf(names: ["right.example"])
+        let server = try Nginx(leaf, tlsVersions: version)
+        let relay = try HTTPRelay(to: server.address)
+        let transfers = try await HTTPFixture.secure(
+            relay.port, hosts: ["right.example"], authority: certificates.authority, pins: [leaf.pin])
+        for _ in 0..<2 {
+            #expect(await transfers.get("www.example.com").isSuccess)
+            relay.disconnect()
+            #expect(await HTTPFixture.eventually { await transfers.openConnections == 0 })
+        }
+        #expect(server.waitForRequests(2))
+        #expect(server.requests.map(\.isResumed) == [false, true])
+    }
+
+    @Test @Loop func `what others leave in OpenSSL's list of errors breaks no connection`() async throws {
+        let transfers = try await transfers()
+        #expect(await transfers.get("first.example.com").isSuccess)
+        for number in 0..<20 {
+            // It tells of the file that there is none.
+            #expect(BIO_new_file("/nonexistent", "r") == nil)
+            #expect(await transfers.get("n\(number).example.com").isSuccess)
+        }
+        #expect(nginx.waitForRequests(21))
+        #expect(nginx.connections == 1)
+    }
+
+    @Test func `a server that speaks HTTP/2 again after a failure is asked over HTTP/2 again`() async throws {
+        let leaf = try certificates.leaf(names: ["right.example"])
+        let port = try FreePort.next()
+        var server: Nginx? = try Nginx(leaf, at: TestAddress("127.0.0.1", port: port), http2: false)
+        let transfers = try await transfers(port: port)
+        #expect(await transfers.get("www.example.com").isSuccess)
+        #expect(await !transfers.isMultiplexed)
+        server = nil
+        #expect(await HTTPFixture.eventually { await !transfers.get("www.example.com").isSuccess })
+        server = try Nginx(leaf, at: TestAddress("127.0.0.1", port: port))
+        #expect(await transfers.get("www.example.com").isSuccess)
+        #expect(await transfers.isMultiplexed)
+        withExtendedLifetime(server) {}
+    }
+
+    @Test func `a body is sent over HTTP/2 with POST`() async throws {
+        let transfers = try await transfers()
+        var request = HTTPDNS.HTTPRequest(target: "/dns-query", headers: [["Content-Type", "application/dns-message"]])
+        request.body = (0..<40_000).map { UInt8(truncatingIfNeeded: $0) }
+        _ = await transfers.perform(request, timeout: .seconds(5), deadline: .bootTime + .seconds(5))
+        let received = try #require(backend.requests.first)
+        #expect(received.method == "POST" && received.body == request.body)
+        #expect(received.header("content-type") == "application/dns-message")
     }
 
     @Test func `a missing file of authorities is refused with a clear text`() async throws {
