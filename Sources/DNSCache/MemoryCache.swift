@@ -109,7 +109,7 @@ package final class MemoryCache: Sendable {
     ///
     /// - Returns: whether it is kept; not if it needs more than an eighth of its shard.
     @discardableResult
-    package func store(_ entry: CacheEntry, for key: borrowing QueryKey) -> Bool {
+    package func store(_ entry: borrowing CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
         return withShard(of: key) { shard, name, tail, hash in shard.insert(entry, for: name, tail, hash: hash) }
     }
@@ -143,6 +143,7 @@ package final class MemoryCache: Sendable {
     }
 
     /// Runs `body` on the shard that is `key`'s, locked.
+    @inline(__always)
     private func withShard<Result: Sendable>(
         of key: borrowing QueryKey, _ body: (inout Shard, Span<UInt8>, KeyTail, UInt32) -> Result
     ) -> Result {

@@ -36,7 +36,7 @@ package struct PackedAnswer: Equatable, Sendable {
     /// Packs an answer to `question`; an RCODE above 15, which a header cannot hold, becomes SERVFAIL.
     ///
     /// - Returns: nil when the message would be longer than 65,535 bytes.
-    package init?(_ answer: Answer, for question: Question) {
+    package init?(_ answer: borrowing Answer, for question: borrowing Question) {
         let code = answer.responseCode
         responseCode = code.rawValue <= 15 ? code : .serverFailure
         let counts = SectionCounts(
@@ -44,15 +44,13 @@ package struct PackedAnswer: Equatable, Sendable {
         guard let counts else { return nil }
         self.counts = counts
 
-        var builder = MessageBuilder(id: 0, flags: [])
-        builder.append(question)
-        let start = builder.bytes.count
+        var builder = MessageBuilder(behind: copy question, recordCount: counts.total)
         let longest = MessageBuilder.maximumLength - Self.optRoom
         guard builder.append(answer.answers, to: .answer, upTo: longest),
             builder.append(answer.authorities, to: .authority, upTo: longest),
             builder.append(answer.additionals, to: .additional, upTo: longest)
         else { return nil }
-        body = Array(builder.bytes[start...])
+        body = builder.bytes
         ttlOffsets = builder.ttlOffsets
     }
 
@@ -119,7 +117,7 @@ extension MessageBuilder {
     fileprivate mutating func append(_ records: [Record], to section: Section, upTo longest: Int) -> Bool {
         for index in records.indices {
             append(records[index], to: section)
-            guard bytes.count <= longest else { return false }
+            guard length <= longest else { return false }
         }
         return true
     }

@@ -147,7 +147,7 @@ struct Shard: ~Copyable {
     /// Stores an entry in place of an older one.
     ///
     /// - Returns: false when it is too large; the older one is gone then, too.
-    mutating func insert(_ entry: CacheEntry, for name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
+    mutating func insert(_ entry: borrowing CacheEntry, for name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
         let size = Block.size(nameCount: name.count, answer: entry.answer)
         // The largest would empty the nursery.
         var queue = size > boundary / 4 ? Self.main : Self.nursery

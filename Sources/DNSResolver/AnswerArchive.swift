@@ -25,9 +25,12 @@ package protocol AnswerArchive: AnyObject, Sendable {
 }
 
 extension AnswerStore {
+    /// Whether there may be answers that memory does not have.
+    var mayRecall: Bool { archive?.mayRecall ?? false }
+
     /// Whether only the archive may have an answer.
     func mustRecall(_ key: QueryKey) -> Bool {
-        guard let archive, !key.isScoped, archive.mayRecall else { return false }
+        guard mayRecall, !key.isScoped else { return false }
         return memory.entry(for: key) == nil
     }
 

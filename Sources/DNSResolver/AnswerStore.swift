@@ -16,6 +16,8 @@ package final class AnswerStore {
     let memory: MemoryCache
     private(set) var freshness: FreshnessPolicy
     private var generations: Generations
+    /// The number in them: read at each step, and never another one.
+    private let number: PolicyGeneration
     let clock: any LoopClock
     private let badAddresses: BadAddresses
     /// The numbers of the sources of the policy in force.
@@ -31,13 +33,14 @@ package final class AnswerStore {
         self.memory = memory
         self.freshness = freshness
         generations = Generations(generation)
+        number = generation
         self.sources = sources
         self.badAddresses = badAddresses
         self.clock = clock
     }
 
     /// The generation of policy and network; a flight that began under an older one stores nothing.
-    package var generation: UInt32 { generations.current }
+    package var generation: UInt32 { number.current }
 
     /// Goes over to the sources of another policy.
     ///
@@ -58,8 +61,9 @@ package final class AnswerStore {
         entry.age(at: clock.now) >= entry.lifetime || !generations.isOfNetwork(entry.generation)
     }
 
-    /// An answer that is fresh, or stale and of use when nothing better comes.
-    package struct Kept {
+    /// An answer that is fresh, or stale and of use when nothing better comes. An object: mostly there is none, and who waits
+    /// holds on to it.
+    package final class Kept: Sendable {
         /// Nil when it is fresh; else how long a client waits for a better one.
         package let wait: Duration?
         /// Whether a provider told it, or certificates prove it.
@@ -69,6 +73,14 @@ package final class AnswerStore {
         /// Whether it is so near its end that it is worth a refresh if clients want it.
         package let isEnding: Bool
         package let response: Response
+
+        fileprivate init(wait: Duration?, isTrusted: Bool, isTold: Bool, isEnding: Bool, response: Response) {
+            self.wait = wait
+            self.isTrusted = isTrusted
+            self.isTold = isTold
+            self.isEnding = isEnding
+            self.response = response
+        }
 
         package var isFresh: Bool { wait == nil }
     }
@@ -93,6 +105,13 @@ package final class AnswerStore {
         case .dead:
             return nil
         }
+    }
+
+    /// What is kept for a client, whose question a flight would ask by `flight`.
+    func kept(for client: ClientQuestion, _ flight: FlightKey) -> Kept? {
+        // Mostly there is no scope: then the key, which is long, is not copied.
+        guard let scope = flight.scope else { return kept(client.key, route: flight.route, at: clock.now) }
+        return kept(client.key.scoped(to: scope), route: flight.route, at: clock.now)
     }
 
     private func stale(_ entry: CacheEntry, wait: Duration, _ text: String) -> Kept {

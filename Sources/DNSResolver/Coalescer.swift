@@ -24,9 +24,7 @@ package final class Coalescer {
     /// for this one.
     func otherFamily(of flight: Flight, _ type: RecordType, until deadline: Instant) async {
         guard type.isAddress, flight.key.types == [type] else { return }
-        var key = flight.key
-        key.types = [type.otherFamily]
-        guard let other = flights[key], !other.awaitsOtherFamily else { return }
+        guard let other = flights[flight.key.asking(for: type.otherFamily)], !other.awaitsOtherFamily else { return }
         flight.awaitsOtherFamily = true
         _ = await other.outcome(of: type.otherFamily, until: deadline)
     }

@@ -39,6 +39,7 @@ package final class FailureMemory {
     package func remembered(
         _ flight: FlightKey, _ type: RecordType, at now: Instant, recoveries: Int = 0
     ) -> ExtendedError? {
+        guard count > 0 else { return nil }
         let key = Key(flight: flight, type: type)
         guard let failure = unreachable[flight.route]?[key] ?? refused[key], now < failure.until,
             failure.recoveries == recoveries

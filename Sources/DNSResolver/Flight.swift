@@ -14,11 +14,15 @@ package final class Flight {
         case failure(ExtendedError)
     }
 
+    /// How it ended for one type, and the number of the source whose answer that is, if it is one's.
+    private struct Settled {
+        let outcome: Outcome
+        let source: UInt16?
+    }
+
     package let key: FlightKey
     private let clock: any LoopClock
-    private var outcomes = RecordTypeMap<Outcome>()
-    /// The numbers of the sources whose answers the outcomes are.
-    private var sources = RecordTypeMap<UInt16>()
+    private var settled = RecordTypeMap<Settled>()
     /// Mostly the only one.
     private var firstWaiter: Waiter?
     private var furtherWaiters: [Int: Waiter] = [:]
@@ -46,14 +50,17 @@ package final class Flight {
     /// How many clients wait.
     var waiterCount: Int { (firstWaiter == nil ? 0 : 1) + furtherWaiters.count }
 
+    /// Told the outcome of a type, and the number of the source whose answer that is, if it is one's.
+    package typealias Told = @Loop (Outcome?, _ source: UInt16?) -> Void
+
     /// Has `done` called once: with the outcome of `type`, or with nil when `deadline` comes first, and the flight goes on
     /// without this waiter, or when it is abandoned. What is known already is told before this returns.
-    package func wait(for type: RecordType, until deadline: Instant, done: @escaping @Loop (Outcome?) -> Void) {
-        if let outcome = outcomes[type] { return done(outcome) }
-        if isAbandoned { return done(nil) }
+    package func wait(for type: RecordType, until deadline: Instant, done: @escaping Told) {
+        if let settled = settled[type] { return done(settled.outcome, settled.source) }
+        if isAbandoned { return done(nil, nil) }
         waiterNumber += 1
         let number = waiterNumber
-        let timer = clock.schedule(at: deadline) { [self] in takeWaiter(number)?.done(nil) }
+        let timer = clock.schedule(at: deadline) { [self] in takeWaiter(number)?.done(nil, nil) }
         let waiter = Waiter(number: number, type: type, timer: timer, done: done)
         if firstWaiter == nil { firstWaiter = waiter } else { furtherWaiters[number] = waiter }
     }
@@ -65,7 +72,7 @@ package final class Flight {
     /// The same for those who can wait.
     package func outcome(of type: RecordType, until deadline: Instant) async -> Outcome? {
         await withCheckedContinuation { continuation in
-            wait(for: type, until: deadline) { continuation.resume(returning: $0) }
+            wait(for: type, until: deadline) { outcome, _ in continuation.resume(returning: outcome) }
         }
     }
 
@@ -76,29 +83,24 @@ package final class Flight {
         work = nil
         let (first, further) = (firstWaiter.take(), furtherWaiters.values)
         furtherWaiters = [:]
-        first?.end(nil)
-        for waiter in further { waiter.end(nil) }
+        first?.end(nil, nil)
+        for waiter in further { waiter.end(nil, nil) }
     }
-
-    /// Whose answer the outcome of `type` is, by its number; nil when there is none.
-    func source(of type: RecordType) -> UInt16? { sources[type] }
 
     /// Settles one type and wakes its waiters; what is settled stays as it is.
     ///
     /// - Parameter source: the number of the source whose answer it is.
     package func finish(_ type: RecordType, with outcome: Outcome, source: UInt16? = nil) {
-        guard outcomes[type] == nil else { return }
-        outcomes[type] = outcome
-        sources[type] = source
+        guard settled.addIfAbsent(Settled(outcome: outcome, source: source), for: type) else { return }
         let first = firstWaiter?.type == type ? firstWaiter.take() : nil
         guard !furtherWaiters.isEmpty else {
-            first?.end(outcome)
+            first?.end(outcome, source)
             return
         }
         let further = furtherWaiters.filter { $0.value.type == type }
         for number in further.keys { furtherWaiters[number] = nil }
-        first?.end(outcome)
-        for waiter in further.values { waiter.end(outcome) }
+        first?.end(outcome, source)
+        for waiter in further.values { waiter.end(outcome, source) }
     }
 
     /// One client's wait: ends with the outcome or at its deadline, once.
@@ -106,12 +108,12 @@ package final class Flight {
         let number: Int
         let type: RecordType
         let timer: LoopTimer
-        let done: @Loop (Outcome?) -> Void
+        let done: Told
 
         @Loop
-        func end(_ outcome: Outcome?) {
+        func end(_ outcome: Outcome?, _ source: UInt16?) {
             timer.cancel()
-            done(outcome)
+            done(outcome, source)
         }
     }
 }

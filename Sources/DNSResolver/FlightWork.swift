@@ -13,6 +13,15 @@ final class FlightWork {
         let server: String
     }
 
+    /// What is decided only when all types are known.
+    private struct Open {
+        var denied: [Told] = []
+        var bindings: [Told] = []
+        var failed: [(type: RecordType, failure: UpstreamFailure)] = []
+
+        var isEmpty: Bool { denied.isEmpty && bindings.isEmpty && failed.isEmpty }
+    }
+
     private let flight: Flight
     /// In force when the flight began.
     private let policy: ResolverPolicy
@@ -21,10 +30,7 @@ final class FlightWork {
     private let resolver: Resolver
     /// Whether HTTPDNS goes before LocalDNS.
     private let prefersProviders: Bool
-    // What is decided only when all types are known.
-    private var denied: [Told] = []
-    private var bindings: [Told] = []
-    private var failed: [(type: RecordType, failure: UpstreamFailure)] = []
+    private var open = Open()
     private var unchecked: [RecordType: AnswerRepair.Told] = [:]
     private var isSettled = false
 
@@ -62,19 +68,19 @@ final class FlightWork {
         case .unknownEmpty(let ttl):
             finish(type, with: keepEmpty(ttl: ttl, type))
         case .failure(let failure):
-            failed.append((type, failure))
+            open.failed.append((type, failure))
         }
     }
 
-    private func take(_ answer: Answer, _ type: RecordType, _ source: Source, _ server: String) {
+    private func take(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
         if !prefersProviders, policy.strategy.isUnchecked(answer, key, type, source) {
-            unchecked[type] = AnswerRepair.Told(answer: answer, server: server)
-            let kept = preferring(type) { cache.keepUnchecked(answer, for: key, type, server) }
+            unchecked[type] = AnswerRepair.Told(answer: copy answer, server: server)
+            let kept = yielded(type) ?? preferring(cache.keepUnchecked(answer, for: key, type, server), type)
             finish(type, with: kept, source: policy.sources.tag(of: source))
         } else if answer.responseCode == .nameError, key.mayFitFamilies(type) {
-            denied.append(Told(type: type, answer: answer, source: source, server: server))
+            open.denied.append(Told(type: type, answer: answer, source: source, server: server))
         } else if policy.strategy.isGuarded(flight.key) {
-            bindings.append(Told(type: type, answer: answer, source: source, server: server))
+            open.bindings.append(Told(type: type, answer: answer, source: source, server: server))
         } else {
             keep(answer, type, source, server)
         }
@@ -83,11 +89,11 @@ final class FlightWork {
     /// Every type is settled: decides what had to wait for that.
     private func finish() {
         isSettled = true
-        guard !denied.isEmpty || !bindings.isEmpty || !failed.isEmpty else { return end() }
+        guard !open.isEmpty else { return end() }
         Loop.spawn { [self] in
-            for told in bindings { await fit(told) }
-            for told in denied { await deny(told) }
-            for (type, failure) in failed { await fail(type, failure) }
+            for told in open.bindings { await fit(told) }
+            for told in open.denied { await deny(told) }
+            for (type, failure) in open.failed { await fail(type, failure) }
             end()
         }
     }
@@ -128,23 +134,25 @@ final class FlightWork {
 
     // MARK: Keeping
 
-    private func keep(_ answer: Answer, _ type: RecordType, _ source: Source, _ server: String) {
-        finish(
-            type, with: preferring(type) { keepTold(answer, type, source, server) },
-            source: policy.sources.tag(of: source))
+    private func keep(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
+        let tag = policy.sources.tag(of: source)
+        if let yielded = yielded(type) { return finish(type, with: yielded, source: tag) }
+        finish(type, with: preferring(keepTold(answer, type, source, server), type), source: tag)
     }
 
-    /// What `keep` makes of one type, unless the family gives way to the other one. Inlined, or `keep` copies the answer.
-    @inline(__always)
-    private func preferring(_ type: RecordType, keep: () -> Flight.Outcome) -> Flight.Outcome {
-        if let yielded = resolver.yielded(key, type, by: policy) { return .answer(yielded) }
-        let outcome = keep()
+    /// The outcome of a type that gives way to the other family.
+    private func yielded(_ type: RecordType) -> Flight.Outcome? {
+        resolver.yielded(key, type, by: policy).map(Flight.Outcome.answer)
+    }
+
+    /// The outcome, to which the other family gives way.
+    private func preferring(_ outcome: Flight.Outcome, _ type: RecordType) -> Flight.Outcome {
         resolver.dropYielding(to: outcome, key, type, by: policy)
         return outcome
     }
 
     private func keepTold(
-        _ answer: Answer, _ type: RecordType, _ source: Source, _ server: String
+        _ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String
     ) -> Flight.Outcome {
         if source == .localDNS, type.isAddress, prefersProviders {
             if policy.lastResort.addresses(of: key.name) != nil {

@@ -1,8 +1,8 @@
 package import DNSWire
 
 /// Answers that need no source: questions about the server itself, types that are not records, addresses given by hand,
-/// special-use names, and the family that nobody is to use.
-package struct LocalAnswers: Sendable {
+/// special-use names, and the family that nobody is to use. An object: each question looks into it.
+package final class LocalAnswers: Sendable {
     /// What `version.bind` and `version.server` answer; nil refuses.
     private let version: String?
     /// What `hostname.bind` and `id.server` answer; nil refuses. Not the host's name: that is nobody's business.

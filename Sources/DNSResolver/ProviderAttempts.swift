@@ -1,7 +1,8 @@
 import DNSWire
 import Scheduling
 
-/// One question's attempts at the providers' addresses: the first at once, another when one fails or is slow.
+/// One question's attempts at the providers' addresses: the first at once, another when one fails, or when it is told that one
+/// is slow.
 ///
 /// Ends when every type is settled, nobody is left to ask, or the question's deadline has come.
 @Loop
@@ -11,21 +12,43 @@ final class ProviderAttempts: Cancellable {
     typealias Told = @Loop ([ProviderTally.Entry], _ isLast: Bool) -> Void
 
     /// One attempt: a request, or one for each type to a service that does not take both families together.
+    @Loop
     final class Attempt {
         let candidate: AttemptPlan.Candidate
         let began: Instant
         var missingParts: Int
         /// Whether another address is asked already for what a part of it failed to bring.
         var isReplaced = false
-        /// What has come of it so far, without its last part.
-        var reply = UpstreamReply([:])
+        /// What has come of it so far, without its last part; nil: nothing.
+        var reply: UpstreamReply?
+        /// Those to which it belongs; nil once its end means nothing any more.
+        fileprivate var attempts: ProviderAttempts?
         /// The requests, while they may be under way.
-        var requests: [any Cancellable] = []
+        private var requests = ShortList<any Cancellable>()
 
-        init(_ candidate: AttemptPlan.Candidate, began: Instant, parts: Int) {
+        init(_ candidate: AttemptPlan.Candidate, began: Instant, parts: Int, of attempts: ProviderAttempts) {
+            self.attempts = attempts
             self.candidate = candidate
             self.began = began
             missingParts = parts
+        }
+
+        /// Begins a request for all or one of its types.
+        fileprivate func ask(_ question: UpstreamQuestion) {
+            // One object to hold is all that the closure needs: for more, it would have an allocation of its own.
+            requests.append(candidate.endpoint.begin(question) { reply in self.attempts?.take(reply, of: self) })
+        }
+
+        /// Gives up what is under way.
+        fileprivate func cancel() {
+            requests.forEach { $0.cancel() }
+            release()
+        }
+
+        /// Lets go of those who hold on to it.
+        fileprivate func release() {
+            attempts = nil
+            requests.removeAll()
         }
     }
 
@@ -35,9 +58,8 @@ final class ProviderAttempts: Cancellable {
     private var plan: AttemptPlan
     private var tally: ProviderTally
     /// Those begun, in order.
-    private var begun: [Attempt] = []
+    private var begun = ShortList<Attempt>()
     private var underWay = 0
-    private var hedge: LoopTimer?
     private var hasToldEarly = false
     /// Nil once it is over.
     private var told: Told?
@@ -57,9 +79,11 @@ final class ProviderAttempts: Cancellable {
     /// Begins; `told` may be called before this returns.
     func start() {
         startNext(question.types)
-        guard underWay > 0 else { return finish() }
-        hedge = selector.clock.schedule(after: Budget.hedge) { [self] in startNext(tally.openTypes) }
+        if underWay == 0 { finish() }
     }
+
+    /// Asks another address as well, for the first one is slow.
+    func startAnother() { startNext(tally.openTypes) }
 
     func cancel() {
         told = nil
@@ -71,7 +95,7 @@ final class ProviderAttempts: Cancellable {
         guard now < question.deadline, let candidate = plan.next(at: now) else { return }
         let provider = selector.providers[candidate.provider]
         let isTogether = types.count == 1 || provider.answersBothFamilies
-        let attempt = Attempt(candidate, began: now, parts: isTogether ? 1 : types.count)
+        let attempt = Attempt(candidate, began: now, parts: isTogether ? 1 : types.count, of: self)
         var asked = question
         // What has failed in a batch, or is slow in one, is not tied to the same names again.
         asked.mayBeBatched = question.mayBeBatched && begun.isEmpty
@@ -81,38 +105,29 @@ final class ProviderAttempts: Cancellable {
         provider.health.began(at: now)
         if isTogether {
             asked.types = types
-            ask(asked, in: attempt)
+            attempt.ask(asked)
         } else {
             for type in types {
                 asked.types = [type]
-                ask(asked, in: attempt)
+                attempt.ask(asked)
             }
         }
     }
 
-    private func ask(_ asked: UpstreamQuestion, in attempt: Attempt) {
-        attempt.requests.append(
-            attempt.candidate.endpoint.begin(asked) { [self] reply in take(reply, of: attempt) })
-    }
-
     /// Takes a part of an attempt's reply, or the whole of it.
-    private func take(_ reply: UpstreamReply, of attempt: Attempt) {
+    fileprivate func take(_ reply: UpstreamReply, of attempt: Attempt) {
         guard told != nil else { return }
         let asked = attempt.candidate
         attempt.missingParts -= 1
         let mayStart: Bool
         if attempt.missingParts == 0 {
-            let whole = attempt.reply.adding(reply)
-            underWay -= 1
-            attempt.requests = []
-            plan.ended(asked, forGood: whole.endsEndpoint)
-            selector.judge(attempt, by: whole)
+            if let earlier = attempt.reply { end(attempt, earlier.adding(reply)) } else { end(attempt, reply) }
             mayStart = !attempt.isReplaced || underWay == 0
         } else {
             // Of the other type nothing is known yet: only a failure is a reason to ask elsewhere.
             mayStart = reply.failure != nil
             attempt.isReplaced = mayStart
-            attempt.reply = attempt.reply.adding(reply)
+            attempt.reply = attempt.reply?.adding(reply) ?? reply
         }
         if tally.take(reply, from: asked.provider, at: asked.endpoint.name) == .providerFinished {
             plan.finish(provider: asked.provider)
@@ -128,6 +143,14 @@ final class ProviderAttempts: Cancellable {
         if underWay == 0 { finish() }
     }
 
+    /// Draws what there is to be drawn from an attempt whose reply has come whole.
+    private func end(_ attempt: Attempt, _ reply: UpstreamReply) {
+        underWay -= 1
+        attempt.release()
+        plan.ended(attempt.candidate, forGood: reply.endsEndpoint)
+        selector.judge(attempt, by: reply)
+    }
+
     private func finish() {
         let told = told.take()
         withdraw()
@@ -137,14 +160,12 @@ final class ProviderAttempts: Cancellable {
 
     /// Gives up what is under way. An address that is slower than another one, or than LocalDNS, is judged by that.
     private func withdraw() {
-        hedge?.cancel()
-        hedge = nil
         guard underWay > 0 else { return }
         underWay = 0
-        for attempt in begun where attempt.missingParts > 0 {
-            for request in attempt.requests { request.cancel() }
-            attempt.requests = []
-            var reply = attempt.reply
+        begun.forEach { attempt in
+            guard attempt.missingParts > 0 else { return }
+            attempt.cancel()
+            var reply = attempt.reply ?? UpstreamReply([:])
             for type in question.types where reply.results[type] == nil { reply.results[type] = .failure(.cancelled) }
             selector.judge(attempt, by: reply)
         }
@@ -152,9 +173,8 @@ final class ProviderAttempts: Cancellable {
 }
 
 extension UpstreamReply {
-    /// With a further part of the reply to an attempt; mostly that is the only one.
+    /// With a further part of the reply to an attempt.
     fileprivate func adding(_ part: UpstreamReply) -> UpstreamReply {
-        guard !results.isEmpty else { return part }
         var whole = part
         whole.results = results
         whole.results.add(part.results)

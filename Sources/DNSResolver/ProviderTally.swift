@@ -47,7 +47,7 @@ struct ProviderTally {
     /// The providers that have told records of the name.
     private var knowing: [Int] = []
 
-    init(_ question: UpstreamQuestion) {
+    init(_ question: borrowing UpstreamQuestion) {
         name = question.name
         types = question.types
         entries.reserveCapacity(types.count)

@@ -37,6 +37,15 @@ package struct RecordTypeMap<Value> {
         }
     }
 
+    /// Adds a value, unless the type has one. Returns whether it had none.
+    package mutating func addIfAbsent(_ value: Value, for type: RecordType) -> Bool {
+        if first != nil, firstType == type { return false }
+        if second != nil, secondType == type { return false }
+        if !others.isEmpty, others.contains(where: { $0.key == type }) { return false }
+        add(value, for: type)
+        return true
+    }
+
     /// Adds a value for a type that has none.
     private mutating func add(_ value: Value, for type: RecordType) {
         if first == nil {

@@ -47,8 +47,7 @@ extension Resolver {
     private func find(_ hint: ServiceBindings.Hint, for key: FlightKey) async {
         let question = Question(name: hint.target, type: hint.type)
         guard policy.localAnswers.reply(to: question, policy: policy.routes) == nil else { return }
-        var asked = flightKey(question.name, question.type)
-        asked.scope = hintScope(hint, for: key)
+        let asked = flightKey(question.name, question.type).asking(in: hintScope(hint, for: key))
         guard remembered(asked, question.type) == nil, let flight = join(asked) else { return }
         _ = await flight.outcome(of: question.type, until: clock.now + Self.hintWait)
     }

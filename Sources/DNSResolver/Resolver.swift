@@ -99,9 +99,15 @@ package final class Resolver {
     /// A client that waits while the policy is replaced, or the network, is answered by the new one.
     package func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
         if let response = answeredHere(client) { return reply(response) }
+        guard givesWay(client) || cache.mayRecall && cache.mustRecall(cacheKey(for: client)) else {
+            return lookUp(client, reply)
+        }
         let generation = cache.generation
-        answerByPolicy(client) { [self] response in
-            if generation == cache.generation { reply(response) } else { respond(to: client, reply: reply) }
+        Loop.spawn { [self] in
+            let preferred = await preferredInstead(of: client)
+            if preferred == nil { await cache.recall(cacheKey(for: client)) }
+            guard generation == cache.generation else { return respond(to: client, reply: reply) }
+            if let preferred { reply(preferred) } else { lookUp(client, reply) }
         }
     }
 
@@ -113,23 +119,13 @@ package final class Resolver {
             .map { answer($0, to: client) }
     }
 
-    private func answerByPolicy(_ client: ClientQuestion, _ reply: @escaping @Loop (Response) -> Void) {
-        guard givesWay(client) || cache.mustRecall(cacheKey(for: client)) else { return lookUp(client, reply) }
-        Loop.spawn { [self] in
-            if let preferred = await preferredInstead(of: client) { return reply(preferred) }
-            await cache.recall(cacheKey(for: client))
-            lookUp(client, reply)
-        }
-    }
-
-    /// The answer of the cache or of the sources to a client's question.
+    /// The answer of the cache or of the sources to a client's question; by the new policy, if it is replaced meanwhile.
     func lookUp(_ client: ClientQuestion, _ reply: @escaping @Loop (Response) -> Void) {
         let type = client.question.type
         let key = flightKey(for: client)
-        let cacheKey = key.scope == nil ? client.key : client.key.scoped(to: key.scope)
-        let kept = cache.kept(cacheKey, route: key.route, at: clock.now)
+        let kept = cache.kept(for: client, key)
         if let kept, kept.isFresh {
-            if kept.isEnding, cache.claimRefresh(cacheKey) { refreshAhead(key, type) }
+            if kept.isEnding, cache.claimRefresh(client.key.scoped(to: key.scope)) { refreshAhead(key, type) }
             return reply(kept.response)
         }
         if let error = remembered(key, type) {
@@ -143,11 +139,11 @@ package final class Resolver {
             report(.overloaded(reason: reason))
             return reply(stale(kept, client.question, key.route, or: .other, reason))
         }
-        flight.wait(for: type, until: client.arrived + (kept?.wait ?? Budget.answer)) { [self] outcome in
+        flight.wait(for: type, until: client.arrived + (kept?.wait ?? Budget.answer)) { [self] outcome, source in
+            guard flight.key.generation == cache.generation else { return respond(to: client, reply: reply) }
             switch outcome {
             case .answer(let answer)?:
-                let origin = flight.source(of: type).map(Response.Origin.source) ?? .ourselves
-                reply(Response(.answer(answer, age: 0), from: origin))
+                reply(Response(.answer(answer, age: 0), from: source.map(Response.Origin.source) ?? .ourselves))
             case .failure(let error)?:
                 reply(stale(kept, client.question, flight.key.route, or: error.code, error.text))
             case nil:

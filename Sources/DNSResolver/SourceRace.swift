@@ -76,6 +76,7 @@ struct SourceRace {
     }
 
     /// Whether the first source is known not to answer some type, so that the second need not wait for its time.
+    @inline(__always)
     var needsSecond: Bool {
         for index in entries.indices where entries[index].isOpen {
             switch first {

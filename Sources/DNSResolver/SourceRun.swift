@@ -13,7 +13,12 @@ final class SourceRun: Cancellable {
     private var attempts: ProviderAttempts?
     private var lookUps: [any Cancellable] = []
     private var lookUpsUnderWay = 0
-    private var secondDue: LoopTimer?
+    /// When another address of a provider is asked as well; nil: it has been, or need not be.
+    private var hedgeDue: Instant?
+    /// When the second source is asked; nil: it was time for that.
+    private var secondDue: Instant?
+    /// For what is due next: one for both, for mostly neither comes to pass.
+    private var timer: LoopTimer?
 
     /// What is asked, and since when.
     struct Job {
@@ -38,13 +43,38 @@ final class SourceRun: Cancellable {
 
     /// Begins; everything may be over before this returns.
     func start() {
-        secondDue = strategy.clock.schedule(at: job.began + Budget.reserve) { [self] in
+        secondDue = job.began + Budget.reserve
+        start(race.first)
+        // Who is under way tells of himself.
+        if attempts == nil, lookUpsUnderWay == 0 { goOn() }
+        if timer == nil { setTimer() }
+    }
+
+    private func setTimer() {
+        guard done != nil, let due = nextDue else { return }
+        timer?.cancel()
+        timer = strategy.clock.schedule(at: due) { [self] in act() }
+    }
+
+    private var nextDue: Instant? {
+        guard let hedgeDue, let secondDue else { return hedgeDue ?? secondDue }
+        return min(hedgeDue, secondDue)
+    }
+
+    /// Does what is due.
+    private func act() {
+        timer = nil
+        let now = strategy.clock.now
+        if let due = hedgeDue, due <= now {
+            hedgeDue = nil
+            attempts?.startAnother()
+        }
+        if let due = secondDue, due <= now {
             secondDue = nil
             startSecond()
             goOn()
         }
-        start(race.first)
-        goOn()
+        if timer == nil { setTimer() }
     }
 
     func cancel() {
@@ -66,6 +96,9 @@ final class SourceRun: Cancellable {
             }
             attempts = begun
             begun.start()
+            guard attempts != nil else { return }
+            hedgeDue = strategy.clock.now + Budget.hedge
+            setTimer()
         case .localDNS:
             for type in types {
                 lookUpsUnderWay += 1
@@ -99,14 +132,16 @@ final class SourceRun: Cancellable {
     private func finish() {
         guard done != nil else { return }
         withdraw()
-        race.settleRest()
-        tell()
+        if !race.isOver {
+            race.settleRest()
+            tell()
+        }
         done.take()?()
     }
 
     private func withdraw() {
-        secondDue?.cancel()
-        secondDue = nil
+        timer?.cancel()
+        timer = nil
         attempts?.cancel()
         attempts = nil
         for lookUp in lookUps { lookUp.cancel() }

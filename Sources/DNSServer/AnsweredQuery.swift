@@ -40,7 +40,8 @@ extension Question {
     /// The question of a query that was read from `message`.
     init?(_ query: Query, in message: Span<UInt8>) {
         guard query.questionLength > 0 else { return nil }
-        let wire = [UInt8](capacity: query.nameLength) { output in
+        var wire: [UInt8] = []
+        wire.append(addingCapacity: query.nameLength) { output in
             for index in 0..<query.nameLength { output.append(message[Header.length + index]) }
         }
         guard let name = try? Name(wire: wire) else { return nil }

@@ -38,10 +38,19 @@ final class PendingQuery: Sendable {
     /// Composes the reply and sends it, over UDP by way of `outbox`.
     func reply(_ response: Response, _ limits: ServerLimits, _ outbox: ReplyOutbox) {
         switch path {
-        case .datagram(let path): outbox.add(compose(response, limit: query.udpLimit, keepalive: nil), by: path)
+        case .datagram(let path):
+            let limit = query.udpLimit
+            // Sendable, and so not the loop's: else the runtime would check at each call that it is on the loop.
+            outbox.add(by: path, limit: limit) { @Sendable output in
+                compose(response, limit: limit, keepalive: nil, into: &output)
+            }
         case .connection(let connection):
             let keepalive = query.hasKeepalive ? limits.keepalive : nil
-            connection.send(compose(response, limit: MessageBuilder.maximumLength, keepalive: keepalive))
+            let limit = MessageBuilder.maximumLength
+            connection.send(
+                [UInt8](capacity: limit) { @Sendable output in
+                    compose(response, limit: limit, keepalive: keepalive, into: &output)
+                })
         }
     }
 
@@ -54,24 +63,22 @@ final class PendingQuery: Sendable {
             origin: response.origin, isStale: response.isStale, took: max(.zero, now - arrived))
     }
 
-    private func compose(_ response: Response, limit: Int, keepalive: UInt16?) -> [UInt8] {
+    private nonisolated func compose(
+        _ response: Response, limit: Int, keepalive: UInt16?, into output: inout OutputSpan<UInt8>
+    ) {
         let options = Reply.Options(error: response.extendedError, keepalive: keepalive)
         let message = message
-        return [UInt8](capacity: limit) { output in
-            let bytes = message.span
-            switch response.content {
-            case .answer(let answer, let age):
-                Reply.write(
-                    answer, to: query, message: bytes, aging: .fresh(age: age), options: options, limit: limit,
-                    into: &output)
-            case .stale(let answer):
-                Reply.write(
-                    answer, to: query, message: bytes, aging: .stale, options: options, limit: limit,
-                    into: &output)
-            case .failure(let code):
-                Reply.write(
-                    code, to: query, message: bytes, options: options, limit: limit, into: &output)
-            }
+        let bytes = message.span
+        switch response.content {
+        case .answer(let answer, let age):
+            Reply.write(
+                answer, to: query, message: bytes, aging: .fresh(age: age), options: options, limit: limit,
+                into: &output)
+        case .stale(let answer):
+            Reply.write(
+                answer, to: query, message: bytes, aging: .stale, options: options, limit: limit, into: &output)
+        case .failure(let code):
+            Reply.write(code, to: query, message: bytes, options: options, limit: limit, into: &output)
         }
     }
 }

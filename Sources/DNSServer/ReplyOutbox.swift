@@ -19,15 +19,20 @@ final class ReplyOutbox: Sendable {
     /// Sends a reply once everything that the loop has to do at this moment is done.
     ///
     /// A client that cannot be reached any more, or a full send buffer, loses it.
-    func add(_ reply: [UInt8], by path: DatagramPath) {
+    ///
+    /// - Parameters:
+    ///   - limit: its most bytes.
+    ///   - write: appends it.
+    func add(by path: DatagramPath, limit: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
         if socket !== path.socket || replies.count == Int(CLINUX_LATE_MAX) { flush() }
         if replies.isEmpty { Loop.spawn { [self] in flush() } }
         socket = path.socket
+        let start = bytes.count
+        bytes.append(addingCapacity: limit, initializingWith: write)
         replies.append(
             clinux_late_reply(
-                offset: UInt32(truncatingIfNeeded: bytes.count), length: UInt32(truncatingIfNeeded: reply.count),
+                offset: UInt32(truncatingIfNeeded: start), length: UInt32(truncatingIfNeeded: bytes.count - start),
                 origin: path.origin))
-        bytes += reply
     }
 
     /// Sends what waits now.

@@ -201,7 +201,8 @@ private struct UDPService {
         guard let client = SocketAddress(slot) else { return true }
         var origin = clinux_origin()
         clinux_batch_origin(batch, index, &origin)
-        let copy = [UInt8](capacity: message.count) { output in
+        var copy: [UInt8] = []
+        copy.append(addingCapacity: message.count) { output in
             for index in message.indices { output.append(message[index]) }
         }
         return misses.post(

@@ -3,26 +3,47 @@ package struct MessageBuilder {
     /// The most bytes of any message (RFC 1035 section 4.2.2).
     package static let maximumLength = 65_535
 
-    package private(set) var bytes: [UInt8]
+    /// What is written: the message, or what follows its question.
+    package private(set) var bytes: [UInt8] = []
     /// Where the TTL of each record, OPT excepted, begins, in bytes from the end of the questions. In a message that is too
     /// long to be sent they are cut to 16 bits.
     package private(set) var ttlOffsets: [UInt16] = []
-    /// Where the questions end.
-    private var questionsEnd = Header.length
-    /// Bytes of the name right behind the header; mostly it is the only one, so what follows is filled only when another one
-    /// comes. 0: there is none.
-    private var firstNameLength = 0
-    /// Where names already written begin, by their lower-cased wire form.
+    /// Where in the message `bytes` begin: 0, or behind the question.
+    private let start: Int
+    /// Where in the message the questions end.
+    private var questionsEnd: Int
+    /// The name right behind the header; mostly it is the only one, so what follows is filled only when another one comes. Nil:
+    /// there is none, or it is the root, to which nothing points.
+    private var firstName: Name?
+    /// Where in the message names already written begin, by their lower-cased wire form.
     private var nameOffsets: [ArraySlice<UInt8>: Int] = [:]
 
     /// Begins a message with its header; the four counts are kept up to date by what is appended.
     package init(id: UInt16, flags: HeaderFlags) {
-        bytes = []
+        start = 0
+        questionsEnd = Header.length
         bytes.reserveCapacity(512)
         append(id)
         append(flags.rawValue)
         bytes += [0, 0, 0, 0, 0, 0, 0, 0]
     }
+
+    /// Begins behind header and question of a message, which are not written: for records that are kept by themselves.
+    ///
+    /// - Parameters:
+    ///   - question: the only one.
+    ///   - recordCount: how many records will be appended, as far as is known.
+    package init(behind question: Question, recordCount: Int) {
+        start = Header.length + question.name.wire.count + 4
+        questionsEnd = start
+        firstName = question.name.isRoot ? nil : question.name
+        // Most are addresses of the name asked for: an AAAA record of it takes 28 bytes.
+        bytes.reserveCapacity(recordCount * 28)
+        ttlOffsets.reserveCapacity(recordCount)
+    }
+
+    /// Bytes of the message so far.
+    package var length: Int { start + bytes.count }
 
     /// A section of records, by the offset of its count in the header.
     package enum Section: Int {
@@ -36,17 +57,36 @@ package struct MessageBuilder {
         append(question.type.rawValue)
         append(question.class.rawValue)
         increment(at: 4)
-        questionsEnd = bytes.count
+        questionsEnd = length
     }
 
     package mutating func append(_ record: Record, to section: Section) {
         append(record.name)
-        append(record.type.rawValue)
-        append(record.class.rawValue)
-        ttlOffsets.append(UInt16(truncatingIfNeeded: bytes.count - questionsEnd))
-        append(record.ttl)
-        appendRdata(of: record)
+        ttlOffsets.append(UInt16(truncatingIfNeeded: length + 4 - questionsEnd))
+        if RecordDataField.compressesNames(of: record.type), let names = leadingNames(of: record) {
+            appendFields(of: record, data: [])
+            let dataStart = bytes.count
+            bytes += record.rdata[..<names.start]
+            for name in names.names { append(name) }
+            bytes += record.rdata[names.end...]
+            let dataLength = bytes.count - dataStart
+            bytes[dataStart - 2] = UInt8(truncatingIfNeeded: dataLength >> 8)
+            bytes[dataStart - 1] = UInt8(truncatingIfNeeded: dataLength)
+        } else {
+            appendFields(of: record, data: record.rdata)
+        }
         increment(at: section.rawValue)
+    }
+
+    /// Appends what follows a record's owner, in one go.
+    private mutating func appendFields(of record: Record, data: [UInt8]) {
+        bytes.append(addingCapacity: 10 + data.count) { output in
+            output.append(record.type.rawValue)
+            output.append(record.class.rawValue)
+            output.append(record.ttl)
+            output.append(UInt16(truncatingIfNeeded: data.count))
+            for byte in data { output.append(byte) }
+        }
     }
 
     /// Appends an OPT record to the additional section, in which it must be the last.
@@ -62,21 +102,6 @@ package struct MessageBuilder {
             bytes += option.data
         }
         increment(at: Section.additional.rawValue)
-    }
-
-    private mutating func appendRdata(of record: Record) {
-        let lengthOffset = bytes.count
-        append(UInt16(0))
-        if RecordDataField.compressesNames(of: record.type), let names = leadingNames(of: record) {
-            bytes += record.rdata[..<names.start]
-            for name in names.names { append(name) }
-            bytes += record.rdata[names.end...]
-        } else {
-            bytes += record.rdata
-        }
-        let length = bytes.count - lengthOffset - 2
-        bytes[lengthOffset] = UInt8(truncatingIfNeeded: length >> 8)
-        bytes[lengthOffset + 1] = UInt8(truncatingIfNeeded: length)
     }
 
     /// The names in the rdata of an RFC 1035 type, and the bytes that they take; nil when the rdata is not of its type.
@@ -106,21 +131,21 @@ package struct MessageBuilder {
 
     private mutating func append(_ name: Name) {
         guard !name.isRoot else { return bytes.append(0) }
-        if bytes.count == Header.length {
-            firstNameLength = name.wire.count
+        if length == Header.length {
+            firstName = name
             bytes += name.wire
             return
         }
-        if firstNameLength > 0 {
-            if isFirst(name) { return append(UInt16(0xc000 | Header.length)) }
-            if nameOffsets.isEmpty { noteFirstName() }
+        if let firstName {
+            if name == firstName { return append(UInt16(0xc000 | Header.length)) }
+            if nameOffsets.isEmpty { note(firstName, at: Header.length) }
         }
         let lower = name.lowercased.wire
         var at = 0
         while lower[at] != 0 {
             if let target = nameOffsets[lower[at...]] { return append(UInt16(0xc000 | target)) }
             // A pointer has 14 bits.
-            if bytes.count < 0x4000 { nameOffsets[lower[at...]] = bytes.count }
+            if length < 0x4000 { nameOffsets[lower[at...]] = length }
             let end = at + 1 + Int(lower[at])
             bytes += name.wire[at..<end]
             at = end
@@ -128,39 +153,37 @@ package struct MessageBuilder {
         bytes.append(0)
     }
 
-    /// Whether it is the name right behind the header, compared without regard to case.
-    private func isFirst(_ name: Name) -> Bool {
-        guard name.wire.count == firstNameLength else { return false }
-        for index in 0..<firstNameLength {
-            let (one, other) = (name.wire[index], bytes[Header.length + index])
-            if one != other, asciiLowercased(one) != asciiLowercased(other) { return false }
-        }
-        return true
-    }
-
-    /// Notes where the first name and each of its parents begin.
-    private mutating func noteFirstName() {
-        let lower = bytes[Header.length..<(Header.length + firstNameLength)].map(asciiLowercased)
+    /// Notes where a name and each of its parents begin.
+    private mutating func note(_ name: Name, at place: Int) {
+        let lower = name.lowercased.wire
         var at = 0
         while lower[at] != 0 {
-            nameOffsets[lower[at...]] = Header.length + at
+            nameOffsets[lower[at...]] = place + at
             at += 1 + Int(lower[at])
         }
     }
 
-    private mutating func append(_ value: UInt16) {
-        bytes.append(UInt8(truncatingIfNeeded: value >> 8))
-        bytes.append(UInt8(truncatingIfNeeded: value))
-    }
+    private mutating func append(_ value: UInt16) { bytes.append(addingCapacity: 2) { $0.append(value) } }
 
-    private mutating func append(_ value: UInt32) {
-        append(UInt16(truncatingIfNeeded: value >> 16))
-        append(UInt16(truncatingIfNeeded: value))
-    }
-
+    /// Counts a record, or a question, where there is a header.
     private mutating func increment(at offset: Int) {
+        guard start == 0 else { return }
         bytes[offset + 1] &+= 1
         if bytes[offset + 1] == 0 { bytes[offset] &+= 1 }
+    }
+}
+
+extension OutputSpan<UInt8> {
+    /// In network byte order.
+    fileprivate mutating func append(_ value: UInt16) {
+        append(UInt8(truncatingIfNeeded: value >> 8))
+        append(UInt8(truncatingIfNeeded: value))
+    }
+
+    /// In network byte order.
+    fileprivate mutating func append(_ value: UInt32) {
+        append(UInt16(truncatingIfNeeded: value >> 16))
+        append(UInt16(truncatingIfNeeded: value))
     }
 }
 

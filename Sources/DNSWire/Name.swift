@@ -14,7 +14,7 @@ package struct Name: Sendable {
     package static let maximumLabels = 127
 
     /// Length-prefixed labels and the root's zero byte: 1 to 255 bytes.
-    package let wire: [UInt8]
+    @usableFromInline package let wire: [UInt8]
 
     package static let root = Name(uncheckedWire: [0])
 
@@ -53,10 +53,10 @@ package struct Name: Sendable {
 
     /// The same name with ASCII letters in lower case: the form of every key.
     package var lowercased: Name {
-        for byte in wire where asciiLowercased(byte) != byte {
-            return Name(uncheckedWire: wire.map(asciiLowercased))
-        }
-        return self
+        // All bytes are looked at, many at a time: mostly none is a capital letter.
+        var changes: UInt8 = 0
+        for byte in wire { changes |= byte ^ asciiLowercased(byte) }
+        return changes == 0 ? self : Name(uncheckedWire: wire.map(asciiLowercased))
     }
 
     /// The name without its leftmost label; nil for the root.
@@ -121,7 +121,8 @@ private func asciiLowercased(_ word: UInt64) -> UInt64 {
 
 extension Name: Hashable {
     @usableFromInline package static func == (left: Name, right: Name) -> Bool {
-        areEqual(left.wire, from: 0, right.wire, from: 0)
+        // Mostly they are the same bytes: copies of one name.
+        left.wire == right.wire || areEqual(left.wire, from: 0, right.wire, from: 0)
     }
 
     @usableFromInline package func hash(into hasher: inout Hasher) { Self.hash(wire, from: 0, into: &hasher) }
@@ -138,16 +139,20 @@ extension Name: Hashable {
 
     /// Eight bytes at a time: a call of the hasher costs more than they do.
     static func hash(_ wire: [UInt8], from start: Int, into hasher: inout Hasher) {
-        var word: UInt64 = 0
-        var left = 8
-        for index in start..<wire.count {
-            word = word << 8 | UInt64(wire[index])
-            left -= 1
-            if left == 0 {
-                hasher.combine(asciiLowercased(word))
-                (word, left) = (0, 8)
-            }
+        let bytes = wire.span.extracting(start..<wire.count)
+        var at = 0
+        while at + 8 <= bytes.count {
+            let eight = bytes.extracting(at..<(at + 8))
+            var word: UInt64 = 0
+            for index in 0..<8 { word = word << 8 | UInt64(eight[index]) }
+            hasher.combine(asciiLowercased(word))
+            at += 8
         }
-        hasher.combine(asciiLowercased(word))
+        var rest: UInt64 = 0
+        while at < bytes.count {
+            rest = rest << 8 | UInt64(bytes[at])
+            at += 1
+        }
+        hasher.combine(asciiLowercased(rest))
     }
 }

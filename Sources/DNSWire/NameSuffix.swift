@@ -1,24 +1,30 @@
 /// A name, or what is left of it without some labels at its left: the key of tables in which the nearest parent of a name is
-/// looked up. Holds the name's bytes, and copies none.
+/// looked up. Holds the name's bytes, and copies none. Inlined where tables are walked: each question walks several.
+@usableFromInline
 package struct NameSuffix: Sendable {
-    private let wire: [UInt8]
-    private var start: Int
+    @usableFromInline let wire: [UInt8]
+    @usableFromInline var start: Int
 
-    private init(wire: [UInt8], start: Int) {
+    @inlinable
+    init(wire: [UInt8], start: Int) {
         self.wire = wire
         self.start = start
     }
 
     /// The whole name.
+    @inlinable
     package init(_ name: Name) { self.init(wire: name.wire, start: 0) }
 
     /// Bytes of it in wire form, 1 to 255.
+    @inlinable
     package var length: Int { wire.count - start }
 
     /// The first byte of its leftmost label, a letter in lower case; 0 for the root.
+    @inlinable
     package var firstByte: UInt8 { isRoot ? 0 : asciiLowercased(wire[start + 1]) }
 
     /// Whether it is the name of the root zone.
+    @inlinable
     package var isRoot: Bool { start == wire.count - 1 }
 
     /// It without its leftmost label; nil for the root.
@@ -27,6 +33,7 @@ package struct NameSuffix: Sendable {
     }
 
     /// Takes its leftmost label away; of the root nothing.
+    @inlinable
     package mutating func removeLabel() {
         if !isRoot { start += 1 + Int(wire[start]) }
     }
@@ -48,9 +55,11 @@ package struct NameSuffix: Sendable {
 }
 
 extension NameSuffix: Hashable {
+    @usableFromInline
     package static func == (left: NameSuffix, right: NameSuffix) -> Bool {
         Name.areEqual(left.wire, from: left.start, right.wire, from: right.start)
     }
 
+    @usableFromInline
     package func hash(into hasher: inout Hasher) { Name.hash(wire, from: start, into: &hasher) }
 }

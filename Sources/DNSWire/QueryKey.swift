@@ -24,7 +24,7 @@ package struct QueryKey: Sendable {
     /// The key of a question; `name` may be in any letter case.
     ///
     /// - Parameter scope: nil for an answer that is the same for all clients.
-    package init(_ question: Question, dnssecOK: Bool, checkingDisabled: Bool, scope: ClientScope? = nil) {
+    package init(_ question: borrowing Question, dnssecOK: Bool, checkingDisabled: Bool, scope: ClientScope? = nil) {
         self.init()
         for byte in question.name.wire { append(asciiLowercased(byte)) }
         endName(scope)

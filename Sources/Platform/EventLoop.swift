@@ -20,12 +20,18 @@ package final class EventLoop: LoopClock {
     private nonisolated(unsafe) let ready: UnsafeMutablePointer<clinux_ready>
 
     /// The present on CLOCK_BOOTTIME, read once per turn.
-    package private(set) var now: Instant
+    package var now: Instant { turnBegan }
+    /// Private, and read by way of the other one: so the compiler knows all that is done with it, and the runtime has no access to
+    /// check.
+    private var turnBegan: Instant
     /// How often the loop has come back from waiting, since it started.
-    package private(set) var turns: UInt64 = 0
+    package var turns: UInt64 { turnCount }
+    private var turnCount: UInt64 = 0
     /// How long it waited.
     private var rest = LoopRest()
     private var timers = TimerQueue()
+    /// When the earliest timer is due, as last looked at; nil: there is none.
+    private var nextDue: Instant?
     /// For when the timerfd is set.
     private var armed: Instant?
     /// The watches by descriptor number.
@@ -35,8 +41,13 @@ package final class EventLoop: LoopClock {
     /// What is done in every turn.
     private var habits: [Habit] = []
     /// What is left for the end of this turn, and the buffer for the next one.
-    private var endings: [@Loop () -> Void] = []
-    private var spareEndings: [@Loop () -> Void] = []
+    private var endings: [Ending] = []
+    private var spareEndings: [Ending] = []
+
+    /// What is left for a turn's end. As bare functions in an array each would take memory twice.
+    private struct Ending {
+        let act: @Loop () -> Void
+    }
 
     /// What is done in every turn, and whether there is more to do.
     private struct Habit {
@@ -50,7 +61,7 @@ package final class EventLoop: LoopClock {
         epoll = Descriptor(owning: try checked(clinux_epoll_create(), "create epoll"))
         timer = Descriptor(owning: try checked(clinux_timerfd_create(), "create timerfd"))
         ready = .allocate(capacity: Int(CLINUX_READY_MAX))
-        now = .bootTime
+        turnBegan = .bootTime
         // Edge-triggered: each post or expiry is one event, and neither counter is ever read.
         for (descriptor, key) in [(waker.descriptor, Self.wakeKey), (timer.number, Self.timerKey)] {
             _ = try checked(
@@ -101,7 +112,7 @@ package final class EventLoop: LoopClock {
 
     /// Calls `work` once, when all that this turn has brought is done and before the loop waits again: for what is cheaper
     /// done once for many. What is left so by such work comes at the end of the next turn, which does not wait.
-    package func atTurnEnd(_ work: @escaping @Loop () -> Void) { endings.append(work) }
+    package func atTurnEnd(_ work: @escaping @Loop () -> Void) { endings.append(Ending(act: work)) }
 
     /// Whether there has been more to do lately than this thread can.
     package var isSaturated: Bool { rest.isMissing }
@@ -153,9 +164,9 @@ package final class EventLoop: LoopClock {
         let begin = Instant.bootTime
         let count = clinux_epoll_wait(epoll.number, ready, mayBlock ? -1 : 0)
         precondition(count >= 0 || count == -EINTR, "epoll_wait: error \(-count)")
-        turns += 1
-        now = .bootTime
-        rest.waited(from: begin, until: now)
+        turnCount &+= 1
+        turnBegan = .bootTime
+        rest.waited(from: begin, until: turnBegan)
         // Queries before replies: a name's second family is known to be asked for before the first one is told "no such name".
         for habit in habits { habit.act() }
         for index in 0..<max(0, Int(count)) { deliver(ready[index]) }
@@ -168,7 +179,7 @@ package final class EventLoop: LoopClock {
         var isUnfinished = hasJobs
         if !endings.isEmpty {
             swap(&endings, &spareEndings)
-            for work in spareEndings { work() }
+            for ending in spareEndings { ending.act() }
             spareEndings.removeAll(keepingCapacity: true)
             isUnfinished = !endings.isEmpty || Loop.executor.hasJobs
         }
@@ -191,9 +202,11 @@ package final class EventLoop: LoopClock {
         }
     }
 
+    /// Runs what was found due before the loop waited, or has become so meanwhile.
     private func fireTimers() {
+        guard let nextDue, nextDue <= turnBegan else { return }
         let bound = timers.nextSerial
-        while let timer = timers.popDue(at: now, before: bound) { timer.fire() }
+        while let timer = timers.popDue(at: turnBegan, before: bound) { timer.fire() }
     }
 
     /// Sets the timerfd for the earliest timer. Returns whether the loop may block: nothing is due already.
@@ -201,11 +214,12 @@ package final class EventLoop: LoopClock {
     /// When it is set for an earlier time than needed it is left so: one needless wake-up costs less than a system
     /// call for every timer that is cancelled. Without timers it is switched off.
     private func armTimer() -> Bool {
-        guard let due = timers.nextDue() else {
+        nextDue = timers.nextDue()
+        guard let due = nextDue else {
             if armed.take() != nil { _ = clinux_timerfd_arm(timer.number, 0) }
             return true
         }
-        guard due > now else { return false }
+        guard due > turnBegan else { return false }
         if armed.map({ due < $0 }) ?? true {
             _ = clinux_timerfd_arm(timer.number, due.nanoseconds)
             armed = due

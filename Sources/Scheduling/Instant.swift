@@ -34,11 +34,5 @@ package struct Instant: Comparable, Hashable, Sendable {
 
 extension Duration {
     /// The length in nanoseconds, saturated to 64 bits (292 years).
-    package var nanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        guard !overflow else { return seconds > 0 ? .max : .min }
-        let (sum, carried) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return carried ? (seconds > 0 ? .max : .min) : sum
-    }
+    package var nanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 }

@@ -110,6 +110,7 @@ struct PolicyTests {
         #expect(waiting.response == nil)
         await machine.clock.advance(by: .milliseconds(100))
         #expect(waiting.has("192.0.2.99"))
+        #expect(machine.resolver.staleAnswers == 0)
     }
 
     @Test(arguments: [true, false]) @Loop

@@ -80,6 +80,21 @@ struct StrategyTests {
     }
 
     @Test @Loop
+    func `the second address is asked 300 ms after the first, also where LocalDNS went first`() async {
+        let network = Network()
+        network.mode = .localDNSFirst
+        network.localDNS.behaviour = .failure(.network("unreachable"), after: .milliseconds(100))
+        network.first.behaviour = .silence
+        await network.fly()
+        await network.clock.advance(by: .milliseconds(100))
+        #expect(network.first.asked.count == 1)
+        await network.clock.advance(by: .milliseconds(299))
+        #expect(network.second.asked.isEmpty)
+        await network.clock.advance(by: .milliseconds(1))
+        #expect(network.second.asked.count == 1)
+    }
+
+    @Test @Loop
     func `a slow first address that answers before the second is taken`() async {
         let network = Network()
         network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(350))

@@ -99,6 +99,28 @@ struct MessageRoundTripTests {
             builder.ttlOffsets.map { Array(records.dropFirst(Int($0)).prefix(4)) } == [[0, 0, 0, 1], [0, 0, 0, 2]])
     }
 
+    @Test(arguments: ["www.example.com", "."])
+    func `records written behind a question are those of the whole message`(asked: String) {
+        let question = Question(name: name(asked), type: .a)
+        let records = [
+            Record(name: name("WWW.example.com"), type: .cname, ttl: 1, rdata: name("host.example.com").wire),
+            Record(name: name("host.example.com"), address: .v6(1), ttl: 2),
+            Record(name: question.name, type: .mx, ttl: 3, rdata: [0, 1] + name("mail.example.com").wire),
+            Record(name: name("example.com"), type: .txt, ttl: 4, rdata: [1, 65]),
+        ]
+        var whole = MessageBuilder(id: 0, flags: [])
+        whole.append(question)
+        let start = whole.bytes.count
+        var behind = MessageBuilder(behind: question, recordCount: 1)
+        for record in records {
+            whole.append(record, to: .answer)
+            behind.append(record, to: .answer)
+            #expect(behind.length == whole.length)
+        }
+        #expect(behind.bytes == Array(whole.bytes[start...]))
+        #expect(behind.ttlOffsets == whole.ttlOffsets)
+    }
+
     @Test func `sections are counted in the header`() {
         var builder = MessageBuilder(id: 0xabcd, flags: [.response, .recursionDesired])
         let record = Record(name: .root, type: .txt, ttl: 0, rdata: [0])

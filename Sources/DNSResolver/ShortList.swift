@@ -1,0 +1,24 @@
+/// A list that mostly has one element, which then takes no memory of its own.
+struct ShortList<Element> {
+    private var first: Element?
+    private var others: [Element] = []
+
+    init() {}
+
+    var isEmpty: Bool { first == nil }
+
+    mutating func append(_ element: Element) {
+        if first == nil { first = element } else { others.append(element) }
+    }
+
+    mutating func removeAll() {
+        first = nil
+        if !others.isEmpty { others = [] }
+    }
+
+    /// Calls `body` with each element, in the order in which they were appended.
+    func forEach(_ body: (Element) -> Void) {
+        if let first { body(first) }
+        for element in others { body(element) }
+    }
+}
