@@ -85,7 +85,7 @@ struct HTTP2ConnectionTests {
         let transfers = try await transfers(server)
         #expect(await transfers.get("first.example.com").isSuccess)
         #expect(await HTTPFixture.parallel(40, on: transfers).allSucceeded)
-        #expect(server.connections == HTTPLimits.connections)
+        #expect((2...HTTPLimits.connections).contains(server.connections))
     }
 
     @Test func `a refused request goes to another connection, and is not paid for twice`() async throws {

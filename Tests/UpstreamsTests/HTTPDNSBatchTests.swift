@@ -158,7 +158,7 @@ struct HTTPDNSBatchTests {
         #expect(await HTTPFixture.eventually { server.callCount() == 1 })
         replies.attempts[1].cancel()
         #expect(await HTTPFixture.eventually { await replies.has(2) })
-        #expect(replies.isRight(3) && replies.isRight(4) && replies.replies.count == 2)
+        #expect(replies.isRight(3) && replies.isRight(4) && replies.replies.count == 2, "\(replies.replies)")
         #expect(hosts == [["host2.example.com", "host3.example.com", "host4.example.com"]])
     }
 
