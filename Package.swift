@@ -53,8 +53,8 @@ let package = Package(
         .target(
             name: "Upstreams",
             dependencies: [
-                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CCurl", "CNghttp2", "CCares",
-                "COpenSSL",
+                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CLinux", "CCurl", "CNghttp2",
+                "CCares", "COpenSSL",
             ],
             swiftSettings: strict),
         .target(

@@ -4,8 +4,6 @@
 // compiler passes exactly the C type that libcurl reads back.
 
 #include <curl/curl.h>
-#include <stdint.h>
-#include <sys/socket.h>
 
 // MARK: Options of an easy handle
 
@@ -114,30 +112,3 @@ static inline CURLSHcode ccurl_share_add(CURLSH *share, curl_lock_data data) {
 
 static const curl_socket_t ccurl_no_socket = CURL_SOCKET_BAD;
 static const long ccurl_global_default = CURL_GLOBAL_DEFAULT;
-
-// MARK: The kernel's view of a connection
-
-// The beginning of Linux's struct tcp_info (linux/tcp.h), whose header cannot be included beside netinet/tcp.h.
-struct ccurl_tcp_info {
-    uint8_t states[8];
-    uint32_t counters[24];
-    uint64_t pacing_rate;
-    uint64_t max_pacing_rate;
-    uint64_t bytes_acked;
-    uint64_t bytes_received;
-};
-
-// How many bytes of payload a TCP socket has received, read or not; -1 if the kernel does not tell.
-static inline int64_t ccurl_bytes_received(int descriptor) {
-    struct ccurl_tcp_info info;
-    socklen_t length = sizeof info;
-    const int tcp = 6, tcp_info = 11;
-    if (getsockopt(descriptor, tcp, tcp_info, &info, &length) != 0 || length < sizeof info) return -1;
-    return (int64_t)info.bytes_received;
-}
-
-// After so many milliseconds without an acknowledgement the kernel gives the connection up (RFC 5482).
-static inline int ccurl_set_user_timeout(int descriptor, unsigned int milliseconds) {
-    const int tcp = 6, tcp_user_timeout = 18;
-    return setsockopt(descriptor, tcp, tcp_user_timeout, &milliseconds, sizeof milliseconds);
-}

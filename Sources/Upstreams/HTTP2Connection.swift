@@ -1,4 +1,3 @@
-import CCurl
 import Glibc
 import HTTPDNS
 import Platform
@@ -399,9 +398,6 @@ final class HTTP2Connection {
     }
 
     // MARK: Ends
-
-    /// What it means that it broke.
-    private func broken(_ failure: HTTPFailure) -> HTTPEnd { .broken(failure, wasReused: hasServed) }
 
     /// Tells the requests that have ended, for whatever reason but the connection's end.
     private func tellEnded() {

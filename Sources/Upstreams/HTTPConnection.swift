@@ -1,4 +1,4 @@
-import CCurl
+import CLinux
 import Glibc
 import Scheduling
 
@@ -33,7 +33,7 @@ final class HTTPConnection {
 
     /// How many bytes have arrived, counted by the kernel, so also those that nobody has read; nil if it cannot tell.
     var bytesReceived: Int64? {
-        let count = ccurl_bytes_received(descriptor)
+        let count = clinux_bytes_received(descriptor)
         return count < 0 ? nil : count
     }
 

@@ -1,4 +1,4 @@
-import CCurl
+import CLinux
 import DNSWire
 import Glibc
 import Platform
@@ -42,7 +42,7 @@ enum HTTPSocket {
     /// Has the kernel give a connection up that is not acknowledged.
     static func limitSilence(of descriptor: Int32) {
         // An old kernel without it only takes longer.
-        _ = ccurl_set_user_timeout(descriptor, UInt32(userTimeout.components.seconds) * 1_000)
+        _ = clinux_set_user_timeout(descriptor, UInt32(userTimeout.components.seconds) * 1_000)
     }
 
     /// What we lack, if that is why a socket could not be opened.

@@ -1,4 +1,5 @@
 import CCurl
+import CLinux
 import Glibc
 import Platform
 import Scheduling

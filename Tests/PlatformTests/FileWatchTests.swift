@@ -88,12 +88,15 @@ import Testing
     @Test @Loop func `other files of the same directory mean nothing`() async throws {
         try directory.write("1", to: "etc/resolv.conf")
         let (watch, inbox) = try watch("etc/resolv.conf")
-        try directory.write("1", to: "etc/passwd")
-        // What the kernel has to tell of it is there by now, and read in these.
-        for _ in 0..<3 { await loop.nextTurn() }
-        #expect(inbox.elements.isEmpty)
+        for number in 0..<20 {
+            try directory.write("\(number)", to: "etc/passwd")
+            await loop.nextTurn()
+        }
         try directory.write("2", to: "etc/resolv.conf")
-        #expect(await inbox.wait(for: 1).count >= 1)
+        _ = await inbox.wait(for: 1)
+        await loop.nextTurn()
+        // One for the file, and at most one for what came before the watch.
+        #expect(inbox.elements.count <= 2)
         watch.cancel()
     }
 

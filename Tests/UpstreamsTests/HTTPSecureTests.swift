@@ -21,6 +21,18 @@ struct HTTPSecureTests {
         nginx = try Nginx(certificates.leaf(names: ["right.example"], addresses: ["127.0.0.1"]), backend: backend)
     }
 
+    /// How many requests were under way at most, from now until none is.
+    @Loop
+    private static func mostActive(_ transfers: HTTPTransfers) async -> Int {
+        var most = 0
+        while transfers.load == (0, 0) { await Task.yield() }
+        while transfers.load != (0, 0) {
+            most = max(most, transfers.load.active)
+            await Task.yield()
+        }
+        return most
+    }
+
     /// Has OpenSSL fail on the loop's thread: it tells of a file that there is none.
     @Loop
     private static func leaveError() { #expect(BIO_new_file("/nonexistent", "r") == nil) }
@@ -40,12 +52,7 @@ struct HTTPSecureTests {
     @Test func `a thousand requests complete with at most 64 at once`() async throws {
         let transfers = try await transfers()
         let all = Task { await HTTPFixture.parallel(1_000, on: transfers) }
-        var most = 0
-        while await transfers.load == (0, 0) { await Task.yield() }
-        while case let load = await transfers.load, load != (0, 0) {
-            most = max(most, load.active)
-            await Task.yield()
-        }
+        let most = await Self.mostActive(transfers)
         #expect(await all.value.count(where: \.isSuccess) == 1_000)
         #expect(most <= 64 && most > 8)
         #expect(nginx.waitForRequests(1_000))
