@@ -404,7 +404,8 @@ final class HTTP2Connection {
         let refused = refused
         self.refused = []
         for (transfer, failure) in refused where transfer.connection === self { transfer.take(.failed(failure)) }
-        guard let ended = session?.takeEnded() else { return }
+        guard var ended = session?.takeEnded() else { return }
+        if ended.count > 1 { ended.sort(by: Self.isToldFirst) }
         // Telling one may have taken another one back.
         for (stream, code) in ended where stream.transfer.stream === stream {
             remove(stream)
@@ -412,6 +413,14 @@ final class HTTP2Connection {
             stream.transfer.connection = nil
             stream.transfer.take(end(of: stream, code))
         }
+    }
+
+    /// Who was refused goes out again before those who take the place of the answered, and in the same order as before:
+    /// else some would be refused on one connection after the other. nghttp2 tells of them in no order.
+    private nonisolated static func isToldFirst(_ left: HTTP2Session.Ended, _ right: HTTP2Session.Ended) -> Bool {
+        let wasLeftRefused = left.code == HTTP2Session.refusedStream
+        guard wasLeftRefused == (right.code == HTTP2Session.refusedStream) else { return wasLeftRefused }
+        return left.stream.id < right.stream.id
     }
 
     private func end(of stream: HTTP2Stream, _ code: UInt32) -> HTTPEnd {
@@ -423,7 +432,7 @@ final class HTTP2Connection {
         let failure = HTTPFailure.network(HTTP2Session.reason(code))
         if code == HTTP2Session.refusedStream {
             isRefusing = true
-            return .unprocessed(failure)
+            return .unprocessed(failure, tookOthers: hasServed || !streams.isEmpty)
         }
         return broken(failure, stream)
     }

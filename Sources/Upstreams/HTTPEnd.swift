@@ -8,8 +8,9 @@ enum HTTPEnd: Error {
     /// The connection or its stream broke. One that had worked before may just have ended: on a new one the same request
     /// may succeed.
     case broken(HTTPFailure, wasReused: Bool)
-    /// The server told that it did nothing with the request, for it takes no more on this connection (RFC 9113 section 8.7).
-    case unprocessed(HTTPFailure)
+    /// The server told that it did nothing with the request, for it takes no more on this connection (RFC 9113 section 8.7);
+    /// whether it took others there.
+    case unprocessed(HTTPFailure, tookOthers: Bool)
     /// We broke the connection, for it may lead nowhere.
     case evicted(HTTPFailure)
     /// The server does not speak HTTP/2; nothing was sent.

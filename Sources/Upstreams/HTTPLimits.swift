@@ -6,8 +6,8 @@ package enum HTTPLimits {
     package static let connections = 8
     /// Requests that wait for their turn; further ones are refused.
     package static let waiting = 4_096
-    /// How often a request is sent again because the server did nothing with it: those who share a connection that takes
-    /// no more may need several.
+    /// How often a request is sent again because the server did nothing with it, nor with others beside it. Where it takes
+    /// one on each connection, a request may have to wait for as many as there are streams.
     static let refusals = 8
     /// Bytes of a reply's body.
     package static let body = 65_536

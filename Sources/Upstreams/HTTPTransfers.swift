@@ -274,7 +274,8 @@ package final class HTTPTransfers {
         case .broken(_, wasReused: true) where !transfer.isRepeated:
             transfer.isRepeated = true
             repeatLater(transfer)
-        case .unprocessed where transfer.refusals < HTTPLimits.refusals:
+        case .unprocessed(_, let tookOthers)
+        where transfer.refusals < (tookOthers ? HTTPLimits.streams : HTTPLimits.refusals):
             transfer.refusals += 1
             transfer.isPermitted = true
             repeatLater(transfer)
@@ -282,7 +283,8 @@ package final class HTTPTransfers {
             usesHTTP2 = false
             lastAsked = loop.now
             repeatLater(transfer)
-        case .evicted(let failure), .broken(let failure, _), .unprocessed(let failure), .failed(let failure):
+        case .evicted(let failure), .broken(let failure, _), .unprocessed(let failure, _),
+            .failed(let failure):
             // It may have changed what it speaks.
             if case .network = failure { usesHTTP2 = origin.scheme == .https }
             transfer.finish(.failure(failure))

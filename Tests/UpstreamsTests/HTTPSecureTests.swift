@@ -282,6 +282,14 @@ struct HTTPSecureTests {
         #expect(await slow.isSuccess)
     }
 
+    @Test(arguments: [1, 10, 37])
+    func `a server that closes each connection after a few requests loses none of many`(few: Int) async throws {
+        let old = try Nginx(certificates.leaf(names: ["right.example"]), requestsPerConnection: few)
+        let transfers = try await transfers(port: old.address.port)
+        let results = await HTTPFixture.parallel(200, on: transfers)
+        #expect(Set(results.compactMap(\.failure)) == [])
+    }
+
     @Test func `a handshake that hangs holds up nobody longer than its own request`() async throws {
         let relay = try HTTPRelay(to: nginx.address)
         let transfers = try await transfers(port: relay.port)
