@@ -74,7 +74,8 @@ extension Integration {
             for (_, failing, _, name) in cases {
                 if let rcode = fault.rcode {
                     stage.vendor.misbehave(.rcode(rcode), for: name, types: "\(failing)")
-                    stage.localDNS.behave(.rcode(rcode), for: name, type: failing)
+                    // Not before the client's second question has been read: a network's resolver is not so near.
+                    stage.localDNS.behave(.rcode(rcode, after: .milliseconds(20)), for: name, type: failing)
                 } else if fault == .silence {
                     stage.vendor.misbehave(.hang, for: name, types: "\(failing)")
                     stage.localDNS.behave(.silent, for: name, type: failing)

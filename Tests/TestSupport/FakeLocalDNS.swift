@@ -9,8 +9,8 @@ package final class FakeLocalDNS: Sendable {
         case honest
         /// This address (IPv4 for A, IPv6 for AAAA; nothing for the other family and other types).
         case lie([String])
-        /// This RCODE and nothing else.
-        case rcode(Int)
+        /// This RCODE and nothing else, so much later.
+        case rcode(Int, after: Duration = .zero)
         /// Never.
         case silent
         /// From the zone, so much later.
@@ -193,17 +193,12 @@ package final class FakeLocalDNS: Sendable {
         case .honest: send(reply)
         case .silent, .hold: break
         case .lie(let addresses): send(lie(addresses, query))
-        case .rcode(let code):
+        case .rcode(let code, let delay):
             reply.answers = []
             reply.authorities = []
             reply.flags = reply.flags & 0xfff0 | UInt16(code & 15)
-            send(reply)
-        case .delay(let duration):
-            let honest = reply
-            Thread.detachNewThread {
-                Thread.sleep(forTimeInterval: duration.inSeconds)
-                send(honest)
-            }
+            if delay == .zero { send(reply) } else { sendLater(reply, delay, send) }
+        case .delay(let duration): sendLater(reply, duration, send)
         case .truncated:
             if !overTCP {
                 reply.answers = []
@@ -215,6 +210,15 @@ package final class FakeLocalDNS: Sendable {
             if overTCP || thenHonest { send(reply) }
         case .extraAddresses(let addresses):
             reply.additionals += records(addresses, question.name)
+            send(reply)
+        }
+    }
+
+    private static func sendLater(
+        _ reply: TestMessage, _ delay: Duration, _ send: @escaping @Sendable (TestMessage) -> Void
+    ) {
+        Thread.detachNewThread {
+            Thread.sleep(forTimeInterval: delay.inSeconds)
             send(reply)
         }
     }
