@@ -2,29 +2,16 @@
 // interface, transfers in flight all the time, easy handles reused): the floor of a cache miss. Prints one line of JSON.
 //
 //   curlfloor URL SECONDS WINDOW CA_FILE HOST:PORT:ADDRESS     (%d in the URL becomes the number of the fetch)
+#include "clock.h"
+
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
 static size_t discard(char *bytes, size_t size, size_t count, void *context) {
     (void)bytes, (void)context;
     return size * count;
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static double cpu_seconds(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 static void begin(CURLM *multi, CURL *easy, const char *url, unsigned long number) {

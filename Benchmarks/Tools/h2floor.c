@@ -2,6 +2,8 @@
 // nothing around them; to be compared with curlfloor. Prints one line of JSON.
 //
 //   h2floor URL SECONDS WINDOW CA_FILE HOST:PORT:ADDRESS     (%d in the URL becomes the number of the fetch)
+#include "clock.h"
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -13,25 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 static unsigned long fetches, bad, number, idle;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static double cpu_seconds(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
 
 static _Noreturn void fail(const char *what) {
     fprintf(stderr, "h2floor: %s\n", what);

@@ -58,8 +58,7 @@ final class HTTP2Connection {
     private var refused: [(HTTPTransfer, HTTPFailure)] = []
     /// Bytes that have come.
     private var received: Int64 = 0
-    /// The first request since anything came: when it was sent, and what had been received by then.
-    private var unanswered: (since: Instant, received: Int64)?
+    private var silence = ConnectionSilence()
     /// Whether a request has been answered on it.
     private var hasServed = false
     /// Whether a request was refused on it that the server did nothing with: it takes no more.
@@ -143,8 +142,7 @@ final class HTTP2Connection {
         guard transfer.isPermitted || transfer.permit?() ?? true else { throw .withheld }
         transfer.isPermitted = false
         let stream = HTTP2Stream(transfer, receivedBefore: received, hasWaited: hasWaited, at: loop.now)
-        try session.open(
-            stream, path: origin.basePath.isEmpty ? transfer.request.target : origin.basePath + transfer.request.target)
+        try session.open(stream, path: origin.target(of: transfer.request))
         stream.index = streams.count
         streams.append(stream)
         transfer.stream = stream
@@ -183,11 +181,8 @@ final class HTTP2Connection {
     func hasReceived(since stream: HTTP2Stream) -> Bool { received != stream.receivedBefore || hasUnread }
 
     /// Whether nothing at all has come since a request that was sent `limit` ago or earlier.
-    ///
-    /// Requests that were given up early, because another address answered, find a dead connection out this way too.
     func isSilent(for limit: Duration, at now: Instant) -> Bool {
-        guard let unanswered, now - unanswered.since >= limit, isOpen else { return false }
-        return received == unanswered.received && !hasUnread
+        silence.hasLasted(limit, at: now) { isOpen && !hasUnread ? received : nil }
     }
 
     /// Whether something has come that was not read yet.
@@ -375,7 +370,7 @@ final class HTTP2Connection {
                 sendPending()
             }
             if session.isStuffed { throw .network("the server takes nothing any more") }
-            if hasNewRequests, !streams.isEmpty, received != unanswered?.received { unanswered = (loop.now, received) }
+            if hasNewRequests, !streams.isEmpty { silence.requestSent(at: loop.now, received: received) }
             hasNewRequests = false
         } catch {
             end = broken(error)

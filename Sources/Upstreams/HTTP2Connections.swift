@@ -1,7 +1,8 @@
 import Platform
 import Scheduling
 
-/// The HTTP/2 connections to one address of a service: one that takes requests, and those that are just ending.
+/// The HTTP/2 connections to one address of a service: one that takes requests, or several where the server takes few at once
+/// on each, and those that are just ending.
 @Loop
 final class HTTP2Connections {
     private let origin: HTTPOrigin
@@ -9,7 +10,6 @@ final class HTTP2Connections {
     private var connections: [HTTP2Connection] = []
     /// What to begin the next handshake with, by the name's place in the origin's list.
     private var sessions: [Int: TLSSession] = [:]
-
     /// How many requests a connection has at once: what the server last allowed, as far as we want so many.
     private(set) var streamLimit = HTTPLimits.streams
 

@@ -13,8 +13,7 @@ final class HTTPConnection {
     private(set) var isEvicted = false
     /// How much had been received when a request was last sent, and in which call of libcurl that was looked up.
     private var sent: (round: UInt64, received: Int64?)?
-    /// The first request since anything came: when it was sent, and what had been received by then.
-    private var unanswered: (since: Instant, received: Int64)?
+    private var silence = ConnectionSilence()
 
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
@@ -51,16 +50,13 @@ final class HTTPConnection {
         if let sent, sent.round == round { return sent.received }
         let received = bytesReceived
         sent = (round, received)
-        if let received, received != unanswered?.received { unanswered = (now, received) }
+        if let received { silence.requestSent(at: now, received: received) }
         return received
     }
 
     /// Whether nothing at all has come since a request that was sent `limit` ago or earlier.
-    ///
-    /// Requests that were given up early, because another address answered, find a dead connection out this way too.
     func isSilent(for limit: Duration, at now: Instant) -> Bool {
-        guard let unanswered, now - unanswered.since >= limit, isOpen else { return false }
-        return bytesReceived == unanswered.received
+        silence.hasLasted(limit, at: now) { isOpen ? bytesReceived : nil }
     }
 
     /// Whether its own end has this port; false while it is not connected.

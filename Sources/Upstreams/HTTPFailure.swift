@@ -47,8 +47,7 @@ package enum HTTPFailure: Error, Hashable, Sendable {
     /// Whether a connection that was fine before may just have ended: on a new one the same request may succeed.
     static func isBrokenConnection(_ code: CURLcode) -> Bool {
         switch code {
-        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP2_STREAM:
-            true
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: true
         default: false
         }
     }

@@ -109,9 +109,7 @@ final class HTTPHandle {
             try setURL(origin.url(host: transfer.host))
             host = transfer.host
         }
-        try easy.set(
-            CURLOPT_REQUEST_TARGET,
-            text: origin.basePath.isEmpty ? request.target : origin.basePath + request.target)
+        try easy.set(CURLOPT_REQUEST_TARGET, text: origin.target(of: request))
         if isFresh != self.isFresh {
             try easy.set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
             self.isFresh = isFresh

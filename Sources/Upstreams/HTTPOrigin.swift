@@ -1,4 +1,5 @@
 package import DNSWire
+import HTTPDNS
 package import Platform
 
 /// One address of an HTTP service: where to connect, and what the service is called there.
@@ -58,6 +59,11 @@ package struct HTTPOrigin: Hashable, Sendable {
 
     /// The URL of the service under the name `hosts[host]`, without what belongs to a request.
     func url(host: Int) -> String { "\(scheme.rawValue)://\(authority(host: host))/" }
+
+    /// What is asked for with a request: the base path, and the request's own.
+    func target(of request: HTTPRequest) -> String {
+        basePath.isEmpty ? request.target : basePath + request.target
+    }
 
     /// Host and port in it, the port only where it is not the scheme's own.
     func authority(host: Int) -> String {

@@ -17,8 +17,6 @@ final class HTTPReply {
     private(set) var retryAfter: UInt32?
     private var headerSize = 0
     private var isHeaderComplete = false
-    /// The last reply's, which the next one's most often is too.
-    private var lastContentType = ""
 
     /// Makes ready for the next reply.
     func reset() {
@@ -73,7 +71,9 @@ final class HTTPReply {
         guard !isHeaderComplete, let initial = name.first else { return true }
         switch initial | 0x20 {
         case UInt8(ascii: "c"):
-            if contentType == nil, Self.isEqual(name, "content-type") { contentType = text(Self.trimmed(value)) }
+            if contentType == nil, Self.isEqual(name, "content-type") {
+                contentType = String(decoding: Self.trimmed(value), as: UTF8.self)
+            }
         case UInt8(ascii: "a"):
             if age == nil, Self.isEqual(name, "age") { age = Self.seconds(Self.trimmed(value)) }
         case UInt8(ascii: "d"):
@@ -89,12 +89,6 @@ final class HTTPReply {
     private func count(_ bytes: Int) -> Bool {
         headerSize += bytes
         return headerSize <= HTTPLimits.header
-    }
-
-    /// A content type as text.
-    private func text(_ value: UnsafeRawBufferPointer) -> String {
-        if !lastContentType.utf8.elementsEqual(value) { lastContentType = String(decoding: value, as: UTF8.self) }
-        return lastContentType
     }
 
     /// Whether a field's name is `wanted`, which is in lower case.

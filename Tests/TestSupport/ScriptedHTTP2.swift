@@ -16,7 +16,7 @@ package final class ScriptedHTTP2: Sendable {
     /// - Parameters:
     ///   - streams: how many requests it says it takes at once on a connection.
     ///   - behaviours: of one connection after the other; the last one is that of all further ones.
-    package init(_ leaf: TestCertificates.Leaf, streams: Int = 100, _ behaviours: Behaviour...) throws {
+    package init(_ leaf: TestCertificates.Leaf, streams: Int = 100, _ behaviours: [Behaviour]) throws {
         directory = try TemporaryDirectory()
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../Servers/http2.py").standardized.path

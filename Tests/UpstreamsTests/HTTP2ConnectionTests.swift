@@ -15,12 +15,7 @@ struct HTTP2ConnectionTests {
     init() throws { certificates = try TestCertificates() }
 
     private func server(streams: Int = 100, _ behaviours: ScriptedHTTP2.Behaviour...) throws -> ScriptedHTTP2 {
-        let leaf = try certificates.leaf(names: ["right.example"])
-        return switch behaviours.count {
-        case 1: try ScriptedHTTP2(leaf, streams: streams, behaviours[0])
-        case 2: try ScriptedHTTP2(leaf, streams: streams, behaviours[0], behaviours[1])
-        default: try ScriptedHTTP2(leaf, streams: streams, behaviours[0], behaviours[1], behaviours[2])
-        }
+        try ScriptedHTTP2(certificates.leaf(names: ["right.example"]), streams: streams, behaviours)
     }
 
     private func transfers(_ server: ScriptedHTTP2) async throws -> HTTPTransfers {
