@@ -1,0 +1,174 @@
+package import HTTPDNS
+
+extension StatusReport {
+    /// Whether something that can be asked is asked.
+    package enum State: String, Sendable {
+        case used
+        /// Left alone after failures.
+        case setAside = "set aside"
+        /// The next question tries it again.
+        case onTrial = "on trial"
+        /// It refuses the account, signature or token.
+        case refused
+        /// It sends our own questions back to us, and is not asked.
+        case loops = "leads back here"
+        /// Its calls of the day are used up.
+        case exhausted
+        /// Its vendor has disabled it.
+        case disabled
+    }
+
+    /// A provider.
+    package struct Provider: JSONRecord {
+        package var name = ""
+        /// As `type` in the configuration.
+        package var type = ""
+        package var url = ""
+        /// Whether its answers cannot be forged on the path.
+        package var isAuthenticated = true
+        package var state = State.used
+        /// Seconds until it is asked again; nil while it is used.
+        package var retry: Int?
+        /// Calls sent since 00:00 UTC, and the most there may be on a day; 0: no limit.
+        package var callsToday = 0
+        package var dailyLimit = 0
+        /// Seconds by which its clock is ahead of ours, as far as it was told.
+        package var clockOffset = 0
+        package var addresses: [Address] = []
+
+        package init() {}
+
+        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+            switch key {
+            case "name": name = try reader.string()
+            case "type": type = try reader.string()
+            case "url": url = try reader.string()
+            case "authenticated": isAuthenticated = try reader.boolean()
+            case "state": state = State(rawValue: try reader.string()) ?? .used
+            case "retry_seconds": retry = try reader.optionalInt()
+            case "calls_today": callsToday = try reader.int()
+            case "daily_limit": dailyLimit = try reader.int()
+            case "clock_offset_seconds": clockOffset = try reader.int()
+            case "addresses": addresses = try reader.records()
+            default: break
+            }
+        }
+
+        package func write(to writer: inout JSONWriter) {
+            writer.member("name", name)
+            writer.member("type", type)
+            writer.member("url", url)
+            writer.member("authenticated", isAuthenticated)
+            writer.member("state", state.rawValue)
+            writer.member("retry_seconds", retry)
+            writer.member("requests", addresses.reduce(0) { $0 + $1.requests })
+            writer.member("failures", addresses.reduce(0) { $0 + $1.failures })
+            writer.member("calls_today", callsToday)
+            writer.member("daily_limit", dailyLimit)
+            writer.member("clock_offset_seconds", clockOffset)
+            writer.member("addresses", records: addresses)
+        }
+    }
+
+    /// One address of a provider's service.
+    package struct Address: JSONRecord {
+        /// With the port.
+        package var address = ""
+        package var state = State.used
+        /// Seconds until it is asked again; nil while it is used.
+        package var retry: Int?
+        /// Asked since it is known, and how many of these got no answer.
+        package var requests = 0
+        package var failures = 0
+        /// How soon its replies begin, a moving average; nil before the first.
+        package var responseMilliseconds: Int?
+        /// Why the last one failed, and how many seconds ago.
+        package var lastError: String?
+        package var lastErrorAge: Int?
+
+        package init() {}
+
+        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+            switch key {
+            case "address": address = try reader.string()
+            case "state": state = State(rawValue: try reader.string()) ?? .used
+            case "retry_seconds": retry = try reader.optionalInt()
+            case "requests": requests = try reader.int()
+            case "failures": failures = try reader.int()
+            case "response_ms": responseMilliseconds = try reader.optionalInt()
+            case "last_error": lastError = try reader.optionalString()
+            case "last_error_seconds": lastErrorAge = try reader.optionalInt()
+            default: break
+            }
+        }
+
+        package func write(to writer: inout JSONWriter) {
+            writer.member("address", address)
+            writer.member("state", state.rawValue)
+            writer.member("retry_seconds", retry)
+            writer.member("requests", requests)
+            writer.member("failures", failures)
+            writer.member("response_ms", responseMilliseconds)
+            writer.member("last_error", lastError)
+            writer.member("last_error_seconds", lastErrorAge)
+        }
+    }
+
+    /// A DNS server that is asked: of LocalDNS, or of a `forward` entry.
+    package struct Server: JSONRecord {
+        /// With the port.
+        package var address = ""
+        package var state = State.used
+        /// Seconds until it is asked first again; nil while it is.
+        package var retry: Int?
+
+        package init() {}
+
+        package init(address: String, state: State, retry: Int?) {
+            self.address = address
+            self.state = state
+            self.retry = retry
+        }
+
+        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+            switch key {
+            case "address": address = try reader.string()
+            case "state": state = State(rawValue: try reader.string()) ?? .used
+            case "retry_seconds": retry = try reader.optionalInt()
+            default: break
+            }
+        }
+
+        package func write(to writer: inout JSONWriter) {
+            writer.member("address", address)
+            writer.member("state", state.rawValue)
+            writer.member("retry_seconds", retry)
+        }
+    }
+
+    /// A `[[forward]]` entry.
+    package struct Forward: JSONRecord {
+        package var suffixes: [String] = []
+        package var servers: [Server] = []
+
+        package init() {}
+
+        package init(suffixes: [String], servers: [Server]) {
+            self.suffixes = suffixes
+            self.servers = servers
+        }
+
+        package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
+            switch key {
+            case "suffixes": suffixes = try reader.strings()
+            case "servers": servers = try reader.records()
+            default: break
+            }
+        }
+
+        package func write(to writer: inout JSONWriter) {
+            writer.member("suffixes", strings: suffixes)
+            writer.member("servers", records: servers)
+        }
+    }
+}

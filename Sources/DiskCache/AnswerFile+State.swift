@@ -1,0 +1,90 @@
+// What the file keeps besides answers.
+
+extension AnswerFile {
+    /// Writes a record in place of an older one.
+    func write(_ record: StateRecord) throws(SQLiteError) {
+        let statement = try connection.prepare(
+            "INSERT OR REPLACE INTO state (kind, name, value, stored, checksum) VALUES (?, ?, ?, ?, ?)")
+        try statement.run([
+            .text(record.kind.rawValue), .text(record.name), .text(record.value), .integer(record.storedAt),
+            .integer(record.checksum),
+        ])
+    }
+
+    func remove(_ key: StateRecord.Key) throws(SQLiteError) {
+        let statement = try connection.prepare("DELETE FROM state WHERE kind = ? AND name = ?")
+        try statement.run([.text(key.kind.rawValue), .text(key.name)])
+    }
+
+    func removeStates(_ kind: StateRecord.Kind) throws(SQLiteError) {
+        try connection.prepare("DELETE FROM state WHERE kind = ?").run([.text(kind.rawValue)])
+    }
+
+    /// Forgets records that are too old or too many.
+    ///
+    /// - Parameter now: seconds since 1970.
+    func tidyStates(now: Int64) throws(SQLiteError) {
+        let old = try connection.prepare("DELETE FROM state WHERE kind = ? AND stored < ?")
+        let excess = try connection.prepare(
+            """
+            DELETE FROM state WHERE kind = ?1
+            AND name IN (SELECT name FROM state WHERE kind = ?1 ORDER BY stored DESC LIMIT -1 OFFSET ?2)
+            """)
+        for kind in StateRecord.Kind.allCases {
+            try old.run([.text(kind.rawValue), .integer(now - kind.lifetime)])
+            try excess.run([.text(kind.rawValue), .integer(kind.limit)])
+        }
+    }
+
+    /// All records of the kinds that this version knows.
+    func states() throws(SQLiteError) -> [StateRecord] {
+        let statement = try connection.prepare("SELECT kind, name, value, stored, checksum FROM state LIMIT ?")
+        try statement.bind([.integer(Int64(StateRecord.limit))])
+        var records: [StateRecord] = []
+        while try statement.step() {
+            guard let kind = StateRecord.Kind(rawValue: statement.text(0)) else { continue }
+            let record = StateRecord(
+                kind, statement.text(1), value: statement.text(2), storedAt: statement.integer(3))
+            guard record.fits, record.checksum == statement.integer(4) else { throw Self.damagedRow }
+            records.append(record)
+        }
+        return records
+    }
+
+    /// What the clock is known to have done.
+    struct ClockMark: Equatable {
+        /// The latest time of day at which something was written, in seconds since 1970.
+        var latest: Int64 = 0
+        /// Answers up to this number are of unknown age: the clock was set back after them.
+        var distrusted: Int64 = 0
+    }
+
+    /// Kept beside the records, under a kind of its own.
+    func clockMark() throws(SQLiteError) -> ClockMark {
+        let statement = try connection.prepare("SELECT name, stored, value, checksum FROM state WHERE kind = 'clock'")
+        var mark = ClockMark()
+        while try statement.step() {
+            guard statement.text(0) == "written", let distrusted = Int64(statement.text(2)) else {
+                throw Self.damagedRow
+            }
+            mark = ClockMark(latest: statement.integer(1), distrusted: distrusted)
+            guard mark.checksum == statement.integer(3) else { throw Self.damagedRow }
+        }
+        return mark
+    }
+
+    func write(_ mark: ClockMark) throws(SQLiteError) {
+        let statement = try connection.prepare(
+            "INSERT OR REPLACE INTO state (kind, name, value, stored, checksum) VALUES ('clock', 'written', ?, ?, ?)")
+        try statement.run([.text("\(mark.distrusted)"), .integer(mark.latest), .integer(mark.checksum)])
+    }
+}
+
+extension AnswerFile.ClockMark {
+    fileprivate var checksum: Int64 {
+        var checksum = Checksum()
+        checksum.add(latest)
+        checksum.add(distrusted)
+        return checksum.integer
+    }
+}
