@@ -181,25 +181,21 @@ extension Reply.Options {
     /// The options' bytes, at most `room` of them: an extended error loses its text before it is left out, and a
     /// keepalive stays as long as it fits.
     fileprivate func bytes(fitting room: Int) -> [UInt8] {
-        var options: [EDNSOption] = []
-        if let keepalive {
-            let data = [UInt8(truncatingIfNeeded: keepalive >> 8), UInt8(truncatingIfNeeded: keepalive)]
-            options.append(EDNSOption(code: .tcpKeepalive, data: data))
-        }
-        guard let error else { return Self.encode(options, fitting: room) ?? [] }
-        return Self.encode(options + [error.option], fitting: room)
-            ?? Self.encode(options + [ExtendedError(error.code).option], fitting: room)
-            ?? Self.encode(options, fitting: room) ?? []
+        let text = error?.text.utf8
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(12 + (text?.count ?? 0))
+        if let keepalive, room >= 6 { Self.append([EDNSOption.Code.tcpKeepalive.rawValue, 2, keepalive], to: &bytes) }
+        guard let error, let text, bytes.count + 6 <= room else { return bytes }
+        let length = bytes.count + 6 + text.count <= room ? text.count : 0
+        Self.append([EDNSOption.Code.extendedError.rawValue, UInt16(length + 2), error.code.rawValue], to: &bytes)
+        bytes.append(contentsOf: text.prefix(length))
+        return bytes
     }
 
-    private static func encode(_ options: [EDNSOption], fitting room: Int) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        for option in options {
-            for value in [Int(option.code.rawValue), option.data.count] {
-                bytes += [UInt8(truncatingIfNeeded: value >> 8), UInt8(truncatingIfNeeded: value)]
-            }
-            bytes += option.data
+    private static func append(_ numbers: [3 of UInt16], to bytes: inout [UInt8]) {
+        for index in numbers.indices {
+            bytes.append(UInt8(truncatingIfNeeded: numbers[index] >> 8))
+            bytes.append(UInt8(truncatingIfNeeded: numbers[index]))
         }
-        return bytes.count <= room ? bytes : nil
     }
 }

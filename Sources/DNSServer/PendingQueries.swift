@@ -19,8 +19,8 @@ final class PendingQueries: Sendable {
     let outbox = ReplyOutbox()
     /// How many wait, in all.
     private(set) var count = 0
-    /// How many have been told their answer since the start.
-    private(set) var finished = 0
+    /// How many have been told an answer since the start: anything but SERVFAIL.
+    private(set) var answered = 0
     /// How many wait of each client address; loopback ones are not here.
     private var countByClient: [IPAddress: Int] = [:]
     /// The datagrams that wait.
@@ -99,7 +99,7 @@ final class PendingQueries: Sendable {
         pending.isFinished = true
         pending.guardTimer.take()?.cancel()
         count -= 1
-        finished += 1
+        if response.responseCode != .serverFailure { answered += 1 }
         if let identity = pending.identity { datagrams.remove(identity) }
         if let left = countByClient[pending.client] {
             countByClient[pending.client] = left > 1 ? left - 1 : nil

@@ -14,6 +14,7 @@ package final class Server: Sendable {
     let connections: TCPConnections
     private let misses: Mailbox<MissedQuery>
     private let intake: QueryIntake
+    nonisolated let refusals = RefusalShare()
     private let events: EventLog
     /// Tells of the queries that were answered; off at first.
     package nonisolated let feed: QueryFeed
@@ -41,7 +42,9 @@ package final class Server: Sendable {
         let pending = PendingQueries(responder: responder, clock: loop, limits: limits, feed: feed, events: events)
         self.pending = pending
         misses = Mailbox(capacity: limits.mailbox, on: loop)
-        intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits) {
+        intake = QueryIntake(
+            misses, pending: pending, responder: responder, clock: loop, limits: limits, refusals: refusals
+        ) {
             loop.isSaturated
         }
         let connections = TCPConnections(
@@ -61,20 +64,25 @@ package final class Server: Sendable {
     ///
     /// - Throws: when a thread cannot be started; nothing is served then.
     package func start() throws(SystemError) {
-        misses.receive(room: { [intake] in intake.room() }) { [pending, misses, events] batch in
+        var reported = refusals.counts
+        misses.receive(room: { [intake] in intake.room() }) { [pending, refusals, events] batch in
             for miss in batch {
                 pending.add(miss.message, from: miss.client, path: .datagram(miss.path), arrived: miss.arrived)
             }
-            let refused = misses.takeRefused()
+            let counts = refusals.counts
+            let (refused, silent) = (counts.refused - reported.refused, counts.silent - reported.silent)
             if refused > 0 {
-                let text = "more queries come than can be taken: \(refused) were answered with SERVFAIL"
+                reported = counts
+                var text = "more queries come than can be taken: \(refused - silent) were answered with SERVFAIL"
+                if silent > 0 { text += ", \(silent) not at all, for want of CPU" }
                 events.report(LogMessage(.limitQueries, about: "mailbox", text))
             }
         }
         do {
             for listener in listeners { try listener.start() }
             for (index, thread) in threads.enumerated() {
-                try thread.start("udp-\(index)", handler: handler, misses: misses, feed: feed) { [self] in
+                try thread.start("udp-\(index)", handler: handler, misses: misses, refusals: refusals, feed: feed) {
+                    [self] in
                     Loop.spawn { [self] in threadEnded() }
                 }
                 running += 1

@@ -39,7 +39,7 @@ final class UDPThread: Sendable {
     /// - Parameter ended: called on the thread when it has posted its last miss.
     /// - Throws: when there is no memory or the limit of threads is reached.
     func start(
-        _ name: String, handler: QueryHandler, misses: Mailbox<MissedQuery>, feed: QueryFeed,
+        _ name: String, handler: QueryHandler, misses: Mailbox<MissedQuery>, refusals: RefusalShare, feed: QueryFeed,
         ended: @escaping @Sendable () -> Void
     ) throws(SystemError) {
         guard let batch = clinux_batch_new(Self.batchSize, Self.longestQuery, EDNS.defaultPayloadSize) else {
@@ -53,7 +53,7 @@ final class UDPThread: Sendable {
                 defer { prepared.deallocate() }
                 var service = UDPService(
                     socket: socket, lateReplies: lateReplies, batch: buffers, handler: handler, misses: misses,
-                    feed: feed, prepared: prepared)
+                    refusals: refusals, feed: feed, prepared: prepared)
                 service.serveEarly()
                 var batchesLeft = Self.lastBatches
                 while batchesLeft > 0 {
@@ -95,6 +95,7 @@ private struct UDPService {
     let batch: OpaquePointer
     let handler: QueryHandler
     let misses: Mailbox<MissedQuery>
+    let refusals: RefusalShare
     let feed: QueryFeed
     /// What was read of each datagram of the batch at hand; room for as many as a batch has.
     let prepared: UnsafeMutablePointer<QueryHandler.Prepared>
@@ -103,7 +104,7 @@ private struct UDPService {
     var updated: UDPService {
         UDPService(
             socket: socket, lateReplies: lateReplies, batch: batch, handler: handler.updated, misses: misses,
-            feed: feed, prepared: prepared)
+            refusals: refusals, feed: feed, prepared: prepared)
     }
 
     /// Waits for datagrams. Returns how many came, or a negated error number.
@@ -170,6 +171,7 @@ private struct UDPService {
         var disposition = handler.handleMiss(
             prepared[index], message, from: client, over: .udp, now: now, into: &reply)
         if disposition == .miss, !post(message, from: UnsafePointer(slot), at: Int32(index), now) {
+            guard refusals.refuse() else { return }
             disposition = handler.reject(
                 message, with: .serverFailure, error: QueryHandler.overloaded, over: .udp, into: &reply)
         }

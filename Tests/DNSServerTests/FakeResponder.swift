@@ -48,6 +48,13 @@ final class FakeResponder: QueryResponder {
         for each in due { each.reply(.address(address, for: each.question.question)) }
     }
 
+    /// Answers all held questions with SERVFAIL.
+    func fail() {
+        let due = held
+        held.removeAll()
+        for each in due { each.reply(Response(.failure(.serverFailure))) }
+    }
+
     /// Answers all held questions, and holds none any more.
     func releaseForEver() {
         isHolding = false

@@ -18,6 +18,8 @@ import Testing
         @Loop
         final class Load {
             var isSaturated = false
+            var cpuTime = CPUTime(thread: .zero, process: .zero)
+            var cpuTimesAsked = 0
 
             nonisolated init() {}
         }
@@ -27,6 +29,7 @@ import Testing
         let queries: Mailbox<MissedQuery>
         let pending: PendingQueries
         let intake: QueryIntake
+        let refusals = RefusalShare()
         private let load = Load()
         private let limits: ServerLimits
         private let socket: UDPSocket
@@ -49,9 +52,23 @@ import Testing
                 events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: clock))
             socket = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
             intake = QueryIntake(
-                queries, pending: pending, responder: responder, clock: clock, limits: limits
+                queries, pending: pending, responder: responder, clock: clock, limits: limits, refusals: refusals,
+                cpuTime: { [load] in
+                    load.cpuTimesAsked += 1
+                    return load.cpuTime
+                }
             ) { [load] in load.isSaturated }
         }
+
+        /// Lets 100 ms pass in which the loop used `loop` ms of CPU and our other threads `others`, and one query was refused.
+        func pass(loop: Int, others: Int, refusing: Bool = true) async {
+            if refusing { _ = refusals.refuse() }
+            load.cpuTime.thread += .milliseconds(loop)
+            load.cpuTime.process += .milliseconds(loop + others)
+            await clock.advance(by: .milliseconds(100))
+        }
+
+        var cpuTimesAsked: Int { load.cpuTimesAsked }
 
         var isSaturated: Bool {
             get { load.isSaturated }
@@ -146,6 +163,65 @@ import Testing
         // None in the next one.
         await fixture.clock.advance(by: .milliseconds(100))
         #expect(fixture.intake.room() == 0)
+    }
+
+    @Test @Loop func `what fails does not let a saturated loop take on more`() async throws {
+        let fixture = try Fixture()
+        try fixture.begin(18)
+        await fixture.responder.asked(18)
+        fixture.responder.fail()
+        await fixture.clock.advance(by: .milliseconds(100))
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        #expect(try fixture.posted() == 10)
+    }
+
+    @Test @Loop
+    func `a loop that rests again while queries are refused takes on twice as many in each interval, and at last all`()
+        async throws
+    {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        try fixture.begin(18)
+        fixture.isSaturated = false
+        await fixture.pass(loop: 50, others: 10)
+        #expect(try fixture.posted() == 20)
+        #expect(fixture.intake.room() == 2)
+        try fixture.begin(2)
+        #expect(fixture.intake.room() == 0)
+        // 6 of `backlogged` doubled twice are the 20 that a loop at rest takes.
+        await fixture.pass(loop: 50, others: 10)
+        #expect(fixture.intake.room() == 4)
+    }
+
+    @Test @Loop func `a loop that waits for its sources and not for its CPU has nobody told less`() async throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        fixture.isSaturated = false
+        await fixture.pass(loop: 1, others: 10)
+        #expect(fixture.refusals.current == RefusalShare.whole)
+    }
+
+    @Test @Loop func `a loop that rests asks nobody for CPU times`() async throws {
+        let fixture = try Fixture()
+        for _ in 0..<10 {
+            await fixture.pass(loop: 10, others: 10)
+            _ = fixture.intake.room()
+        }
+        #expect(fixture.cpuTimesAsked == 0)
+    }
+
+    @Test @Loop func `a loop that has no rest again takes on no more than it keeps up with`() async throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        fixture.isSaturated = false
+        await fixture.pass(loop: 50, others: 10)
+        fixture.isSaturated = true
+        await fixture.pass(loop: 99, others: 10)
+        #expect(try fixture.posted() == 10)
     }
 
     @Test @Loop
@@ -252,5 +328,54 @@ import Testing
         #expect(fixture.intake.share(of: 1) == 7)
         try fixture.begin(7)
         #expect(fixture.intake.share(of: 1) == 5)
+    }
+
+    @Test @Loop func `while our other threads keep a saturated loop from its CPU, ever fewer are told`() async throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        await fixture.pass(loop: 75, others: 25)
+        #expect(fixture.refusals.current == 56)
+        await fixture.pass(loop: 75, others: 25)
+        #expect(fixture.refusals.current == 49)
+        for _ in 0..<100 { await fixture.pass(loop: 0, others: 100) }
+        #expect(fixture.refusals.current == RefusalShare.least)
+    }
+
+    @Test @Loop func `all are told while a saturated loop has its CPU, whatever the other threads use`() async throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        await fixture.pass(loop: 76, others: 24)
+        await fixture.pass(loop: 99, others: 400)
+        #expect(fixture.refusals.current == RefusalShare.whole)
+    }
+
+    @Test @Loop func `all are told while other programs keep a saturated loop from its CPU`() async throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        await fixture.pass(loop: 23, others: 7)
+        #expect(fixture.refusals.current == RefusalShare.whole)
+    }
+
+    @Test @Loop func `more are told again, and in the end all, when nothing is refused or the loop has its CPU`()
+        async throws
+    {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        await fixture.pass(loop: 10, others: 90)
+        #expect(fixture.refusals.current == 56)
+        await fixture.pass(loop: 76, others: 24)
+        #expect(fixture.refusals.current == 58)
+        await fixture.pass(loop: 10, others: 90, refusing: false)
+        #expect(fixture.refusals.current == 60)
+        fixture.isSaturated = false
+        for _ in 0..<10 {
+            await fixture.pass(loop: 1, others: 9, refusing: false)
+            _ = fixture.intake.room()
+        }
+        #expect(fixture.refusals.current == RefusalShare.whole)
     }
 }

@@ -124,6 +124,30 @@ import Testing
         }
     }
 
+    @Test func `where the time to refuse is short, one in so many is told SERVFAIL, and what is cached is answered`()
+        async throws
+    {
+        var limits = ServerLimits()
+        limits.mailbox = 1
+        try await TestServer.run(limits: limits) { server in
+            try server.store("hit.example")
+            let share = server.server.refusals
+            while share.current > RefusalShare.least { share.lower() }
+            let gate = LoopGate()
+            gate.close()
+            let client = try TestDNSClient(server.address)
+            let oneEach = RefusalShare.whole / RefusalShare.least
+            for number in 0...oneEach { try client.send(TestMessage.query("name\(number).example")) }
+            try client.send(TestMessage.query("hit.example"))
+            #expect(try client.receive().message.rcode == 2)
+            #expect(try client.receive().message.rcode == 0)
+            gate.open()
+            // The one that was taken on; nobody else is told anything.
+            #expect(try client.receive().message.questions.first?.name == "name0.example")
+            #expect(share.counts == (oneEach, oneEach - 1))
+        }
+    }
+
     @Test func `a resolver that never answers leaves no client without a reply`() async throws {
         var limits = ServerLimits()
         limits.answer = .milliseconds(50)

@@ -1,0 +1,44 @@
+import Testing
+
+@testable import DNSServer
+
+/// Whom the UDP threads tell that his query is not taken on.
+@Suite struct RefusalShareTests {
+    /// Which of `count` refusals in a row are told.
+    private func told(_ share: RefusalShare, _ count: Int) -> [Bool] { (0..<count).map { _ in share.refuse() } }
+
+    @Test func `at first all are told`() {
+        let share = RefusalShare()
+        #expect(told(share, 1_000).allSatisfy { $0 })
+        #expect(share.counts.refused == 1_000 && share.counts.silent == 0)
+    }
+
+    @Test(arguments: 1...200) func `of each 64 in a row as many are told as the share says`(steps: Int) {
+        let share = RefusalShare()
+        for _ in 0..<steps { share.lower() }
+        #expect(told(share, 64).count { $0 } == share.current)
+        #expect(told(share, 6_400).count { $0 } == share.current * 100)
+        #expect(share.counts.silent == 101 * (RefusalShare.whole - share.current))
+    }
+
+    @Test func `those who are told are spread evenly`() {
+        let share = RefusalShare()
+        while share.current > 32 { share.lower() }
+        let told = told(share, 640)
+        let longestSilence = told.split(separator: true).map(\.count).max() ?? 0
+        #expect(longestSilence <= RefusalShare.whole / share.current + 1)
+    }
+
+    @Test func `never is nobody told`() {
+        let share = RefusalShare()
+        for _ in 0..<1_000 { share.lower() }
+        #expect(share.current == RefusalShare.least)
+    }
+
+    @Test func `a share that was raised often enough is the whole, and no more`() {
+        let share = RefusalShare()
+        for _ in 0..<1_000 { share.lower() }
+        for _ in 0..<1_000 { share.raise() }
+        #expect(share.current == RefusalShare.whole)
+    }
+}
