@@ -3,6 +3,7 @@
 // Any bytes as the body of a DoH reply in JSON: whatever is taken for an answer follows from the name that was asked.
 
 import DNSWire
+@testable import HTTPDNS
 
 /// libFuzzer's entry point: one input.
 @_cdecl("LLVMFuzzerTestOneInput")

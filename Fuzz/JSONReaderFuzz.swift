@@ -2,6 +2,8 @@
 //
 // Any bytes: the reader reads or refuses them, skips exactly what it can read, and reads again what was written of it.
 
+@testable import HTTPDNS
+
 /// libFuzzer's entry point: one input.
 @_cdecl("LLVMFuzzerTestOneInput")
 func fuzzJSONReader(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {

@@ -3,6 +3,8 @@
 // Any bytes: the parser reads or refuses them, what it reads survives being written and read again, and the reader of
 // the UDP threads sees the same query in them.
 
+@testable import DNSWire
+
 /// libFuzzer's entry point: one input.
 @_cdecl("LLVMFuzzerTestOneInput")
 func fuzzMessageParser(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {

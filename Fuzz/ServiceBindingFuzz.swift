@@ -3,6 +3,8 @@
 // Any rdata: the reader takes or refuses it, and what it takes is written byte for byte, also after a hint was changed and
 // changed back.
 
+@testable import DNSWire
+
 /// libFuzzer's entry point: one input.
 @_cdecl("LLVMFuzzerTestOneInput")
 func fuzzServiceBinding(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {

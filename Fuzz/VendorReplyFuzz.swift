@@ -4,6 +4,7 @@
 // of a name and type that was asked, and addresses are of their family.
 
 import DNSWire
+@testable import HTTPDNS
 
 /// Takes what is encrypted for what it was: the readers behind the ciphers see any bytes.
 private struct NoEncryption: Crypto {

@@ -28,13 +28,13 @@ package final class CertificateCheck: Handshake {
         self.loop = loop
     }
 
-    /// How many connections are open.
+    /// How many connections are open: each is closed with its handshake. Only tests ask, whether that is so.
     package var openConnections: Int { engine?.sockets.openConnections ?? 0 }
 
     package func shakeHands(
         with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant
     ) async -> HandshakeOutcome {
-        guard let host = name.hostText else { return .unclear("no certificate can be for this name") }
+        guard let host = name.urlHost else { return .unclear("no certificate can be for this name") }
         guard paths.obstacle(to: address) == nil else { return .cancelled }
         let started = Started()
         return await withTaskCancellationHandler {
@@ -132,7 +132,7 @@ package final class CertificateCheck: Handshake {
 @Loop
 private final class Attempt {
     let easy: CurlEasy
-    let seen = SeenCertificate()
+    let seen: SeenCertificate
     var timer: LoopTimer?
     private let connectTo: CurlList
     private var continuation: CheckedContinuation<HandshakeOutcome, Never>?
@@ -143,6 +143,7 @@ private final class Attempt {
         _ continuation: CheckedContinuation<HandshakeOutcome, Never>
     ) throws(CurlError) {
         easy = try CurlEasy()
+        seen = SeenCertificate(for: host)
         connectTo = try CurlList(["::\(address)"])
         self.continuation = continuation
         try setDestination("https://\(host)/")
@@ -166,22 +167,13 @@ private final class Attempt {
     }
 
     private func setTLS(_ authorities: String) throws(CurlError) {
-        try easy.set(CURLOPT_SSL_VERIFYPEER, 1)
-        try easy.set(CURLOPT_SSL_VERIFYHOST, 2)
-        try easy.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        try easy.setTrust(in: authorities)
         // A session taken up again shows no certificate.
         try easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
-        // A directory would switch the cache of authorities off: each handshake would read all of them again.
-        try easy.set(CURLOPT_CAPATH, text: nil)
-        try easy.set(CURLOPT_CAINFO, text: authorities)
-        try easy.set(CURLOPT_CA_CACHE_TIMEOUT, HTTPLimits.authorityCache)
     }
 
     private func setCallbacks(_ sockets: HTTPSockets) throws(CurlError) {
-        try easy.set(CURLOPT_OPENSOCKETDATA, object: sockets)
-        try checked(ccurl_set_open_socket(easy.pointer, curlOpenSocket))
-        try easy.set(CURLOPT_CLOSESOCKETDATA, object: sockets)
-        try checked(ccurl_set_close_socket(easy.pointer, curlCloseSocket))
+        try easy.setSockets(sockets)
         try easy.set(CURLOPT_SSL_CTX_DATA, object: seen)
         try checked(ccurl_set_on_tls(easy.pointer, curlWatchVerification))
     }
@@ -190,22 +182,5 @@ private final class Attempt {
         timer?.cancel()
         timer = nil
         continuation.take()?.resume(returning: outcome)
-    }
-}
-
-extension Name {
-    /// The name as a host in a URL that libcurl takes letter by letter; nil where it would read something else into it:
-    /// an escape, a numeric address, characters that no host has.
-    var hostText: String? {
-        guard let last = labels.last, let initial = last.first, !(0x30...0x39).contains(initial) else { return nil }
-        let isPlain = labels.allSatisfy { label in
-            label.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "_"): true
-                default: false
-                }
-            }
-        }
-        return isPlain ? description : nil
     }
 }

@@ -1,4 +1,5 @@
 import CCurl
+import COpenSSL
 import Platform
 import Scheduling
 
@@ -59,6 +60,18 @@ func curlBeforeRequest(
     let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
     let maySend = Loop.assumeIsolated { handle.isAboutToSend(localPort: UInt16(truncatingIfNeeded: localPort)) }
     return maySend ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+}
+
+/// OpenSSL's context for a new connection is made.
+func curlRequireName(
+    _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ userData: UnsafeMutableRawPointer?
+) -> CURLcode {
+    guard let context, let userData else { return CURLE_ABORTED_BY_CALLBACK }
+    let handle = Unmanaged<HTTPHandle>.fromOpaque(userData).takeUnretainedValue()
+    guard let name = Loop.assumeIsolated({ handle.expectedName }),
+        CertificateName.require(name, in: SSL_CTX_get0_param(OpaquePointer(context)))
+    else { return CURLE_SSL_CONNECT_ERROR }
+    return CURLE_OK
 }
 
 /// A part of a body has come. Any other value than the whole size ends the transfer.

@@ -34,6 +34,25 @@ package struct CurlEasy: ~Copyable {
         try checked(ccurl_set_pointer(pointer, option, Unmanaged.passUnretained(object).toOpaque()))
     }
 
+    /// Has certificates checked as a browser does, by the authorities of a PEM file, and TLS 1.2 or later spoken.
+    func setTrust(in authorities: String) throws(CurlError) {
+        try set(CURLOPT_SSL_VERIFYPEER, 1)
+        try set(CURLOPT_SSL_VERIFYHOST, 2)
+        try set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        // A directory would switch the cache of authorities off: each handshake would read all of them again.
+        try set(CURLOPT_CAPATH, text: nil)
+        try set(CURLOPT_CAINFO, text: authorities)
+        try set(CURLOPT_CA_CACHE_TIMEOUT, HTTPLimits.authorityCache)
+    }
+
+    /// Has `sockets`, which must outlive the handle, open and close its sockets.
+    func setSockets(_ sockets: HTTPSockets) throws(CurlError) {
+        try set(CURLOPT_OPENSOCKETDATA, object: sockets)
+        try checked(ccurl_set_open_socket(pointer, curlOpenSocket))
+        try set(CURLOPT_CLOSESOCKETDATA, object: sockets)
+        try checked(ccurl_set_close_socket(pointer, curlCloseSocket))
+    }
+
     /// A number about the last transfer; nil if there is none.
     package func long(_ info: CURLINFO) -> Int? {
         var value = 0
@@ -45,42 +64,4 @@ package struct CurlEasy: ~Copyable {
         var value: curl_off_t = 0
         return ccurl_get_offset(pointer, info, &value) == CURLE_OK ? Int64(value) : nil
     }
-}
-
-/// The owner of one of libcurl's lists of texts.
-package struct CurlList: ~Copyable {
-    package let pointer: UnsafeMutablePointer<curl_slist>?
-
-    /// Copies `texts`; an empty collection makes no list.
-    package init(_ texts: some Collection<String>) throws(CurlError) {
-        var list: UnsafeMutablePointer<curl_slist>?
-        for text in texts {
-            guard let longer = curl_slist_append(list, text) else {
-                curl_slist_free_all(list)
-                throw CurlError(CURLE_OUT_OF_MEMORY)
-            }
-            list = longer
-        }
-        pointer = list
-    }
-
-    deinit { curl_slist_free_all(pointer) }
-}
-
-/// The owner of one libcurl share handle: TLS sessions that the easy handles of one address have in common.
-///
-/// Without locks: all of them are used by one thread.
-struct CurlShare: ~Copyable {
-    let pointer: UnsafeMutableRawPointer
-
-    init() throws(CurlError) {
-        guard curlIsReady, let pointer = curl_share_init() else { throw CurlError(CURLE_FAILED_INIT) }
-        guard ccurl_share_add(pointer, CURL_LOCK_DATA_SSL_SESSION) == CURLSHE_OK else {
-            curl_share_cleanup(pointer)
-            throw CurlError(CURLE_FAILED_INIT)
-        }
-        self.pointer = pointer
-    }
-
-    deinit { curl_share_cleanup(pointer) }
 }

@@ -17,21 +17,24 @@ final class HTTP2Connection {
         case closed
     }
 
-    /// Memory of its own: taken anew for each reading, so much at once would have the allocator tidy up each time.
-    private final class Buffer {
-        let bytes: UnsafeMutableRawBufferPointer
-
-        init(_ size: Int) { bytes = .allocate(byteCount: size, alignment: 1) }
-
-        deinit { bytes.deallocate() }
+    /// What passes between a socket and HTTP/2 within one call: all connections share the memory. Taken anew for each reading,
+    /// so much at once would have the allocator tidy up each time.
+    private final class Buffers {
+        /// What is read.
+        let input = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 1)
+        /// What that says.
+        let plaintext = UnsafeMutableRawBufferPointer.allocate(byteCount: recordSize, alignment: 1)
+        /// Frames on their way into TLS.
+        var frames: [UInt8] = []
     }
 
     /// Bytes read from the socket at once.
-    private static let readSize = 16_384
+    private nonisolated static let readSize = 16_384
     /// How often the socket is read before something else has its turn.
     private static let readLimit = 64
     /// Bytes of frames that are encrypted at once: what a TLS record holds.
-    private static let recordSize = 16_384
+    private nonisolated static let recordSize = 16_384
+    private static let buffers = Buffers()
 
     /// Its name in the origin's list.
     let host: Int
@@ -39,8 +42,8 @@ final class HTTP2Connection {
     private var verified: Instant
     private let origin: HTTPOrigin
     private let loop: EventLoop
-    /// Closes all its connections before it goes.
-    private unowned let connections: HTTP2Connections
+    /// Nil once it is closed: until then each keeps the other.
+    private var connections: HTTP2Connections?
     private let opened: Instant
     /// When a request was last sent, or anything received.
     private var lastUse: Instant
@@ -65,10 +68,6 @@ final class HTTP2Connection {
     private var isRefusing = false
     /// Whether a request was queued that was not sent.
     private var hasNewRequests = false
-    /// What is read, and what that says.
-    private let buffer = Buffer(2 * readSize)
-    /// Frames on their way into TLS.
-    private var frames: [UInt8] = []
     private var willFlush = false
 
     /// Begins to connect.
@@ -111,7 +110,7 @@ final class HTTP2Connection {
     }
 
     /// Whether it has as many requests as the server takes at once.
-    var isFull: Bool { streams.count + pending.count >= connections.streamLimit }
+    var isFull: Bool { connections.map { streams.count + pending.count >= $0.streamLimit } ?? true }
 
     /// Since when it has nothing to do; nil while it has.
     var idleSince: Instant? { isIdle && phase == .ready ? lastUse : nil }
@@ -218,7 +217,7 @@ final class HTTP2Connection {
         if let end {
             close(end)
         } else {
-            session.map { connections.learn(streamLimit: $0.streamLimit) }
+            session.map { connections?.learn(streamLimit: $0.streamLimit) }
             flushLater()
         }
     }
@@ -244,10 +243,9 @@ final class HTTP2Connection {
     }
 
     private func receive() throws(HTTPEnd) {
-        let input = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<Self.readSize])
-        let plaintext = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[Self.readSize...])
+        let buffers = Self.buffers
         var rounds = 0
-        while rounds < Self.readLimit, try receive(input, plaintext) { rounds += 1 }
+        while rounds < Self.readLimit, try receive(buffers.input, buffers.plaintext) { rounds += 1 }
     }
 
     /// Reads the socket once.
@@ -357,16 +355,17 @@ final class HTTP2Connection {
 
     private func flush() {
         guard phase == .ready, let session else { return }
+        let buffers = Self.buffers
         // What reading has left there: TLS answers by itself.
         sendPending()
         var end: HTTPEnd?
         do throws(HTTPFailure) {
             // What the socket does not take now must not pile up here: nghttp2 knows what is due first.
             while tls.pendingCount == 0 {
-                frames.removeAll(keepingCapacity: true)
-                try session.takeFrames(into: &frames, limit: Self.recordSize)
-                if frames.isEmpty { break }
-                try tls.write(frames)
+                buffers.frames.removeAll(keepingCapacity: true)
+                try session.takeFrames(into: &buffers.frames, limit: Self.recordSize)
+                if buffers.frames.isEmpty { break }
+                try tls.write(buffers.frames)
                 sendPending()
             }
             if session.isStuffed { throw .network("the server takes nothing any more") }
@@ -441,7 +440,7 @@ final class HTTP2Connection {
     private func close(_ end: HTTPEnd, tellsLater: Bool = false) {
         guard isOpen else { return }
         if phase == .ready {
-            connections.keep(tls, for: host, verified: verified)
+            connections?.keep(tls, for: host, verified: verified)
             if case .evicted = end {} else { tls.close() }
         }
         sendPending()
@@ -449,7 +448,7 @@ final class HTTP2Connection {
         watch?.cancel()
         watch = nil
         descriptor = nil
-        connections.remove(self)
+        connections.take()?.remove(self)
         if tellsLater {
             loop.atTurnEnd { [self] in tellAll(end) }
         } else {

@@ -72,23 +72,16 @@ final class HTTPHandle {
     }
 
     private func setTLS(_ origin: HTTPOrigin, _ share: borrowing CurlShare) throws(CurlError) {
-        try easy.set(CURLOPT_SSL_VERIFYPEER, 1)
-        try easy.set(CURLOPT_SSL_VERIFYHOST, 2)
-        try easy.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        // A directory would switch the cache of authorities off: each handshake would read all of them again.
-        try easy.set(CURLOPT_CAPATH, text: nil)
-        try easy.set(CURLOPT_CAINFO, text: origin.caFile)
+        try easy.setTrust(in: origin.caFile)
         if !origin.pins.isEmpty { try easy.set(CURLOPT_PINNEDPUBLICKEY, text: origin.pins.joined(separator: ";")) }
-        try easy.set(CURLOPT_CA_CACHE_TIMEOUT, HTTPLimits.authorityCache)
+        try easy.set(CURLOPT_SSL_CTX_DATA, object: self)
+        try checked(ccurl_set_on_tls(easy.pointer, curlRequireName))
         try checked(ccurl_set_share(easy.pointer, share.pointer))
     }
 
     private func setCallbacks() throws(CurlError) {
         try easy.set(CURLOPT_PRIVATE, object: self)
-        try easy.set(CURLOPT_OPENSOCKETDATA, object: sockets)
-        try checked(ccurl_set_open_socket(easy.pointer, curlOpenSocket))
-        try easy.set(CURLOPT_CLOSESOCKETDATA, object: sockets)
-        try checked(ccurl_set_close_socket(easy.pointer, curlCloseSocket))
+        try easy.setSockets(sockets)
         try easy.set(CURLOPT_PREREQDATA, object: self)
         try checked(ccurl_set_before_request(easy.pointer, curlBeforeRequest))
         try easy.set(CURLOPT_WRITEDATA, object: reply)
@@ -150,6 +143,9 @@ final class HTTPHandle {
     var hasConnectionReceived: Bool? { connection?.hasReceived(since: receivedBefore) }
 
     // MARK: From libcurl
+
+    /// The name that a new connection's certificate must be for; nil before there was a request.
+    var expectedName: String? { host.map { origin.hosts[$0] } }
 
     /// - Returns: whether it may be sent.
     func isAboutToSend(localPort: UInt16) -> Bool {

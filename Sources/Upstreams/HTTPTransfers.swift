@@ -52,7 +52,7 @@ package final class HTTPTransfers {
     /// How many requests are under way, and how many wait for their turn.
     package var load: (active: Int, waiting: Int) { (active.count, waiting.count) }
 
-    /// How many connections are open, idle ones included.
+    /// How many connections are open, idle ones included. Only tests ask, whether none is left over.
     package var openConnections: Int { http2.count + (http1?.count ?? 0) }
 
     /// Told of the reply, whatever its status, or why there is none.

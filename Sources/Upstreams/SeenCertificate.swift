@@ -3,15 +3,19 @@ import COpenSSL
 import DNSResolver
 import HTTPDNS
 
-/// The certificate that a server showed in one handshake, good or not.
+/// The certificate that a server showed in one handshake of libcurl's, good or not, and the name it must be for.
 ///
 /// libcurl tells nothing of it when the handshake fails, so OpenSSL's own callback looks. That callback changes no verdict:
 /// it passes on what it is told.
 final class SeenCertificate {
     /// Bytes of a name that are kept: the other end chose it.
     private static let longestName = 256
+    fileprivate let host: String
     /// Owned; nil until one was seen.
     private var certificate: OpaquePointer?
+
+    /// - Parameter host: a name, or an address as text.
+    init(for host: String) { self.host = host }
 
     deinit { X509_free(certificate) }
 
@@ -54,13 +58,16 @@ final class SeenCertificate {
     }
 }
 
-/// libcurl has made OpenSSL's context for one handshake: has the verification watched.
+/// libcurl has made OpenSSL's context for one handshake: has the name required and the verification watched.
 func curlWatchVerification(
     _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ userData: UnsafeMutableRawPointer?
 ) -> CURLcode {
     guard let context, let userData else { return CURLE_ABORTED_BY_CALLBACK }
     let tls = OpaquePointer(context)
-    guard SSL_CTX_set_ex_data(tls, copenssl_application_data, userData) == 1 else { return CURLE_OUT_OF_MEMORY }
+    let host = Unmanaged<SeenCertificate>.fromOpaque(userData).takeUnretainedValue().host
+    guard CertificateName.require(host, in: SSL_CTX_get0_param(tls)),
+        SSL_CTX_set_ex_data(tls, copenssl_application_data, userData) == 1
+    else { return CURLE_OUT_OF_MEMORY }
     SSL_CTX_set_verify(tls, SSL_CTX_get_verify_mode(tls), noteVerification)
     return CURLE_OK
 }

@@ -60,9 +60,8 @@ final class TLSChannel {
 
     /// Has the certificate be valid for this name or address.
     private func expect(_ host: String) -> Bool {
-        if IPAddress(host) != nil { return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(connection), host) == 1 }
-        SSL_set_hostflags(connection, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
-        return SSL_set1_host(connection, host) == 1 && copenssl_set_server_name(connection, host) == 1
+        guard CertificateName.require(host, in: SSL_get0_param(connection)) else { return false }
+        return IPAddress(host) != nil || copenssl_set_server_name(connection, host) == 1
     }
 
     // MARK: The network's side

@@ -63,7 +63,7 @@ extension Integration {
             switch kind {
             case .honest:
                 #expect(reply.addresses == [kind.address])
-            case .otherName, .expired, .selfSigned:
+            case .otherName, .expired, .selfSigned, .commonName:
                 #expect(reply.rcode == ResponseCode.servFail)
                 #expect(extendedError(reply) == 4)
             case .plain, .silent, .refusing:

@@ -11,13 +11,18 @@ show the last:
   slow          each request gets a reply after 100 ms, one after the other
   hang          no request gets a reply
   break         the first request ends the connection, without a word
-  goodbye       with the first request the connection is said to end (GOAWAY); no reply comes
+  goodbye       with the first request the connection is said to end (GOAWAY); no reply comes. Once the client has read that, a
+                line is written to FOLDER/goodbyes
   refuse        each request is refused (RST_STREAM, REFUSED_STREAM)
   cut           half a reply, and the stream ends without an error (RST_STREAM, NO_ERROR)
+  chaos         each request's body is sent back, or one of many things is done instead that a server should not do; which, the
+                connection's number decides as the seed of a generator
   confuse       a frame on a stream that was never opened, which is an error of the connection; it stays open
 """
 
+import io
 import os
+import random
 import socket
 import ssl
 import struct
@@ -25,7 +30,7 @@ import sys
 import threading
 import time
 
-DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY = 0, 1, 3, 4, 6, 7
+DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 5, 6, 7, 8
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 MAX_CONCURRENT_STREAMS, NO_ERROR, REFUSED_STREAM = 3, 0, 7
 
@@ -57,7 +62,8 @@ def behave(behaviour: str, connection: ssl.SSLSocket, stream: int) -> None:
     elif behaviour == "break":
         connection.shutdown(socket.SHUT_RDWR)
     elif behaviour == "goodbye" and stream == 1:
-        connection.sendall(frame(GOAWAY, 0, 0, struct.pack(">II", stream, NO_ERROR)))
+        # Whoever answers the PING has read what came before it.
+        connection.sendall(frame(GOAWAY, 0, 0, struct.pack(">II", stream, NO_ERROR)) + frame(PING, 0, 0, bytes(8)))
     elif behaviour == "refuse":
         connection.sendall(reset(stream, REFUSED_STREAM))
     elif behaviour == "cut":
@@ -66,10 +72,73 @@ def behave(behaviour: str, connection: ssl.SSLSocket, stream: int) -> None:
         connection.sendall(frame(DATA, 0, stream + 100, b"x"))
 
 
-def serve(plain: socket.socket, context: ssl.SSLContext, streams: int, behaviour: str) -> None:
+class Chaos:
+    """Answers requests on one connection, in any order, and does what it should not."""
+
+    def __init__(self, connection: ssl.SSLSocket, seed: int):
+        self.connection = connection
+        self.numbers = random.Random(seed)
+        # The bodies of requests under way, and replies that were begun.
+        self.bodies: dict[int, bytes] = {}
+        self.begun: list[tuple[int, bytes]] = []
+
+    def take(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        if kind == DATA and payload:
+            self.connection.sendall(frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", len(payload))))
+        if kind in (HEADERS, DATA):
+            self.bodies[stream] = self.bodies.get(stream, b"") + (payload if kind == DATA else b"")
+            if flags & END_STREAM:
+                self.answer(stream, self.bodies.pop(stream))
+
+    def answer(self, stream: int, body: bytes) -> None:
+        half = len(body) // 2
+        whole = header(stream) + frame(DATA, END_STREAM, stream, body)
+        done = whole
+        match self.numbers.randrange(200):
+            case 0:
+                done = header(stream) + frame(DATA, 0, stream, body[:half]) + reset(stream, NO_ERROR)
+            case 1:
+                done = reset(stream, self.numbers.randrange(16))
+            case 2:
+                done = whole + whole
+            case 3:
+                done = whole + frame(DATA, 0, stream + 100, b"x")
+            case 4:
+                done = frame(GOAWAY, 0, 0, struct.pack(">II", stream, NO_ERROR)) + whole
+            case 5:
+                done = frame(GOAWAY, 0, 0, struct.pack(">II", 0, NO_ERROR)) + whole
+            case 6:
+                done = self.numbers.randbytes(64)
+            case 7:
+                done = header(stream)
+            case 8:
+                done = frame(DATA, END_STREAM, stream, body)
+            case 9:
+                done = frame(PUSH_PROMISE, END_HEADERS, stream, struct.pack(">I", 2) + b"\x82\x84\x87\x01\x01a") + whole
+            case 10:
+                self.connection.shutdown(socket.SHUT_RDWR)
+            case 11:
+                # The flag of a last frame where it means nothing, and then the stream ends.
+                update = frame(WINDOW_UPDATE, END_STREAM, stream, struct.pack(">I", 1))
+                done = header(stream) + frame(DATA, 0, stream, body[:half]) + update + reset(stream, NO_ERROR)
+            case number if number < 100:
+                self.connection.sendall(header(stream) + frame(DATA, 0, stream, body[:half]))
+                self.begun.append((stream, body[half:]))
+                self.numbers.shuffle(self.begun)
+                done = b""
+        self.connection.sendall(done)
+        while len(self.begun) > 3:
+            late, rest = self.begun.pop()
+            self.connection.sendall(frame(DATA, END_STREAM, late, rest))
+
+
+def serve(
+    plain: socket.socket, context: ssl.SSLContext, streams: int, behaviour: str, number: int, goodbyes: io.TextIOBase
+) -> None:
     with context.wrap_socket(plain, server_side=True) as connection, connection.makefile("rb") as source:
         # The client's preface (RFC 9113 section 3.4).
         source.read(24)
+        chaos = Chaos(connection, number)
         connection.sendall(frame(SETTINGS, 0, 0, struct.pack(">HI", MAX_CONCURRENT_STREAMS, streams)))
         while len(head := source.read(9)) == 9:
             length, kind, flags = int.from_bytes(head[:3]), head[3], head[4]
@@ -79,6 +148,10 @@ def serve(plain: socket.socket, context: ssl.SSLContext, streams: int, behaviour
                 connection.sendall(frame(SETTINGS, ACK, 0))
             elif kind == PING and not flags & ACK:
                 connection.sendall(frame(PING, ACK, 0, payload))
+            elif behaviour == "goodbye" and kind == PING:
+                goodbyes.write(f"{number}\n")
+            elif behaviour == "chaos":
+                chaos.take(kind, flags, stream, payload)
             elif kind == HEADERS:
                 behave(behaviour, connection, stream)
 
@@ -92,7 +165,10 @@ def main() -> None:
     with open(f"{folder}/port.new", "w") as file:
         file.write(str(listener.getsockname()[1]))
     os.rename(f"{folder}/port.new", f"{folder}/port")
-    with open(f"{folder}/connections", "w", buffering=1) as log:
+    with (
+        open(f"{folder}/connections", "w", buffering=1) as log,
+        open(f"{folder}/goodbyes", "w", buffering=1) as goodbyes,
+    ):
         number = 0
         while True:
             connection, _ = listener.accept()
@@ -101,7 +177,8 @@ def main() -> None:
             log.write(f"{behaviour}\n")
             # Whoever breaks the connection while something is sent there ends this thread only.
             threading.excepthook = lambda _: None
-            threading.Thread(target=serve, args=(connection, context, int(streams), behaviour), daemon=True).start()
+            arguments = (connection, context, int(streams), behaviour, number, goodbyes)
+            threading.Thread(target=serve, args=arguments, daemon=True).start()
 
 
 main()

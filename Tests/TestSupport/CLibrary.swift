@@ -8,8 +8,15 @@ package enum CLibrary: String, CaseIterable, Sendable {
     /// Path of the program, compiled once.
     package func lookup() throws -> String { try Self.programs[self, default: .failure(.init("none"))].get() }
 
-    private static let directory = Result<TemporaryDirectory, TestFailure> { () throws(TestFailure) in
-        do { return try TemporaryDirectory() } catch { throw TestFailure("\(error)") }
+    /// Removed when the process exits.
+    private static let directory: Result<TemporaryDirectory, TestFailure> = .init { () throws(TestFailure) in
+        do {
+            let directory = try TemporaryDirectory()
+            atexit { try? CLibrary.directory.get().remove() }
+            return directory
+        } catch {
+            throw TestFailure("\(error)")
+        }
     }
 
     private static let programs = Dictionary(

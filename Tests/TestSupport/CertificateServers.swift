@@ -16,12 +16,14 @@ package final class CertificateServers: Sendable {
         case silent
         /// Takes no connections.
         case refusing
+        /// A certificate with no other name than the common name of its subject.
+        case commonName
 
         /// Where it listens.
         package var address: String { "127.0.77.\(rawValue + 1)" }
 
         /// Those whose certificate is wrong.
-        package static let liars: [Kind] = [.otherName, .expired, .selfSigned]
+        package static let liars: [Kind] = [.otherName, .expired, .selfSigned, .commonName]
     }
 
     /// The name that they should be.
@@ -49,6 +51,7 @@ package final class CertificateServers: Sendable {
             (.otherName, try certificates.leaf(names: ["liar.example.net"], subject: subject)),
             (.expired, try certificates.expiredLeaf(names: [Self.name])),
             (.selfSigned, try TestCertificates().leaf(names: [Self.name])),
+            (.commonName, try certificates.leaf(subject: Self.name)),
         ]
         self.leaves = leaves.map(\.1)
         let secure = leaves.map { kind, leaf in

@@ -4,7 +4,7 @@ import Foundation
 /// reference goes.
 package final class ScriptedHTTP2: Sendable {
     package enum Behaviour: String, Sendable {
-        case answer, slow, hang, `break`, goodbye, refuse, cut, confuse
+        case answer, slow, hang, `break`, goodbye, refuse, cut, confuse, chaos
     }
 
     package let port: UInt16
@@ -34,5 +34,10 @@ package final class ScriptedHTTP2: Sendable {
     }
 
     /// How many connections it has accepted.
-    package var connections: Int { directory.read("connections").split(separator: "\n").count }
+    package var connections: Int { lines(of: "connections") }
+
+    /// On how many connections it has said goodbye and the client has read it.
+    package var goodbyes: Int { lines(of: "goodbyes") }
+
+    private func lines(of file: String) -> Int { directory.read(file).split(separator: "\n").count }
 }

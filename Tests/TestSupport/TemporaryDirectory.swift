@@ -12,7 +12,10 @@ package final class TemporaryDirectory: Sendable {
         chmod(path, 0o755)
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: path) }
+    deinit { remove() }
+
+    /// Removes it before the last reference goes. For those that the process itself holds, which never goes.
+    package func remove() { try? FileManager.default.removeItem(atPath: path) }
 
     /// Writes a file and returns its path.
     @discardableResult

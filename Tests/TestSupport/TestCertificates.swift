@@ -30,18 +30,18 @@ package final class TestCertificates: Sendable {
         try request("ca", subject: "httpdnsd tests", ["-addext", "basicConstraints=critical,CA:TRUE"])
     }
 
-    /// A certificate for these DNS names and IP addresses.
+    /// A certificate for these DNS names and IP addresses; without any it has no alternative names at all.
+    ///
+    /// - Parameter subject: its common name, which no client should look at.
     package func leaf(
         names: [String] = [], addresses: [String] = [], subject: String = "leaf"
     ) throws -> Leaf {
         let alternatives = names.map { "DNS:" + $0 } + addresses.map { "IP:" + $0 }
+        let names = alternatives.isEmpty ? [] : ["-addext", "subjectAltName=" + alternatives.joined(separator: ",")]
         let file = "leaf-\(UInt32.random(in: 0...(.max)))"
         try request(
             file, subject: subject,
-            [
-                "-CA", authority, "-CAkey", directory.path + "/ca.key", "-addext",
-                "subjectAltName=" + alternatives.joined(separator: ","), "-addext", "basicConstraints=CA:FALSE",
-            ])
+            ["-CA", authority, "-CAkey", directory.path + "/ca.key", "-addext", "basicConstraints=CA:FALSE"] + names)
         return named(file)
     }
 

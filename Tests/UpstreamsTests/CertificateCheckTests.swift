@@ -50,6 +50,16 @@ struct CertificateCheckTests {
         }
     }
 
+    @Test func `a name in the certificate's subject counts for nothing`() async throws {
+        let servers = try CertificateServers()
+        guard case .wrongCertificate(let evidence) = try await shakeHands(servers, .commonName) else {
+            Issue.record("not a wrong certificate")
+            return
+        }
+        #expect(evidence.reason == "the certificate is for another name")
+        #expect(evidence.subject == "CN=www.example.com")
+    }
+
     @Test func `who refuses, or says nothing in time, has no TLS`() async throws {
         let servers = try CertificateServers()
         #expect(try await shakeHands(servers, .refusing) == .noTLS)

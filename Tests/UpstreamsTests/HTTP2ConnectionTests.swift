@@ -59,19 +59,12 @@ struct HTTP2ConnectionTests {
         let server = try server(.goodbye, .hang, .answer)
         let transfers = try await transfers(server)
         async let first = transfers.get("first.example.com")
-        #expect(await HTTPFixture.eventually { server.connections == 1 })
-        // The first connection takes no more once the server has said goodbye.
-        var second = Task { await transfers.get("second.example.com") }
-        while server.connections < 2 {
-            second.cancel()
-            _ = await second.value
-            second = Task { await transfers.get("second.example.com") }
-            #expect(await HTTPFixture.eventually { await transfers.load.active == 2 })
-            await Task.yield()
-        }
+        #expect(await HTTPFixture.eventually { server.goodbyes == 1 })
+        async let second = transfers.get("second.example.com")
+        #expect(await HTTPFixture.eventually { server.connections == 2 })
         await transfers.renewConnections()
         #expect(await first.isSuccess)
-        #expect(await second.value.isSuccess)
+        #expect(await second.isSuccess)
         #expect(server.connections == 3)
     }
 
@@ -116,6 +109,34 @@ struct HTTP2ConnectionTests {
         #expect(most <= HTTPLimits.connections)
     }
 
+    @Test func `of a server that does anything each request ends once, with its own reply or none`() async throws {
+        let server = try server(.chaos)
+        let crowd = try await Crowd(transfers(server))
+        await crowd.ask(400)
+        #expect(await crowd.mistakes == [])
+        #expect(await crowd.replies > 200)
+        #expect(await crowd.load == (0, 0))
+    }
+
+    @Test func `whoever lets go of a service before its reply has come gets it all the same`() async throws {
+        let server = try server(.answer)
+        #expect(try await askAndLetGo(server).isSuccess)
+    }
+
+    /// Sends a request and keeps nothing.
+    @Loop
+    private func askAndLetGo(
+        _ server: ScriptedHTTP2
+    ) async throws -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
+        var transfers: HTTPTransfers? = try await transfers(server)
+        return await withCheckedContinuation { continuation in
+            _ = transfers?.begin(
+                HTTPFixture.request("www.example.com"), timeout: .seconds(5), deadline: .bootTime + .seconds(5)
+            ) { continuation.resume(returning: $0) }
+            transfers = nil
+        }
+    }
+
     @Test func `nobody is told inside another one's begin`() async throws {
         let server = try server(.hang)
         #expect(try await !isToldInsideBegin(transfers(server)))
@@ -137,6 +158,48 @@ struct HTTP2ConnectionTests {
         transfers.renewConnections()
         #expect(await HTTPFixture.eventually { await transfers.load == (0, 0) })
         return watch.isToldInside
+    }
+}
+
+/// Requests with a body each that is to come back, some of which are cancelled, and how they end.
+@Loop
+private final class Crowd {
+    private let transfers: HTTPTransfers
+    private var numbers = SeededNumbers(11)
+    /// Neither ended nor cancelled.
+    private var waiting: [Int: any Cancellable] = [:]
+    private(set) var mistakes: [String] = []
+    private(set) var replies = 0
+
+    init(_ transfers: HTTPTransfers) { self.transfers = transfers }
+
+    var load: (active: Int, waiting: Int) { transfers.load }
+
+    /// Asks so often, 40 at once at most, and returns when nobody waits any more.
+    func ask(_ count: Int) async {
+        for number in 0..<count {
+            begin(number)
+            if Int.random(in: 0..<10, using: &numbers) == 0 { cancelAny() }
+            while waiting.count >= 40 { await Task.yield() }
+        }
+        while !waiting.isEmpty { await Task.yield() }
+    }
+
+    private func begin(_ number: Int) {
+        let body = Array(String(repeating: "\(number);", count: Int.random(in: 1...2_000, using: &numbers)).utf8)
+        waiting[number] = transfers.begin(
+            HTTPRequest(target: "/", body: body), timeout: .milliseconds(1_000), deadline: .bootTime + .seconds(3)
+        ) { [self] result in
+            if waiting.removeValue(forKey: number) == nil { mistakes.append("\(number) ends twice, or was cancelled") }
+            guard case .success(let response) = result else { return }
+            replies += 1
+            if response.body != body { mistakes.append("\(number) gets another reply than its own") }
+        }
+    }
+
+    private func cancelAny() {
+        guard let number = waiting.keys.sorted().randomElement(using: &numbers) else { return }
+        waiting.removeValue(forKey: number)?.cancel()
     }
 }
 

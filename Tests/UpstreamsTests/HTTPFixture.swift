@@ -69,9 +69,9 @@ enum HTTPFixture {
         return results
     }
 
-    /// Returns once `condition` holds, or false after five seconds.
+    /// Returns once `condition` holds, or false after 20 seconds.
     static func eventually(_ condition: @Sendable () async -> Bool) async -> Bool {
-        let limit = ContinuousClock.now + .seconds(5)
+        let limit = ContinuousClock.now + .seconds(20)
         while await !condition() {
             guard ContinuousClock.now < limit else { return false }
             try? await Task.sleep(for: .milliseconds(2))

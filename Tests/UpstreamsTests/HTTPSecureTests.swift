@@ -83,6 +83,30 @@ struct HTTPSecureTests {
         #expect(nginx.requests.isEmpty && backend.requests.isEmpty)
     }
 
+    @Test(arguments: [[], ["127.0.0.1"]], [true, false])
+    func `a name in the certificate's subject counts for nothing`(addresses: [String], http2: Bool) async throws {
+        let leaf = try certificates.leaf(addresses: addresses, subject: "right.example")
+        let server = try Nginx(leaf, http2: http2)
+        let transfers = try await transfers(port: server.address.port)
+        let failure = await transfers.get("www.example.com").failure
+        #expect(failure == .certificate("the certificate is for another name"))
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `over HTTP/1.1 a name in the certificate's subject counts for nothing`() async throws {
+        let port = try FreePort.next(on: ["127.0.0.1"])
+        let address = TestAddress("127.0.0.1", port: port)
+        var server: Nginx? = try Nginx(certificates.leaf(names: ["right.example"]), at: address, http2: false)
+        let transfers = try await transfers(port: port)
+        #expect(await transfers.get("www.example.com").isSuccess)
+        server = nil
+        server = try Nginx(certificates.leaf(subject: "right.example"), at: address, http2: false)
+        // Nobody has asked for HTTP/2 since: libcurl alone judges the certificate.
+        let failure = await transfers.get("www.example.com").failure
+        #expect(failure == .certificate("the certificate is for another name"))
+        #expect(server?.requests.isEmpty == true)
+    }
+
     @Test func `a certificate of an unknown authority is refused`() async throws {
         let others = try TestCertificates()
         let transfers = try await HTTPFixture.secure(

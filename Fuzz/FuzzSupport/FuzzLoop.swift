@@ -1,0 +1,20 @@
+@testable package import Platform
+import Scheduling
+
+/// An event loop whose thread is the fuzzer's. It never runs.
+package let fuzzLoop: EventLoop = {
+    do {
+        let loop = try EventLoop()
+        loop.waker.adoptCurrentThread()
+        Loop.executor.attach(loop.waker)
+        return loop
+    } catch {
+        preconditionFailure("no loop: \(error)")
+    }
+}()
+
+/// Runs what belongs on the loop.
+package func onLoop(_ body: @Loop () -> Void) {
+    _ = fuzzLoop
+    Loop.assumeIsolated(body)
+}

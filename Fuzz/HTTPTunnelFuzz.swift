@@ -1,0 +1,43 @@
+// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
+// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
+//
+// Any bytes as a proxy's reply, in parts of a size that the first byte gives: the tunnel opens after a whole header of
+// success and nowhere else, takes not one byte of what is behind it, and reads the same whatever the parts.
+
+@testable import Upstreams
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzHTTPTunnel(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let input = UnsafeRawBufferPointer(start: data, count: count)
+    guard let size = input.first else { return 0 }
+    let reply = input.dropFirst()
+    let whole = read(reply, inPartsOf: reply.count + 1)
+    let parts = read(reply, inPartsOf: Int(size) + 1)
+    precondition(whole.state == parts.state && whole.taken == parts.taken, "other parts are read otherwise")
+    precondition(whole.taken <= 8_193, "more is taken than the limit")
+    if whole.state == .isOpen {
+        let header = reply.prefix(whole.taken)
+        precondition(header.starts(with: "HTTP/1.".utf8), "not HTTP")
+        precondition(header.dropFirst(9).first == UInt8(ascii: "2"), "no success")
+        precondition(header.last == 10 && [10, 13].contains(header.dropLast().last), "not behind an empty line")
+    } else if whole.state == .isUnderWay {
+        precondition(whole.taken == reply.count, "bytes are left while the header is under way")
+    }
+    return 0
+}
+
+private func read(
+    _ reply: Slice<UnsafeRawBufferPointer>, inPartsOf size: Int
+) -> (state: HTTPTunnel.State, taken: Int) {
+    var tunnel = HTTPTunnel(to: "192.0.2.1:443")
+    var rest = reply
+    while !rest.isEmpty {
+        let part = UnsafeRawBufferPointer(rebasing: rest.prefix(size))
+        let used = tunnel.receive(part)
+        precondition((0...part.count).contains(used), "more is taken than came")
+        rest = rest.dropFirst(used)
+        if used < part.count { break }
+    }
+    return (tunnel.state, reply.count - rest.count)
+}

@@ -1,0 +1,21 @@
+package import CCurl
+
+/// The owner of one of libcurl's lists of texts.
+package struct CurlList: ~Copyable {
+    package let pointer: UnsafeMutablePointer<curl_slist>?
+
+    /// Copies `texts`; an empty collection makes no list.
+    package init(_ texts: some Collection<String>) throws(CurlError) {
+        var list: UnsafeMutablePointer<curl_slist>?
+        for text in texts {
+            guard let longer = curl_slist_append(list, text) else {
+                curl_slist_free_all(list)
+                throw CurlError(CURLE_OUT_OF_MEMORY)
+            }
+            list = longer
+        }
+        pointer = list
+    }
+
+    deinit { curl_slist_free_all(pointer) }
+}

@@ -1,0 +1,19 @@
+import CCurl
+
+/// The owner of one libcurl share handle: TLS sessions that the easy handles of one address have in common.
+///
+/// Without locks: all of them are used by one thread.
+struct CurlShare: ~Copyable {
+    let pointer: UnsafeMutableRawPointer
+
+    init() throws(CurlError) {
+        guard curlIsReady, let pointer = curl_share_init() else { throw CurlError(CURLE_FAILED_INIT) }
+        guard ccurl_share_add(pointer, CURL_LOCK_DATA_SSL_SESSION) == CURLSHE_OK else {
+            curl_share_cleanup(pointer)
+            throw CurlError(CURLE_FAILED_INIT)
+        }
+        self.pointer = pointer
+    }
+
+    deinit { curl_share_cleanup(pointer) }
+}
