@@ -27,6 +27,10 @@ package protocol AddressCheck: AnyObject, Sendable {
     /// What was found out lately; nil when nothing was.
     func known(_ address: IPAddress, for name: Name) -> AddressVerdict?
 
+    /// Has `found` called when a check that is under way, or waits for its turn, finds out that the address is not the name's.
+    /// Begins none, and keeps none going.
+    func watch(_ address: IPAddress, for name: Name, found: @escaping @Loop () -> Void)
+
     /// The lies about a name in lower case that were written down, the one seen last first.
     func evidence(of name: Name) -> [HijackJournal.Entry]
 }

@@ -80,6 +80,10 @@ package final class AddressChecks: AddressCheck {
         return verdict
     }
 
+    package func watch(_ address: IPAddress, for name: Name, found: @escaping @Loop () -> Void) {
+        checks[Subject(name: name, address: address)]?.watch(found)
+    }
+
     package func evidence(of name: Name) -> [HijackJournal.Entry] { journal.entries(of: name) }
 
     package func verdict(

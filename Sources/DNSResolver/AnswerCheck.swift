@@ -1,3 +1,4 @@
+import DNSCache
 package import DNSWire
 package import Scheduling
 
@@ -49,8 +50,30 @@ package final class AnswerCheck {
         return LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: .lenient))
     }
 
+    /// What LocalDNS told some time ago, unproven then, with what has been found out since. Asks nobody.
+    func judgedAgain(_ answer: Answer, to key: FlightKey, _ type: RecordType) -> LocalDNSResult {
+        withoutKnownLies(.answer(answer), to: key, type)
+    }
+
+    /// Whether an answer of LocalDNS that was kept unproven has an address that has been found to be a lie since.
+    func isFoundOut(_ answer: PackedAnswer, to question: Question, by route: Route) -> Bool {
+        let name = question.name.lowercased
+        guard question.type.isAddress, rule.level(for: name, by: route) != nil else { return false }
+        return answer.unpacked(for: question)?.addresses.contains { check.known($0, for: name) == .forged } ?? false
+    }
+
+    /// Has `found` called if a check that is still under way finds a lie in an answer; perhaps for several.
+    func watch(_ answer: Answer, to key: FlightKey, _ type: RecordType, found: @escaping @Loop () -> Void) {
+        guard level(for: key, type) != nil else { return }
+        for address in answer.addresses { check.watch(address, for: key.name, found: found) }
+    }
+
     /// The verdicts on an answer's addresses: on the first one, and then on the others.
-    func verdicts(on answer: Answer, to name: Name, until deadline: Instant) async -> [IPAddress: AddressVerdict] {
+    ///
+    /// - Parameter endsAtLie: whether the first lie says enough.
+    func verdicts(
+        on answer: Answer, to name: Name, until deadline: Instant, endsAtLie: Bool = false
+    ) async -> [IPAddress: AddressVerdict] {
         var addresses: [IPAddress] = []
         for address in answer.addresses where addresses.count < Self.addressLimit && !addresses.contains(address) {
             addresses.append(address)
@@ -62,7 +85,10 @@ package final class AnswerCheck {
             if !others.isEmpty { group.addTask { await self.headStart() } }
             var verdicts: [IPAddress: AddressVerdict] = [:]
             while verdicts.count < addresses.count, let event = await group.next() {
-                if case .verdict(let address, let verdict) = event { verdicts[address] = verdict }
+                if case .verdict(let address, let verdict) = event {
+                    verdicts[address] = verdict
+                    if endsAtLie, verdict == .forged { break }
+                }
                 for address in others {
                     group.addTask { await self.look(at: address, name, isFirst: false, until: deadline) }
                 }

@@ -57,22 +57,31 @@ final class AnswerRepair {
     }
 
     private func run(_ job: Job) async {
-        var isLie = false
-        for (type, told) in job.answers {
-            let verdicts = await job.check.verdicts(
-                on: told.answer, to: job.key.name, until: clock.now + AddressChecks.longest)
-            // Under another policy these answers are not used any more; in another network, as stale ones.
-            let isCurrent = job.key.generation == cache.generation
-            if verdicts.values.contains(.forged) {
-                isLie = isCurrent
-                cache.forgetUnverified(job.key, type)
-            } else if isCurrent,
-                case .verified(let proven) = CheckedAnswer(
-                    told.answer, for: type, verdicts: verdicts, level: .lenient)
-            {
-                _ = cache.keep(proven, for: job.key, type, .verifiedLocalDNS, told.server)
+        await withTaskGroup { group in
+            for (type, told) in job.answers { group.addTask { await self.isLie(told, type, job) } }
+            var isLie = false
+            for await isAnother in group where isAnother && !isLie {
+                isLie = true
+                job.askHTTPDNS()
             }
         }
-        if isLie { job.askHTTPDNS() }
+    }
+
+    /// Whether there is a lie in an answer of the policy in force; that is forgotten as soon as it is known, whatever the other
+    /// addresses are.
+    private func isLie(_ told: Told, _ type: RecordType, _ job: Job) async -> Bool {
+        let verdicts = await job.check.verdicts(
+            on: told.answer, to: job.key.name, until: clock.now + AddressChecks.longest, endsAtLie: true)
+        // Under another policy these answers are not used any more; in another network, as stale ones.
+        let isCurrent = job.key.generation == cache.generation
+        if verdicts.values.contains(.forged) {
+            cache.forgetUnverified(job.key, type)
+            return isCurrent
+        }
+        // Checks that had to wait for others may still find one.
+        job.check.watch(told.answer, to: job.key, type) { [cache] in cache.forgetUnverified(job.key, type) }
+        let checked = CheckedAnswer(told.answer, for: type, verdicts: verdicts, level: .lenient)
+        if isCurrent, case .verified(let proven) = checked { cache.keepProven(proven, for: job.key, type, told.server) }
+        return false
     }
 }

@@ -196,13 +196,6 @@ package final class AnswerStore {
         if case .forward(let index) = route { sources.tag(of: .forward(index: index)) } else { nil }
     }
 
-    /// Keeps what a source told.
-    package func keep(
-        _ answer: consuming Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String
-    ) -> Flight.Outcome {
-        keep(answer, for: key, type, source, server, longest: .max)
-    }
-
     /// Keeps what LocalDNS told, unproven, of a protected name in reserve: for a minute at most, and not while a stale
     /// trusted answer can be had, which goes before (decision 6).
     package func keepUnverified(
@@ -222,10 +215,20 @@ package final class AnswerStore {
         keep(answer, for: key, type, .localDNS, server, longest: Self.unverifiedLifetime)
     }
 
+    /// Keeps what certificates prove in place of what LocalDNS told, if that is still what is kept.
+    func keepProven(_ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String) {
+        guard holdsUnverified(queryKey(key, type)) else { return }
+        _ = keep(answer, for: key, type, .verifiedLocalDNS, server)
+    }
+
+    private func holdsUnverified(_ key: borrowing QueryKey) -> Bool {
+        memory.entry(for: key)?.source == sources.tag(of: .localDNS)
+    }
+
     /// Forgets what LocalDNS told, if that is still what is kept.
     package func forgetUnverified(_ key: FlightKey, _ type: RecordType) {
         let cacheKey = queryKey(key, type)
-        guard let entry = memory.entry(for: cacheKey), entry.source == sources.tag(of: .localDNS) else { return }
+        guard holdsUnverified(cacheKey) else { return }
         memory.remove(cacheKey)
         archive(of: key)?.remove(cacheKey)
     }
@@ -268,12 +271,15 @@ package final class AnswerStore {
         return true
     }
 
-    private func keep(
+    /// Keeps what a source told.
+    ///
+    /// - Parameter longest: seconds that no TTL exceeds, whatever shorter ones are raised to.
+    package func keep(
         _ answer: consuming Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
-        longest: UInt32
+        longest: UInt32 = .max
     ) -> Flight.Outcome {
         let question = Question(name: key.name, type: type)
-        let normalized = freshness.normalized(sunk(answer).limited(to: longest), for: question)
+        let normalized = freshness.normalized(sunk(answer), for: question).limited(to: longest)
         guard let packed = PackedAnswer(normalized, for: question) else {
             return .failure(ExtendedError(.other, "the answer is longer than a message can be"))
         }

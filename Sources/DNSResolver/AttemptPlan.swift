@@ -22,6 +22,8 @@ struct AttemptPlan {
     }
 
     private let isLastResort: Bool
+    /// Whether there are addresses that it does not have, for they are left alone.
+    var leavesSomeOut = false
     private var places: [Place] = []
 
     /// - Parameter isLastResort: whether every address there is has been set aside.

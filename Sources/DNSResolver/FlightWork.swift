@@ -63,6 +63,8 @@ final class FlightWork {
 
     private func settle(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
         switch result {
+        case .answer(let answer) where source == .localDNS && prefersProviders:
+            takeReserve(answer, type, server)
         case .answer(let answer):
             take(answer, type, source, server)
         case .unknownEmpty(let ttl):
@@ -84,6 +86,19 @@ final class FlightWork {
         } else {
             keep(answer, type, source, server)
         }
+    }
+
+    /// While it was kept in reserve, the checks of its addresses went on.
+    private func takeReserve(_ answer: Answer, _ type: RecordType, _ server: String) {
+        guard let check = policy.strategy.answerCheck else { return take(answer, type, .localDNS, server) }
+        let judged = check.judgedAgain(answer, to: key, type)
+        guard case .answer(let left) = judged.result else {
+            if case .failure(let failure) = judged.result { open.failed.append((type, failure)) }
+            return
+        }
+        take(left, type, judged.source, server)
+        guard !judged.isVerified else { return }
+        check.watch(left, to: key, type) { [cache, key] in cache.forgetUnverified(key, type) }
     }
 
     /// Every type is settled: decides what had to wait for that.
@@ -113,10 +128,13 @@ final class FlightWork {
     // MARK: What waits for other look-ups
 
     private func fit(_ told: Told) async {
-        guard let answer = await resolver.fit(told.answer, for: key, told.type) else {
+        guard let fitted = await resolver.fit(told.answer, for: key, told.type) else {
             return finish(told.type, with: cache.keepEmpty(ttl: nil, for: key, told.type))
         }
-        keep(answer, told.type, told.source, told.server)
+        let kept = cache.keep(
+            policy.consistent(fitted.answer, for: key), for: key, told.type, told.source, told.server,
+            longest: fitted.longest)
+        finish(told.type, with: kept, source: policy.sources.tag(of: told.source))
     }
 
     private func deny(_ told: Told) async {

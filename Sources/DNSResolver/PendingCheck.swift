@@ -38,6 +38,8 @@ final class PendingCheck {
     /// Nil until its turn has come.
     var task: Task<Void, Never>?
     private var waiters: [Waiter] = []
+    /// Called if it is a lie.
+    private var watchers: [@Loop () -> Void] = []
     private var outcome: AddressVerdict?
 
     /// Whether somebody waits.
@@ -59,9 +61,15 @@ final class PendingCheck {
         }
     }
 
+    /// Has `found` called if it turns out to be a lie; keeps nothing going.
+    func watch(_ found: @escaping @Loop () -> Void) { watchers.append(found) }
+
     func finish(_ verdict: AddressVerdict) {
         outcome = verdict
         for waiter in waiters { waiter.resume(verdict) }
         waiters = []
+        let watchers = watchers
+        self.watchers = []
+        if verdict == .forged { for watcher in watchers { watcher() } }
     }
 }

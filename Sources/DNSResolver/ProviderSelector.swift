@@ -96,7 +96,19 @@ package final class ProviderSelector {
     private func plan(_ indices: [Int]) -> AttemptPlan {
         let now = clock.now
         let plan = plan(AttemptPlan(isLastResort: false), indices) { $0.isUsable(at: now) }
-        return plan.isEmpty ? self.plan(AttemptPlan(isLastResort: true), indices) { $0.isUsableAlone(at: now) } : plan
+        guard !plan.isEmpty else {
+            return self.plan(AttemptPlan(isLastResort: true), indices) { $0.isUsableAlone(at: now) }
+        }
+        return plan.leavesSomeOut ? adding(indices, to: plan, at: now) : plan
+    }
+
+    /// With the addresses that are left alone now, behind the others: one may be found to be back before the question is over.
+    private func adding(_ indices: [Int], to plan: AttemptPlan, at now: Instant) -> AttemptPlan {
+        var plan = plan
+        for index in indices where mayAsk(providers[index]) {
+            plan.add(providers[index].endpoints.filter { !$0.health.isUsable(at: now) }, of: index)
+        }
+        return plan
     }
 
     private func plan(
@@ -111,6 +123,7 @@ package final class ProviderSelector {
             var usable = endpoints
             for index in endpoints.indices.reversed() where !isUsable(endpoints[index].health) {
                 usable.remove(at: index)
+                plan.leavesSomeOut = true
             }
             guard !usable.isEmpty else { continue }
             plan.add(provider.ranking.order(usable, family: endpoints.first?.family ?? .ipv4), of: index)

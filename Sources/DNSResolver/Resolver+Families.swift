@@ -18,7 +18,10 @@ extension Resolver {
         guard givesWay(client) else { return nil }
         let other = client.asking(for: client.question.type.otherFamily)
         let generation = cache.generation
-        let hedge = clock.schedule(at: client.arrived + Budget.hedge) { [self] in _ = join(flightKey(for: client)) }
+        let hedge = clock.schedule(at: client.arrived + Budget.hedge) { [self] in
+            // By another policy the client's question begins anew.
+            if generation == cache.generation { _ = join(flightKey(for: client)) }
+        }
         defer { hedge.cancel() }
         await cache.recall(cacheKey(for: other))
         let preferred = await withCheckedContinuation { continuation in

@@ -12,11 +12,11 @@ extension Resolver {
     ///
     /// What is signed, and was asked for with its signature, cannot be changed: it passes as it is when all that its hints
     /// stand for is protected, told by an authenticated provider as the hints are, and else not at all.
-    func fit(_ answer: Answer, for key: FlightKey, _ type: RecordType) async -> Answer? {
+    func fit(_ answer: Answer, for key: FlightKey, _ type: RecordType) async -> ServiceBindings.Fitted? {
         guard let bindings = ServiceBindings(answer, type: type) else { return nil }
         let hints = bindings.hints
         let protected = hints.filter { if case .protect = route(of: $0.target) { true } else { false } }
-        if bindings.isSigned, key.dnssecOK { return protected.count == hints.count ? answer : nil }
+        if bindings.isSigned, key.dnssecOK { return protected.count == hints.count ? .init(answer: answer) : nil }
         var targets: [Name] = []
         for hint in protected where !targets.contains(hint.target) { targets.append(hint.target) }
         let wanted = protected.filter { targets.prefix(ServiceBindings.targetLimit).contains($0.target) }
@@ -27,7 +27,8 @@ extension Resolver {
             await withTaskGroup { group in
                 for hint in missing { group.addTask { await self.find(hint, for: key) } }
             }
-            for hint in missing { known[hint] = told(hint, for: key) }
+            // All of them: what was known before has less time left now.
+            for hint in wanted { known[hint] = told(hint, for: key) }
         }
         return bindings.rewritten(with: known)
     }

@@ -170,6 +170,7 @@ package final class Resolver {
     private func stale(
         _ kept: AnswerStore.Kept?, _ question: Question, _ route: Route, or code: ExtendedError.Code, _ text: String
     ) -> Response {
+        let kept = kept.flatMap { isFoundOut($0, question, route) ? nil : $0 }
         let isProven = kept?.isTrusted ?? false || !policy.routes.prefersProviders(route)
         if kept == nil || !isProven, let response = lastResort(for: question) {
             lastResortAnswers += 1
@@ -180,6 +181,13 @@ package final class Resolver {
         staleAnswers += 1
         report(.answerStale(question, route, reason: text))
         return kept.response
+    }
+
+    /// Whether what was kept is LocalDNS's word, and a certificate has shown it to be a lie since.
+    private func isFoundOut(_ kept: AnswerStore.Kept, _ question: Question, _ route: Route) -> Bool {
+        guard !kept.isTrusted, let check = policy.strategy.answerCheck, case .stale(let answer) = kept.response.content
+        else { return false }
+        return check.isFoundOut(answer, to: question, by: route)
     }
 
     private func lastResort(for question: Question) -> Response? {

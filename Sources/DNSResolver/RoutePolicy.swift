@@ -22,6 +22,7 @@ package struct RoutePolicy: Equatable, Sendable {
     }
 
     /// Bytes that the entries of `protect`, `bypass` and `forward` have taken: for each its name in wire form, and at most 32.
+    /// Only tests ask, which hold it to that.
     package var listMemory: Int { lists.rules.memory }
 
     /// Whether answers of LocalDNS by this route stand in for a provider's, and are trusted less.

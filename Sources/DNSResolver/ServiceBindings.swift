@@ -59,11 +59,18 @@ struct ServiceBindings {
     /// Whether the set comes with its signature, and a change would break it.
     var isSigned: Bool { answer.answers.contains { $0.coveredType == type } }
 
+    /// An answer that a client may see, and the seconds for which it may be kept at most: hints must not outlive the addresses
+    /// that they are, whatever shorter TTLs are raised to.
+    struct Fitted {
+        var answer: Answer
+        var longest = UInt32.max
+    }
+
     /// The answer with our addresses as hints.
     ///
     /// - Parameter addresses: what is known for each hint.
     /// - Returns: nil when no record is left of a set that had some.
-    func rewritten(with addresses: [Hint: Addresses]) -> Answer? {
+    func rewritten(with addresses: [Hint: Addresses]) -> Fitted? {
         var answer = answer
         var isChanged = false
         var left = bindings.count
@@ -84,12 +91,10 @@ struct ServiceBindings {
         }
         guard bindings.isEmpty || left > 0 else { return nil }
         answer.answers = records.compactMap { record in
-            guard var record, !isChanged || record.coveredType != type else { return nil }
-            // Hints must not outlive the addresses that they are.
-            if record.type == type { record.ttl = min(record.ttl, ttl) }
+            guard let record, !isChanged || record.coveredType != type else { return nil }
             return record
         }
-        return answer
+        return Fitted(answer: answer, longest: ttl)
     }
 }
 

@@ -195,6 +195,47 @@ struct CertificateScenarioTests {
             machine.checks.known(try #require(IPAddress(Self.given)), for: try Name("www.example.com")) == .verified)
     }
 
+    @Test @Loop func `a lie that is found out while HTTPDNS is still awaited is not given when that fails`()
+        async throws
+    {
+        let machine = try machine(
+            server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(700)))
+        machine.vendor.behaviour = .silence
+        let reply = await machine.ask()
+        #expect(reply.failure == .serverFailure && !reply.has(Self.given))
+        #expect(reply.response?.extendedError?.code == .forgedAnswer)
+    }
+
+    @Test @Loop func `an address that is proven while HTTPDNS is still awaited is kept as long as it says`()
+        async throws
+    {
+        let machine = try machine(server: .init(.proven, after: .milliseconds(700)))
+        machine.vendor.behaviour = .silence
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .seconds(500))
+        #expect(await machine.ask().response?.origin == .cache)
+    }
+
+    @Test @Loop func `a lie that is found out after it was given is forgotten at once`() async throws {
+        let machine = try machine(
+            server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(700)))
+        cutHTTPDNS(machine)
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .seconds(6))
+        let reply = await machine.ask()
+        #expect(reply.failure == .serverFailure && !reply.has(Self.given))
+    }
+
+    @Test @Loop func `what has been found to be a lie is not served stale either`() async throws {
+        let machine = try machine(server: .refusing)
+        cutHTTPDNS(machine)
+        #expect(await machine.ask().has(Self.given))
+        machine.handshake.servers[Self.given] = .liar
+        await machine.clock.advance(by: .seconds(61))
+        let reply = await machine.ask()
+        #expect(reply.failure == .serverFailure && !reply.has(Self.given))
+    }
+
     @Test @Loop func `a proven answer is not used under another policy`() async throws {
         let machine = try machine(server: .honest)
         cutHTTPDNS(machine)
@@ -255,6 +296,38 @@ struct CertificateScenarioTests {
             await machine.clock.advance(by: .seconds(6))
         }
         #expect(machine.checks.journal.total == 1)
+    }
+
+    @Test @Loop func `LocalDNS first: a lie is forgotten as soon as it is known, though another address is silent`()
+        async throws
+    {
+        let machine = try machine(mode: .localDNSFirst, server: .liar)
+        machine.localDNS.behaviour = .addresses("203.0.113.10", Self.given)
+        machine.handshake.servers["203.0.113.10"] = .silent
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .milliseconds(150))
+        let reply = await machine.ask()
+        #expect(reply.has("192.0.2.1") && !reply.has(Self.given))
+    }
+
+    @Test @Loop func `LocalDNS first: a lie in one family is forgotten though the other one's address is silent`()
+        async throws
+    {
+        let machine = try machine(mode: .localDNSFirst, server: .silent)
+        machine.localDNS.behaviour = .addresses(Self.given, "2001:db8::66")
+        machine.handshake.servers["2001:db8::66"] = .liar
+        #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::66"))
+        await machine.clock.advance(by: .milliseconds(50))
+        #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
+    }
+
+    @Test @Loop func `what nothing proves is kept for a minute, whatever shorter TTLs are raised to`() async throws {
+        let machine = ResolverTests.Machine(freshness: FreshnessPolicy(minTTL: .seconds(300)))
+        cutHTTPDNS(machine)
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .seconds(61))
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        #expect(await machine.ask().has("192.0.2.1"))
     }
 
     @Test @Loop func `LocalDNS first, unchecked: it is believed for as long as it says`() async throws {

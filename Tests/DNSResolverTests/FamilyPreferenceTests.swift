@@ -136,6 +136,23 @@ struct FamilyPreferenceTests {
         #expect((reply.waited ?? .seconds(9)) <= Budget.answer)
     }
 
+    @Test @Loop func `ipv4: nobody is asked for AAAA once another policy wants none`() async {
+        let machine = machine(.ipv4)
+        machine.vendor.behaviour = .silence
+        let reply = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .aaaa, reply)
+        await machine.clock.advance(by: .milliseconds(100))
+        let asked = machine.vendor.asked.count
+        machine.resolver.replace(
+            with: ResolverPolicy(
+                localAnswers: LocalAnswers(families: .ipv4Only), routes: machine.policy.routes,
+                strategy: machine.policy.strategy, sources: machine.policy.sources), freshness: FreshnessPolicy(),
+            isNewGeneration: true)
+        await machine.clock.advance(by: .seconds(3))
+        #expect(isEmpty(reply))
+        #expect(!machine.vendor.asked.dropFirst(asked).contains { $0.types.contains(.aaaa) })
+    }
+
     @Test @Loop func `ipv4: when A fails AAAA is told`() async {
         let machine = machine(.ipv4, mode: .localDNSOnly)
         machine.localDNS.behaviour = .reply(

@@ -18,7 +18,10 @@ struct ServiceBindingsTests {
         let resolver: Resolver
         private let policy: ResolverPolicy
 
-        init(bypass: [Name] = [], isAuthenticated: Bool = true, guards: Bool = true) {
+        init(
+            bypass: [Name] = [], isAuthenticated: Bool = true, guards: Bool = true,
+            freshness: FreshnessPolicy = FreshnessPolicy()
+        ) {
             doh = FakeUpstream("doh", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9"), clock: clock)
             let provider = FakeProvider(
@@ -34,7 +37,7 @@ struct ServiceBindingsTests {
             resolver = Resolver(
                 policy: policy,
                 cache: AnswerStore(
-                    memory: MemoryCache(memory: 1 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
+                    memory: MemoryCache(memory: 1 << 20), freshness: freshness, generation: PolicyGeneration(),
                     sources: sources, badAddresses: BadAddresses(clock: clock), clock: clock), clock: clock)
         }
 
@@ -56,6 +59,15 @@ struct ServiceBindingsTests {
                     .a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 40)),
                     .aaaa: .answer(.negative(name: .root, ttl: 60)),
                 ])
+        }
+
+        /// Asks without waiting.
+        func start(_ name: String, _ type: RecordType, _ reply: ResolverTests.Reply) {
+            let question = Question(name: (try? Name(name)) ?? .root, type: type)
+            let client = ClientQuestion(
+                question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
+                client: .v4(0x7f00_0001), arrived: clock.now)
+            resolver.respond(to: client) { reply.response = $0 }
         }
 
         /// The answer section a browser gets.
@@ -102,6 +114,16 @@ struct ServiceBindingsTests {
         #expect(records.map(\.rdata) == [TestServiceBinding.rdata(1, ".", [Self.alpn, (4, Self.ours), Self.ech])])
         #expect(records.map(\.ttl) == [40])
         #expect(machine.localDNS.asked.isEmpty)
+    }
+
+    @Test @Loop func `no record outlives its hints, whatever shorter TTLs are raised to`() async throws {
+        let machine = Machine(freshness: FreshnessPolicy(minTTL: .seconds(100)))
+        machine.tell([try record([Self.alpn, (4, Self.theirs)])])
+        let address = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, address)
+        await machine.clock.advance(by: .seconds(30))
+        #expect(address.response?.responseCode == .noError)
+        #expect(try await machine.ask().map(\.ttl) == [70])
     }
 
     @Test @Loop func `a record without hints stays as it is, and nothing more is asked`() async throws {

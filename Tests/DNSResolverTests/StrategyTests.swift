@@ -345,6 +345,21 @@ struct StrategyTests {
     }
 
     @Test @Loop
+    func `an address that was left alone is asked as soon as it may be, while the others are silent`() async {
+        let network = Network()
+        network.mode = .httpdnsOnly
+        network.first.behaviour = .failure(.network("refused"))
+        await network.fly()
+        network.first.behaviour = .addresses("192.0.2.1")
+        network.second.behaviour = .silence
+        await network.clock.advance(by: .milliseconds(800))
+        network.results = [:]
+        await network.fly()
+        await network.clock.advance(by: .milliseconds(300))
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
+    @Test @Loop
     func `when every address is set aside LocalDNS is asked at once`() async {
         let network = Network()
         network.first.behaviour = .failure(.network("refused"))

@@ -7,6 +7,9 @@ package final class ManualClock: LoopClock {
     package private(set) var now: Instant
     private var timers = TimerQueue()
 
+    /// When the next timer is due; nil when none is pending.
+    package var nextDue: Instant? { timers.nextDue() }
+
     package nonisolated init(now: Instant = Instant(nanoseconds: 1_000_000_000_000)) { self.now = now }
 
     package func schedule(at instant: Instant, _ body: @escaping @Loop () -> Void) -> LoopTimer {

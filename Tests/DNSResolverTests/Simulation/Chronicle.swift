@@ -1,0 +1,138 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+
+/// All that happened in a simulated world, for the oracle.
+@Loop
+final class Chronicle {
+    /// The number of the policy and of the network in force, counted from the start; a switch counts as a policy.
+    struct Epoch: Hashable {
+        var policy = 0
+        var network = 0
+    }
+
+    /// A policy in force.
+    struct Reign {
+        var policy: SimulationPlan.Policy
+        var number: Int
+        /// The `names` of its providers.
+        var providerNames: [String]
+        var isOn: Bool
+        var since: Instant
+
+        var mode: Mode { isOn ? policy.mode : .localDNSOnly }
+    }
+
+    /// A question put to a server.
+    struct Ask {
+        let server: Int
+        let giver: SimulatedAddress.Giver
+        let name: Int
+        let types: [RecordType]
+        let isSigned: Bool
+        let epoch: Epoch
+        let at: Instant
+        /// When the flight began that asks.
+        let flightBegan: Instant
+        let isWell: Bool
+        var ended: Instant?
+        /// Whether the reply was told, and not given up before.
+        var isTold = false
+    }
+
+    /// What a server said of one type.
+    struct Telling {
+        let ask: Int
+        let giver: SimulatedAddress.Giver
+        let name: Int
+        let type: RecordType
+        let result: Conduct.Result
+        let addresses: [Conduct.Address]
+        let ttl: UInt32
+        let isSigned: Bool
+        /// When it was asked, and when it was told.
+        let asked: Epoch
+        let told: Epoch
+        let at: Instant
+        let flightBegan: Instant
+    }
+
+    let clock: ManualClock
+    private(set) var epoch = Epoch()
+    private(set) var reigns: [Reign] = []
+    private(set) var asks: [Ask] = []
+    private(set) var tellings: [Telling] = []
+    /// Of a name, or of all.
+    private(set) var flushes: [(at: Instant, name: Int?)] = []
+    private(set) var networkChanges: [Instant] = []
+    /// Handshakes that found a lie, by address.
+    private(set) var caught: [IPAddress: (at: Instant, network: Int)] = [:]
+    /// The most handshakes that were under way at once: beyond 12 further addresses stay unchecked (section 8).
+    var mostHandshakes = 0
+    /// Since when each server behaves as it does.
+    var conductSince: [Instant] = []
+    /// What is wrong already by itself.
+    var faults: [String] = []
+
+    init(clock: ManualClock) { self.clock = clock }
+
+    /// The policy in force.
+    var reign: Reign { reigns[reigns.count - 1] }
+
+    func begin(policy number: Int, of plan: SimulationPlan, isOn: Bool) {
+        let policy = plan.policies[number]
+        epoch.policy = reigns.count
+        reigns.append(
+            Reign(
+                policy: policy, number: number, providerNames: policy.providers.flatMap { plan.providers[$0].names },
+                isOn: isOn, since: clock.now))
+    }
+
+    func changeNetwork() {
+        epoch.network += 1
+        networkChanges.append(clock.now)
+    }
+
+    func flush(_ name: Int?) { flushes.append((clock.now, name)) }
+
+    /// Whether what a flight has brought of a name was flushed before a client came. A flight under way at that time goes on.
+    func isFlushed(_ name: Int, since flightBegan: Instant, before client: SimulatedWorld.Client) -> Bool {
+        let over = flightBegan + SimulatedWorld.patience + .milliseconds(300)
+        return flushes.prefix(client.flushes).contains { over <= $0.at && ($0.name ?? name) == name }
+    }
+
+    /// Whether what was kept of a name may have been flushed after an instant.
+    func mayBeFlushed(_ name: Int, since instant: Instant) -> Bool {
+        flushes.contains { instant <= $0.at && ($0.name ?? name) == name }
+    }
+
+    func catchLiar(_ address: IPAddress) { caught[address] = (clock.now, epoch.network) }
+
+    func begin(_ question: UpstreamQuestion, at server: SimulatedServer) -> Int {
+        let name = SimulationPlan.names.firstIndex { $0 == question.name.description } ?? -1
+        if name < 0 { faults.append("question: \(question.name) is asked, which nobody has asked for") }
+        let budget = if case .provider = server.giver { Budget.lastStart } else { Budget.answer }
+        asks.append(
+            Ask(
+                server: server.index, giver: server.giver, name: name, types: question.types,
+                isSigned: question.dnssecOK, epoch: epoch, at: clock.now, flightBegan: question.deadline - budget,
+                isWell: server.conduct.isWell))
+        return asks.count - 1
+    }
+
+    func end(_ ask: Int, isTold: Bool) {
+        asks[ask].ended = clock.now
+        asks[ask].isTold = isTold
+    }
+
+    func tell(_ ask: Int, _ type: RecordType, _ result: Conduct.Result, _ conduct: Conduct) -> Int {
+        let asked = asks[ask]
+        tellings.append(
+            Telling(
+                ask: ask, giver: asked.giver, name: asked.name, type: type, result: result,
+                addresses: conduct.addresses, ttl: conduct.ttl, isSigned: asked.isSigned, asked: asked.epoch,
+                told: epoch, at: clock.now, flightBegan: asked.flightBegan))
+        return tellings.count - 1
+    }
+}

@@ -1,0 +1,117 @@
+import DNSResolver
+import DNSWire
+import TestSupport
+
+/// What a simulated server does with the questions that come, until it is told otherwise.
+struct Conduct: Sendable {
+    enum Reply: Sendable, Equatable {
+        case addresses
+        /// Addresses of this family, and of the other one a told "no such record", "no such name", nothing without a cause,
+        /// or a failure.
+        case noData(RecordType), nameError(RecordType), empty(RecordType), fails(RecordType)
+        case noDataAtAll, nameErrorAtAll, emptyAtAll
+        case failure(UpstreamFailure)
+        case silence
+    }
+
+    /// Whose the addresses are that a LocalDNS tells, as a TLS handshake shows it.
+    enum Address: Int, Sendable, CaseIterable {
+        case honest, slowHonest, liar, slowLiar, refusing, silent, plain
+    }
+
+    var reply: Reply
+    var delay: Duration
+    /// In seconds.
+    var ttl: UInt32
+    /// What a LocalDNS tells; of others it means nothing.
+    var addresses: [Address]
+
+    init(_ lots: inout SeededNumbers) {
+        let family: RecordType = lots.happens(1, in: 2) ? .a : .aaaa
+        reply =
+            switch lots.number(0...23) {
+            case 0...9: .addresses
+            case 10: .noData(family)
+            case 11: .nameError(family)
+            case 12: .empty(family)
+            case 13: .fails(family)
+            case 14: .noDataAtAll
+            case 15: .nameErrorAtAll
+            case 16: .emptyAtAll
+            case 17...20: .failure(lots.pick(Self.failures))
+            default: .silence
+            }
+        delay = .milliseconds(lots.pick([0, 0, 10, 40, 90, 250, 320, 600, 950, 1_200, 1_600, 2_100]))
+        ttl = UInt32(lots.pick([0, 1, 5, 12, 30, 60, 60, 300, 300, 3_600, 200_000]))
+        addresses = (0..<lots.number(1...3)).map { _ in lots.pick(Address.allCases) }
+    }
+
+    private static let failures: [UpstreamFailure] = [
+        .network("refused"), .network("refused"), .unusable("HTTP 500"), .responseCode(.serverFailure),
+        .responseCode(.refused), .rejected("name not listed"), .authentication("signature"), .certificate("expired"),
+        .busy("HTTP 429", retryAfter: .seconds(7)), .slow,
+    ]
+
+    /// What a server says of one type.
+    enum Result: Equatable {
+        case records, noData, nameError, empty
+        case failure(UpstreamFailure)
+    }
+
+    /// Nil: nothing at all.
+    func result(for type: RecordType) -> Result? {
+        switch reply {
+        case .addresses: .records
+        case .noData(let family): type == family ? .noData : .records
+        case .nameError(let family): type == family ? .nameError : .records
+        case .empty(let family): type == family ? .empty : .records
+        case .fails(let family): type == family ? .failure(.responseCode(.serverFailure)) : .records
+        case .noDataAtAll: .noData
+        case .nameErrorAtAll: .nameError
+        case .emptyAtAll: .empty
+        case .failure(let failure): .failure(failure)
+        case .silence: nil
+        }
+    }
+
+    /// The same as a plain DNS server would have it: it gives causes, and knows no accounts.
+    var ofPlainDNS: Conduct {
+        var plain = self
+        switch reply {
+        case .empty(let family): plain.reply = .noData(family)
+        case .emptyAtAll: plain.reply = .noDataAtAll
+        case .failure(.network), .failure(.responseCode): break
+        case .failure: plain.reply = .failure(.responseCode(.serverFailure))
+        default: break
+        }
+        return plain
+    }
+
+    /// Whether every question is answered soon, with records or a denial.
+    var isWell: Bool {
+        guard delay <= .milliseconds(100) else { return false }
+        return switch reply {
+        case .addresses, .noData, .nameError, .noDataAtAll, .nameErrorAtAll: true
+        case .empty, .fails, .emptyAtAll, .failure, .silence: false
+        }
+    }
+}
+
+extension Conduct.Address {
+    /// How long a handshake takes, and how it ends.
+    var handshake: (time: Duration, outcome: HandshakeOutcome) {
+        let forged = HandshakeOutcome.wrongCertificate(CertificateEvidence(reason: "another name", subject: "CN=liar"))
+        return switch self {
+        case .honest: (.milliseconds(30), .proven)
+        case .slowHonest: (.milliseconds(700), .proven)
+        case .liar: (.milliseconds(30), forged)
+        case .slowLiar: (.milliseconds(700), forged)
+        case .refusing: (.zero, .noTLS)
+        case .silent: (.seconds(3_600), .noTLS)
+        case .plain: (.milliseconds(30), .unclear("not TLS"))
+        }
+    }
+
+    var isHonest: Bool { self == .honest || self == .slowHonest }
+    var isLiar: Bool { self == .liar || self == .slowLiar }
+}

@@ -1,0 +1,120 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+
+// What Documentation/Strategy.md says of one name under a policy, in the plainest way and without the resolver's own code.
+
+/// The source to which a name belongs (section 1).
+enum DocumentedRoute: Equatable {
+    case protect(isListed: Bool)
+    case bypass
+    /// The servers, and which entry names them.
+    case forward(entry: Int, servers: Int)
+
+    var isProtected: Bool { if case .protect = self { true } else { false } }
+}
+
+extension Chronicle.Reign {
+    /// Section 1.
+    func route(of name: Int) -> DocumentedRoute {
+        let name = SimulationPlan.names[name]
+        let listed = listedRoute(of: name)
+        let route: DocumentedRoute =
+            if let listed {
+                listed
+            } else if !policy.protect.isEmpty || !name.contains(".") {
+                .bypass
+            } else if providerNames.contains(where: { name.isWithin($0) }) {
+                .protect(isListed: true)
+            } else if policy.searchDomains.contains(where: { name.isWithin($0) }) {
+                .bypass
+            } else {
+                .protect(isListed: false)
+            }
+        return mode == .localDNSOnly && route.isProtected ? .bypass : route
+    }
+
+    private func listedRoute(of name: String) -> DocumentedRoute? {
+        var best: (length: Int, route: DocumentedRoute)?
+        func take(_ suffixes: [String], _ route: DocumentedRoute) {
+            for suffix in suffixes where name.isWithin(suffix) && suffix.count > best?.length ?? 0 {
+                best = (suffix.count, route)
+            }
+        }
+        // At equal length the first stays.
+        for (index, entry) in policy.forwards.enumerated() {
+            take(entry.suffixes, .forward(entry: index, servers: entry.servers))
+        }
+        take(policy.bypass, .bypass)
+        take(policy.protect, .protect(isListed: true))
+        return best?.route
+    }
+
+    /// The preset of a name among `entries` (section 2).
+    func preset(of name: Int, among entries: [SimulationPlan.Preset]) -> SimulationPlan.Preset? {
+        let text = SimulationPlan.names[name]
+        if let own = entries.first(where: { !$0.isWildcard && $0.name == text }) { return own }
+        return entries.filter { $0.isWildcard && text.isWithin($0.name) && text != $0.name }
+            .max { $0.name.count < $1.name.count }
+    }
+
+    /// What becomes of addresses of LocalDNS that nothing proves (section 8).
+    enum Check { case strict, lenient, off }
+
+    func check(of name: Int) -> Check {
+        let isUnverified = policy.unverified.contains { SimulationPlan.names[name].isWithin($0) }
+        guard case .protect(let isListed) = route(of: name), !isUnverified else { return .off }
+        return switch policy.certificates {
+        case .auto: isListed ? .strict : .lenient
+        case .strict: .strict
+        case .lenient: .lenient
+        case .off: .off
+        }
+    }
+
+    /// Whether nobody is asked for this type (section 3).
+    func excludes(_ type: RecordType) -> Bool {
+        policy.families == .ipv4Only && type == .aaaa || policy.families == .ipv6Only && type == .a
+    }
+
+    /// Whether there are no records of this type where there are some of the other family.
+    func yields(_ type: RecordType) -> Bool {
+        policy.families == .ipv4 && type == .aaaa || policy.families == .ipv6 && type == .a
+    }
+
+    /// The providers that may be asked, in order.
+    func providers(for name: Int, _ type: RecordType, in plan: SimulationPlan) -> [Int] {
+        guard route(of: name).isProtected else { return [] }
+        return policy.providers.filter { number in
+            let provider = plan.providers[number]
+            let isGuarded = type == .https && policy.guardsServiceBindings
+            return (type.isAddress || provider.answersAnyType) && (provider.isAuthenticated || !isGuarded)
+                && (provider.names.isEmpty
+                    || provider.names.contains { SimulationPlan.names[name].isWithin($0) })
+        }
+    }
+
+    /// Seconds for which an answer with this TTL is kept (section 5).
+    func lifetime(_ ttl: UInt32, isDenial: Bool) -> UInt32 {
+        let longest = policy.freshness.maxTTL
+        return isDenial ? min(ttl, 10_800, longest) : min(max(ttl, policy.freshness.minTTL), longest)
+    }
+
+    /// Seconds for which it may be served after that (section 6).
+    func staleTime(_ lifetime: UInt32) -> UInt32 {
+        guard policy.freshness.staleMax > 0 else { return 0 }
+        return UInt32(max(3_600, min(UInt64(policy.freshness.staleMax), 100 * UInt64(lifetime))))
+    }
+}
+
+extension String {
+    func isWithin(_ suffix: String) -> Bool { self == suffix || hasSuffix("." + suffix) }
+}
+
+extension SimulationPlan.Preset {
+    /// Of a wildcard all names have the same address.
+    func address(_ giver: SimulatedAddress.Giver, policy: Int) -> SimulatedAddress {
+        let name = isWildcard ? nil : SimulationPlan.names.firstIndex(of: name)
+        return SimulatedAddress(giver, name: name ?? 31, number: policy)
+    }
+}

@@ -1,0 +1,106 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+
+/// What clients were given, as far as it binds what others are given later.
+@Loop
+struct GivenAnswers {
+    private struct Given {
+        let type: RecordType
+        let name: Int
+        let isSigned: Bool
+        let at: Instant
+        let ttl: UInt32
+        let epoch: Chronicle.Epoch
+        /// Of a provider's answer.
+        let telling: Int?
+    }
+
+    private var answers: [Given] = []
+
+    mutating func take(_ one: SimulationOracle.Case) {
+        guard one.type.isAddress, !one.reply.answers.isEmpty, !one.reply.isStale, !one.isLastResort, one.preset == nil
+        else { return }
+        var telling: Int?
+        if let address = one.addresses.first ?? nil, case .provider = address.giver { telling = address.telling }
+        answers.append(
+            Given(
+                type: one.type, name: one.name, isSigned: one.client.isSigned, at: one.now, ttl: one.reply.ttl,
+                epoch: one.chronicle.epoch, telling: telling))
+    }
+
+    func faults(with one: SimulationOracle.Case) -> [String] { families(one) + despite(one) }
+
+    /// A family gives way to the other one as long as a client may use what it was given of that (section 3).
+    private func families(_ one: SimulationOracle.Case) -> [String] {
+        guard one.reign.yields(one.type), !one.client.isSigned, !one.reply.answers.isEmpty else { return [] }
+        let preferred = answers.last { $0.name == one.name && $0.type == one.type.sibling && !$0.isSigned }
+        if one.waited < .seconds(2), came(with: one) {
+            return ["families: \(one.type) though its reply had the other family too"]
+        }
+        // LocalDNS's may have been found to be lies since.
+        guard let preferred, preferred.telling != nil, preferred.at < one.client.at,
+            preferred.epoch == one.chronicle.epoch,
+            one.now - preferred.at < .seconds(Int64(preferred.ttl)),
+            !one.chronicle.mayBeFlushed(one.name, since: preferred.at)
+        else { return [] }
+        return ["families: \(one.type) though the other family was given"]
+    }
+
+    /// Whether the provider's reply that is given had addresses of the other family as well.
+    private func came(with one: SimulationOracle.Case) -> Bool {
+        guard let address = one.addresses.first ?? nil, case .provider = address.giver else { return false }
+        let tellings = one.chronicle.tellings
+        return tellings.contains { telling in
+            telling.ask == tellings[address.telling].ask && telling.type == one.type.sibling
+                && telling.result == .records && telling.ttl > 0
+        }
+    }
+
+    /// A provider's answer that has expired goes before SERVFAIL, a preset of last resort, and LocalDNS's unproven word
+    /// (sections 6, 7 and 10), for an hour at least.
+    private func despite(_ one: SimulationOracle.Case) -> [String] {
+        guard one.type.isAddress, !one.reply.isStale else { return [] }
+        guard one.isFailure || one.isLastResort || isUnproven(one) else { return [] }
+        let earlier = answers.last { given in
+            given.name == one.name && given.type == one.type && given.isSigned == one.client.isSigned
+        }
+        guard let earlier, let number = earlier.telling else { return [] }
+        let chronicle = one.chronicle
+        let telling = chronicle.tellings[number]
+        guard earlier.at <= one.client.at, !chronicle.mayBeFlushed(one.name, since: telling.at),
+            let lifetime = longest(telling, one), one.now - telling.at < .seconds(Int64(lifetime) + 3_590)
+        else { return [] }
+        // Only where nothing else can have taken its place since.
+        let isLast = !chronicle.tellings[(number + 1)...].contains { later in
+            guard later.name == one.name, later.type == one.type || later.type == one.type.sibling else { return false }
+            if later.result == .empty { return false }
+            if case .failure = later.result { return false }
+            if case .provider = later.giver, later.result == .records, later.ttl > 0 { return false }
+            return true
+        }
+        let reigns = chronicle.reigns[telling.asked.policy...]
+        let route = reigns.first?.route(of: one.name)
+        let isSteady = reigns.allSatisfy { reign in
+            reign.route(of: one.name) == route && reign.policy.families == .both && reign.policy.freshness.staleMax > 0
+                && reign.providers(for: one.name, one.type, in: one.plan).contains { telling.giver == .provider($0) }
+        }
+        return isLast && isSteady ? ["stale: a provider's answer of \(one.now - telling.at) ago goes before"] : []
+    }
+
+    /// Seconds for which it is fresh; nil when it is not kept at all.
+    private func longest(_ telling: Chronicle.Telling, _ one: SimulationOracle.Case) -> UInt32? {
+        let lifetime = one.chronicle.reigns[telling.asked.policy].lifetime(telling.ttl, isDenial: false)
+        return lifetime > 0 ? lifetime : nil
+    }
+
+    private func isUnproven(_ one: SimulationOracle.Case) -> Bool {
+        guard one.route.isProtected, one.reign.mode == .httpdnsFirst else { return false }
+        return one.addresses.contains { address in
+            guard let kind = address?.kind else { return false }
+            return !kind.isHonest || one.reign.check(of: one.name) == .off
+        }
+    }
+}

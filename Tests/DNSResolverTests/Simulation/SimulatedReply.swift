@@ -1,0 +1,69 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+
+/// What a simulated client is told, as it would read it from the message.
+struct SimulatedReply {
+    let responseCode: ResponseCode
+    /// With the TTLs that leave.
+    let answers: [Record]
+    let authorities: [Record]
+    let isStale: Bool
+    let error: ExtendedError?
+
+    /// Nil when its records cannot be read.
+    init?(_ response: Response, to question: Question) {
+        responseCode = response.responseCode
+        isStale = response.isStale
+        error = response.extendedError
+        let packed: PackedAnswer
+        let ttl: (UInt32) -> UInt32
+        switch response.content {
+        case .failure:
+            (answers, authorities) = ([], [])
+            return
+        case .answer(let answer, let age):
+            packed = answer
+            ttl = { $0 - min($0, age) }
+        case .stale(let answer):
+            packed = answer
+            ttl = { _ in Reply.staleTTL }
+        }
+        guard let answer = packed.unpacked(for: question) else { return nil }
+        func aged(_ records: [Record]) -> [Record] {
+            records.map { record in
+                var record = record
+                record.ttl = ttl(record.ttl)
+                return record
+            }
+        }
+        answers = aged(answer.answers)
+        authorities = aged(answer.authorities)
+    }
+
+    /// A message that a UDP thread has written.
+    init?(hit bytes: [UInt8]) {
+        guard let message = try? MessageParser.parse(bytes) else { return nil }
+        responseCode = message.responseCode
+        answers = message.answers
+        authorities = message.authorities
+        isStale = false
+        error = nil
+    }
+
+    /// Whose word it is that there is nothing.
+    enum Denial: Equatable {
+        case told(Int)
+        case ours
+    }
+
+    /// Nil where no SOA record says so.
+    var denial: Denial? {
+        guard let soa = authorities.first(where: { $0.type == .soa }) else { return nil }
+        guard soa.rdata.count == 22 else { return .ours }
+        return .told(soa.rdata[2..<6].reduce(0) { $0 << 8 | Int($1) } - 1_000)
+    }
+
+    /// The longest TTL of the records that answer, or deny.
+    var ttl: UInt32 { (answers.isEmpty ? authorities : answers).map(\.ttl).max() ?? 0 }
+}

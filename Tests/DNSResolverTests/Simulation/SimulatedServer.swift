@@ -1,0 +1,206 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+
+/// A server of a simulated world: a LocalDNS, the servers of a `[[forward]]`, or one address of a provider.
+@Loop
+final class SimulatedServer: Upstream, Endpoint {
+    /// A private key of HTTPS records, which says who told it.
+    nonisolated static let mark: UInt16 = 65_280
+
+    nonisolated let name: String
+    nonisolated let index: Int
+    nonisolated let giver: SimulatedAddress.Giver
+    nonisolated var family: AddressFamily { .ipv4 }
+    let health = EndpointHealth()
+    private(set) var conduct: Conduct
+    private let chronicle: Chronicle
+    private var clock: ManualClock { chronicle.clock }
+
+    init(_ giver: SimulatedAddress.Giver, index: Int, _ conduct: Conduct, _ chronicle: Chronicle) {
+        name = "\(giver) #\(index)"
+        self.giver = giver
+        self.index = index
+        if case .provider = giver { self.conduct = conduct } else { self.conduct = conduct.ofPlainDNS }
+        self.chronicle = chronicle
+    }
+
+    /// Behaves otherwise from the next question on.
+    func adopt(_ conduct: Conduct) {
+        if case .provider = giver { self.conduct = conduct } else { self.conduct = conduct.ofPlainDNS }
+        chronicle.conductSince[index] = clock.now
+    }
+
+    func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+        // An attempt takes a second at most, as every provider's `timeout` has it.
+        Attempt(self, question, until: min(clock.now + .seconds(1), question.deadline), done)
+    }
+
+    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        let (ask, conduct) = (chronicle.begin(question, at: self), conduct)
+        let (due, isAnswered) = due(conduct, question.deadline)
+        guard await clock.sleep(until: due) else {
+            chronicle.end(ask, isTold: false)
+            return UpstreamReply(failure: .cancelled, types: question.types)
+        }
+        return reply(to: question, ask, conduct, isAnswered)
+    }
+
+    private func due(_ conduct: Conduct, _ deadline: Instant) -> (at: Instant, isAnswered: Bool) {
+        let reply = clock.now + conduct.delay
+        return conduct.reply != .silence && reply < deadline ? (reply, true) : (deadline, false)
+    }
+
+    /// One request to a provider.
+    @Loop
+    private final class Attempt: Cancellable {
+        private let server: SimulatedServer
+        private let ask: Int
+        private var timer: LoopTimer?
+
+        init(
+            _ server: SimulatedServer, _ question: UpstreamQuestion, until deadline: Instant,
+            _ done: @escaping @Loop (UpstreamReply) -> Void
+        ) {
+            self.server = server
+            ask = server.chronicle.begin(question, at: server)
+            let (began, conduct) = (server.clock.now, server.conduct)
+            let (due, isAnswered) = server.due(conduct, deadline)
+            timer = server.clock.schedule(at: due) { [self] in
+                timer = nil
+                if isAnswered { server.health.responseTime.take(server.clock.now - began) }
+                done(server.reply(to: question, ask, conduct, isAnswered))
+            }
+        }
+
+        func cancel() {
+            guard let timer = timer.take() else { return }
+            timer.cancel()
+            server.chronicle.end(ask, isTold: false)
+        }
+    }
+
+    private func reply(
+        to question: UpstreamQuestion, _ ask: Int, _ conduct: Conduct, _ isAnswered: Bool
+    ) -> UpstreamReply {
+        chronicle.end(ask, isTold: isAnswered)
+        guard isAnswered else { return UpstreamReply(failure: .timeout, types: question.types) }
+        return UpstreamReply(question.types, server: name) { type in
+            guard let result = conduct.result(for: type) else { return .failure(.timeout) }
+            let telling = chronicle.tell(ask, type, result, conduct)
+            return self.result(result, of: question.name, type, telling, conduct)
+        }
+    }
+
+    private func result(
+        _ result: Conduct.Result, of name: Name, _ type: RecordType, _ telling: Int, _ conduct: Conduct
+    ) -> UpstreamResult {
+        switch result {
+        case .failure(let failure): .failure(failure)
+        case .empty: .unknownEmpty(ttl: conduct.ttl)
+        case .noData: .answer(denial(.noError, telling, conduct))
+        case .nameError: .answer(denial(.nameError, telling, conduct))
+        case .records where type.isAddress:
+            .answer(Answer(name: name, addresses: addresses(type, telling, conduct), ttl: conduct.ttl))
+        case .records where type == .https:
+            .answer(Answer(answers: [binding(of: name, telling, conduct)]))
+        case .records: .answer(denial(.noError, telling, conduct))
+        }
+    }
+
+    /// The number of the telling is the serial of its SOA record.
+    private func denial(_ code: ResponseCode, _ telling: Int, _ conduct: Conduct) -> Answer {
+        let numbers: [UInt32] = [UInt32(1_000 + telling), 3_600, 600, 86_400, conduct.ttl]
+        var rdata: [UInt8] = [0, 0]
+        for number in numbers {
+            for shift: UInt32 in [24, 16, 8, 0] { rdata.append(UInt8(truncatingIfNeeded: number >> shift)) }
+        }
+        return Answer(
+            responseCode: code,
+            authorities: [Record(name: .root, type: .soa, ttl: conduct.ttl, rdata: rdata)])
+    }
+
+    private func addresses(_ type: RecordType, _ telling: Int, _ conduct: Conduct) -> [IPAddress] {
+        let name = chronicle.tellings[telling].name
+        guard case .localDNS = giver else {
+            return (0..<2).map { SimulatedAddress(giver, name: name, number: 2 * telling + $0).address(type) }
+        }
+        return conduct.addresses.enumerated().map { place, kind in
+            SimulatedAddress(giver, name: name, number: 8 * kind.rawValue + place).address(type)
+        }
+    }
+
+    /// Leads to the name itself, or to another one.
+    private func binding(of name: Name, _ telling: Int, _ conduct: Conduct) -> Record {
+        let number = chronicle.tellings[telling].name
+        let target = telling.isMultiple(of: 3) ? SimulationPlan.names[(number + telling) % 6] : "."
+        func hint(_ type: RecordType) -> [UInt8] {
+            SimulatedAddress(.hint, name: number, number: 2 * telling).address(type).bytes
+        }
+        let mark = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: telling >> $0) }
+        return Record(
+            name: name, type: .https, ttl: conduct.ttl,
+            rdata: TestServiceBinding.rdata(1, target, [(4, hint(.a)), (6, hint(.aaaa)), (Self.mark, mark)]))
+    }
+}
+
+/// A provider of a simulated world.
+@Loop
+final class SimulatedProvider: Provider {
+    nonisolated let name: String
+    nonisolated let answersBothFamilies: Bool
+    nonisolated let maximumNames = 1
+    nonisolated let names: [Name]
+    nonisolated let isAuthenticated: Bool
+    nonisolated let clientScoping: ClientScoping? = nil
+    private nonisolated let answersAnyType: Bool
+    var health = ProviderHealth()
+    var ranking = AddressRanking()
+    let unavailability: String? = nil
+    let waitingRequests = 0
+    let servers: [SimulatedServer]
+
+    init(_ plan: SimulationPlan.Provider, number: Int, servers: [SimulatedServer]) {
+        name = "provider \(number)"
+        answersBothFamilies = plan.answersBothFamilies
+        names = plan.names.compactMap { try? Name($0) }
+        isAuthenticated = plan.isAuthenticated
+        answersAnyType = plan.answersAnyType
+        self.servers = servers
+    }
+
+    nonisolated func answers(_ type: RecordType) -> Bool { answersAnyType ? !type.isMeta : type.isAddress }
+
+    var endpoints: [any Endpoint] { servers }
+}
+
+/// Servers that certificate checks meet in a simulated world.
+@Loop
+final class SimulatedHandshake: Handshake {
+    private let chronicle: Chronicle
+    private(set) var underWay = 0
+
+    init(_ chronicle: Chronicle) { self.chronicle = chronicle }
+
+    func shakeHands(
+        with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant
+    ) async -> HandshakeOutcome {
+        guard let simulated = SimulatedAddress(address), let kind = simulated.kind,
+            SimulationPlan.names[simulated.name] == name.description
+        else {
+            chronicle.faults.append("handshake: with \(address) for \(name)")
+            return .cancelled
+        }
+        underWay += 1
+        chronicle.mostHandshakes = max(chronicle.mostHandshakes, underWay)
+        defer { underWay -= 1 }
+        let (time, outcome) = kind.handshake
+        let due = chronicle.clock.now + time
+        let network = chronicle.epoch.network
+        guard await chronicle.clock.sleep(until: min(due, deadline)) else { return .cancelled }
+        guard due < deadline else { return .noTLS }
+        if kind.isLiar, network == chronicle.epoch.network { chronicle.catchLiar(address) }
+        return outcome
+    }
+}

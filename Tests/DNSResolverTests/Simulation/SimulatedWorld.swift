@@ -1,0 +1,250 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+
+@testable import DNSResolver
+
+/// A resolver with its sources and clients, on a clock of its own.
+@Loop
+final class SimulatedWorld {
+    /// One client's question, and what came back.
+    @Loop
+    final class Client {
+        let question: Question
+        let name: Int
+        let isSigned: Bool
+        let at: Instant
+        let epoch: Chronicle.Epoch
+        /// How often the cache had been flushed before.
+        let flushes: Int
+        var replies = 0
+
+        init(_ question: Question, name: Int, isSigned: Bool, _ chronicle: Chronicle) {
+            (self.question, self.name, self.isSigned) = (question, name, isSigned)
+            (at, epoch, flushes) = (chronicle.clock.now, chronicle.epoch, chronicle.flushes.count)
+        }
+    }
+
+    /// A client has its answer once this has passed, whatever happens.
+    static let patience: Duration = .milliseconds(2_300)
+
+    let plan: SimulationPlan
+    let clock: ManualClock
+    let chronicle: Chronicle
+    let servers: [SimulatedServer]
+    let handshake: SimulatedHandshake
+    let checks: AddressChecks
+    private let providers: [SimulatedProvider]
+    private let memory = MemoryCache(memory: 1 << 20)
+    private let generation = PolicyGeneration()
+    private let tags: (localDNS: [UInt16], forwarders: [UInt16], providers: [UInt16])
+    private let store: AnswerStore
+    let resolver: Resolver
+    private var clients: [Client] = []
+    private var oracle: SimulationOracle
+    /// Number of the policy in force, by the configuration.
+    private var policy = 0
+    private var policies: [ResolverPolicy] = []
+
+    init(_ plan: SimulationPlan) {
+        self.plan = plan
+        let clock = ManualClock()
+        let chronicle = Chronicle(clock: clock)
+        self.clock = clock
+        self.chronicle = chronicle
+        var servers: [SimulatedServer] = []
+        func add(_ giver: SimulatedAddress.Giver) -> SimulatedServer {
+            let server = SimulatedServer(giver, index: servers.count, plan.conducts[servers.count], chronicle)
+            chronicle.conductSince.append(clock.now - .seconds(60))
+            servers.append(server)
+            return server
+        }
+        providers = plan.providers.enumerated().map { number, provider in
+            SimulatedProvider(
+                provider, number: number, servers: (0..<provider.addresses).map { _ in add(.provider(number)) })
+        }
+        for number in 0..<SimulationPlan.localDNSCount { _ = add(.localDNS(number)) }
+        for number in 0..<SimulationPlan.forwarderCount { _ = add(.forwarder(number)) }
+        self.servers = servers
+        handshake = SimulatedHandshake(chronicle)
+        checks = AddressChecks(
+            ports: [443], handshake: handshake, journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }),
+            clock: clock)
+        var numbers = SourceTags.Numbers()
+        tags = (
+            (0..<SimulationPlan.localDNSCount).map { _ in numbers.next() },
+            (0..<SimulationPlan.forwarderCount).map { _ in numbers.next() },
+            plan.providers.map { _ in numbers.nextProvider() }
+        )
+        oracle = SimulationOracle(plan: plan)
+        let first = SimulatedWorld.policy(
+            plan.policies[0], 0, plan, providers, servers, checks: checks, tags: tags, clock: clock)
+        store = AnswerStore(
+            memory: memory, freshness: plan.policies[0].freshness, generation: generation, sources: first.sources,
+            badAddresses: BadAddresses(clock: clock), clock: clock)
+        resolver = Resolver(policy: first, cache: store, clock: clock)
+        policies = plan.policies.enumerated().map { number, policy in
+            number == 0
+                ? first
+                : Self.policy(policy, number, plan, providers, servers, checks: checks, tags: tags, clock: clock)
+        }
+        chronicle.begin(policy: 0, of: plan, isOn: true)
+    }
+
+    private static func policy(
+        _ policy: SimulationPlan.Policy, _ number: Int, _ plan: SimulationPlan, _ providers: [SimulatedProvider],
+        _ servers: [SimulatedServer], checks: AddressChecks,
+        tags: (localDNS: [UInt16], forwarders: [UInt16], providers: [UInt16]), clock: ManualClock
+    ) -> ResolverPolicy {
+        func names(_ texts: [String]) -> [Name] { texts.compactMap { try? Name($0) } }
+        func presets(_ entries: [SimulationPlan.Preset], _ giver: SimulatedAddress.Giver) -> Presets {
+            var presets = Presets()
+            for entry in entries {
+                let addresses = entry.types.map { entry.address(giver, policy: number).address($0) }
+                for text in names([entry.name]) {
+                    presets.add(text, isWildcard: entry.isWildcard, addresses: addresses)
+                }
+            }
+            return presets
+        }
+        func server(_ giver: SimulatedAddress.Giver) -> SimulatedServer {
+            servers.first { $0.giver == giver } ?? servers[0]
+        }
+        let routes = RoutePolicy(
+            mode: policy.mode, protect: NameList(names(policy.protect)), bypass: NameList(names(policy.bypass)),
+            forward: policy.forwards.map { NameList(names($0.suffixes)) }, searchDomains: names(policy.searchDomains),
+            providerNames: names(policy.providers.flatMap { plan.providers[$0].names }))
+        let strategy = Strategy(
+            mode: policy.mode,
+            selector: ProviderSelector(
+                providers: policy.providers.map { providers[$0] }, clock: clock, report: { _ in }),
+            localDNS: server(.localDNS(policy.localDNS)),
+            forwarders: policy.forwards.map { server(.forwarder($0.servers)) },
+            answerCheck: AnswerCheck(
+                rule: CertificateRule(policy.certificates, unverified: names(policy.unverified)), check: checks,
+                clock: clock), guardsServiceBindings: policy.guardsServiceBindings, clock: clock)
+        return ResolverPolicy(
+            localAnswers: LocalAnswers(presets: presets(policy.presets, .preset), families: policy.families),
+            routes: routes, strategy: strategy,
+            sources: SourceTags(
+                localDNS: tags.localDNS[policy.localDNS], forwards: policy.forwards.map { tags.forwarders[$0.servers] },
+                providers: policy.providers.map { tags.providers[$0] }),
+            lastResort: presets(policy.lastResort, .lastResort), preresolve: names(policy.preresolve))
+    }
+
+    /// Plays the whole plan, or as far as it goes well.
+    ///
+    /// - Returns: what went wrong.
+    func play() async -> [String] {
+        resolver.preresolve()
+        for step in plan.steps {
+            await play(step)
+            judgeLoad()
+            guard chronicle.faults.isEmpty else { return chronicle.faults }
+        }
+        await clock.advance(by: Self.patience)
+        for client in clients where client.replies != 1 {
+            chronicle.faults.append("answers: \(client.question) has \(client.replies)")
+        }
+        // What nobody waits for any more ends as well.
+        await clock.advance(by: .seconds(30))
+        judgeRest()
+        chronicle.faults += oracle.waste(in: chronicle)
+        return chronicle.faults
+    }
+
+    private func play(_ step: SimulationPlan.Step) async {
+        switch step {
+        case .ask(let name, let types, let isSigned, let times):
+            for type in types { for _ in 0..<times { ask(name, type, isSigned: isSigned) } }
+        case .pass(let time):
+            await clock.advance(by: time)
+        case .conduct(let server, let conduct):
+            servers[server].adopt(conduct)
+        case .replacePolicy(let number):
+            policy = number
+            chronicle.begin(policy: number, of: plan, isOn: resolver.isOn)
+            resolver.replace(
+                with: policies[number], freshness: plan.policies[number].freshness, isNewGeneration: true)
+            resolver.preresolve()
+        case .reload:
+            resolver.replace(with: policies[policy], freshness: plan.policies[policy].freshness, isNewGeneration: false)
+            resolver.preresolve()
+        case .turn(let isOn):
+            if isOn != resolver.isOn { chronicle.begin(policy: policy, of: plan, isOn: isOn) }
+            resolver.turn(on: isOn)
+        case .changeNetwork:
+            chronicle.changeNetwork()
+            for server in servers { server.health.forget(at: clock.now) }
+            for provider in providers { provider.health.succeeded() }
+            checks.forgetAll()
+            resolver.networkChanged()
+            Loop.spawn { [resolver] in await resolver.refreshHot() }
+        case .flush(let name):
+            chronicle.flush(name)
+            let removal: AnswerStore.Removal =
+                name.flatMap { try? Name(SimulationPlan.names[$0]) }.map { .name($0) } ?? .all
+            Loop.spawn { [store] in _ = await store.remove(removal) }
+            await clock.advance(by: .zero)
+        }
+    }
+
+    private func ask(_ name: Int, _ type: RecordType, isSigned: Bool) {
+        guard let text = try? Name(SimulationPlan.names[name]) else { return }
+        let question = Question(name: text, type: type)
+        let client = Client(question, name: name, isSigned: isSigned, chronicle)
+        clients.append(client)
+        if !isSigned, let hit = hit(question) { return take(hit, for: client) }
+        let key = QueryKey(question, dnssecOK: isSigned, checkingDisabled: false)
+        let asking = ClientQuestion(
+            question: question, key: key, dnssecOK: isSigned, client: .v4(0x7f00_0001), arrived: clock.now)
+        resolver.respond(to: asking) { [self] response in take(SimulatedReply(response, to: question), for: client) }
+    }
+
+    /// What the UDP threads answer by themselves.
+    private func hit(_ question: Question) -> SimulatedReply? {
+        let bytes = Message(id: 1, flags: .recursionDesired, questions: [question]).encoded
+        guard let query = Query.read(bytes.span) else { return nil }
+        var isHit = false
+        let reply = [UInt8](capacity: 4_096) { output in
+            isHit = memory.answer(
+                query, memory.prefetch(for: query, in: bytes.span), message: bytes.span, now: clock.now,
+                generation: generation.current, limit: 4_096, into: &output)
+        }
+        guard isHit else { return nil }
+        return SimulatedReply(hit: reply)
+    }
+
+    private func take(_ reply: SimulatedReply?, for client: Client) {
+        client.replies += 1
+        guard let reply else {
+            chronicle.faults.append("answers: \(client.question) has one that is no message")
+            return
+        }
+        chronicle.faults += oracle.judge(reply, to: client, chronicle, servers)
+    }
+
+    // MARK: No waste
+
+    /// Flights and waiters there may be for the clients that can still wait.
+    private func judgeLoad() {
+        let waiting = clients.count { clock.now - $0.at <= Self.patience * 2 }
+        let load = resolver.load
+        let limit = 16 + 8 * waiting
+        if load.flights > limit || load.waiters > limit {
+            chronicle.faults.append("load: \(load.flights) flights, \(load.waiters) waiters for \(waiting) clients")
+        }
+    }
+
+    /// What there must be once everybody has gone.
+    private func judgeRest() {
+        let load = resolver.load
+        if load != (0, 0) { chronicle.faults.append("rest: \(load.flights) flights, \(load.waiters) waiters are left") }
+        if checks.load != (0, 0) { chronicle.faults.append("rest: certificate checks are left: \(checks.load)") }
+        if handshake.underWay > 0 { chronicle.faults.append("rest: \(handshake.underWay) handshakes are left") }
+        let open = chronicle.asks.filter { $0.ended == nil }
+        if !open.isEmpty { chronicle.faults.append("rest: questions are left: \(open)") }
+        if let due = clock.nextDue { chronicle.faults.append("rest: a timer is left, due in \(due - clock.now)") }
+    }
+}

@@ -1,0 +1,64 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+
+// When a client may be told that nobody answers.
+
+extension SimulationOracle.Case {
+    /// After this time nothing that failed before counts: a flight's time, the longest pause, and some room.
+    private static let memory: Duration = .seconds(10)
+
+    /// What speaks against SERVFAIL, or against addresses by hand in its place.
+    func despair(_ servers: [SimulatedServer]) -> [String] {
+        guard isFailure || isLastResort, isUndisturbed else { return [] }
+        switch route {
+        case .protect:
+            guard type.isAddress else {
+                return reign.policy.guardsServiceBindings ? ["despair: an HTTPS record is denied, never SERVFAIL"] : []
+            }
+            return despairOfProvider(servers) + despairOfLocalDNS(servers)
+        case .bypass: return isWell(.localDNS(reign.policy.localDNS), servers) ? ["despair: LocalDNS is well"] : []
+        case .forward(_, let number):
+            return isWell(.forwarder(number), servers) ? ["despair: the forward servers are well"] : []
+        }
+    }
+
+    private func despairOfProvider(_ servers: [SimulatedServer]) -> [String] {
+        guard !client.isSigned else { return [] }
+        // A silent address takes 0.3 s until the next is asked as well, and the second a second.
+        var left = reign.mode == .localDNSFirst ? 2 : 3
+        for number in reign.providers(for: name, type, in: plan) {
+            if isWell(.provider(number), servers) { return ["despair: provider \(number) is well"] }
+            left -= plan.providers[number].addresses
+            if left < 0 { return [] }
+        }
+        return []
+    }
+
+    private func despairOfLocalDNS(_ servers: [SimulatedServer]) -> [String] {
+        guard reign.mode != .httpdnsOnly, isWell(.localDNS(reign.policy.localDNS), servers),
+            let server = servers.first(where: { $0.giver == .localDNS(reign.policy.localDNS) }),
+            server.conduct.reply == .addresses
+        else { return [] }
+        let isGood =
+            reign.mode == .localDNSFirst
+            ? !server.conduct.addresses.contains(where: \.isLiar)
+            : server.conduct.addresses.allSatisfy { $0 == .honest }
+        return isGood && reign.check(of: name) != .off ? ["despair: LocalDNS is well, and honest"] : []
+    }
+
+    /// Whether all servers of a source have been well for long, and have shown it since they last were not.
+    private func isWell(_ giver: SimulatedAddress.Giver, _ servers: [SimulatedServer]) -> Bool {
+        servers.filter { $0.giver == giver }.allSatisfy { server in
+            guard server.conduct.isWell, client.at - chronicle.conductSince[server.index] >= Self.memory else {
+                return false
+            }
+            // While one question finds out whether a source is back, the others fail (section 10).
+            let last = chronicle.asks.last { ask in
+                ask.server == server.index && (ask.isTold || !ask.isWell) && ask.ended.map { $0 < client.at } ?? false
+            }
+            return last?.isWell ?? true
+        }
+    }
+}

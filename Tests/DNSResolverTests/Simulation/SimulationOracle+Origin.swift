@@ -1,0 +1,329 @@
+import DNSCache
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+
+// Whose answers may be given, for how long, and under which TTL.
+
+extension SimulationOracle.Case {
+    /// A name is proven only while LocalDNS's answer comes early enough for its handshakes.
+    private static let checkTime: Duration = .milliseconds(250)
+    /// Seconds for which LocalDNS is believed where nothing proves it.
+    private static let unprovenTime: UInt32 = 60
+
+    var origin: [String] {
+        if isFailure { return [] }
+        if reply.answers.isEmpty { return denial }
+        return type == .https ? bindings : addressFaults
+    }
+
+    // MARK: Addresses
+
+    private var addressFaults: [String] {
+        let addresses = addresses.compactMap(\.self)
+        guard addresses.count == reply.answers.count, let first = addresses.first else {
+            return ["origin: an address that nobody has told"]
+        }
+        guard addresses.allSatisfy({ $0.giver == first.giver }) else { return ["origin: addresses of several sources"] }
+        guard addresses.allSatisfy({ $0.name == name || $0.giver == .lastResort }) else {
+            return ["origin: an address of another name"]
+        }
+        switch first.giver {
+        case .preset, .hint: return ["origin: an address that must not be given here"]
+        case .lastResort: return lastResort(addresses)
+        case .provider, .forwarder:
+            guard addresses.allSatisfy({ $0.telling == first.telling }) else {
+                return ["origin: addresses of several answers"]
+            }
+            return faults(of: chronicle.tellings[first.telling])
+        case .localDNS: return localDNS(addresses)
+        }
+    }
+
+    private func lastResort(_ addresses: [SimulatedAddress]) -> [String] {
+        guard let preset = reign.preset(of: name, among: reign.policy.lastResort), preset.types.contains(type),
+            addresses == [preset.address(.lastResort, policy: reign.number)], isLastResort, reply.ttl <= 30
+        else { return ["last resort: another answer"] }
+        return []
+    }
+
+    /// One of the replies of LocalDNS that held these addresses must have been right to use.
+    private func localDNS(_ addresses: [SimulatedAddress]) -> [String] {
+        let kinds = addresses.compactMap(\.kind)
+        let candidates = chronicle.tellings.filter { telling in
+            telling.giver == addresses[0].giver && telling.name == name && telling.type == type
+                && telling.result == .records
+                && addresses.allSatisfy { address in
+                    telling.addresses.indices.contains(address.number % 8)
+                        && telling.addresses[address.number % 8] == address.kind
+                }
+        }
+        var best: [String]?
+        for telling in candidates.reversed() {
+            let faults = faults(of: telling) + faults(of: kinds, in: telling)
+            if faults.isEmpty { return [] }
+            if best.map({ faults.count < $0.count }) ?? true { best = faults }
+        }
+        return best ?? ["origin: addresses that LocalDNS has not told"]
+    }
+
+    /// Section 8 and 9.
+    private func faults(of kinds: [Conduct.Address], in telling: Chronicle.Telling) -> [String] {
+        guard route.isProtected else { return [] }
+        let check = reign.check(of: name)
+        guard check != .off else { return [] }
+        var faults: [String] = []
+        func wasCaught(before instant: Instant) -> Bool {
+            reply.answers.compactMap(\.address).contains { address in
+                guard let caught = chronicle.caught[address] else { return false }
+                return caught.network == chronicle.epoch.network && caught.at < instant
+                    && instant - caught.at < .seconds(300)
+            }
+        }
+        if wasCaught(before: now) { faults.append("lie: an address that is known to be forged") }
+        guard reign.mode == .httpdnsFirst else { return faults }
+        if check == .strict, !kinds.allSatisfy(\.isHonest) {
+            faults.append("lie: an address that nothing proves, of a name that is checked strictly")
+        }
+        let isInTime =
+            chronicle.mostHandshakes < 12 && telling.at + Self.checkTime <= telling.flightBegan + .milliseconds(2_250)
+        if isInTime, kinds.contains(.liar) { faults.append("lie: an address that shows another's certificate") }
+        if isInTime, kinds.contains(.honest), !kinds.allSatisfy(\.isHonest) {
+            faults.append("lie: a proven address among others")
+        }
+        return faults
+    }
+
+    // MARK: Denials
+
+    private var denial: [String] {
+        guard case .told(let number)? = reply.denial else { return ourDenial }
+        guard chronicle.tellings.indices.contains(number) else { return ["origin: a denial that nobody has told"] }
+        let telling = chronicle.tellings[number]
+        guard telling.result == .nameError || telling.result == .noData && reply.responseCode == .noError else {
+            return ["origin: another denial than was told"]
+        }
+        var faults = faults(of: telling)
+        if case .localDNS = telling.giver, route.isProtected, type.isAddress, reign.mode == .httpdnsFirst,
+            reign.check(of: name) == .strict
+        {
+            faults.append("lie: LocalDNS is believed that there is nothing")
+        }
+        if reply.responseCode == .nameError, !client.isSigned, type.isAddress, reign.policy.families == .both,
+            reign.mode != .localDNSFirst
+        {
+            let hasSibling = chronicle.tellings.contains { other in
+                other.ask == telling.ask && other.type == type.sibling && other.result == .records && other.ttl > 0
+            }
+            if hasSibling { faults.append("families: a name is denied whose other family was told with it") }
+        }
+        return faults
+    }
+
+    /// NODATA that a rule has made.
+    private var ourDenial: [String] {
+        guard reply.responseCode == .noError else { return ["origin: a denial of the name that nobody has told"] }
+        guard reply.ttl <= 300 else { return ["rule: NODATA of ours for \(reply.ttl) s"] }
+        let hasLastResort = reign.preset(of: name, among: reign.policy.lastResort) != nil
+        if isLastResort { return hasLastResort ? [] : ["last resort: none"] }
+        if type == .https, route.isProtected, reign.policy.guardsServiceBindings { return [] }
+        let hasReason = chronicle.tellings.contains { telling in
+            telling.name == name
+                && (type.isAddress && telling.type == type.sibling && telling.result == .records
+                    || telling.type == type && telling.result == .empty)
+        }
+        if reign.yields(type), hasLastResort { return [] }
+        guard hasReason else { return ["rule: NODATA without a reason"] }
+        if !chronicle.networkChanges.isEmpty { return [] }
+        // Only what a provider has told of one family alone is told (decision 3), and may be stale.
+        let isTold = chronicle.tellings.contains { $0.name == name && $0.type == type && $0.result == .empty }
+        return reply.isStale && !isTold ? ["rule: what was made up is stale"] : []
+    }
+
+    // MARK: HTTPS
+
+    private var bindings: [String] {
+        guard reply.answers.count == 1, let binding = SimulatedBinding(reply.answers[0].rdata),
+            chronicle.tellings.indices.contains(binding.telling)
+        else { return ["hints: a record that nobody has told"] }
+        let telling = chronicle.tellings[binding.telling]
+        var faults = faults(of: telling)
+        let hints = binding.hints.map { SimulatedAddress($0) }
+        guard route.isProtected, reign.policy.guardsServiceBindings else {
+            if !hints.allSatisfy({ $0 == SimulatedAddress(.hint, name: name, number: 2 * binding.telling) }) {
+                faults.append("hints: changed")
+            }
+            return faults
+        }
+        if telling.asked.policy != chronicle.epoch.policy { faults.append("hints: of an older policy") }
+        let target = binding.target == "." ? SimulationPlan.names[name] : binding.target
+        for hint in hints {
+            guard let hint, case .provider = hint.giver, SimulationPlan.names[hint.name] == target,
+                chronicle.tellings.indices.contains(hint.telling)
+            else {
+                faults.append("hints: an address that this server does not answer")
+                continue
+            }
+            faults += self.faults(of: chronicle.tellings[hint.telling], asHint: true)
+        }
+        return faults
+    }
+
+    // MARK: What was told
+
+    /// What speaks against the use of one thing told, now.
+    private func faults(of telling: Chronicle.Telling, asHint: Bool = false) -> [String] {
+        var faults: [String] = []
+        let route = reign.route(of: telling.name)
+        let before = chronicle.reigns[telling.asked.policy].route(of: telling.name)
+        if !asHint, telling.name != name || telling.type != type || telling.isSigned != client.isSigned {
+            faults.append("origin: the answer to another question")
+        }
+        if telling.asked != telling.told { faults.append("age: asked before a change, and told after it") }
+        let isInForce =
+            switch (telling.giver, route) {
+            case (.provider(let number), .protect):
+                reign.providers(for: telling.name, telling.type, in: plan).contains(number) && before.isProtected
+            case (.localDNS(let number), .bypass):
+                number == reign.policy.localDNS && before == .bypass
+            case (.localDNS(let number), .protect):
+                number == reign.policy.localDNS && before.isProtected && reign.mode != .httpdnsOnly
+                    && telling.asked.policy == chronicle.epoch.policy
+                    && (type != .https || !reign.policy.guardsServiceBindings)
+            case (.forwarder(let number), .forward(_, let servers)):
+                if case .forward(_, servers) = before { number == servers } else { false }
+            default: false
+            }
+        if !isInForce { faults.append("origin: a source that is not in force") }
+        if !asHint, chronicle.isFlushed(name, since: telling.flightBegan, before: client) {
+            faults.append("age: it was flushed")
+        }
+        if isUnproven(telling), reign.preset(of: name, among: reign.policy.lastResort) != nil {
+            faults.append("last resort: it keeps unproven answers of LocalDNS away")
+        }
+        return faults + (reply.isStale ? asHint ? [] : stale(telling) : fresh(telling))
+    }
+
+    /// Whether it is LocalDNS's word for a protected name that stands in for HTTPDNS, and no certificate can have proven it.
+    private func isUnproven(_ telling: Chronicle.Telling) -> Bool {
+        guard case .localDNS = telling.giver, route.isProtected, type.isAddress, reign.mode == .httpdnsFirst else {
+            return false
+        }
+        return reign.check(of: name) == .off || telling.result != .records
+            || !addresses.allSatisfy { $0?.kind?.isHonest ?? false }
+    }
+
+    private func lifetime(of telling: Chronicle.Telling) -> UInt32 {
+        let isDenial = telling.result != .records
+        let lifetime = chronicle.reigns[telling.asked.policy].lifetime(telling.ttl, isDenial: isDenial)
+        guard case .localDNS = telling.giver, route.isProtected, type.isAddress else { return lifetime }
+        let isKeptBriefly =
+            reign.mode == .httpdnsFirst
+            ? isUnproven(telling)
+            : reign.check(of: name) != .off && !addresses.allSatisfy { $0?.kind?.isHonest ?? true }
+        return isKeptBriefly ? min(lifetime, Self.unprovenTime) : lifetime
+    }
+
+    /// How old it is. LocalDNS's word in reserve counts from when it is taken, at the latest at the end of its flight, or from
+    /// when it is proven (sections 7 and 9); a denied name waits for the other family, a record of type HTTPS for its hints.
+    private func age(of telling: Chronicle.Telling) -> Duration {
+        var since = telling.at
+        if telling.result == .nameError || telling.type == .https { since = since + .milliseconds(300) }
+        if case .localDNS = telling.giver, route.isProtected {
+            since = telling.flightBegan + SimulatedWorld.patience
+            if reign.mode == .localDNSFirst { since = since + .milliseconds(1_500) }
+        }
+        // Whoever comes while a flight is under way shares what it has brought.
+        if now <= telling.flightBegan + SimulatedWorld.patience + .milliseconds(300) { return .zero }
+        return max(.zero, now - since)
+    }
+
+    private func fresh(_ telling: Chronicle.Telling) -> [String] {
+        let (lifetime, age) = (lifetime(of: telling), age(of: telling).wholeSeconds)
+        var faults: [String] = []
+        if telling.told.network != chronicle.epoch.network { faults.append("age: fresh, from another network") }
+        if lifetime > 0 ? age >= lifetime : self.age(of: telling) > .milliseconds(400) {
+            faults.append("age: fresh after \(age) s of \(lifetime)")
+        }
+        if reply.ttl + age > lifetime { faults.append("TTL: \(reply.ttl) after \(age) s of \(lifetime)") }
+        return faults
+    }
+
+    /// Section 6 and 12.
+    private func stale(_ telling: Chronicle.Telling) -> [String] {
+        let (lifetime, age) = (lifetime(of: telling), (now - telling.at).wholeSeconds)
+        let isOfOtherNetwork = telling.told.network != chronicle.epoch.network
+        var faults: [String] = []
+        if reply.ttl > 30 { faults.append("TTL: \(reply.ttl) of a stale answer") }
+        let code: ExtendedError.Code = reply.responseCode == .nameError ? .staleNXDomainAnswer : .staleAnswer
+        if reply.error?.code != code { faults.append("stale: without saying so") }
+        let longest = lifetime + reign.staleTime(lifetime) + waited.wholeSeconds + 1
+        if age > longest { faults.append("stale: after \(age) s of \(lifetime)") }
+        // How long the addresses in an HTTPS record were good for, and whether LocalDNS's were proven, is not known here.
+        var least = type == .https ? 0 : lifetime
+        if case .localDNS = telling.giver, route.isProtected, type.isAddress {
+            least = min(lifetime, Self.unprovenTime)
+        }
+        if !isOfOtherNetwork, age + 2 < least { faults.append("stale: before its time, \(age) s of \(lifetime)") }
+        let before = (client.at - telling.at).wholeSeconds
+        if isUndisturbed, !client.isSigned || !reign.yields(type), !reign.yields(type) {
+            let isShort = before + 1 < least + min(least, 600)
+            if waited > (isShort ? reign.policy.freshness.staleWait : .milliseconds(1_800)) {
+                faults.append("stale: waited for \(waited)")
+            }
+        }
+        return faults
+    }
+}
+
+extension RecordType {
+    /// The other address family.
+    var sibling: RecordType { self == .a ? .aaaa : .a }
+}
+
+extension Duration {
+    /// Rounded down; not below 0.
+    var wholeSeconds: UInt32 { UInt32(clamping: components.seconds) }
+}
+
+/// An HTTPS record as `SimulatedServer` makes it, read without the code that rewrites it.
+private struct SimulatedBinding {
+    var target = "."
+    var hints: [IPAddress] = []
+    var telling = -1
+
+    init?(_ rdata: [UInt8]) {
+        var at = 2
+        var labels: [String] = []
+        while at < rdata.count, rdata[at] > 0 {
+            let end = at + 1 + Int(rdata[at])
+            guard end <= rdata.count else { return nil }
+            labels.append(String(decoding: rdata[(at + 1)..<end], as: UTF8.self))
+            at = end
+        }
+        if !labels.isEmpty { target = labels.joined(separator: ".") }
+        at += 1
+        while at + 4 <= rdata.count {
+            let key = UInt16(rdata[at]) << 8 | UInt16(rdata[at + 1])
+            let length = Int(rdata[at + 2]) << 8 | Int(rdata[at + 3])
+            guard at + 4 + length <= rdata.count else { return nil }
+            let value = rdata[(at + 4)..<(at + 4 + length)]
+            switch key {
+            case 4, 6:
+                let size = key == 4 ? 4 : 16
+                guard length % size == 0 else { return nil }
+                for start in stride(from: value.startIndex, to: value.endIndex, by: size) {
+                    take(value[start..<(start + size)])
+                }
+            case SimulatedServer.mark: telling = value.reduce(0) { $0 << 8 | Int($1) }
+            default: return nil
+            }
+            at += 4 + length
+        }
+    }
+
+    private mutating func take(_ bytes: ArraySlice<UInt8>) {
+        if let address = IPAddress(bytes: bytes) { hints.append(address) }
+    }
+}

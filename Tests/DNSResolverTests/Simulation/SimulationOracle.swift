@@ -1,0 +1,126 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+
+/// Says what is wrong with what clients of a simulated world are told, by the documents alone: Documentation/Strategy.md and
+/// its decisions. Where these leave a choice it says nothing.
+@Loop
+struct SimulationOracle {
+    let plan: SimulationPlan
+    private var given = GivenAnswers()
+
+    init(plan: SimulationPlan) { self.plan = plan }
+
+    /// One reply, and all that it is judged by.
+    @Loop
+    struct Case {
+        let reply: SimulatedReply
+        let client: SimulatedWorld.Client
+        let chronicle: Chronicle
+        let plan: SimulationPlan
+
+        var name: Int { client.name }
+        var type: RecordType { client.question.type }
+        var now: Instant { chronicle.clock.now }
+        var waited: Duration { now - client.at }
+        var reign: Chronicle.Reign { chronicle.reign }
+        var route: DocumentedRoute { reign.route(of: name) }
+        /// Whether neither policy nor network changed while the client waited.
+        var isUndisturbed: Bool { client.epoch == chronicle.epoch }
+        var isFailure: Bool { reply.responseCode == .serverFailure }
+        var addresses: [SimulatedAddress?] { reply.answers.compactMap(\.address).map { SimulatedAddress($0) } }
+        /// Whether its answer stands in for one: addresses given by hand for when nobody answers.
+        var isLastResort: Bool { reply.error?.code == .other && reply.error?.text == "preset of last resort" }
+    }
+
+    mutating func judge(
+        _ reply: SimulatedReply, to client: SimulatedWorld.Client, _ chronicle: Chronicle, _ servers: [SimulatedServer]
+    ) -> [String] {
+        let one = Case(reply: reply, client: client, chronicle: chronicle, plan: plan)
+        var faults = one.form + one.time
+        if let preset = one.preset {
+            faults += one.faults(with: preset)
+        } else if one.reign.excludes(one.type), !client.isSigned {
+            if reply.responseCode != .noError || !reply.answers.isEmpty || reply.ttl > 60 {
+                faults.append("families: \(one.type) is not to be answered")
+            }
+        } else {
+            faults += one.origin
+            faults += one.despair(servers)
+            faults += given.faults(with: one)
+        }
+        given.take(one)
+        return faults.map { "\($0) | \(one.text)" }
+    }
+
+    /// What was asked in vain, once all is over (no waste).
+    func waste(in chronicle: Chronicle) -> [String] {
+        var faults: [String] = []
+        let asks = chronicle.asks
+        for (index, ask) in asks.enumerated() {
+            for other in asks[..<index]
+            where other.server == ask.server && other.name == ask.name && other.isSigned == ask.isSigned
+                && other.epoch == ask.epoch && !Set(other.types).isDisjoint(with: ask.types)
+                && other.ended.map({ $0 > ask.at }) ?? true
+            {
+                faults.append("waste: asked twice at the same time, first \(other), then \(ask)")
+            }
+        }
+        return faults
+    }
+}
+
+extension SimulationOracle.Case {
+    /// For people.
+    var text: String {
+        let answers = reply.answers.map { record in
+            guard let address = record.address.flatMap({ SimulatedAddress($0) }) else { return "\(record)" }
+            return "\(address.giver) \(address.number) \(address.kind.map { "\($0)" } ?? "") ttl \(record.ttl)"
+        }
+        return
+            "\(client.question.name) \(type) signed \(client.isSigned), asked at \(client.at.nanoseconds / 1_000_000), "
+            + "told after \(waited): \(reply.responseCode)\(reply.isStale ? " stale" : "") \(answers) "
+            + "\(reply.denial.map { "\($0)" } ?? "") \(reply.error.map { "EDE \($0.code.rawValue) \($0.text)" } ?? "") "
+            + "by \(reign.mode), \(route), check \(reign.check(of: name)), policy \(reign.number)"
+    }
+
+    // MARK: Form and time
+
+    /// Owners, types and codes.
+    var form: [String] {
+        var faults: [String] = []
+        if ![ResponseCode.noError, .nameError, .serverFailure].contains(reply.responseCode) {
+            faults.append("form: nobody says \(reply.responseCode)")
+        }
+        if reply.answers.contains(where: { $0.name != client.question.name || $0.type != type }) {
+            faults.append("form: records of another name or type")
+        }
+        if !reply.answers.isEmpty, reply.responseCode != .noError { faults.append("form: an error with records") }
+        if reply.answers.isEmpty, !isFailure, reply.denial == nil { faults.append("form: a denial without an SOA") }
+        if isFailure, reply.error == nil { faults.append("form: SERVFAIL without a cause") }
+        return faults
+    }
+
+    var time: [String] { waited > SimulatedWorld.patience ? ["time: too late"] : [] }
+
+    // MARK: By hand
+
+    /// The entry of `[preset] always` that decides (section 2).
+    var preset: SimulationPlan.Preset? { reign.preset(of: name, among: reign.policy.presets) }
+
+    func faults(with preset: SimulationPlan.Preset) -> [String] {
+        var faults: [String] = []
+        let expected =
+            type.isAddress && preset.types.contains(type)
+            ? [preset.address(.preset, policy: reign.number).address(type)] : []
+        if reply.answers.compactMap(\.address) != expected || reply.answers.count != expected.count
+            || reply.responseCode != .noError || reply.isStale
+        {
+            faults.append("preset: another answer")
+        }
+        if reply.ttl > 60 { faults.append("preset: TTL \(reply.ttl)") }
+        if isUndisturbed, waited > .zero { faults.append("preset: it took \(waited)") }
+        return faults
+    }
+}
