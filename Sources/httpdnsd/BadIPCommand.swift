@@ -9,10 +9,11 @@ import HTTPDNS
 struct BadIPCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "badip",
-        abstract: "Reports addresses that do not work, so that answers put them last.",
+        abstract: "Reports addresses that do not work; answers then list them last.",
         discussion: """
-            A reported address goes to the end of every answer that holds others too; no answer loses it. Cached answers that \
-            hold it are forgotten. A report fades: it halves with every third of its duration, and reports add up.
+            A reported address moves to the end of every answer that has other addresses; it is never left out. Cached \
+            answers with it are forgotten. A report loses half its weight with every third of its duration; reports of the \
+            same address add up.
             """,
         subcommands: [Add.self, Remove.self, List.self], defaultSubcommand: List.self)
 }
@@ -27,7 +28,9 @@ extension BadIPCommand {
         @Argument(help: "The IPv4 or IPv6 address.")
         var address: String
 
-        @Option(name: .customLong("for"), help: "How long one report counts, such as 90s, 30m or 12h.")
+        @Option(
+            name: .customLong("for"),
+            help: .init("How long one report counts, such as 90s, 30m or 12h.", valueName: "duration"))
         var duration = "30m"
 
         private var seconds: Int64? {

@@ -6,7 +6,7 @@ import HTTPDNS
 /// `httpdnsd cache`: what the running server has in its cache, or a file of it.
 struct CacheCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cache", abstract: "Lists, shows, exports and forgets what is cached.",
+        commandName: "cache", abstract: "Lists, shows, exports or forgets cached answers.",
         subcommands: [List.self, Show.self, Export.self, Flush.self])
 }
 
@@ -18,12 +18,12 @@ extension CacheCommand {
 
         @OptionGroup var control: ControlOptions
 
-        @Argument(help: "Only names below this one, and itself.")
+        @Argument(help: "Only this name and those below it.")
         var suffix: String?
 
         @OptionGroup var place: CacheFileOption
 
-        @Option(help: "List so many answers at most; 0 lists all.")
+        @Option(help: .init("The most answers to list; 0 lists all.", valueName: "number"))
         var limit = 100
 
         func validate() throws {
@@ -96,7 +96,7 @@ extension CacheCommand {
 
         @OptionGroup var place: CacheFileOption
 
-        @Argument(help: "Only names below this one, and itself.")
+        @Argument(help: "Only this name and those below it.")
         var suffix: String?
 
         func validate() throws { if let suffix { try checkName(suffix) } }
@@ -121,7 +121,7 @@ extension CacheCommand {
     /// `httpdnsd cache flush NAME | --suffix SUFFIX | --all`
     struct Flush: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "flush", abstract: "Forgets cached answers of a name, of all names below one, or all.")
+            commandName: "flush", abstract: "Forgets the cached answers of a name, of a name and all below it, or all.")
 
         @OptionGroup var control: ControlOptions
 

@@ -6,7 +6,7 @@ import Platform
 struct ConfigurationFile: ParsableArguments {
     static let defaultPath = "/etc/httpdnsd/httpdnsd.toml"
 
-    @Option(name: .customLong("config"), help: "The configuration file.")
+    @Option(name: .customLong("config"), help: .init("The configuration file.", valueName: "file"))
     var path = ConfigurationFile.defaultPath
 
     /// Reads the file; prints every error of it and leaves with status 78 if it has any.

@@ -7,7 +7,7 @@ import Platform
 struct ControlOptions: ParsableArguments {
     @OptionGroup var file: ConfigurationFile
 
-    @Option(help: "The control socket of the server, instead of the one that the configuration names.")
+    @Option(help: .init("The server's control socket, instead of the one in the configuration.", valueName: "path"))
     var socket: String?
 
     @Flag(help: "Print JSON, each object on one line.")

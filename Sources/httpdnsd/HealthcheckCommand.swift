@@ -7,15 +7,17 @@ import Platform
 struct HealthcheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "healthcheck",
-        abstract: "Asks the server on its own port whether it is alive; needs no control socket.",
+        abstract: "Checks that the server answers on its DNS port; needs no control socket.",
         discussion: """
-            Asks for the server's version over UDP, on the first listen address of the configuration: whether providers or \
-            LocalDNS can be reached does not matter. Exit status 0 as soon as it answers, else 1, in less than two seconds.
+            Asks for the server's version over UDP, at the first listen address of the configuration. Whether providers or \
+            LocalDNS can be reached does not matter. Exit status 0 as soon as the server answers, else 1 within two seconds.
             """)
 
     @OptionGroup var file: ConfigurationFile
 
-    @Option(help: "The server's address and port, instead of the first that it listens on by its configuration.")
+    @Option(
+        help: .init(
+            "The server's address and port, instead of the first one in the configuration.", valueName: "address"))
     var server: String?
 
     func validate() throws {

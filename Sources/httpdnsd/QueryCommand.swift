@@ -14,12 +14,11 @@ struct QueryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "query", abstract: "Looks a name up once, without the server, and says who answered.",
         discussion: """
-            A and AAAA together are asked as the server asks them: where a service answers both with one call, with one.
+            Where a service answers A and AAAA in one call, asking for both makes one call, as the server does.
 
-            With --via cache nobody is asked: the answer is what the running server has in its cache, read over its control \
-            socket.
+            With --via cache nobody is asked: the answer comes from the cache of the running server, over its control socket.
 
-            Exits with 1 if no type has an answer.
+            Exit status 1 if there is no answer for any of the types.
             """)
 
     @OptionGroup var control: ControlOptions
@@ -30,7 +29,7 @@ struct QueryCommand: ParsableCommand {
     @Argument(help: "The types, such as A, AAAA, MX or TYPE65.")
     var types = ["A"]
 
-    @Option(help: "Ask only this source: httpdns, localdns, cache, or the name of a provider.")
+    @Option(help: .init("Ask only this: httpdns, localdns, cache, or a provider by its name.", valueName: "source"))
     var via: String?
 
     func validate() throws {

@@ -7,9 +7,9 @@ struct ReloadCommand: ParsableCommand {
         commandName: "reload",
         abstract: "Makes the running server read its configuration again.",
         discussion: """
-            A file with a mistake is refused whole, with the messages of `check` and exit status 78. What only a start can \
-            change (listen addresses, UDP threads, the user, the control socket, the file of the cache) stays, and is named. \
-            SIGHUP does the same.
+            A file with a mistake changes nothing: its errors are printed as `check` prints them, and the exit status is 78. \
+            Listen addresses, UDP threads, the user, the control socket and the cache file change only at a restart; the \
+            command says if one of them differs. SIGHUP does the same.
             """)
 
     @OptionGroup var control: ControlOptions

@@ -9,7 +9,9 @@ struct ServeCommand: ParsableCommand {
 
     @OptionGroup var file: ConfigurationFile
 
-    @Option(name: .customLong("listen"), help: "Listen here instead, such as 127.0.0.1:5353; may be repeated.")
+    @Option(
+        name: .customLong("listen"),
+        help: .init("Listen here instead, such as 127.0.0.1:5353; may be repeated.", valueName: "address"))
     var listen: [String] = []
 
     func validate() throws {

@@ -4,7 +4,8 @@ import ArgumentParser
 /// `httpdnsd status`: what the running server does.
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Shows what the running server does: providers, cache, flights.")
+        commandName: "status",
+        abstract: "Shows what the running server does: providers, LocalDNS, cache, questions under way.")
 
     @OptionGroup var control: ControlOptions
 

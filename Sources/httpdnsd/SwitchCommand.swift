@@ -8,8 +8,8 @@ struct SwitchCommand: ParsableCommand {
         commandName: "switch",
         abstract: "Switches HTTPDNS off or on again in the running server.",
         discussion: """
-            While it is off every name that HTTPDNS would answer goes to LocalDNS; forward entries stay as they are. The \
-            running server remembers it, also over a reload; after a restart HTTPDNS is on.
+            While HTTPDNS is off, LocalDNS answers every name that HTTPDNS would have answered; [[forward]] entries stay as \
+            they are. A reload keeps the switch, a restart turns HTTPDNS on.
             """)
 
     enum State: String, ExpressibleByArgument, CaseIterable {
