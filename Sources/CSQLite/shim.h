@@ -5,12 +5,17 @@
 #include <sqlite3.h>
 
 // Binds a copy of the bytes.
-static inline int csqlite_bind_text(sqlite3_stmt *statement, int index, const char *bytes, int count) {
+static inline int csqlite_bind_text(sqlite3_stmt *statement, int index, const void *bytes, int count) {
     return sqlite3_bind_text(statement, index, bytes, count, SQLITE_TRANSIENT);
 }
 
 static inline int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count) {
     return sqlite3_bind_blob(statement, index, bytes, count, SQLITE_TRANSIENT);
+}
+
+// Has SQLite not count the memory it takes, which it does under a lock. Before anything else of SQLite is used.
+static inline void csqlite_configure(void) {
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
 // Takes from the file what it could do by itself: no trigger runs, no function of the schema is trusted, and nobody may

@@ -47,6 +47,12 @@ extension IPAddress: CustomStringConvertible {
     package var description: String {
         var text: [UInt8] = []
         text.reserveCapacity(Self.longestText)
+        appendText(to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends the bytes of `description`, which are ASCII.
+    package func appendText(to text: inout [UInt8]) {
         switch self {
         case .v4(let value):
             for index in 0..<4 {
@@ -68,7 +74,6 @@ extension IPAddress: CustomStringConvertible {
                 index += 1
             }
         }
-        return String(decoding: text, as: UTF8.self)
     }
 
     /// Bytes of the longest text: eight groups of four digits.

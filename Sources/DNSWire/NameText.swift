@@ -2,17 +2,36 @@ extension Name: CustomStringConvertible {
     /// Master-file text without the final dot (the root is `.`): dots and backslashes in labels are escaped with a
     /// backslash, bytes that do not print as `\DDD` (RFC 1035 section 5.1).
     @usableFromInline package var description: String {
-        if isRoot { return "." }
         var text: [UInt8] = []
         text.reserveCapacity(wire.count)
+        appendText(to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends the bytes of `description`, which are ASCII.
+    package func appendText(to text: inout [UInt8]) {
+        if isRoot { return text.append(UInt8(ascii: ".")) }
         var at = 0
         while wire[at] != 0 {
             let end = at + 1 + Int(wire[at])
             if at > 0 { text.append(UInt8(ascii: ".")) }
-            for index in (at + 1)..<end { Self.escape(wire[index], into: &text) }
+            if wire[(at + 1)..<end].allSatisfy(Self.isPlain) {
+                text.append(contentsOf: wire[(at + 1)..<end])
+            } else {
+                for byte in wire[(at + 1)..<end] { Self.escape(byte, into: &text) }
+            }
             at = end
         }
-        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Whether a byte stands for itself: letters, digits and what else host names have.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
     }
 
     private static func escape(_ byte: UInt8, into text: inout [UInt8]) {

@@ -37,11 +37,10 @@ package struct QueryKey: Sendable {
 
     /// The key's bytes as an array, for those who may allocate.
     package var array: [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(count)
-        let span = storage.span
-        for index in 0..<count { bytes.append(span[index]) }
-        return bytes
+        [UInt8](capacity: count) { bytes in
+            let span = storage.span
+            for index in 0..<count { bytes.append(span[index]) }
+        }
     }
 
     /// The type in the key.

@@ -22,6 +22,9 @@ final class AnswerFile {
     private let pageOfName: SQLiteStatement
     private var sources: IdentityTable
     private var policies: IdentityTable
+    /// What a row is put together in, used again for the next one.
+    private var text: [UInt8] = []
+    private var body: [UInt8] = []
 
     /// Opens the file for writing, and makes it if there is none.
     ///
@@ -101,27 +104,35 @@ final class AnswerFile {
 
     /// Writes an answer in place of an older one; it is then the newest.
     func write(_ stored: StoredAnswer) throws(SQLiteError) {
-        let counts = stored.answer.counts
-        var body: [UInt8] = []
-        body.reserveCapacity(6 + stored.answer.body.count)
-        for count in [counts.answer, counts.authority, counts.additional] {
-            body.append(UInt8(count >> 8))
-            body.append(UInt8(truncatingIfNeeded: count))
+        let numbers: [10 of Int64] = [
+            Int64(stored.type.rawValue), Int64(stored.class.rawValue), Int64(stored.flags), stored.storedAt,
+            Int64(stored.lifetime), try sources.number(of: stored.source), Int64(stored.route.rawValue),
+            try policies.number(of: stored.policy), Int64(stored.answer.responseCode.rawValue),
+            stored.isNegative ? 1 : 0,
+        ]
+        insert.reset()
+        text.removeAll(keepingCapacity: true)
+        stored.name.appendText(to: &text)
+        try insert.bind(text: text, at: 1)
+        for index in numbers.indices { try insert.bind(numbers[index], at: Int32(truncatingIfNeeded: index + 2)) }
+        text.removeAll(keepingCapacity: true)
+        for address in stored.answer.addresses {
+            if !text.isEmpty { text.append(UInt8(ascii: " ")) }
+            address.appendText(to: &text)
+        }
+        if text.isEmpty { try insert.bindNull(at: 12) } else { try insert.bind(text: text, at: 12) }
+        body.removeAll(keepingCapacity: true)
+        let counts: [3 of UInt16] = [
+            stored.answer.counts.answer, stored.answer.counts.authority, stored.answer.counts.additional,
+        ]
+        for index in counts.indices {
+            body.append(UInt8(counts[index] >> 8))
+            body.append(UInt8(truncatingIfNeeded: counts[index]))
         }
         body += stored.answer.body
-        var addresses = ""
-        for address in stored.answer.addresses {
-            if !addresses.isEmpty { addresses += " " }
-            addresses += address.description
-        }
-        try insert.run([
-            .text(stored.name.description), .integer(Int64(stored.type.rawValue)),
-            .integer(Int64(stored.class.rawValue)), .integer(Int64(stored.flags)), .integer(stored.storedAt),
-            .integer(Int64(stored.lifetime)), .integer(try sources.number(of: stored.source)),
-            .integer(Int64(stored.route.rawValue)), .integer(try policies.number(of: stored.policy)),
-            .integer(Int64(stored.answer.responseCode.rawValue)), .integer(stored.isNegative ? 1 : 0),
-            addresses.isEmpty ? .null : .text(addresses), .blob(body), .integer(stored.checksum),
-        ])
+        try insert.bind(blob: body, at: 13)
+        try insert.bind(stored.checksum, at: 14)
+        while try insert.step() {}
     }
 
     /// Forgets the answer under one key.
@@ -139,7 +150,7 @@ final class AnswerFile {
         guard let values = Self.keyValues(key) else { return nil }
         try select.bind(values)
         guard try select.step() else { return nil }
-        defer { select.finish() }
+        defer { select.reset() }
         // Where an index is damaged, SQLite may have taken the key from the index, and then the checksum differs, or from the
         // row, and then the key does.
         let row = try row(select)
@@ -150,7 +161,7 @@ final class AnswerFile {
     /// All answers of one name.
     func answers(of name: Name) throws(SQLiteError) -> [Row] {
         try pageOfName.bind([.text(name.lowercased.description)])
-        defer { pageOfName.finish() }
+        defer { pageOfName.reset() }
         var rows: [Row] = []
         while try pageOfName.step() { rows.append(try row(pageOfName)) }
         return rows
@@ -161,7 +172,7 @@ final class AnswerFile {
     /// - Returns: those that are sound, where to go on, nil at the end, and whether some are damaged.
     func page(below id: Int64, limit: Int) throws(SQLiteError) -> (rows: [Row], next: Int64?, isDamaged: Bool) {
         try page.bind([.integer(id), .integer(Int64(limit))])
-        defer { page.finish() }
+        defer { page.reset() }
         var rows: [Row] = []
         var count = 0
         var last = id

@@ -16,7 +16,8 @@ struct Checksum {
 
     /// A text and its end, so that two texts in a row do not read as two others.
     mutating func add(_ text: String) {
-        add(text.utf8)
+        let bytes = text.utf8Span.span
+        for index in bytes.indices { add(CollectionOfOne(bytes[index])) }
         add(CollectionOfOne(0))
     }
 

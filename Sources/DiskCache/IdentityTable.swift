@@ -3,6 +3,8 @@ struct IdentityTable: ~Copyable {
     private let insert: SQLiteStatement
     private var numbers: [String: Int64]
     private var texts: [Int64: String]
+    /// What was last asked for: mostly it is asked for again.
+    private var last: (text: String, number: Int64)?
 
     /// - Parameters:
     ///   - select: reads number and text of all.
@@ -29,7 +31,11 @@ struct IdentityTable: ~Copyable {
     /// The number of a text, which is added if it is new. Inside a transaction; after one that failed the whole table is
     /// to be read again.
     mutating func number(of text: String) throws(SQLiteError) -> Int64 {
-        if let known = numbers[text] { return known }
+        if let last, last.text == text { return last.number }
+        if let known = numbers[text] {
+            last = (text, known)
+            return known
+        }
         let number = (texts.keys.max() ?? 0) + 1
         try insert.run([.integer(number), .text(text)])
         numbers[text] = number

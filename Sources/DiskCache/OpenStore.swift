@@ -77,7 +77,7 @@ final class OpenStore {
         _ changes: PendingChanges, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy
     ) throws(SQLiteError) -> Int {
         let reading = clock.reading
-        let rows = changes.stores.compactMap { StoredAnswer($1, key: $0, identity, reading) }
+        var written = 0
         var mark = mark
         var sweepPosition = sweepPosition
         let isTidying = statesLeft <= changes.states.count && !changes.states.isEmpty && reading.isPlausible
@@ -94,19 +94,26 @@ final class OpenStore {
                 }
             }
             for removal in changes.removals { try file.remove(removal) }
-            for key in changes.removedKeys { try file.remove(key) }
-            for row in rows { try file.write(row) }
+            for change in changes.answers {
+                guard let entry = change.entry else {
+                    try file.remove(change.key)
+                    continue
+                }
+                guard let row = StoredAnswer(entry, key: change.key, identity, reading) else { continue }
+                try file.write(row)
+                written += 1
+            }
             for kind in changes.forgottenKinds { try file.removeStates(kind) }
             for (key, record) in changes.states {
                 if let record { try file.write(record) } else { try file.remove(key) }
             }
             if isTidying { try file.tidyStates(now: reading.secondsSince1970) }
-            if try file.size() > limit { try file.removeOldest(rows.count + Self.removalStep) }
+            if try file.size() > limit { try file.removeOldest(written + Self.removalStep) }
             if try sweepPosition > file.lastID() { sweepPosition = 0 }
         }
         self.mark = mark
         self.sweepPosition = sweepPosition
         statesLeft = isTidying ? Self.statesPerTidying : statesLeft - changes.states.count
-        return rows.count
+        return written
     }
 }

@@ -2,12 +2,23 @@ import DNSCache
 
 /// What is to be written, bounded: nothing here grows while the disk is slow or gone.
 struct PendingChanges {
+    /// What is to become of the answer under one key.
+    struct AnswerChange {
+        /// The bytes of a `QueryKey`.
+        let key: [UInt8]
+        /// Nil: it is forgotten.
+        let entry: CacheEntry?
+    }
+
     /// The most answers, and the most removals, that wait.
     static let limit = 16_384
 
-    /// By the bytes of their keys.
-    private(set) var stores: [[UInt8]: CacheEntry] = [:]
-    private(set) var removedKeys: Set<[UInt8]> = []
+    /// In the order in which they came; of one key there may be several. They come after `removals`.
+    private(set) var answers: [AnswerChange] = []
+    /// How many of them are forgotten.
+    private var removalCount = 0
+    /// The keys of `answers`, from when somebody first asked for one: mostly nobody does.
+    private var keys: Set<[UInt8]>?
     private(set) var removals: [DiskRemoval] = []
     private(set) var states: [StateRecord.Key: StateRecord?] = [:]
     /// Kinds of which nothing stays, before `states` is written.
@@ -16,27 +27,31 @@ struct PendingChanges {
     var needsAll = false
 
     var isEmpty: Bool {
-        stores.isEmpty && removedKeys.isEmpty && removals.isEmpty && states.isEmpty && forgottenKinds.isEmpty
-            && !needsAll
+        answers.isEmpty && removals.isEmpty && states.isEmpty && forgottenKinds.isEmpty && !needsAll
     }
 
     /// Whether it is time to write although the interval is not over.
-    var isLarge: Bool { stores.count > Self.limit / 2 }
+    var isLarge: Bool { answers.count > Self.limit / 2 }
 
     mutating func store(_ entry: CacheEntry, for key: [UInt8]) {
         guard !needsAll else { return }
-        guard stores.count < Self.limit || stores[key] != nil else {
+        guard answers.count - removalCount < Self.limit else {
             needsAll = true
-            stores = [:]
+            answers.removeAll { $0.entry != nil }
             return
         }
-        stores[key] = entry
+        append(AnswerChange(key: key, entry: entry))
     }
 
     mutating func remove(_ key: [UInt8]) {
-        stores[key] = nil
-        guard removedKeys.count < Self.limit else { return remove(.all, thenAll: true) }
-        removedKeys.insert(key)
+        guard removalCount < Self.limit else { return remove(.all, thenAll: true) }
+        removalCount += 1
+        append(AnswerChange(key: key, entry: nil))
+    }
+
+    private mutating func append(_ change: AnswerChange) {
+        answers.append(change)
+        keys?.insert(change.key)
     }
 
     /// - Parameter thenAll: whether what memory holds is to be written again afterwards.
@@ -45,21 +60,22 @@ struct PendingChanges {
             // Something smaller was asked for: what memory still has is right.
             needsAll = needsAll || thenAll || removal != .all
             removals = [.all]
-            removedKeys = []
-            stores = [:]
+            answers = []
+            removalCount = 0
             return
         }
         removals.append(removal)
-        stores = stores.filter { key, entry in
-            guard let name = StoredAnswer.name(inKey: key) else { return false }
-            return !removal.covers(name, entry.answer.addresses)
+        answers.removeAll { change in
+            guard let entry = change.entry, let name = StoredAnswer.name(inKey: change.key) else { return false }
+            return removal.covers(name, entry.answer.addresses)
         }
     }
 
     /// Whether an answer that was read from the file may still be used.
-    func allows(_ key: [UInt8], _ answer: StoredAnswer) -> Bool {
-        stores[key] == nil && !removedKeys.contains(key)
-            && !removals.contains { $0.covers(answer.name, answer.answer.addresses) }
+    mutating func allows(_ key: [UInt8], _ answer: StoredAnswer) -> Bool {
+        let changed = keys ?? Set(answers.lazy.map(\.key))
+        keys = changed
+        return !changed.contains(key) && !removals.contains { $0.covers(answer.name, answer.answer.addresses) }
     }
 
     mutating func keep(_ record: StateRecord) {
@@ -87,10 +103,9 @@ struct PendingChanges {
     mutating func putBack(_ older: PendingChanges) {
         var merged = PendingChanges()
         merged.removals = older.removals
-        merged.removedKeys = older.removedKeys
         merged.states = older.states.filter { !forgottenKinds.contains($0.key.kind) }.merging(states) { $1 }
         merged.forgottenKinds = older.forgottenKinds.union(forgottenKinds)
-        for key in removedKeys { merged.remove(key) }
+        for change in older.answers + answers where change.entry == nil { merged.remove(change.key) }
         for removal in removals { merged.remove(removal) }
         merged.needsAll = true
         self = merged

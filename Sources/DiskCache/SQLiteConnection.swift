@@ -15,6 +15,8 @@ struct SQLiteConnection: ~Copyable {
 
     /// Bytes of the longest value: an answer, and room for its fields.
     private static let longestValue: Int32 = 1 << 17
+    /// Done once, before the first connection is opened.
+    private static let configuration: Void = csqlite_configure()
     /// How long another process's lock is waited for, in milliseconds: a look with `sqlite3` is over by then.
     private static let lockPatience: Int32 = 250
 
@@ -22,6 +24,7 @@ struct SQLiteConnection: ~Copyable {
     ///
     /// - Parameter system: the name of a registered VFS; nil: SQLite's default.
     init(_ path: String, _ mode: Mode, system: String? = nil) throws(SQLiteError) {
+        Self.configuration
         var opened: OpaquePointer?
         let flags =
             switch mode {

@@ -20,30 +20,46 @@ struct SQLiteStatement: ~Copyable {
     ///
     /// - Parameter values: one for each parameter, in order.
     func bind(_ values: [Value]) throws(SQLiteError) {
-        // Tells again what the last step told.
-        sqlite3_reset(handle)
+        reset()
         for (index, value) in values.enumerated() {
-            let code = bind(value, at: Int32(truncatingIfNeeded: index + 1))
-            guard code == SQLITE_OK else { throw SQLiteError(code, "bind", on: sqlite3_db_handle(handle)) }
+            let index = Int32(truncatingIfNeeded: index + 1)
+            switch value {
+            case .integer(let number): try bind(number, at: index)
+            case .text(let text): try bind(text: Array(text.utf8), at: index)
+            case .blob(let bytes): try bind(blob: bytes, at: index)
+            case .null: try bindNull(at: index)
+            }
         }
     }
 
-    private func bind(_ value: Value, at index: Int32) -> Int32 {
-        switch value {
-        case .integer(let number):
-            return sqlite3_bind_int64(handle, index, number)
-        case .text(var text):
-            return text.withUTF8 { bytes in
-                bytes.withMemoryRebound(to: CChar.self) {
-                    csqlite_bind_text(handle, index, $0.baseAddress, Int32(clamping: $0.count))
-                }
-            }
-        case .blob(let bytes):
-            return bytes.withUnsafeBytes { csqlite_bind_blob(handle, index, $0.baseAddress, Int32(clamping: $0.count)) }
-        case .null:
-            return sqlite3_bind_null(handle, index)
-        }
+    // MARK: One parameter at a time, after `reset`
+
+    func bind(_ number: Int64, at index: Int32) throws(SQLiteError) {
+        try check(sqlite3_bind_int64(handle, index, number))
     }
+
+    /// Gives a parameter a copy of these bytes, which are UTF-8.
+    func bind(text: [UInt8], at index: Int32) throws(SQLiteError) {
+        try check(
+            text.withUnsafeBytes { csqlite_bind_text(handle, index, $0.baseAddress, Int32(clamping: $0.count)) })
+    }
+
+    /// Gives a parameter a copy of these bytes.
+    func bind(blob: [UInt8], at index: Int32) throws(SQLiteError) {
+        try check(
+            blob.withUnsafeBytes { csqlite_bind_blob(handle, index, $0.baseAddress, Int32(clamping: $0.count)) })
+    }
+
+    func bindNull(at index: Int32) throws(SQLiteError) { try check(sqlite3_bind_null(handle, index)) }
+
+    private func check(_ code: Int32) throws(SQLiteError) {
+        guard code == SQLITE_OK else { throw SQLiteError(code, "bind", on: sqlite3_db_handle(handle)) }
+    }
+
+    // MARK: Rows
+
+    /// Goes back to before the first row; the parameters stay. No lock is held any more.
+    func reset() { sqlite3_reset(handle) }
 
     /// Goes on to the next row.
     ///
@@ -67,9 +83,6 @@ struct SQLiteStatement: ~Copyable {
         try bind(values)
         while try step() {}
     }
-
-    /// Leaves the rows that are left: no lock is held any more.
-    func finish() { sqlite3_reset(handle) }
 
     func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
 

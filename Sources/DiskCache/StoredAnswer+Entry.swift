@@ -9,15 +9,15 @@ extension StoredAnswer {
     ///
     /// - Parameter key: the bytes of a `QueryKey`.
     init?(_ entry: CacheEntry, key: [UInt8], _ identity: PolicyIdentity, _ reading: WallClock.Reading) {
-        guard let source = identity.sources[entry.source], let route = StoredRoute(tag: entry.route), key.count > 5,
-            let name = try? Name(wire: Array(key.dropLast(5)))
+        guard let source = identity.sources[entry.source], let route = StoredRoute(tag: entry.route),
+            let name = Self.name(inKey: key)
         else { return nil }
-        let end = key.suffix(5).map { UInt16($0) }
+        let end = key.count - 5
         self.name = name
-        type = RecordType(rawValue: end[0] << 8 | end[1])
-        `class` = RecordClass(rawValue: end[2] << 8 | end[3])
-        dnssecOK = end[4] & 1 != 0
-        checkingDisabled = end[4] & 2 != 0
+        type = RecordType(rawValue: UInt16(key[end]) << 8 | UInt16(key[end + 1]))
+        `class` = RecordClass(rawValue: UInt16(key[end + 2]) << 8 | UInt16(key[end + 3]))
+        dnssecOK = key[end + 4] & 1 != 0
+        checkingDisabled = key[end + 4] & 2 != 0
         answer = entry.answer
         isNegative = entry.isNegative
         storedAt = reading.secondsSince1970 - Int64(entry.age(at: reading.now))

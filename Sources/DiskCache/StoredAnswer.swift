@@ -65,6 +65,8 @@ package enum StoredRoute: UInt16, Hashable, Sendable {
 }
 
 extension StoredAnswer {
-    /// The name in the bytes of a `QueryKey`.
-    static func name(inKey key: [UInt8]) -> Name? { try? Name(wire: Array(key.dropLast(5))) }
+    /// The name in the bytes of a `QueryKey`; nil for bytes that are none.
+    static func name(inKey key: [UInt8]) -> Name? {
+        key.count > 5 ? try? Name(wire: Array(key[..<(key.count - 5)])) : nil
+    }
 }
