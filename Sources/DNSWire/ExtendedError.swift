@@ -25,11 +25,4 @@ package struct ExtendedError: Hashable, Sendable {
         self.code = code
         self.text = text
     }
-
-    /// The option that carries it.
-    package var option: EDNSOption {
-        EDNSOption(
-            code: .extendedError,
-            data: [UInt8(truncatingIfNeeded: code.rawValue >> 8), UInt8(truncatingIfNeeded: code.rawValue)] + text.utf8)
-    }
 }

@@ -146,3 +146,12 @@ struct ReplyTests {
         #expect(reply.edns?.options == [ExtendedError(.other).option])
     }
 }
+
+extension ExtendedError {
+    /// The option that carries it: its code and its text (RFC 8914 section 2).
+    fileprivate var option: EDNSOption {
+        EDNSOption(
+            code: .extendedError,
+            data: [UInt8(truncatingIfNeeded: code.rawValue >> 8), UInt8(truncatingIfNeeded: code.rawValue)] + text.utf8)
+    }
+}

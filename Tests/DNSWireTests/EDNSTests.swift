@@ -38,9 +38,4 @@ struct EDNSTests {
         #expect(Array(bytes[Header.length...]) == hex("00 0029 04d0 00 00 8000 0000"))
         #expect(bytes.count - Header.length == EDNS.recordLength)
     }
-
-    @Test func `an extended error is its code and its text`() {
-        #expect(
-            ExtendedError(.staleAnswer, "old").option == EDNSOption(code: .extendedError, data: [0, 3] + "old".utf8))
-    }
 }
