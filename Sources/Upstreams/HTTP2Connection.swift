@@ -1,40 +1,14 @@
-import Glibc
 import HTTPDNS
 import Platform
 import Scheduling
 
-/// One connection to a service over TLS: made, shared by requests as HTTP/2 streams, and closed.
+/// One connection to a service over TLS, shared by requests as HTTP/2 streams.
 ///
 /// How a request ends is told to it (`HTTPTransfer.take`), but never inside `add` or `withdraw`.
 @Loop
 final class HTTP2Connection {
-    private enum Phase {
-        case connecting
-        /// The proxy is asked for a tunnel.
-        case tunnelling
-        case shakingHands
-        case ready
-        case closed
-    }
-
-    /// What passes between a socket and HTTP/2 within one call: all connections share the memory. Taken anew for each reading,
-    /// so much at once would have the allocator tidy up each time.
-    private final class Buffers {
-        /// What is read.
-        let input = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 1)
-        /// What that says.
-        let plaintext = UnsafeMutableRawBufferPointer.allocate(byteCount: recordSize, alignment: 1)
-        /// Frames on their way into TLS.
-        var frames: [UInt8] = []
-    }
-
-    /// Bytes read from the socket at once.
-    private nonisolated static let readSize = 16_384
-    /// How often the socket is read before something else has its turn.
-    private static let readLimit = 64
-    /// Bytes of frames that are encrypted at once: what a TLS record holds.
-    private nonisolated static let recordSize = 16_384
-    private static let buffers = Buffers()
+    /// Memory for frames on their way into TLS, which all connections share.
+    private static var frames: [UInt8] = []
 
     /// Its name in the origin's list.
     let host: Int
@@ -47,20 +21,14 @@ final class HTTP2Connection {
     private let opened: Instant
     /// When a request was last sent, or anything received.
     private var lastUse: Instant
-    private var phase = Phase.connecting
-    private var descriptor: Descriptor?
-    private var watch: Watch?
-    private var tunnel: HTTPTunnel?
-    private let tls: TLSChannel
-    /// Once it is ready.
+    private let socket: TLSSocket
+    /// From when it is ready until it is closed.
     private var session: HTTP2Session?
     /// Requests that wait until it is ready.
     private var pending: [HTTPTransfer] = []
     private var streams: [HTTP2Stream] = []
     /// Requests that could not be sent when it was ready, and why; not told yet.
     private var refused: [(HTTPTransfer, HTTPFailure)] = []
-    /// Bytes that have come.
-    private var received: Int64 = 0
     private var silence = ConnectionSilence()
     /// Whether a request has been answered on it.
     private var hasServed = false
@@ -85,35 +53,25 @@ final class HTTP2Connection {
         verified = session?.verified ?? loop.now
         opened = loop.now
         lastUse = loop.now
-        let authorities = try TLSAuthorities.read(origin.caFile, at: loop.now)
-        tls = try TLSChannel(authorities, host: origin.hosts[host], session: session)
-        let socket = try HTTPSocket.connect(to: origin)
-        do {
-            watch = try loop.watch(socket.number, for: .writable) { [self] ready in serve(ready) }
-        } catch {
-            throw .overloaded("no socket for \(origin.addressText): \(error.reason)")
-        }
-        descriptor = consume socket
+        socket = try TLSSocket(to: origin, host: host, resuming: session, at: loop.now)
+        try socket.watch(on: loop) { [self] ready in serve(ready) }
     }
 
     // MARK: Requests
 
-    var isOpen: Bool { phase != .closed }
+    var isOpen: Bool { socket.isOpen }
 
     /// Whether a request may be sent on it, now or when it is ready.
     func isUsable(at now: Instant) -> Bool {
-        switch phase {
-        case .connecting, .tunnelling, .shakingHands: true
-        case .ready: session?.mayOpen == true && !isRefusing && !isWorn(at: now)
-        case .closed: false
-        }
+        guard let session else { return isOpen }
+        return session.mayOpen && !isRefusing && !isWorn(at: now)
     }
 
     /// Whether it has as many requests as the server takes at once.
     var isFull: Bool { connections.map { streams.count + pending.count >= $0.streamLimit } ?? true }
 
     /// Since when it has nothing to do; nil while it has.
-    var idleSince: Instant? { isIdle && phase == .ready ? lastUse : nil }
+    var idleSince: Instant? { isIdle && session != nil ? lastUse : nil }
 
     /// Whether it was unused, or has lived, for so long that no further request goes out on it.
     func isWorn(at now: Instant) -> Bool {
@@ -128,19 +86,18 @@ final class HTTP2Connection {
     ///
     /// - Throws: `HTTPFailure.withheld`, `HTTPFailure.network` without memory.
     func add(_ transfer: HTTPTransfer) throws(HTTPFailure) {
-        if phase == .ready {
-            try send(transfer, hasWaited: false)
+        if let session {
+            try send(transfer, on: session, hasWaited: false)
         } else {
             pending.append(transfer)
         }
         transfer.connection = self
     }
 
-    private func send(_ transfer: HTTPTransfer, hasWaited: Bool) throws(HTTPFailure) {
-        guard let session else { return }
+    private func send(_ transfer: HTTPTransfer, on session: HTTP2Session, hasWaited: Bool) throws(HTTPFailure) {
         guard transfer.isPermitted || transfer.permit?() ?? true else { throw .withheld }
         transfer.isPermitted = false
-        let stream = HTTP2Stream(transfer, receivedBefore: received, hasWaited: hasWaited, at: loop.now)
+        let stream = HTTP2Stream(transfer, receivedBefore: socket.received, hasWaited: hasWaited, at: loop.now)
         try session.open(stream, path: origin.target(of: transfer.request))
         stream.index = streams.count
         streams.append(stream)
@@ -162,7 +119,7 @@ final class HTTP2Connection {
         } else {
             pending.removeAll { $0 === transfer }
             // Nobody waits for it any more, and nobody watches its time.
-            if pending.isEmpty, phase != .ready { close(.failed(.timeout)) }
+            if pending.isEmpty, session == nil { close(.failed(.timeout)) }
         }
     }
 
@@ -177,23 +134,18 @@ final class HTTP2Connection {
     // MARK: Silence
 
     /// Whether anything has come since `stream`'s request was sent.
-    func hasReceived(since stream: HTTP2Stream) -> Bool { received != stream.receivedBefore || hasUnread }
+    func hasReceived(since stream: HTTP2Stream) -> Bool {
+        socket.received != stream.receivedBefore || socket.hasUnread
+    }
 
     /// Whether nothing at all has come since a request that was sent `limit` ago or earlier.
     func isSilent(for limit: Duration, at now: Instant) -> Bool {
-        silence.hasLasted(limit, at: now) { isOpen && !hasUnread ? received : nil }
-    }
-
-    /// Whether something has come that was not read yet.
-    private var hasUnread: Bool {
-        guard let number = descriptor?.number else { return false }
-        var byte: UInt8 = 0
-        return recv(number, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
+        silence.hasLasted(limit, at: now) { isOpen && !socket.hasUnread ? socket.received : nil }
     }
 
     /// Whether it has been in the making for so long.
     func isMaking(for time: Duration, at now: Instant) -> Bool {
-        isOpen && phase != .ready && now - opened >= time
+        isOpen && session == nil && now - opened >= time
     }
 
     /// Breaks it, for it may lead nowhere. What is on it is told at the end of the turn.
@@ -202,14 +154,15 @@ final class HTTP2Connection {
     // MARK: The socket
 
     private func serve(_ ready: Interest) {
+        if ready.contains(.readable) { lastUse = loop.now }
         var end: HTTPEnd?
         do throws(HTTPEnd) {
-            if phase == .connecting {
-                try finishConnecting()
-            } else if ready.contains(.readable) {
-                try receive()
+            try socket.serve(ready) { event throws(HTTPEnd) in
+                switch event {
+                case .isReady(let isHTTP2): try begin(isHTTP2: isHTTP2)
+                case .bytes(let bytes): try receive(bytes)
+                }
             }
-            if ready.contains(.writable) { sendPending() }
         } catch {
             end = error
         }
@@ -222,122 +175,34 @@ final class HTTP2Connection {
         }
     }
 
-    private func finishConnecting() throws(HTTPEnd) {
-        guard let number = descriptor?.number else { return }
-        var (code, length): (Int32, socklen_t) = (0, socklen_t(MemoryLayout<Int32>.size))
-        guard getsockopt(number, SOL_SOCKET, SO_ERROR, &code, &length) == 0, code == 0 else {
-            throw broken(.network(SystemError(code: code, operation: "connect").description))
-        }
-        guard origin.proxy != nil else { return try shakeHands() }
-        let tunnel = HTTPTunnel(to: origin.addressText)
-        phase = .tunnelling
-        guard write(tunnel.request) else { throw broken(.network("the proxy takes nothing")) }
-        self.tunnel = tunnel
-        watch?.update(.readable)
-    }
-
-    /// Sends plain bytes that are few enough for any socket. Returns whether that was so.
-    private func write(_ bytes: [UInt8]) -> Bool {
-        guard let number = descriptor?.number else { return false }
-        return Glibc.send(number, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
-    }
-
-    private func receive() throws(HTTPEnd) {
-        let buffers = Self.buffers
-        var rounds = 0
-        while rounds < Self.readLimit, try receive(buffers.input, buffers.plaintext) { rounds += 1 }
-    }
-
-    /// Reads the socket once.
-    ///
-    /// - Returns: whether there may be more.
-    private func receive(
-        _ input: UnsafeMutableRawBufferPointer, _ plaintext: UnsafeMutableRawBufferPointer
-    ) throws(HTTPEnd) -> Bool {
-        guard let number = descriptor?.number else { return false }
-        let count = recv(number, input.baseAddress, input.count, Int32(MSG_DONTWAIT))
-        if count < 0 {
-            guard errno == EAGAIN || errno == EINTR else {
-                throw broken(.network(SystemError.last("receive").description))
-            }
-            return false
-        }
-        if count == 0 { throw broken(.network("the connection was closed")) }
-        received += Int64(count)
-        lastUse = loop.now
-        try take(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(input)[..<count]), plaintext)
-        return count == input.count
-    }
-
-    /// Takes what the network brought; `buffer` is for what it says.
-    private func take(_ bytes: UnsafeRawBufferPointer, _ buffer: UnsafeMutableRawBufferPointer) throws(HTTPEnd) {
-        var bytes = bytes
-        if phase == .tunnelling {
-            let used = tunnel?.receive(bytes) ?? 0
-            bytes = UnsafeRawBufferPointer(rebasing: bytes[used...])
-            switch tunnel?.state {
-            case .isOpen?: break
-            case .isRefused(let reason)?: throw broken(.network(reason))
-            case .isUnderWay?, nil: return
-            }
-            tunnel = nil
-            try shakeHands()
-        }
-        guard tls.receive(bytes) else { throw broken(.network("no memory for TLS")) }
-        if phase == .shakingHands { try shakeHands() }
-        if phase == .ready { try read(into: buffer) }
-    }
-
-    private func shakeHands() throws(HTTPEnd) {
-        phase = .shakingHands
-        // Also what tells the other end why it failed.
-        defer { sendPending() }
-        let handshake: TLSChannel.Handshake
-        do {
-            handshake = try tls.shakeHands()
-        } catch {
-            if case .certificate = error { throw .refusedName(error) }
-            throw broken(error)
-        }
-        guard case .isDone(let isHTTP2) = handshake else { return }
-        if !origin.pins.isEmpty, tls.pin.map(origin.pins.contains) != true {
+    /// The handshake is done: sends the requests that waited for it.
+    private func begin(isHTTP2: Bool) throws(HTTPEnd) {
+        if !origin.pins.isEmpty, socket.tls.pin.map(origin.pins.contains) != true {
             throw .failed(.certificate("the certificate's key is not one of those in pin"))
         }
         guard isHTTP2 else { throw .lacksHTTP2 }
+        let session: HTTP2Session
         do {
             session = try HTTP2Session(authority: origin.authority(host: host))
         } catch {
             throw broken(error)
         }
-        if !tls.isResumed { verified = loop.now }
-        phase = .ready
-        sendWaiting()
-    }
-
-    private func sendWaiting() {
+        self.session = session
+        if !socket.tls.isResumed { verified = loop.now }
         let waiting = pending
         pending = []
         for transfer in waiting {
             do {
-                try send(transfer, hasWaited: true)
+                try send(transfer, on: session, hasWaited: true)
             } catch {
                 refused.append((transfer, error))
             }
         }
     }
 
-    private func read(into buffer: UnsafeMutableRawBufferPointer) throws(HTTPEnd) {
-        guard let session else { return }
-        do throws(HTTPFailure) {
-            while true {
-                switch try tls.read(into: buffer) {
-                case .bytes(let count):
-                    let bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count])
-                    try session.receive(bytes, at: loop.now)
-                case .nothing: return
-                case .end: throw HTTPFailure.network("the connection was closed")
-                }
-            }
+    private func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTPEnd) {
+        do {
+            try session?.receive(bytes, at: loop.now)
         } catch {
             throw broken(error)
         }
@@ -345,7 +210,7 @@ final class HTTP2Connection {
 
     /// Sends at the end of the turn what the turn has brought: as few records and segments as it fits.
     private func flushLater() {
-        guard !willFlush, phase == .ready else { return }
+        guard !willFlush, session != nil else { return }
         willFlush = true
         loop.atTurnEnd { [self] in
             willFlush = false
@@ -354,41 +219,33 @@ final class HTTP2Connection {
     }
 
     private func flush() {
-        guard phase == .ready, let session else { return }
-        let buffers = Self.buffers
+        guard let session else { return }
         // What reading has left there: TLS answers by itself.
-        sendPending()
+        socket.sendPending()
         var end: HTTPEnd?
+        var frames: [UInt8] = []
+        swap(&frames, &Self.frames)
         do throws(HTTPFailure) {
-            // What the socket does not take now must not pile up here: nghttp2 knows what is due first.
-            while tls.pendingCount == 0 {
-                buffers.frames.removeAll(keepingCapacity: true)
-                try session.takeFrames(into: &buffers.frames, limit: Self.recordSize)
-                if buffers.frames.isEmpty { break }
-                try tls.write(buffers.frames)
-                sendPending()
+            // What the socket does not take now must not pile up there: nghttp2 knows what is due first.
+            while !socket.isStuck {
+                frames.removeAll(keepingCapacity: true)
+                try session.takeFrames(into: &frames, limit: TLSChannel.recordSize)
+                if frames.isEmpty { break }
+                try socket.write(frames)
             }
             if session.isStuffed { throw .network("the server takes nothing any more") }
-            if hasNewRequests, !streams.isEmpty { silence.requestSent(at: loop.now, received: received) }
+            if hasNewRequests, !streams.isEmpty { silence.requestSent(at: loop.now, received: socket.received) }
             hasNewRequests = false
         } catch {
             end = broken(error)
         }
+        swap(&frames, &Self.frames)
         tellEnded()
         if let end {
             close(end)
         } else if session.isOver {
             close(broken(.network("the connection was closed")))
         }
-    }
-
-    private func sendPending() {
-        guard let number = descriptor?.number else { return }
-        tls.sendPending { bytes in
-            max(0, Glibc.send(number, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)))
-        }
-        // Why it took less, reading will tell, if that is not for want of room.
-        watch?.update(tls.pendingCount == 0 ? .readable : [.readable, .writable])
     }
 
     // MARK: Ends
@@ -439,15 +296,12 @@ final class HTTP2Connection {
     /// Closes it, and tells all that are on it.
     private func close(_ end: HTTPEnd, tellsLater: Bool = false) {
         guard isOpen else { return }
-        if phase == .ready {
-            connections?.keep(tls, for: host, verified: verified)
-            if case .evicted = end {} else { tls.close() }
+        var saysGoodbye = false
+        if session.take() != nil {
+            connections?.keep(socket.tls, for: host, verified: verified)
+            if case .evicted = end {} else { saysGoodbye = true }
         }
-        sendPending()
-        phase = .closed
-        watch?.cancel()
-        watch = nil
-        descriptor = nil
+        socket.close(saysGoodbye: saysGoodbye)
         connections.take()?.remove(self)
         if tellsLater {
             loop.atTurnEnd { [self] in tellAll(end) }

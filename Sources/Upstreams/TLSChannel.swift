@@ -21,6 +21,8 @@ final class TLSChannel {
         case end
     }
 
+    /// Bytes that a record holds at most (RFC 8446 section 5.1).
+    static let recordSize = 16_384
     /// What we offer, each after its length.
     private static let offeredProtocols: [UInt8] = [2] + Array("h2".utf8) + [8] + Array("http/1.1".utf8)
 
@@ -124,7 +126,7 @@ final class TLSChannel {
         copenssl_last_reason().map { String(cString: $0) } ?? "the connection was closed"
     }
 
-    /// Decrypts into `buffer` what has been received; each call at most one TLS record, of 16 KiB or less.
+    /// Decrypts into `buffer` what has been received; each call at most one record.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(HTTPFailure) -> Plaintext {
         let count = SSL_read(connection, buffer.baseAddress, Int32(clamping: buffer.count))
         if count > 0 { return .bytes(Int(count)) }
