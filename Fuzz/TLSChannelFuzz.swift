@@ -338,7 +338,7 @@ private final class Stage {
     private func restart() {
         var session: TLSSession?
         if isReady {
-            session = channel.resumable.map { TLSSession(owning: $0, verified: Instant(nanoseconds: 0)) }
+            session = channel.resumable(verified: Instant(nanoseconds: 0))
             channel.close()
         }
         channel.sendPending { $0.count }

@@ -82,6 +82,6 @@ final class HTTP2Connections {
 
     /// Keeps what a connection's handshake left for the next one.
     func keep(_ tls: TLSChannel, for host: Int, verified: Instant) {
-        if let pointer = tls.resumable { sessions[host] = TLSSession(owning: pointer, verified: verified) }
+        if let session = tls.resumable(verified: verified) { sessions[host] = session }
     }
 }

@@ -24,9 +24,12 @@ final class TLSAuthorities {
 
     /// Counts its references itself.
     nonisolated(unsafe) let store: OpaquePointer
+    /// Tells this reading of a file from all others.
+    nonisolated let reading: Int
     private let version: Version?
     private let readTime: Instant
 
+    private static var readings = 0
     private static var known: [String: TLSAuthorities] = [:]
 
     /// Those of a PEM file, read again when it has changed or they are `HTTPLimits.authorityCache` old.
@@ -42,6 +45,8 @@ final class TLSAuthorities {
     }
 
     private init(_ path: String, _ version: Version?, at now: Instant) throws(HTTPFailure) {
+        Self.readings += 1
+        reading = Self.readings
         self.version = version
         readTime = now
         guard let store = X509_STORE_new() else { throw .network("no memory for TLS") }

@@ -1,5 +1,6 @@
 import COpenSSL
 import DNSWire
+import Scheduling
 
 /// The TLS of one connection, on the client's side, without its socket: bytes of the network go in and come out.
 ///
@@ -28,13 +29,15 @@ final class TLSChannel {
 
     /// Owned, and with it `input` and `output`.
     private let connection: OpaquePointer
+    /// `TLSAuthorities.reading` of those whom it trusts.
+    private let authorities: Int
     /// What came from the network, and what goes there.
     private let input: OpaquePointer
     private let output: OpaquePointer
 
     /// - Parameters:
     ///   - host: a name, or an address as text, which is sent no SNI (RFC 6066 section 3).
-    ///   - session: of an earlier connection to the same host.
+    ///   - session: of an earlier connection to the same host. Of no use under other authorities: it brings no certificate.
     /// - Throws: `HTTPFailure.network` without memory, `HTTPFailure.unusable` for a host that is no name.
     init(_ authorities: TLSAuthorities, host: String, session: TLSSession?) throws(HTTPFailure) {
         defer { ERR_clear_error() }
@@ -53,9 +56,9 @@ final class TLSChannel {
         }
         SSL_set_bio(connection, input, output)
         SSL_set_connect_state(connection)
-        (self.connection, self.input, self.output) = (connection, input, output)
+        (self.connection, self.input, self.output, self.authorities) = (connection, input, output, authorities.reading)
         guard expect(host) else { throw .unusable("\(host) is no name that a certificate can be for") }
-        if let session { SSL_set_session(connection, session.pointer) }
+        if let session, session.authorities == authorities.reading { SSL_set_session(connection, session.pointer) }
     }
 
     deinit { SSL_free(connection) }
@@ -176,12 +179,11 @@ final class TLSChannel {
     var isResumed: Bool { SSL_session_reused(connection) == 1 }
 
     /// The session to begin the next connection with; nil if the server gave none.
-    var resumable: OpaquePointer? {
-        guard let session = SSL_get1_session(connection) else { return nil }
-        guard SSL_SESSION_is_resumable(session) == 1 else {
-            SSL_SESSION_free(session)
-            return nil
-        }
-        return session
+    ///
+    /// - Parameter verified: when a certificate was last looked at.
+    func resumable(verified: Instant) -> TLSSession? {
+        guard let pointer = SSL_get1_session(connection) else { return nil }
+        let session = TLSSession(owning: pointer, under: authorities, verified: verified)
+        return SSL_SESSION_is_resumable(pointer) == 1 ? session : nil
     }
 }

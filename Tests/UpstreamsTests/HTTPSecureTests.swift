@@ -1,5 +1,6 @@
 import COpenSSL
 import DNSWire
+import Foundation
 import Glibc
 import HTTPDNS
 import Platform
@@ -392,6 +393,22 @@ struct HTTPSecureTests {
         }
         #expect(server.waitForRequests(2))
         #expect(server.requests.map(\.isResumed) == [false, true])
+    }
+
+    @Test func `a TLS session ends with the trust in the authorities under which it began`() async throws {
+        let relay = try HTTPRelay(to: nginx.address)
+        let directory = try TemporaryDirectory()
+        func trust(_ certificates: TestCertificates) throws -> String {
+            try directory.write(String(contentsOfFile: certificates.authority, encoding: .utf8), to: "ca.pem")
+        }
+        let transfers = try await HTTPFixture.secure(
+            relay.port, hosts: ["right.example"], authority: trust(certificates))
+        #expect(await transfers.get("www.example.com").isSuccess)
+        _ = try trust(TestCertificates())
+        relay.disconnect()
+        #expect(await HTTPFixture.eventually { await transfers.openConnections == 0 })
+        let failure = await transfers.get("www.example.com").failure
+        #expect(failure == .certificate("the certificate's issuer is not known"))
     }
 
     @Test func `what others leave in OpenSSL's list of errors breaks no connection`() async throws {
