@@ -24,6 +24,9 @@ final class TLSChannel {
 
     /// Bytes that a record holds at most (RFC 8446 section 5.1).
     static let recordSize = 16_384
+    /// Bytes that may wait to be sent: more than we ever write at once. Beyond that the other end takes nothing, and has TLS
+    /// answer it again and again.
+    private static let pendingLimit = 4 * recordSize
     /// What we offer, each after its length.
     private static let offeredProtocols: [UInt8] = [2] + Array("h2".utf8) + [8] + Array("http/1.1".utf8)
 
@@ -134,7 +137,9 @@ final class TLSChannel {
         let count = SSL_read(connection, buffer.baseAddress, Int32(clamping: buffer.count))
         if count > 0 { return .bytes(Int(count)) }
         switch SSL_get_error(connection, count) {
-        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return .nothing
+        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
+            guard pendingCount <= Self.pendingLimit else { throw .network("the server takes nothing any more") }
+            return .nothing
         case SSL_ERROR_ZERO_RETURN: return .end
         default: throw .network("TLS: \(lastReason)")
         }

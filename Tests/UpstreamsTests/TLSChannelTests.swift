@@ -1,0 +1,90 @@
+import COpenSSL
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// TLS without a network: the channel and a server of OpenSSL's, whose bytes go from hand to hand.
+@Suite(.onLoop)
+struct TLSChannelTests {
+    @Test @Loop func `a server that makes TLS answer without end, and takes none of it, is given up`() throws {
+        let certificates = try TestCertificates()
+        let server = try Server(certificates.leaf(names: ["right.example"]))
+        let channel = try TLSChannel(
+            TLSAuthorities.read(certificates.authority, at: .bootTime), host: "right.example", session: nil)
+        try shakeHands(channel, server)
+        // Each is answered with the alert that there is no renegotiation.
+        let requests = try (0..<100).flatMap { _ in try server.handshakeRequest() }
+        #expect(requests.count < 16_384)
+        try take(requests, channel)
+        #expect(channel.pendingCount > 0)
+        #expect(throws: HTTPFailure.network("the server takes nothing any more")) {
+            for _ in 0..<100 { try take((0..<100).flatMap { _ in try server.handshakeRequest() }, channel) }
+        }
+    }
+
+    @Loop
+    private func shakeHands(_ channel: TLSChannel, _ server: Server) throws {
+        for _ in 0..<10 {
+            if case .isDone = try channel.shakeHands() { return }
+            channel.sendPending { server.receive($0) }
+            _ = server.output().withUnsafeBytes { channel.receive($0) }
+        }
+        throw TestFailure("no end of the handshake")
+    }
+
+    /// Lets the channel read what the server has sent.
+    @Loop
+    private func take(_ bytes: [UInt8], _ channel: TLSChannel) throws {
+        _ = bytes.withUnsafeBytes { channel.receive($0) }
+        var buffer = [UInt8](repeating: 0, count: TLSChannel.recordSize)
+        _ = try buffer.withUnsafeMutableBytes { buffer throws(HTTPFailure) in try channel.read(into: buffer) }
+    }
+}
+
+/// A server's end of a connection of TLS 1.2.
+@Loop
+private final class Server {
+    private let connection: OpaquePointer
+    private let network: (input: OpaquePointer, output: OpaquePointer)
+
+    init(_ leaf: TestCertificates.Leaf) throws {
+        guard let context = SSL_CTX_new(TLS_server_method()) else { throw TestFailure("no memory") }
+        defer { SSL_CTX_free(context) }
+        SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
+        guard SSL_CTX_use_certificate_file(context, leaf.certificate, SSL_FILETYPE_PEM) == 1,
+            SSL_CTX_use_PrivateKey_file(context, leaf.key, SSL_FILETYPE_PEM) == 1, let connection = SSL_new(context),
+            let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem())
+        else { throw TestFailure("no server") }
+        SSL_set_bio(connection, input, output)
+        SSL_set_accept_state(connection)
+        (self.connection, network) = (connection, (input, output))
+    }
+
+    isolated deinit { SSL_free(connection) }
+
+    /// Takes what the client sends; returns how much that was.
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+        BIO_write(network.input, bytes.baseAddress, Int32(bytes.count))
+        SSL_do_handshake(connection)
+        ERR_clear_error()
+        return bytes.count
+    }
+
+    /// Asks for a new handshake (RFC 5246 section 7.4.1.1).
+    func handshakeRequest() throws -> [UInt8] {
+        guard SSL_renegotiate(connection) == 1, SSL_do_handshake(connection) == 1 else {
+            throw TestFailure("no request for a handshake")
+        }
+        return output()
+    }
+
+    /// What it has to send.
+    func output() -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        let count = BIO_read(network.output, &bytes, Int32(bytes.count))
+        return Array(bytes.prefix(max(0, Int(count))))
+    }
+}
