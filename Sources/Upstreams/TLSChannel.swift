@@ -24,6 +24,9 @@ final class TLSChannel {
 
     /// Bytes that a record holds at most (RFC 8446 section 5.1).
     static let recordSize = 16_384
+    /// Bytes that a record of ours holds at most. OpenSSL keeps memory for one of each direction as long as the connection is
+    /// open; requests are small.
+    private static let sentRecordSize = 4_096
     /// Bytes that may wait to be sent: more than we ever write at once. Beyond that the other end takes nothing, and has TLS
     /// answer it again and again.
     private static let pendingLimit = 4 * recordSize
@@ -49,6 +52,7 @@ final class TLSChannel {
         defer { SSL_CTX_free(context) }
         SSL_CTX_set1_cert_store(context, authorities.store)
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_SEND_FRAGMENT, Self.sentRecordSize, nil)
         guard copenssl_set_versions(context) == 1,
             SSL_CTX_set_alpn_protos(context, Self.offeredProtocols, UInt32(Self.offeredProtocols.count)) == 0
         else { throw .network("no memory for TLS") }
