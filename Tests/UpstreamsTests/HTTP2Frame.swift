@@ -5,6 +5,7 @@ struct HTTP2Frame {
         case headers = 1
         case reset = 3
         case settings = 4
+        case pushPromise = 5
         case ping = 6
         case goAway = 7
         case windowUpdate = 8

@@ -183,6 +183,27 @@ struct HTTP2SessionTests {
         #expect(stage.isRefused(HTTP2Frame.reply(9, ends: true).bytes))
     }
 
+    @Test @Loop func `a reply that is pushed before the server knows that we want none changes no other`() throws {
+        let stage = try Stage()
+        let stream = try stage.open()
+        try stage.receive(.reply(stream.id, fields: [("content-type", "text/a")]))
+        // It has not acknowledged our settings (RFC 9113 section 6.5.3).
+        let request = HTTP2Frame.fields(
+            0,
+            [
+                (":method", "GET"), (":scheme", "https"), (":authority", "service.example"), (":path", "/"),
+                ("content-type", "text/b"), ("age", "9"),
+            ])
+        try stage.receive(
+            HTTP2Frame(
+                .pushPromise, flags: HTTP2Frame.endHeaders, stream: stream.id, payload: [0, 0, 0, 2] + request.payload))
+        #expect(try HTTP2Frame.parse(stage.frames()[...]).map(\.type) == [.reset])
+        try stage.receive(HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream.id, payload: [1]))
+        #expect(stage.session.takeEnded().map(\.code) == [0])
+        let response = stream.response
+        #expect(response.status == 200 && response.contentType == "text/a" && response.age == nil)
+    }
+
     @Test @Loop func `a flood of pings is not answered without end`() throws {
         let stage = try Stage()
         let ping = HTTP2Frame(.ping, payload: [UInt8](repeating: 1, count: 8)).bytes
