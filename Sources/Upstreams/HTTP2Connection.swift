@@ -280,6 +280,10 @@ final class HTTP2Connection {
             hasServed = true
             return .reply(stream.response, isHTTP2: true)
         }
+        if code == HTTP2Session.downgradedStream {
+            stream.transfer.isPermitted = true
+            return .lacksHTTP2
+        }
         let failure = HTTPFailure.network(HTTP2Session.reason(code))
         if code == HTTP2Session.refusedStream {
             isRefusing = true

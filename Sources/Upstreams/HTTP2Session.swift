@@ -145,6 +145,8 @@ final class HTTP2Session {
 
     /// The code of a stream with which the server did nothing.
     static let refusedStream = UInt32(NGHTTP2_REFUSED_STREAM.rawValue)
+    /// The code of a stream whose request is to be sent over HTTP/1.1.
+    static let downgradedStream = UInt32(NGHTTP2_HTTP_1_1_REQUIRED.rawValue)
 
     /// An error code in words.
     static func reason(_ code: UInt32) -> String {

@@ -13,7 +13,7 @@ enum HTTPEnd: Error {
     case unprocessed(HTTPFailure, tookOthers: Bool)
     /// We broke the connection, for it may lead nowhere.
     case evicted(HTTPFailure)
-    /// The server does not speak HTTP/2; nothing was sent.
+    /// The server does not speak HTTP/2, or not for this request, with which it did nothing.
     case lacksHTTP2
     case failed(HTTPFailure)
 }

@@ -153,7 +153,9 @@ final class HTTPHandle {
             self.connection = connection
             receivedBefore = received
         }
-        return transfer?.permit?() ?? true
+        guard let transfer else { return true }
+        defer { transfer.isPermitted = false }
+        return transfer.isPermitted || transfer.permit?() ?? true
     }
 
     // MARK: The end

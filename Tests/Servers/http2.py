@@ -14,6 +14,7 @@ show the last:
   goodbye       with the first request the connection is said to end (GOAWAY); no reply comes. Once the client has read that, a
                 line is written to FOLDER/goodbyes
   refuse        each request is refused (RST_STREAM, REFUSED_STREAM)
+  downgrade     each request is to be sent over HTTP/1.1 (RST_STREAM, HTTP_1_1_REQUIRED); there it gets a reply at once
   cut           half a reply, and the stream ends without an error (RST_STREAM, NO_ERROR)
   chaos         each request's body is sent back, or one of many things is done instead that a server should not do; which, the
                 connection's number decides as the seed of a generator
@@ -32,7 +33,7 @@ import time
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 5, 6, 7, 8
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
-MAX_CONCURRENT_STREAMS, NO_ERROR, REFUSED_STREAM = 3, 0, 7
+MAX_CONCURRENT_STREAMS, NO_ERROR, REFUSED_STREAM, HTTP_1_1_REQUIRED = 3, 0, 7, 13
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
@@ -66,6 +67,8 @@ def behave(behaviour: str, connection: ssl.SSLSocket, stream: int) -> None:
         connection.sendall(frame(GOAWAY, 0, 0, struct.pack(">II", stream, NO_ERROR)) + frame(PING, 0, 0, bytes(8)))
     elif behaviour == "refuse":
         connection.sendall(reset(stream, REFUSED_STREAM))
+    elif behaviour == "downgrade":
+        connection.sendall(reset(stream, HTTP_1_1_REQUIRED))
     elif behaviour == "cut":
         connection.sendall(header(stream) + frame(DATA, 0, stream, b"192.0.2.1;192.") + reset(stream, NO_ERROR))
     elif behaviour == "confuse":
@@ -136,6 +139,11 @@ def serve(
     plain: socket.socket, context: ssl.SSLContext, streams: int, behaviour: str, number: int, goodbyes: io.TextIOBase
 ) -> None:
     with context.wrap_socket(plain, server_side=True) as connection, connection.makefile("rb") as source:
+        if connection.selected_alpn_protocol() != "h2":
+            while line := source.readline():
+                if line == b"\r\n":
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            return
         # The client's preface (RFC 9113 section 3.4).
         source.read(24)
         chaos = Chaos(connection, number)

@@ -95,6 +95,18 @@ struct HTTP2ConnectionTests {
         #expect(server.connections == HTTPLimits.refusals + 1)
     }
 
+    @Test func `a request that is wanted over HTTP/1.1 goes there, and is not paid for twice`() async throws {
+        let server = try server(.downgrade)
+        let transfers = try await transfers(server)
+        let calls = Calls()
+        let result = await transfers.perform(
+            HTTPFixture.request("www.example.com"), timeout: .seconds(5), deadline: .bootTime + .seconds(5),
+            permit: { calls.take() })
+        #expect(result.isSuccess)
+        #expect(await !transfers.isMultiplexed)
+        #expect(await calls.count == 1)
+    }
+
     @Test func `of a server that only says goodbye there are never more than a few connections`() async throws {
         let server = try server(.goodbye)
         let transfers = try await transfers(server)
