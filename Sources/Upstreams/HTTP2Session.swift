@@ -95,10 +95,13 @@ final class HTTP2Session {
 
     /// Ends a stream from our side; nothing more is heard of it.
     func reset(_ stream: HTTP2Stream) {
-        nghttp2_session_set_stream_user_data(session, stream.id, nil)
+        forget(stream)
         nghttp2_submit_rst_stream(
             session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, UInt32(NGHTTP2_CANCEL.rawValue))
     }
+
+    /// Has nothing more be heard of a stream.
+    private func forget(_ stream: HTTP2Stream) { nghttp2_session_set_stream_user_data(session, stream.id, nil) }
 
     // MARK: Bytes
 
@@ -137,10 +140,10 @@ final class HTTP2Session {
 
     fileprivate func note(_ stream: HTTP2Stream, _ code: UInt32) { ended.append((stream, code)) }
 
-    /// Ends a stream whose reply is not acceptable.
+    /// Ends a stream whose reply is not acceptable; it is still to be reset.
     fileprivate func refuse(_ stream: HTTP2Stream) {
         note(stream, UInt32(NGHTTP2_CANCEL.rawValue))
-        reset(stream)
+        forget(stream)
     }
 
     /// The code of a stream with which the server did nothing.
@@ -189,8 +192,10 @@ private func http2ReceiveField(
     let isTaken = stream.receiveField(
         UnsafeRawBufferPointer(start: name, count: nameLength),
         UnsafeRawBufferPointer(start: value, count: valueLength), at: owner.now)
-    if !isTaken { owner.refuse(stream) }
-    return 0
+    if isTaken { return 0 }
+    owner.refuse(stream)
+    // nghttp2 resets the stream and looks at nothing more of the header: a field of a byte may stand for one of thousands.
+    return Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
 }
 
 /// A part of a body has come.
@@ -199,7 +204,10 @@ private func http2ReceiveBody(
     _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let stream = stream(in: session, id), let owner = owner(userData) else { return 0 }
-    if !stream.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count)) { owner.refuse(stream) }
+    if !stream.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count)) {
+        owner.refuse(stream)
+        owner.reset(stream)
+    }
     return 0
 }
 
