@@ -1,6 +1,5 @@
 import Foundation
 import Glibc
-import Synchronization
 
 /// Passes TCP connections on to a server, and can make those that exist fall silent: they stay open, nothing passes.
 package final class HTTPRelay: Sendable {
@@ -27,7 +26,7 @@ package final class HTTPRelay: Sendable {
     package let port: UInt16
     private let listener: Int32
     private let role: Role
-    private let state = Mutex(State())
+    private let state = Monitor(State())
 
     package init(to target: TestAddress, as role: Role = .relay) throws {
         self.role = role
@@ -164,7 +163,7 @@ package final class HTTPRelay: Sendable {
 private final class RelayedConnection: Sendable {
     private let client: Int32
     private let server: Int32
-    private let openWays = Mutex(2)
+    private let openWays = Monitor(2)
     /// Held while bytes are passed on in a direction.
     let passingToServer = NSLock()
     let passingToClient = NSLock()
