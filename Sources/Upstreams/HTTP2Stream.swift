@@ -33,13 +33,18 @@ final class HTTP2Stream {
 
     /// Takes one field of the header or trailer.
     ///
-    /// - Returns: whether the header still is within its limit.
+    /// - Returns: whether the header still is acceptable.
     func receiveField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, at now: Instant) -> Bool {
         if firstByte == nil { firstByte = now }
         if name.first == UInt8(ascii: ":") {
             // Of pseudo-fields a response has just this one, and nghttp2 sees to it (RFC 9113 section 8.3.2).
             status = value.prefix(3).reduce(0) { $0 * 10 + Int($1 &- 48) }
             reply.beginHeader()
+            // nghttp2 takes any three digits.
+            if status < 100 {
+                failure = .unusable("the reply is not HTTP")
+                return false
+            }
         }
         return isWithinLimit(reply.receiveField(name, value))
     }
