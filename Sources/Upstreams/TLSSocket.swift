@@ -146,6 +146,7 @@ final class TLSSocket {
         phase = .ready
     }
 
+    /// Whether it had worked before, whoever uses it finds for each request.
     private func broken(_ reason: String) -> HTTPEnd { .broken(.network(reason), wasReused: false) }
 
     // MARK: Bytes
