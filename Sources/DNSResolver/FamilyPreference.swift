@@ -26,9 +26,12 @@ package enum FamilyPreference: Sendable {
     }
 
     /// Those of `types` to be asked for when a client wants `wanted`: an excluded family is not, unless it is the one.
+    ///
+    /// The family that gives way is the last: what one reply tells of both is settled in this order.
     func limiting(_ types: [RecordType], for wanted: RecordType) -> [RecordType] {
         switch self {
-        case .both, .ipv4, .ipv6: types
+        case .both: types
+        case .ipv4, .ipv6: types.filter { !yields($0) } + types.filter { yields($0) }
         case .ipv4Only, .ipv6Only: types.filter { $0 == wanted || !excludes($0) }
         }
     }

@@ -164,6 +164,23 @@ struct FamilyPreferenceTests {
         #expect(await machine.ask("www.example.com", .aaaa).packed?.counts.answer == 1)
     }
 
+    @Test(arguments: [FamilyPreference.ipv4, .ipv6]) @Loop
+    func `the other family is not told where a reply that comes after a failure has both`(families: FamilyPreference)
+        async
+    {
+        let machine = machine(families)
+        // A failure that is not remembered: the family that gives way is asked for at once.
+        let failure = FakeBehaviour.failure(.overloaded("full"), after: .milliseconds(100))
+        (machine.vendor.behaviour, machine.localDNS.behaviour) = (failure, failure)
+        let reply = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", families == .ipv4 ? .aaaa : .a, reply)
+        await machine.clock.advance(by: .milliseconds(150))
+        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1")
+        await machine.clock.advance(by: .seconds(1))
+        #expect(isEmpty(reply))
+        #expect(machine.vendor.asked.count == 2)
+    }
+
     @Test @Loop func `what is given by hand, and localhost, keep both families`() async {
         var presets = Presets()
         presets.add((try? Name("www.example.com")) ?? .root, addresses: [.v4(1), .v6(1)])

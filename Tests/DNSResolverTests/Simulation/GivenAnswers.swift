@@ -37,7 +37,7 @@ struct GivenAnswers {
     private func families(_ one: SimulationOracle.Case) -> [String] {
         guard one.reign.yields(one.type), !one.client.isSigned, !one.reply.answers.isEmpty else { return [] }
         let preferred = answers.last { $0.name == one.name && $0.type == one.type.sibling && !$0.isSigned }
-        if one.waited < .seconds(2), came(with: one) {
+        if came(with: one) {
             return ["families: \(one.type) though its reply had the other family too"]
         }
         // LocalDNS's may have been found to be lies since.
