@@ -26,6 +26,8 @@ package final class EndpointHealth {
     }
 
     private var trouble = Trouble()
+    /// When those questions began of which one was given up last that may share requests.
+    private var slowBatch: Instant?
     private var lastSuccess: Instant?
     /// Kept by the endpoint.
     package var responseTime = ResponseTime()
@@ -84,6 +86,14 @@ package final class EndpointHealth {
 
     /// An attempt ended without an answer and without blame: cancelled because another was faster.
     package func abandoned() { trouble.isProbing = false }
+
+    /// An attempt was given up that may have shared its request with others begun in the same turn: all of them are one
+    /// failure.
+    package func failedInBatch(began: Instant, now: Instant) {
+        guard slowBatch != began else { return abandoned() }
+        slowBatch = began
+        failed(began: began, now: now, severe: false)
+    }
 
     /// - Parameters:
     ///   - began: when the failed attempt began: successes since then speak for the address.

@@ -16,6 +16,8 @@ final class ProviderAttempts: Cancellable {
     final class Attempt {
         let candidate: AttemptPlan.Candidate
         let began: Instant
+        /// Whether its request may be another question's too.
+        let mayBeBatched: Bool
         var missingParts: Int
         /// Whether another address is asked already for what a part of it failed to bring.
         var isReplaced = false
@@ -26,8 +28,12 @@ final class ProviderAttempts: Cancellable {
         /// The requests, while they may be under way.
         private var requests = ShortList<any Cancellable>()
 
-        init(_ candidate: AttemptPlan.Candidate, began: Instant, parts: Int, of attempts: ProviderAttempts) {
+        init(
+            _ candidate: AttemptPlan.Candidate, began: Instant, mayBeBatched: Bool, parts: Int,
+            of attempts: ProviderAttempts
+        ) {
             self.attempts = attempts
+            self.mayBeBatched = mayBeBatched
             self.candidate = candidate
             self.began = began
             missingParts = parts
@@ -95,10 +101,11 @@ final class ProviderAttempts: Cancellable {
         guard now < question.deadline, let candidate = plan.next(at: now) else { return }
         let provider = selector.providers[candidate.provider]
         let isTogether = types.count == 1 || provider.answersBothFamilies
-        let attempt = Attempt(candidate, began: now, parts: isTogether ? 1 : types.count, of: self)
         var asked = question
         // What has failed in a batch, or is slow in one, is not tied to the same names again.
         asked.mayBeBatched = question.mayBeBatched && begun.isEmpty
+        let attempt = Attempt(
+            candidate, began: now, mayBeBatched: asked.mayBeBatched, parts: isTogether ? 1 : types.count, of: self)
         begun.append(attempt)
         underWay += 1
         candidate.endpoint.health.began()

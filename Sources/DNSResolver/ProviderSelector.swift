@@ -182,7 +182,11 @@ package final class ProviderSelector {
             }
         case .nobody where now - began >= Budget.hedge && reply.isCancelled:
             // Another address was asked later and answered sooner. A silent one would never be found out otherwise.
-            health.failed(began: began, now: now, severe: false)
+            if attempt.mayBeBatched {
+                health.failedInBatch(began: began, now: now)
+            } else {
+                health.failed(began: began, now: now, severe: false)
+            }
         case .nobody:
             health.abandoned()
         case .busy(let reason, let pause):

@@ -125,6 +125,29 @@ struct BatchTests {
         #expect(await machine.ask("host3.example.com").has("203.0.113.9"))
     }
 
+    @Test(arguments: [true, false]) @Loop
+    func `questions of one turn that are given up for a faster address are one failure if they may share a request`(
+        mayBeBatched: Bool
+    ) async {
+        let clock = ManualClock()
+        let slow = FakeUpstream("slow", .silence, clock: clock)
+        let fast = FakeUpstream("fast", .addresses("192.0.2.1"), clock: clock)
+        let selector = ProviderSelector(
+            providers: [FakeProvider("vendor", addresses: [slow, fast], maximumNames: 5)], clock: clock,
+            report: { _ in })
+        let attempts = names(2).map { name in
+            let question = UpstreamQuestion(
+                name: name, types: [.a], mayBeBatched: mayBeBatched, deadline: clock.now + Budget.lastStart)
+            return selector.ask(question, of: [0], told: { _, _ in })
+        }
+        for attempt in attempts { attempt.start() }
+        await clock.advance(by: Budget.hedge)
+        for attempt in attempts { attempt.startAnother() }
+        await clock.advance(by: .milliseconds(1))
+        #expect(slow.health.counters.requests == 2 && fast.health.counters.requests == 2)
+        #expect(slow.health.isUsable(at: clock.now) == mayBeBatched)
+    }
+
     @Test @Loop func `a request that carried several questions is one failure of its address`() {
         var reply = UpstreamReply(failure: .timeout, types: [.a, .aaaa])
         guard case .address = reply.blame else {

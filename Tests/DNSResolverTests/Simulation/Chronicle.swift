@@ -31,6 +31,10 @@ final class Chronicle {
         let name: Int
         let types: [RecordType]
         let isSigned: Bool
+        /// The network of clients that is told.
+        let network: String?
+        /// Whether it may share a request with other names.
+        let isBatched: Bool
         let epoch: Epoch
         let at: Instant
         /// When the flight began that asks.
@@ -51,6 +55,8 @@ final class Chronicle {
         let addresses: [Conduct.Address]
         let ttl: UInt32
         let isSigned: Bool
+        /// The network of clients that it was asked for.
+        let network: String?
         /// When it was asked, and when it was told.
         let asked: Epoch
         let told: Epoch
@@ -70,6 +76,8 @@ final class Chronicle {
     private(set) var caught: [IPAddress: (at: Instant, network: Int)] = [:]
     /// The most handshakes that were under way at once: beyond 12 further addresses stay unchecked (section 8).
     var mostHandshakes = 0
+    /// Of each server: requests that have failed since the last one that did not, twice those without a connection.
+    private(set) var troubles: [Int: Int] = [:]
     /// Since when each server behaves as it does.
     var conductSince: [Instant] = []
     /// What is wrong already by itself.
@@ -116,7 +124,8 @@ final class Chronicle {
         asks.append(
             Ask(
                 server: server.index, giver: server.giver, name: name, types: question.types,
-                isSigned: question.dnssecOK, epoch: epoch, at: clock.now, flightBegan: question.deadline - budget,
+                isSigned: question.dnssecOK, network: question.clientNetwork?.description,
+                isBatched: question.mayBeBatched, epoch: epoch, at: clock.now, flightBegan: question.deadline - budget,
                 isWell: server.conduct.isWell))
         return asks.count - 1
     }
@@ -126,13 +135,18 @@ final class Chronicle {
         asks[ask].isTold = isTold
     }
 
+    /// A request has failed, or is slower than another one.
+    func trouble(_ server: Int, isSevere: Bool) { troubles[server, default: 0] += isSevere ? 2 : 1 }
+
+    func succeed(_ server: Int) { troubles[server] = 0 }
+
     func tell(_ ask: Int, _ type: RecordType, _ result: Conduct.Result, _ conduct: Conduct) -> Int {
         let asked = asks[ask]
         tellings.append(
             Telling(
                 ask: ask, giver: asked.giver, name: asked.name, type: type, result: result,
-                addresses: conduct.addresses, ttl: conduct.ttl, isSigned: asked.isSigned, asked: asked.epoch,
-                told: epoch, at: clock.now, flightBegan: asked.flightBegan))
+                addresses: conduct.addresses, ttl: conduct.ttl, isSigned: asked.isSigned, network: asked.network,
+                asked: asked.epoch, told: epoch, at: clock.now, flightBegan: asked.flightBegan))
         return tellings.count - 1
     }
 }

@@ -14,7 +14,32 @@ enum DocumentedRoute: Equatable {
     var isProtected: Bool { if case .protect = self { true } else { false } }
 }
 
+/// Which clients share an answer (Providers.md, "The client's network").
+enum DocumentedScope: Hashable {
+    case everyone
+    /// Those whose network nobody is told.
+    case untold
+    case network(String)
+
+    /// What is told.
+    var network: String? { if case .network(let network) = self { network } else { nil } }
+}
+
 extension Chronicle.Reign {
+    /// For whom the answer holds that a client gets; nil for the client: that nobody has asked for.
+    func scope(of client: SimulatedClient?, for name: Int, in plan: SimulationPlan) -> DocumentedScope {
+        let isTold =
+            route(of: name).isProtected
+            && policy.providers.contains { number in
+                let provider = plan.providers[number]
+                return provider.isToldNetworks
+                    && (provider.names.isEmpty
+                        || provider.names.contains { SimulationPlan.names[name].isWithin($0) })
+            }
+        guard isTold else { return .everyone }
+        return client?.networks[plan.networkBits].map { .network($0) } ?? .untold
+    }
+
     /// Section 1.
     func route(of name: Int) -> DocumentedRoute {
         let name = SimulationPlan.names[name]

@@ -11,6 +11,7 @@ struct GivenAnswers {
         let type: RecordType
         let name: Int
         let isSigned: Bool
+        let scope: DocumentedScope
         let at: Instant
         let ttl: UInt32
         let epoch: Chronicle.Epoch
@@ -27,7 +28,8 @@ struct GivenAnswers {
         if let address = one.addresses.first ?? nil, case .provider = address.giver { telling = address.telling }
         answers.append(
             Given(
-                type: one.type, name: one.name, isSigned: one.client.isSigned, at: one.now, ttl: one.reply.ttl,
+                type: one.type, name: one.name, isSigned: one.client.isSigned, scope: one.scope, at: one.now,
+                ttl: one.reply.ttl,
                 epoch: one.chronicle.epoch, telling: telling))
     }
 
@@ -36,7 +38,9 @@ struct GivenAnswers {
     /// A family gives way to the other one as long as a client may use what it was given of that (section 3).
     private func families(_ one: SimulationOracle.Case) -> [String] {
         guard one.reign.yields(one.type), !one.client.isSigned, !one.reply.answers.isEmpty else { return [] }
-        let preferred = answers.last { $0.name == one.name && $0.type == one.type.sibling && !$0.isSigned }
+        let preferred = answers.last { given in
+            given.name == one.name && given.type == one.type.sibling && !given.isSigned && given.scope == one.scope
+        }
         if came(with: one) {
             return ["families: \(one.type) though its reply had the other family too"]
         }
@@ -66,6 +70,7 @@ struct GivenAnswers {
         guard one.isFailure || one.isLastResort || isUnproven(one) else { return [] }
         let earlier = answers.last { given in
             given.name == one.name && given.type == one.type && given.isSigned == one.client.isSigned
+                && given.scope == one.scope
         }
         guard let earlier, let number = earlier.telling else { return [] }
         let chronicle = one.chronicle
@@ -85,6 +90,7 @@ struct GivenAnswers {
         let route = reigns.first?.route(of: one.name)
         let isSteady = reigns.allSatisfy { reign in
             reign.route(of: one.name) == route && reign.policy.families == .both && reign.policy.freshness.staleMax > 0
+                && reign.scope(of: one.client.client, for: one.name, in: one.plan) == one.scope
                 && reign.providers(for: one.name, one.type, in: one.plan).contains { telling.giver == .provider($0) }
         }
         return isLast && isSteady ? ["stale: a provider's answer of \(one.now - telling.at) ago goes before"] : []

@@ -14,17 +14,32 @@ final class SimulatedWorld {
         let question: Question
         let name: Int
         let isSigned: Bool
+        let client: SimulatedClient
         let at: Instant
+        /// How long its query has waited for the resolver.
+        let lateness: Duration
         let epoch: Chronicle.Epoch
         /// How often the cache had been flushed before.
         let flushes: Int
+        /// How many questions had been put to servers before, and when it had its reply.
+        let firstAsk: Int
+        var lastAsk: Int?
+        var answered: Instant?
         var replies = 0
 
-        init(_ question: Question, name: Int, isSigned: Bool, _ chronicle: Chronicle) {
-            (self.question, self.name, self.isSigned) = (question, name, isSigned)
+        init(_ question: Question, _ asking: SimulationPlan.Asking, _ client: SimulatedClient, _ chronicle: Chronicle) {
+            (self.question, name, isSigned) = (question, asking.name, asking.isSigned)
+            (self.client, lateness) = (client, asking.lateness)
             (at, epoch, flushes) = (chronicle.clock.now, chronicle.epoch, chronicle.flushes.count)
+            firstAsk = chronicle.asks.count
         }
     }
+
+    /// What a reply is handed to; gone when nobody holds on to the client any more.
+    @Loop
+    private final class Door {}
+
+    private struct DoorPlate { weak var door: Door? }
 
     /// A client has its answer once this has passed, whatever happens.
     static let patience: Duration = .milliseconds(2_300)
@@ -42,6 +57,7 @@ final class SimulatedWorld {
     private let store: AnswerStore
     let resolver: Resolver
     private var clients: [Client] = []
+    private var doors: [DoorPlate] = []
     private var oracle: SimulationOracle
     /// Number of the policy in force, by the configuration.
     private var policy = 0
@@ -54,15 +70,19 @@ final class SimulatedWorld {
         self.clock = clock
         self.chronicle = chronicle
         var servers: [SimulatedServer] = []
-        func add(_ giver: SimulatedAddress.Giver) -> SimulatedServer {
-            let server = SimulatedServer(giver, index: servers.count, plan.conducts[servers.count], chronicle)
+        func add(_ giver: SimulatedAddress.Giver, maximumNames: Int = 1) -> SimulatedServer {
+            let server = SimulatedServer(
+                giver, index: servers.count, plan.conducts[servers.count], chronicle, maximumNames: maximumNames)
             chronicle.conductSince.append(clock.now - .seconds(60))
             servers.append(server)
             return server
         }
         providers = plan.providers.enumerated().map { number, provider in
             SimulatedProvider(
-                provider, number: number, servers: (0..<provider.addresses).map { _ in add(.provider(number)) })
+                provider, number: number, networkBits: plan.networkBits,
+                servers: (0..<provider.addresses).map { _ in
+                    add(.provider(number), maximumNames: provider.maximumNames)
+                })
         }
         for number in 0..<SimulationPlan.localDNSCount { _ = add(.localDNS(number)) }
         for number in 0..<SimulationPlan.forwarderCount { _ = add(.forwarder(number)) }
@@ -141,6 +161,7 @@ final class SimulatedWorld {
         for step in plan.steps {
             await play(step)
             judgeLoad()
+            judgeHealth()
             guard chronicle.faults.isEmpty else { return chronicle.faults }
         }
         await clock.advance(by: Self.patience)
@@ -150,14 +171,14 @@ final class SimulatedWorld {
         // What nobody waits for any more ends as well.
         await clock.advance(by: .seconds(30))
         judgeRest()
-        chronicle.faults += oracle.waste(in: chronicle)
+        chronicle.faults += oracle.waste(in: chronicle) + oracle.batches(in: chronicle, clients)
         return chronicle.faults
     }
 
     private func play(_ step: SimulationPlan.Step) async {
         switch step {
-        case .ask(let name, let types, let isSigned, let times):
-            for type in types { for _ in 0..<times { ask(name, type, isSigned: isSigned) } }
+        case .ask(let asking):
+            for type in asking.types { for place in 0..<asking.times { ask(asking, type, place: place) } }
         case .pass(let time):
             await clock.advance(by: time)
         case .conduct(let server, let conduct):
@@ -190,16 +211,22 @@ final class SimulatedWorld {
         }
     }
 
-    private func ask(_ name: Int, _ type: RecordType, isSigned: Bool) {
-        guard let text = try? Name(SimulationPlan.names[name]) else { return }
+    private func ask(_ asking: SimulationPlan.Asking, _ type: RecordType, place: Int) {
+        guard let text = try? Name(SimulationPlan.names[asking.name]) else { return }
         let question = Question(name: text, type: type)
-        let client = Client(question, name: name, isSigned: isSigned, chronicle)
+        let simulated = SimulatedClient.all[(asking.client + place) % SimulatedClient.all.count]
+        let client = Client(question, asking, simulated, chronicle)
         clients.append(client)
-        if !isSigned, let hit = hit(question) { return take(hit, for: client) }
-        let key = QueryKey(question, dnssecOK: isSigned, checkingDisabled: false)
-        let asking = ClientQuestion(
-            question: question, key: key, dnssecOK: isSigned, client: .v4(0x7f00_0001), arrived: clock.now)
-        resolver.respond(to: asking) { [self] response in take(SimulatedReply(response, to: question), for: client) }
+        if !client.isSigned, let hit = hit(question) { return take(hit, for: client) }
+        let key = QueryKey(question, dnssecOK: client.isSigned, checkingDisabled: false)
+        let asked = ClientQuestion(
+            question: question, key: key, dnssecOK: client.isSigned, client: simulated.address,
+            hidesNetwork: simulated.hidesNetwork, arrived: clock.now - client.lateness)
+        let door = Door()
+        doors.append(DoorPlate(door: door))
+        resolver.respond(to: asked) { [self] response in
+            withExtendedLifetime(door) { take(SimulatedReply(response, to: question), for: client) }
+        }
     }
 
     /// What the UDP threads answer by themselves.
@@ -218,6 +245,7 @@ final class SimulatedWorld {
 
     private func take(_ reply: SimulatedReply?, for client: Client) {
         client.replies += 1
+        (client.answered, client.lastAsk) = (clock.now, chronicle.asks.count)
         guard let reply else {
             chronicle.faults.append("answers: \(client.question) has one that is no message")
             return
@@ -237,12 +265,23 @@ final class SimulatedWorld {
         }
     }
 
+    /// No address is set aside for less than two requests that failed, a batch being one, or one without a connection.
+    private func judgeHealth() {
+        for server in servers where server.health.hasFailed && chronicle.troubles[server.index, default: 0] < 2 {
+            // While it is asked the resolver may not know yet what it told.
+            if chronicle.asks.contains(where: { $0.server == server.index && $0.ended == nil }) { continue }
+            chronicle.faults.append("blame: \(server.name) is set aside after one failure")
+        }
+    }
+
     /// What there must be once everybody has gone.
     private func judgeRest() {
         let load = resolver.load
         if load != (0, 0) { chronicle.faults.append("rest: \(load.flights) flights, \(load.waiters) waiters are left") }
         if checks.load != (0, 0) { chronicle.faults.append("rest: certificate checks are left: \(checks.load)") }
         if handshake.underWay > 0 { chronicle.faults.append("rest: \(handshake.underWay) handshakes are left") }
+        let held = doors.count { $0.door != nil }
+        if held > 0 { chronicle.faults.append("rest: \(held) clients are held on to") }
         let open = chronicle.asks.filter { $0.ended == nil }
         if !open.isEmpty { chronicle.faults.append("rest: questions are left: \(open)") }
         if let due = clock.nextDue { chronicle.faults.append("rest: a timer is left, due in \(due - clock.now)") }

@@ -11,7 +11,8 @@ extension SimulationOracle.Case {
 
     /// What speaks against SERVFAIL, or against addresses by hand in its place.
     func despair(_ servers: [SimulatedServer]) -> [String] {
-        guard isFailure || isLastResort, isUndisturbed else { return [] }
+        // Who came late may have no time left.
+        guard isFailure || isLastResort, isUndisturbed, client.lateness == .zero else { return [] }
         switch route {
         case .protect:
             guard type.isAddress else {
@@ -60,5 +61,4 @@ extension SimulationOracle.Case {
             }
             return last?.isWell ?? true
         }
-    }
-}
+    }}

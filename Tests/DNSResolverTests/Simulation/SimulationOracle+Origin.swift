@@ -53,6 +53,7 @@ extension SimulationOracle.Case {
         let kinds = addresses.compactMap(\.kind)
         let candidates = chronicle.tellings.filter { telling in
             telling.giver == addresses[0].giver && telling.name == name && telling.type == type
+                && telling.network == scope.network
                 && telling.result == .records
                 && addresses.allSatisfy { address in
                     telling.addresses.indices.contains(address.number % 8)
@@ -129,7 +130,7 @@ extension SimulationOracle.Case {
         if isLastResort { return hasLastResort ? [] : ["last resort: none"] }
         if type == .https, route.isProtected, reign.policy.guardsServiceBindings { return [] }
         let hasReason = chronicle.tellings.contains { telling in
-            telling.name == name
+            telling.name == name && telling.network == scope.network
                 && (type.isAddress && telling.type == type.sibling && telling.result == .records
                     || telling.type == type && telling.result == .empty)
         }
@@ -180,6 +181,9 @@ extension SimulationOracle.Case {
         if !asHint, telling.name != name || telling.type != type || telling.isSigned != client.isSigned {
             faults.append("origin: the answer to another question")
         }
+        if telling.network != (asHint ? networkOfHint(telling.name) : scope.network) {
+            faults.append("network: asked for \(telling.network ?? "none")")
+        }
         if telling.asked != telling.told { faults.append("age: asked before a change, and told after it") }
         let isInForce =
             switch (telling.giver, route) {
@@ -203,6 +207,11 @@ extension SimulationOracle.Case {
             faults.append("last resort: it keeps unproven answers of LocalDNS away")
         }
         return faults + (reply.isStale ? asHint ? [] : stale(telling) : fresh(telling))
+    }
+
+    /// The network for which a hint's addresses are asked: the record's, where those of its target are told one at all.
+    private func networkOfHint(_ target: Int) -> String? {
+        reign.scope(of: nil, for: target, in: plan) == .everyone ? nil : scope.network
     }
 
     /// Whether it is LocalDNS's word for a protected name that stands in for HTTPDNS, and no certificate can have proven it.

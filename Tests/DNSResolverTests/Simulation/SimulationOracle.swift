@@ -23,7 +23,9 @@ struct SimulationOracle {
         var name: Int { client.name }
         var type: RecordType { client.question.type }
         var now: Instant { chronicle.clock.now }
+        /// Since the resolver has its query.
         var waited: Duration { now - client.at }
+        var scope: DocumentedScope { reign.scope(of: client.client, for: name, in: plan) }
         var reign: Chronicle.Reign { chronicle.reign }
         var route: DocumentedRoute { reign.route(of: name) }
         /// Whether neither policy nor network changed while the client waited.
@@ -61,11 +63,45 @@ struct SimulationOracle {
         for (index, ask) in asks.enumerated() {
             for other in asks[..<index]
             where other.server == ask.server && other.name == ask.name && other.isSigned == ask.isSigned
+                && other.network == ask.network
                 && other.epoch == ask.epoch && !Set(other.types).isDisjoint(with: ask.types)
                 && other.ended.map({ $0 > ask.at }) ?? true
             {
                 faults.append("waste: asked twice at the same time, first \(other), then \(ask)")
             }
+        }
+        return faults
+    }
+}
+
+extension SimulationOracle {
+    /// What speaks against asking for several names in one request (Providers.md, "Batches"), once all is over.
+    func batches(in chronicle: Chronicle, _ clients: [SimulatedWorld.Client]) -> [String] {
+        var faults: [String] = []
+        let asks = chronicle.asks
+        for (index, ask) in asks.enumerated() where ask.isBatched {
+            let reign = chronicle.reigns[ask.epoch.policy]
+            if reign.scope(of: nil, for: ask.name, in: plan) != .everyone {
+                faults.append("batch: of a name asked for by network, \(ask)")
+            }
+            let isRepeated = asks[..<index].contains { other in
+                if case .provider = other.giver {
+                    // Where a reply takes no time, another flight may begin at the same instant.
+                    other.ended != ask.flightBegan && other.name == ask.name && other.flightBegan == ask.flightBegan
+                        && other.epoch == ask.epoch
+                        && other.isSigned == ask.isSigned && !Set(other.types).isDisjoint(with: ask.types)
+                } else {
+                    false
+                }
+            }
+            if isRepeated { faults.append("batch: a name is put in a second one, \(ask)") }
+            // Where LocalDNS goes first, a client may come before a provider is asked.
+            let isAwaited = clients.contains { client in
+                client.name == ask.name && ask.types.contains(client.question.type) && client.isSigned == ask.isSigned
+                    && client.firstAsk <= index && client.lastAsk ?? .max > index && client.answered != client.at
+                    && !reign.yields(client.question.type) && reign.mode != .localDNSFirst
+            }
+            if isAwaited { faults.append("batch: a client's question, \(ask)") }
         }
         return faults
     }
@@ -102,7 +138,10 @@ extension SimulationOracle.Case {
         return faults
     }
 
-    var time: [String] { waited > SimulatedWorld.patience ? ["time: too late"] : [] }
+    /// Its time counts from when its query arrived.
+    var time: [String] {
+        waited > max(.zero, SimulatedWorld.patience - client.lateness) ? ["time: too late"] : []
+    }
 
     // MARK: By hand
 

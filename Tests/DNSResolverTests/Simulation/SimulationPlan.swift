@@ -19,6 +19,9 @@ struct SimulationPlan: Sendable {
         var answersAnyType: Bool
         var isAuthenticated: Bool
         var names: [String]
+        /// Whether it is told clients' networks.
+        var isToldNetworks: Bool
+        var maximumNames: Int
     }
 
     /// An entry of `[preset]`.
@@ -49,8 +52,20 @@ struct SimulationPlan: Sendable {
         var preresolve: [String]
     }
 
+    /// Clients that ask the same at once.
+    struct Asking: Sendable {
+        var name: Int
+        var types: [RecordType]
+        var isSigned = false
+        var times = 1
+        /// The number of the first one in `SimulatedClient.all`; each further one is the next there.
+        var client = 0
+        /// How long their queries have waited for the resolver: who came long ago goes away before its answer is there.
+        var lateness: Duration = .zero
+    }
+
     enum Step: Sendable {
-        case ask(name: Int, types: [RecordType], isSigned: Bool, times: Int)
+        case ask(Asking)
         case pass(Duration)
         case conduct(server: Int, Conduct)
         case replacePolicy(Int)
@@ -62,6 +77,8 @@ struct SimulationPlan: Sendable {
     }
 
     var providers: [Provider] = []
+    /// How much of an IPv4 address makes a client's network.
+    var networkBits = 24
     var policies: [Policy] = []
     /// Of each server at the start, in the order of `SimulatedWorld.servers`.
     var conducts: [Conduct] = []
@@ -74,6 +91,7 @@ struct SimulationPlan: Sendable {
     init(seed: UInt64) {
         var lots = SeededNumbers(seed)
         for _ in 0..<lots.number(1...3) { providers.append(.init(&lots)) }
+        networkBits = lots.pick([16, 24])
         for _ in 0..<lots.number(1...3) { policies.append(.init(&lots, providers: providers.count)) }
         let servers = providers.reduce(0) { $0 + $1.addresses } + Self.localDNSCount + Self.forwarderCount
         // In some worlds all goes well at first: else there would be little to spoil.
@@ -105,7 +123,7 @@ struct SimulationPlan: Sendable {
         if lots.happens(1, in: 12) {
             // More addresses than can be checked at once.
             for name in Self.names.indices {
-                steps.append(.ask(name: name, types: [.a, .aaaa], isSigned: false, times: 1))
+                steps.append(.ask(Asking(name: name, types: [.a, .aaaa])))
             }
         }
         for _ in 0..<lots.number(1...3) {
@@ -119,12 +137,19 @@ struct SimulationPlan: Sendable {
                 }
             steps.append(
                 .ask(
-                    name: lots.pick(names), types: types, isSigned: lots.happens(1, in: 12),
-                    times: lots.happens(1, in: 6) ? 3 : 1))
+                    Asking(
+                        name: lots.pick(names), types: types, isSigned: lots.happens(1, in: 12),
+                        times: lots.happens(1, in: 6) ? 3 : 1,
+                        client: lots.number(0...(SimulatedClient.all.count - 1)),
+                        lateness: lots.happens(1, in: 10) ? lots.pick(Self.latenesses) : .zero)))
             if lots.happens(1, in: 3) { steps.append(.pass(.milliseconds(lots.number(0...900)))) }
         }
         steps.append(.pass(lots.pick(Self.pauses)))
     }
+
+    private static let latenesses: [Duration] = [
+        .milliseconds(300), .seconds(1), .seconds(2), .milliseconds(2_200), .milliseconds(2_299), .seconds(4),
+    ]
 
     private static let pauses: [Duration] = [
         .zero, .milliseconds(20), .milliseconds(150), .milliseconds(350), .milliseconds(700), .seconds(1), .seconds(2),
@@ -141,6 +166,8 @@ extension SimulationPlan.Provider {
         answersAnyType = lots.happens(1, in: 2)
         isAuthenticated = lots.happens(3, in: 4)
         names = lots.happens(1, in: 6) ? [lots.pick(["example.com", "other.org"])] : []
+        isToldNetworks = lots.happens(1, in: 5)
+        maximumNames = answersBothFamilies ? lots.pick([1, 2, 5]) : 1
     }
 }
 
@@ -179,7 +206,7 @@ extension SimulationPlan.Policy {
             maxTTL: lots.pick([.seconds(86_400), .seconds(600)]),
             negativeTTL: .seconds(30), staleMax: lots.pick([.seconds(86_400), .seconds(86_400), .zero]),
             staleWait: lots.pick([.milliseconds(200), .zero]), prefetches: lots.happens(3, in: 4))
-        preresolve = lots.happens(1, in: 6) ? [lots.pick(SimulationPlan.names)] : []
+        preresolve = lots.happens(1, in: 6) ? lots.some(of: SimulationPlan.names) : []
     }
 }
 
