@@ -66,6 +66,9 @@ package final class EndpointHealth {
     /// Whether it was set aside and no attempt has succeeded since.
     package var hasFailed: Bool { trouble.setAsideUntil != nil }
 
+    /// Whether one attempt finds out just now whether it is back.
+    package var isProbing: Bool { trouble.isProbing }
+
     /// To be called as an attempt begins.
     package func began() {
         trouble.isProbing = hasFailed

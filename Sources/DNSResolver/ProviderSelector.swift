@@ -15,6 +15,9 @@ package final class ProviderSelector {
 
     /// How often an address that had been set aside has answered again.
     private(set) var recoveries = 0
+    /// Those who wait until it is known whether an address is back, by a number.
+    private var waiters: [Int: @Loop () -> Void] = [:]
+    private var waiterNumber = 0
     let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
 
@@ -69,6 +72,37 @@ package final class ProviderSelector {
             return anyUsable(indices) { $0.hasFailed && $0.isUsable(at: now) }
         }
         return anyUsable(indices) { $0.hasFailed && $0.isUsableAlone(at: now) }
+    }
+
+    /// Whether all that is left to ask of these providers is an address that another question tries just now.
+    func isTrialUnderWay(_ indices: [Int]) -> Bool {
+        let now = clock.now
+        return !anyUsable(indices, where: { $0.isUsable(at: now) })
+            && !anyUsable(indices, where: { $0.isUsableAlone(at: now) })
+            && anyUsable(indices, where: { $0.isProbing })
+    }
+
+    /// Has `done` called once, when a question that tried an address has ended.
+    func whenTrialEnds(_ done: @escaping @Loop () -> Void) -> any Cancellable {
+        waiterNumber += 1
+        waiters[waiterNumber] = done
+        return Wait(number: waiterNumber, of: self)
+    }
+
+    @Loop
+    private final class Wait: Cancellable {
+        private let number: Int
+        private let selector: ProviderSelector
+
+        init(number: Int, of selector: ProviderSelector) { (self.number, self.selector) = (number, selector) }
+
+        func cancel() { selector.waiters[number] = nil }
+    }
+
+    private func wakeWaiters() {
+        guard !waiters.isEmpty else { return }
+        // In the order in which they came: the first may be the one that tries next.
+        for number in waiters.keys.sorted() { waiters.removeValue(forKey: number)?() }
     }
 
     // Loops without closures: the runtime checks at each call of one that it is on the loop.
@@ -163,6 +197,8 @@ package final class ProviderSelector {
         let endpoint = attempt.candidate.endpoint
         let health = endpoint.health
         let wasUsable = health.isUsable(at: now)
+        let wasProbing = health.isProbing
+        defer { if wasProbing, !health.isProbing { wakeWaiters() } }
         if let failure = reply.failure {
             health.counters.failures += 1
             health.counters.lastFailure = (failure.description, now)

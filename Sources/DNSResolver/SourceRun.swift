@@ -1,3 +1,4 @@
+import DNSWire
 import Scheduling
 
 /// HTTPDNS and LocalDNS asked for one protected name: the first source at once, the second when it is due or the first
@@ -17,7 +18,11 @@ final class SourceRun: Cancellable {
     private var hedgeDue: Instant?
     /// When the second source is asked; nil: it was time for that.
     private var secondDue: Instant?
-    /// For what is due next: one for both, for mostly neither comes to pass.
+    /// While another question tries whether a provider is back.
+    private var trial: (any Cancellable)?
+    /// When that is no longer waited for.
+    private var trialDue: Instant?
+    /// For what is due next: one for all, for mostly none comes to pass.
     private var timer: LoopTimer?
 
     /// What is asked, and since when.
@@ -57,8 +62,13 @@ final class SourceRun: Cancellable {
     }
 
     private var nextDue: Instant? {
-        guard let hedgeDue, let secondDue else { return hedgeDue ?? secondDue }
-        return min(hedgeDue, secondDue)
+        let due = earlier(hedgeDue, secondDue)
+        return trialDue == nil ? due : earlier(due, trialDue)
+    }
+
+    private func earlier(_ one: Instant?, _ other: Instant?) -> Instant? {
+        guard let one, let other else { return one ?? other }
+        return min(one, other)
     }
 
     /// Does what is due.
@@ -74,6 +84,7 @@ final class SourceRun: Cancellable {
             startSecond()
             goOn()
         }
+        if let due = trialDue, due <= now { endTrial() }
         if timer == nil { setTimer() }
     }
 
@@ -89,16 +100,7 @@ final class SourceRun: Cancellable {
         guard !types.isEmpty else { return }
         switch contender {
         case .httpdns:
-            let begun = strategy.askProviders(job, types) { [self] told, isLast in
-                if isLast { attempts = nil }
-                race.take(told)
-                goOn()
-            }
-            attempts = begun
-            begun.start()
-            guard attempts != nil else { return }
-            hedgeDue = strategy.clock.now + Budget.hedge
-            setTimer()
+            if strategy.isTrialUnderWay(job) { awaitTrial() } else { askProviders(types) }
         case .localDNS:
             for type in types {
                 lookUpsUnderWay += 1
@@ -112,6 +114,42 @@ final class SourceRun: Cancellable {
         }
     }
 
+    private func askProviders(_ types: [RecordType]) {
+        let begun = strategy.askProviders(job, types) { [self] told, isLast in
+            if isLast { attempts = nil }
+            race.take(told, isLast: isLast)
+            goOn()
+        }
+        attempts = begun
+        begun.start()
+        guard attempts != nil else { return }
+        hedgeDue = strategy.clock.now + Budget.hedge
+        setTimer()
+    }
+
+    /// Waits for what another question finds out, which costs the provider nothing.
+    private func awaitTrial() {
+        race.awaitTrial(hindrance: strategy.hindrance(job))
+        trial = strategy.whenTrialEnds { [self] in endTrial() }
+        trialDue = job.began + Budget.lastStart
+        setTimer()
+    }
+
+    /// Asks the providers, of which one may be back, unless somebody else tries the next.
+    private func endTrial() {
+        trial?.cancel()
+        (trial, trialDue) = (nil, nil)
+        guard done != nil else { return }
+        let isInTime = strategy.clock.now < job.began + Budget.lastStart
+        if isInTime, strategy.isTrialUnderWay(job) {
+            awaitTrial()
+        } else {
+            race.endTrial(isAsked: isInTime)
+            if isInTime { askProviders(race.openTypes) }
+            goOn()
+        }
+    }
+
     /// Hands on what is settled, and starts the second source as soon as it is needed.
     private func goOn() {
         tell()
@@ -120,7 +158,9 @@ final class SourceRun: Cancellable {
             startSecond()
             tell()
         }
-        if race.isOver || (attempts == nil && lookUpsUnderWay == 0 && secondDue == nil) { finish() }
+        if race.isOver || (attempts == nil && lookUpsUnderWay == 0 && secondDue == nil && trial == nil) {
+            finish()
+        }
     }
 
     private func tell() {
@@ -142,6 +182,8 @@ final class SourceRun: Cancellable {
     private func withdraw() {
         timer?.cancel()
         timer = nil
+        trial?.cancel()
+        trial = nil
         attempts?.cancel()
         attempts = nil
         for lookUp in lookUps { lookUp.cancel() }

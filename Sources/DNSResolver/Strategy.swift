@@ -166,6 +166,15 @@ package final class Strategy {
         return run
     }
 
+    /// Whether a flight can only wait for what another one finds out: whether a provider is back.
+    func isTrialUnderWay(_ job: SourceRun.Job) -> Bool { selector.isTrialUnderWay(job.providers) }
+
+    /// Why none of a flight's providers could be asked.
+    func hindrance(_ job: SourceRun.Job) -> String { selector.hindrance(job.providers) }
+
+    /// Has `done` called once, when a question that tried an address has ended.
+    func whenTrialEnds(_ done: @escaping @Loop () -> Void) -> any Cancellable { selector.whenTrialEnds(done) }
+
     func askProviders(
         _ job: SourceRun.Job, _ types: [RecordType], told: @escaping ProviderAttempts.Told
     ) -> ProviderAttempts {

@@ -426,6 +426,64 @@ struct ResolverTests {
         #expect(await machine.ask("one.example.com").has("203.0.113.9"))
     }
 
+    /// A machine whose vendor failed, and may be tried again now; each of `names` is asked for at once.
+    @Loop
+    private func trial(
+        of names: [String], mode: Mode = .httpdnsOnly, _ behaviour: FakeBehaviour
+    ) async -> (machine: Machine, replies: [Reply]) {
+        let machine = Machine(policy: RoutePolicy(mode: mode))
+        machine.failEverything()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(2))
+        machine.vendor.behaviour = behaviour
+        machine.localDNS.behaviour = .addresses("203.0.113.9")
+        let replies = names.map { _ in Reply(clock: machine.clock) }
+        for (name, reply) in zip(names, replies) { machine.start(name, .a, reply) }
+        await machine.clock.advance(by: .zero)
+        return (machine, replies)
+    }
+
+    @Test @Loop
+    func `questions that come while one tries whether the vendor is back are asked as soon as it is`() async {
+        let (machine, replies) = await trial(
+            of: ["a.example", "b.example", "c.example"], .addresses("192.0.2.1", after: .milliseconds(100)))
+        #expect(machine.vendor.asked.count == 2)
+        await machine.clock.advance(by: .milliseconds(100))
+        #expect(replies[0].has("192.0.2.1"))
+        #expect(machine.vendor.asked.count == 4)
+        await machine.clock.advance(by: .milliseconds(100))
+        #expect(replies.allSatisfy { $0.has("192.0.2.1") })
+    }
+
+    @Test @Loop
+    func `a vendor that is not back is asked once, and all who waited for that are told at once`() async {
+        let (machine, replies) = await trial(
+            of: ["a.example", "b.example"], .failure(.network("refused"), after: .milliseconds(400)))
+        await machine.clock.advance(by: .milliseconds(399))
+        #expect(replies.allSatisfy { $0.response == nil })
+        await machine.clock.advance(by: .milliseconds(1))
+        #expect(replies.allSatisfy { $0.failure == .serverFailure })
+        #expect(machine.vendor.asked.count == 2)
+    }
+
+    @Test @Loop
+    func `whoever waits for a silent vendor's trial is told in time`() async {
+        let (machine, replies) = await trial(of: ["a.example"], .silence)
+        let late = Reply(clock: machine.clock)
+        await machine.clock.advance(by: .seconds(1))
+        machine.start("b.example", .a, late)
+        await machine.clock.advance(by: .seconds(3))
+        #expect(
+            ([late] + replies).allSatisfy { $0.failure == .serverFailure && $0.waited ?? .seconds(9) <= .seconds(2) })
+    }
+
+    @Test @Loop
+    func `LocalDNS's answer does not wait for a trial of the vendor`() async {
+        let (machine, replies) = await trial(of: ["a.example", "b.example"], mode: .httpdnsFirst, .silence)
+        #expect(replies[1].has("203.0.113.9") && replies[1].waited == .zero)
+        #expect(machine.vendor.asked.count == 2)
+    }
+
     @Test @Loop
     func `one family that fails while the other has addresses is NODATA, for musl`() async {
         let machine = Machine()

@@ -55,10 +55,20 @@ extension SimulationOracle.Case {
             guard server.conduct.isWell, client.at - chronicle.conductSince[server.index] >= Self.memory else {
                 return false
             }
-            // While one question finds out whether a source is back, the others fail (section 10).
+            if isAskedAgainSoon(giver) { return true }
+            // Beside others that may be asked an address is left alone for longer.
             let last = chronicle.asks.last { ask in
                 ask.server == server.index && (ask.isTold || !ask.isWell) && ask.ended.map { $0 < client.at } ?? false
             }
             return last?.isWell ?? true
         }
-    }}
+    }
+    /// Whether a provider is tried again within `memory` whatever it did: it is the only one, and has one address. Whoever comes
+    /// while another question tries it waits for that (section 10). Refused access is another matter.
+    private func isAskedAgainSoon(_ giver: SimulatedAddress.Giver) -> Bool {
+        guard case .provider(let number) = giver, plan.providers[number].addresses == 1,
+            reign.providers(for: name, type, in: plan) == [number]
+        else { return false }
+        return !chronicle.tellings.contains { $0.giver == giver && $0.result == .failure(.authentication("signature")) }
+    }
+}
