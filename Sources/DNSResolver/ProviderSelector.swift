@@ -241,7 +241,11 @@ package final class ProviderSelector {
                 report(.certificateRefused(provider: provider.name, endpoint: endpoint.name, reason: reason))
             }
         case .address(let reason, let severe):
-            health.failed(began: began, now: now, severe: severe)
+            if attempt.mayBeBatched, !severe {
+                health.failedInBatch(began: began, now: now)
+            } else {
+                health.failed(began: began, now: now, severe: severe)
+            }
             if wasUsable, !health.isUsable(at: now) {
                 report(.endpointSetAside(provider: provider.name, endpoint: endpoint.name, reason: reason))
             }

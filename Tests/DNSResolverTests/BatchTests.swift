@@ -148,6 +148,27 @@ struct BatchTests {
         #expect(slow.health.isUsable(at: clock.now) == mayBeBatched)
     }
 
+    @Test @Loop func `a question of a batch that is given up and one that has no answer in time are one failure`() async
+    {
+        let clock = ManualClock()
+        let slow = FakeUpstream("slow", .silence, clock: clock)
+        let fast = FakeUpstream("fast", .addresses("192.0.2.1"), clock: clock)
+        let selector = ProviderSelector(
+            providers: [FakeProvider("vendor", addresses: [slow, fast], maximumNames: 5)], clock: clock,
+            report: { _ in })
+        let attempts = names(2).map { name in
+            let question = UpstreamQuestion(
+                name: name, types: [.a], mayBeBatched: true, deadline: clock.now + Budget.lastStart)
+            return selector.ask(question, of: [0], told: { _, _ in })
+        }
+        for attempt in attempts { attempt.start() }
+        await clock.advance(by: Budget.hedge)
+        attempts[0].startAnother()
+        await clock.advance(by: .seconds(2))
+        #expect(slow.health.counters.failures == 1)
+        #expect(slow.health.isUsable(at: clock.now))
+    }
+
     @Test @Loop func `a request that carried several questions is one failure of its address`() {
         var reply = UpstreamReply(failure: .timeout, types: [.a, .aaaa])
         guard case .address = reply.blame else {

@@ -112,6 +112,7 @@ final class SimulatedServer: Upstream, Endpoint {
                     server.chronicle.succeed(server.index)
                 }
                 done(reply)
+                if server.maximumNames > 1 { server.judgeHealth() }
             }
         }
 
@@ -121,6 +122,12 @@ final class SimulatedServer: Upstream, Endpoint {
             server.chronicle.end(ask, isTold: false)
             if server.clock.now - batch.began >= Budget.hedge, batch.takeBlame() { server.note(.timeout) }
         }
+    }
+
+    /// No address is set aside for less than two requests that failed, a batch being one, or one without a connection.
+    func judgeHealth() {
+        guard health.hasFailed, chronicle.troubles[index, default: 0] < 2 else { return }
+        chronicle.faults.append("blame: \(name) is set aside after one failure")
     }
 
     /// Providers.md, "Errors".

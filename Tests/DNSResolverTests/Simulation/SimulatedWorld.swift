@@ -265,12 +265,10 @@ final class SimulatedWorld {
         }
     }
 
-    /// No address is set aside for less than two requests that failed, a batch being one, or one without a connection.
     private func judgeHealth() {
-        for server in servers where server.health.hasFailed && chronicle.troubles[server.index, default: 0] < 2 {
-            // While it is asked the resolver may not know yet what it told.
-            if chronicle.asks.contains(where: { $0.server == server.index && $0.ended == nil }) { continue }
-            chronicle.faults.append("blame: \(server.name) is set aside after one failure")
+        // While it is asked the resolver may not know yet what it told.
+        for server in servers where !chronicle.asks.contains(where: { $0.server == server.index && $0.ended == nil }) {
+            server.judgeHealth()
         }
     }
 
