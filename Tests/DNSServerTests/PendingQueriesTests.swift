@@ -19,7 +19,7 @@ import Testing
         private let sockets: UDPSockets
         private let received: UDPSocket
 
-        init(_ limits: ServerLimits = ServerLimits()) throws {
+        init(_ limits: ServerLimits = TestServer.limits) throws {
             let loop = TestServer.loop
             queries = PendingQueries(
                 responder: responder, clock: loop, limits: limits, feed: QueryFeed(on: loop),
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test @Loop func `another client is not kept out by one at its limit`() async throws {
-        var limits = ServerLimits()
+        var limits = TestServer.limits
         limits.pendingPerClient = 1
         let fixture = try Fixture(limits)
         try fixture.add(.query("one.example"), from: "192.0.2.1:1")
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test @Loop func `an answer makes room for the next query of its client`() async throws {
-        var limits = ServerLimits()
+        var limits = TestServer.limits
         limits.pendingPerClient = 1
         let fixture = try Fixture(limits)
         for name in ["one.example", "two.example"] {
@@ -119,7 +119,7 @@ import Testing
 
     @Test(arguments: ["127.0.0.1:1", "127.1.2.3:1", "[::1]:1"])
     @Loop func `loopback clients have no limit of their own`(client: String) async throws {
-        var limits = ServerLimits()
+        var limits = TestServer.limits
         limits.pendingPerClient = 1
         let fixture = try Fixture(limits)
         for index in 0..<10 { try fixture.add(.query("name\(index).example"), from: client) }
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test @Loop func `all clients together have a limit`() async throws {
-        var limits = ServerLimits()
+        var limits = TestServer.limits
         limits.pending = 3
         let fixture = try Fixture(limits)
         for index in 0..<4 { try fixture.add(.query("name\(index).example"), from: "127.0.0.\(index + 1):1") }
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test @Loop func `a repeated datagram does not count against its client`() async throws {
-        var limits = ServerLimits()
+        var limits = TestServer.limits
         limits.pendingPerClient = 2
         let fixture = try Fixture(limits)
         let query = TestMessage.query("same.example", id: 1)

@@ -25,12 +25,19 @@ struct TestServer: Sendable {
 
     static let loop = LoopRunner.shared.loop
 
+    /// Those of the server, but no test's answers are late on a busy machine.
+    static let limits = {
+        var limits = ServerLimits()
+        (limits.answer, limits.drain) = (.patience, .patience)
+        return limits
+    }()
+
     /// Starts a server, and stops it when `body` is done.
     ///
     /// - Parameter hosts: addresses without ports; each gets a free one.
     @concurrent
     static func run(
-        on hosts: [String] = ["127.0.0.1"], threads: Int = 1, limits: ServerLimits = ServerLimits(),
+        on hosts: [String] = ["127.0.0.1"], threads: Int = 1, limits: ServerLimits = TestServer.limits,
         allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder = .address(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: @concurrent (TestServer) async throws -> Void
@@ -42,7 +49,7 @@ struct TestServer: Sendable {
 
     /// The same on sockets that are bound already.
     static func run(
-        _ sockets: ServerSockets, limits: ServerLimits = ServerLimits(),
+        _ sockets: ServerSockets, limits: ServerLimits = TestServer.limits,
         allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder = .address(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: @concurrent (TestServer) async throws -> Void
@@ -61,7 +68,7 @@ struct TestServer: Sendable {
 
     @Loop
     static func start(
-        _ sockets: ServerSockets, limits: ServerLimits = ServerLimits(),
+        _ sockets: ServerSockets, limits: ServerLimits = TestServer.limits,
         allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) throws -> TestServer {

@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test func `when the loop is behind and the mailbox full, a client is told SERVFAIL`() async throws {
-        var limits = ServerLimits()
+        var limits = TestServer.limits
         limits.mailbox = 2
         try await TestServer.run(limits: limits) { [limits] server in
             let gate = LoopGate()
@@ -127,7 +127,7 @@ import Testing
     @Test func `where the time to refuse is short, one in so many is told SERVFAIL, and what is cached is answered`()
         async throws
     {
-        var limits = ServerLimits()
+        var limits = TestServer.limits
         limits.mailbox = 1
         try await TestServer.run(limits: limits) { server in
             try server.store("hit.example")
@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test func `a resolver that never answers leaves no client without a reply`() async throws {
-        var limits = ServerLimits()
+        var limits = TestServer.limits
         limits.answer = .milliseconds(50)
         try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
             let reply = try TestDNSClient(server.address).ask("lost.example")
@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test func `an answer that comes after the client was told SERVFAIL is not sent`() async throws {
-        var limits = ServerLimits()
+        var limits = TestServer.limits
         limits.answer = .milliseconds(50)
         try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
             let client = try TestDNSClient(server.address)

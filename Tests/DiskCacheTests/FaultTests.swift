@@ -34,7 +34,7 @@ struct FaultTests {
         first.disk.keep(StateRecord(.calls, "vendor", value: "3", storedAt: noon))
         first.disk.stop()
         let second = try Machine(path, clock: clock, system: system)
-        #expect(second.wait(.seconds(1)) { [.used, .memoryOnly].contains(second.disk.status.state) })
+        #expect(second.wait { [.used, .memoryOnly].contains(second.disk.status.state) })
         for index in 0..<20 where second.memory.entry(for: key("n\(index).example.com")) != nil {
             #expect(second.has("n\(index).example.com"))
         }
@@ -42,7 +42,7 @@ struct FaultTests {
         #expect(second.memory.entry(for: key("n3.example.com")) == nil || second.has("n3.example.com"))
         let isFailing = failing.map { Int(csqlite_faults_calls()) >= $0 } ?? false
         try second.put("later.example.com")
-        if isFailing { #expect(second.wait(.seconds(1)) { second.disk.status.state == .memoryOnly }) }
+        if isFailing { #expect(second.wait { second.disk.status.state == .memoryOnly }) }
         second.disk.remove(.name(name("n4.example.com")))
         second.disk.stop()
     }
@@ -149,7 +149,7 @@ struct FaultTests {
         #expect(machine.flush() && machine.load())
         csqlite_faults_plan(1, 1_000_000_000)
         for index in 0..<5 { try machine.put("n\(index).example.com") }
-        #expect(machine.wait(.seconds(1)) { machine.disk.status.state == .memoryOnly })
+        #expect(machine.wait { machine.disk.status.state == .memoryOnly })
         let gone = "before.example.com"
         machine.memory.remove(key(gone))
         machine.disk.remove(key(gone))

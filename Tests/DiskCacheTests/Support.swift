@@ -132,9 +132,9 @@ final class Machine: Sendable {
         var all: [DiskEvent] { events.withLock { $0 } }
     }
 
-    /// Waits until `condition` holds; false when it does not within 20 s.
-    func wait(_ limit: Duration = .seconds(20), until condition: () -> Bool) -> Bool {
-        let end = ContinuousClock.now + limit
+    /// Waits until `condition` holds; false when it does not in time.
+    func wait(until condition: () -> Bool) -> Bool {
+        let end = ContinuousClock.now + .patience
         while !condition() {
             guard ContinuousClock.now < end else { return false }
             usleep(500)

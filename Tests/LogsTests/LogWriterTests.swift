@@ -1,5 +1,6 @@
 import Glibc
 import Platform
+import TestSupport
 import Testing
 
 @testable import Logs
@@ -69,17 +70,17 @@ import Testing
         #expect(lines.allSatisfy { $0.hasSuffix(String(repeating: "x", count: 990)) })
         let numbers = lines.compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }
         #expect(numbers.count == lines.count && numbers == numbers.sorted())
-        fixture.writer.finish(within: .seconds(5))
+        fixture.writer.finish(within: .patience)
     }
 
     @Test func `everything is written by the time a flush returns`() throws {
         let fixture = try Fixture(capacity: 32 << 10)
         for number in 0..<20 { fixture.writer.write(Self.line(number)) }
-        #expect(fixture.writer.flush(within: .seconds(10)))
+        #expect(fixture.writer.flush(within: .patience))
         var waiting: Int32 = 0
         #expect(ioctl(fixture.reading, UInt(FIONREAD), &waiting) == 0)
         #expect(Int(waiting) == (0..<20).reduce(0) { $0 + Self.line($1).count })
-        fixture.writer.finish(within: .seconds(5))
+        fixture.writer.finish(within: .patience)
     }
 
     @Test func `what a full disk did not take is counted, and said once there is room`() throws {
@@ -89,13 +90,13 @@ import Testing
         defer { close(full) }
         let pipe = fixture.redirect(to: full)
         for number in 0..<5 { fixture.writer.write(Self.line(number)) }
-        #expect(fixture.writer.flush(within: .seconds(10)))
+        #expect(fixture.writer.flush(within: .patience))
         fixture.restore(pipe)
         fixture.writer.write(Self.line(5))
         let (lines, dropped) = fixture.read(until: 6)
         #expect(lines.count == 1 && lines.first?.hasPrefix("5 ") == true)
         #expect(dropped == 5)
-        fixture.writer.finish(within: .seconds(5))
+        fixture.writer.finish(within: .patience)
     }
 
     @Test func `a line that a full disk has torn does not reach into the next one`() async {
@@ -121,7 +122,7 @@ import Testing
         let fixture = try Fixture(capacity: 32 << 10)
         close(fixture.reading)
         for number in 0..<100 { fixture.writer.write(Self.line(number)) }
-        #expect(fixture.writer.flush(within: .seconds(10)))
-        fixture.writer.finish(within: .seconds(5))
+        #expect(fixture.writer.flush(within: .patience))
+        fixture.writer.finish(within: .patience)
     }
 }

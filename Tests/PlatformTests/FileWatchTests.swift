@@ -6,7 +6,7 @@ import Scheduling
 import TestSupport
 import Testing
 
-@Suite(.onLoop, .timeLimit(.minutes(1))) struct FileWatchTests {
+@Suite(.onLoop, .timeLimit(.minutes(10))) struct FileWatchTests {
     private let directory: TemporaryDirectory
     private var loop: EventLoop { LoopRunner.shared.loop }
 

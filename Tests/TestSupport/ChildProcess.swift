@@ -86,7 +86,7 @@ package final class ChildProcess: Sendable {
             signal(SIGKILL)
             throw TestFailure("process \(pid) still ran after \(limit); it wrote: \(output)\(errors)")
         }
-        _ = monitor.wait(.seconds(1)) { $0.openPipes == 0 }
+        _ = monitor.wait(.patience) { $0.openPipes == 0 }
         return monitor.read { state in
             Outcome(
                 output: String(decoding: state.output, as: UTF8.self),
@@ -98,7 +98,7 @@ package final class ChildProcess: Sendable {
     @discardableResult
     package static func run(
         _ arguments: [String], environment: [String: String] = [:], directory: String? = nil,
-        within limit: Duration = .seconds(20)
+        within limit: Duration = .patience
     ) throws -> Outcome {
         try ChildProcess(arguments, environment: environment, directory: directory).finish(within: limit)
     }

@@ -52,7 +52,7 @@ package final class ClientHost: Sendable {
     /// Runs a program to its end with a `resolv.conf` that only it sees; names come from DNS alone.
     package func run(
         _ command: [String], resolvConf: String = ClientHost.resolvConf, environment: [String: String] = [:],
-        within limit: Duration = .seconds(20)
+        within limit: Duration = .patience
     ) throws -> ChildProcess.Outcome {
         try start(command, resolvConf: resolvConf, environment: environment).finish(within: limit)
     }

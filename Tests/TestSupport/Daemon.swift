@@ -38,7 +38,7 @@ package final class Daemon: Sendable {
             (namespace?.prefix ?? []) + wrapper + [Self.executable, "serve", "--config", configurationFile],
             environment: environment)
         // The line names the addresses; a wildcard one it may write its own way, but not the port.
-        let ready = process.waitForOutput(.seconds(15)) { output, _ in
+        let ready = process.waitForOutput(.patience) { output, _ in
             output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
                 .contains { $0.contains(":\(port)") }
         }
@@ -79,12 +79,12 @@ package final class Daemon: Sendable {
     package func signal(_ number: Int32) { process.signal(number) }
 
     /// Waits until its log fulfils `condition`.
-    package func waitForLog(_ limit: Duration = .seconds(5), _ condition: (String) -> Bool) -> Bool {
+    package func waitForLog(_ limit: Duration = .patience, _ condition: (String) -> Bool) -> Bool {
         process.waitForOutput(limit) { _, errors in condition(errors) }
     }
 
     /// Waits for its end.
-    package func finish(within limit: Duration = .seconds(5)) throws -> ChildProcess.Outcome {
+    package func finish(within limit: Duration = .patience) throws -> ChildProcess.Outcome {
         try process.finish(within: limit)
     }
 
@@ -92,14 +92,14 @@ package final class Daemon: Sendable {
     ///
     /// - Returns: the exit status.
     @discardableResult
-    package func stop(within limit: Duration = .seconds(5)) throws -> Int32 {
+    package func stop(within limit: Duration = .patience) throws -> Int32 {
         signal(SIGTERM)
         return try finish(within: limit).status
     }
 
     /// Runs a command of the executable, such as `check --config FILE`, to its end.
     package static func run(
-        _ arguments: [String], environment: [String: String] = [:], within limit: Duration = .seconds(15)
+        _ arguments: [String], environment: [String: String] = [:], within limit: Duration = .patience
     ) throws -> ChildProcess.Outcome {
         try ChildProcess.run([executable] + arguments, environment: environment, within: limit)
     }

@@ -35,7 +35,9 @@ package struct Dig: Sendable {
         namespace: NetworkNamespace? = nil
     ) throws {
         let command =
-            ["dig", "-r", "@" + server.host, "-p", "\(server.port)", "+tries=1", "+timeout=5"] + options + [name, type]
+            ["dig", "-r", "@" + server.host, "-p", "\(server.port)", "+tries=1", "+timeout=15"] + options + [
+                name, type,
+            ]
         let outcome = try ChildProcess.run((namespace?.prefix ?? []) + command)
         text = outcome.output
         exitStatus = outcome.status

@@ -176,12 +176,12 @@ package final class FakeHTTPDNS: Sendable {
     /// Waits until it was called at least `count` times for a name (nil: for any).
     ///
     /// - Returns: whether it was, within `limit`.
-    package func waitForCalls(_ count: Int, for name: String? = nil, within limit: Duration = .seconds(5)) -> Bool {
+    package func waitForCalls(_ count: Int, for name: String? = nil, within limit: Duration = .patience) -> Bool {
         monitor.wait(limit) { $0.count(name) >= count }
     }
 
     /// Waits until at most `count` connections are open.
-    package func waitForOpenConnections(atMost count: Int, within limit: Duration = .seconds(5)) -> Bool {
+    package func waitForOpenConnections(atMost count: Int, within limit: Duration = .patience) -> Bool {
         monitor.wait(limit) { $0.open.count <= count }
     }
 }

@@ -115,7 +115,7 @@ package final class FakeLocalDNS: Sendable {
     package func questionCount(_ name: String? = nil) -> Int { monitor.read { Self.count($0, name) } }
 
     /// Waits until it was asked at least `count` times.
-    package func waitForQuestions(_ count: Int, for name: String? = nil, within limit: Duration = .seconds(5)) -> Bool {
+    package func waitForQuestions(_ count: Int, for name: String? = nil, within limit: Duration = .patience) -> Bool {
         monitor.wait(limit) { Self.count($0, name) >= count }
     }
 

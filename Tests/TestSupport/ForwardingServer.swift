@@ -41,7 +41,7 @@ package final class ForwardingServer: Sendable {
     private init(ready: String, _ command: (TemporaryDirectory) throws -> [String]) throws {
         directory = try TemporaryDirectory()
         process = try ChildProcess(command(directory))
-        guard process.waitForOutput(.seconds(10), { $1.contains(ready) }) else {
+        guard process.waitForOutput(.patience, { $1.contains(ready) }) else {
             throw TestFailure("the forwarding server did not start: \(process.errors)")
         }
     }

@@ -37,8 +37,8 @@ package final class LoopRunner: Sendable {
                 result.withLock { $0 = .failure(error) }
             }
         }
-        _ = result.wait(.seconds(30)) { $0 != nil }
-        guard let outcome = result.read({ $0 }) else { throw TestFailure("the loop has not done it in 30 s") }
+        _ = result.wait(.patience) { $0 != nil }
+        guard let outcome = result.read({ $0 }) else { throw TestFailure("the loop has not done it in time") }
         return try outcome.get()
     }
 }

@@ -32,7 +32,7 @@ package final class NetworkResolver: Sendable {
         self.address = address
         self.directory = directory
         process = try ChildProcess(namespace.prefix + Dnsmasq.command(at: address, options))
-        guard process.waitForOutput(.seconds(10), { $1.contains(Dnsmasq.ready) }) else {
+        guard process.waitForOutput(.patience, { $1.contains(Dnsmasq.ready) }) else {
             throw TestFailure("the network's resolver did not start: \(process.errors)")
         }
     }

@@ -72,7 +72,7 @@ package final class Nginx: Sendable {
     package var connections: Int { Set(requests.map(\.connection)).count }
 
     /// Waits until it has answered at least `count` requests: a line is written just after its reply.
-    package func waitForRequests(_ count: Int, within limit: Duration = .seconds(5)) -> Bool {
+    package func waitForRequests(_ count: Int, within limit: Duration = .patience) -> Bool {
         let deadline = ContinuousClock.now + limit
         while requests.count < count {
             guard ContinuousClock.now < deadline else { return false }

@@ -23,7 +23,7 @@ final class NginxProcess: Sendable {
     var log: [Substring] { directory.read("access.log").split(separator: "\n") }
 
     private func waitUntilReady() throws {
-        let deadline = ContinuousClock.now + .seconds(10)
+        let deadline = ContinuousClock.now + .patience
         while process.isRunning, ContinuousClock.now < deadline {
             // The file comes once the sockets listen.
             if !directory.read("nginx.pid").isEmpty { return }

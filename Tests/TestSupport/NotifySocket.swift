@@ -23,7 +23,7 @@ package final class NotifySocket: Sendable {
     deinit { close(descriptor) }
 
     /// The next message; empty when none came within `limit`.
-    package func receive(within limit: Duration = .seconds(5)) -> String {
+    package func receive(within limit: Duration = .patience) -> String {
         var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&wanted, 1, limit.inMilliseconds) == 1 else { return "" }
         var bytes = [UInt8](repeating: 0, count: 256)

@@ -22,7 +22,7 @@ package final class ScriptedHTTP2: Sendable {
             .appendingPathComponent("../Servers/http2.py").standardized.path
         process = try ChildProcess(
             ["python3", script, directory.path, leaf.certificate, leaf.key, "\(streams)"] + behaviours.map(\.rawValue))
-        let deadline = ContinuousClock.now + .seconds(10)
+        let deadline = ContinuousClock.now + .patience
         while process.isRunning, ContinuousClock.now < deadline {
             if let port = UInt16(directory.read("port")) {
                 self.port = port

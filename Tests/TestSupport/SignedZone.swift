@@ -52,7 +52,7 @@ package final class SignedZone: Sendable {
                 for-upstream: no
             """, to: "unbound.conf")
         process = try ChildProcess(host.namespace.prefix + Unbound.command(file))
-        guard process.waitForOutput(.seconds(10), { $1.contains("start of service") }) else {
+        guard process.waitForOutput(.patience, { $1.contains("start of service") }) else {
             throw TestFailure("unbound did not start: \(process.errors)")
         }
     }

@@ -33,7 +33,7 @@ package final class TestDNSClient: Sendable {
     /// The next datagram.
     ///
     /// - Throws: when none came in time, or it is no DNS message.
-    package func receive(within limit: Duration = .seconds(5)) throws -> Reply {
+    package func receive(within limit: Duration = .patience) throws -> Reply {
         guard let (bytes, from) = socket.receive(limit) else { throw TestFailure("no reply within \(limit)") }
         return Reply(bytes: bytes, message: try TestMessage(decoding: bytes), from: from)
     }
@@ -46,7 +46,7 @@ package final class TestDNSClient: Sendable {
 
     /// Sends a message and returns the reply, which must carry its ID and question and come from where it went.
     @discardableResult
-    package func ask(_ query: TestMessage, within limit: Duration = .seconds(5)) throws -> TestMessage {
+    package func ask(_ query: TestMessage, within limit: Duration = .patience) throws -> TestMessage {
         try send(query)
         let reply = try receive(within: limit)
         guard reply.message.id == query.id, reply.message.isResponse else {
@@ -59,7 +59,7 @@ package final class TestDNSClient: Sendable {
     /// Asks for one name with RD set and an OPT record.
     package func ask(
         _ name: String, _ type: UInt16 = TestRecordType.a, edns: TestEDNS? = TestEDNS(),
-        within limit: Duration = .seconds(5)
+        within limit: Duration = .patience
     ) throws -> TestMessage {
         try ask(.query(name, type, edns: edns), within: limit)
     }
@@ -69,7 +69,7 @@ package final class TestDNSClient: Sendable {
     /// - Throws: when none did within `limit`.
     package func ask(
         _ name: String, _ type: UInt16 = TestRecordType.a, until condition: (TestMessage) -> Bool,
-        within limit: Duration = .seconds(10)
+        within limit: Duration = .patience
     ) throws -> TestMessage {
         let deadline = ContinuousClock.now + limit
         var last: TestMessage?

@@ -17,15 +17,15 @@ package final class TestTCPClient {
     package func send(_ messages: [TestMessage]) throws { try send(messages.flatMap(\.framed)) }
 
     /// The next message; nil when the server closed or `limit` passed.
-    package func receive(within limit: Duration = .seconds(5)) throws -> TestMessage? {
+    package func receive(within limit: Duration = .patience) throws -> TestMessage? {
         try reader.next(socket, limit).map { try TestMessage(decoding: $0) }
     }
 
     /// What one read of the socket gives, lengths and all; not to be mixed with the other ways to receive.
-    package func receiveSegment(within limit: Duration = .seconds(5)) -> [UInt8]? { socket.receive(limit)?.bytes }
+    package func receiveSegment(within limit: Duration = .patience) -> [UInt8]? { socket.receive(limit)?.bytes }
 
     /// Sends a message and returns the next one.
-    package func ask(_ query: TestMessage, within limit: Duration = .seconds(5)) throws -> TestMessage {
+    package func ask(_ query: TestMessage, within limit: Duration = .patience) throws -> TestMessage {
         try send([query])
         guard let reply = try receive(within: limit) else { throw TestFailure("no reply over TCP within \(limit)") }
         return reply

@@ -8,7 +8,7 @@ import Testing
 @testable import Upstreams
 
 /// Servers that do with HTTP/2 what nginx does not. Waiting until one has started would keep the loop.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct HTTP2ConnectionTests {
     let certificates: TestCertificates
 
@@ -31,17 +31,15 @@ struct HTTP2ConnectionTests {
     @Test func `a server that breaks HTTP/2's rules is told so, and its requests fail at once`() async throws {
         let server = try server(.confuse)
         let transfers = try await transfers(server)
-        // Long before its time-out of 10 s.
-        let start = ContinuousClock.now
+        // Who waits for longer finds a time-out.
         #expect(await transfers.get("www.example.com").failure == .network("the connection was closed"))
-        #expect(ContinuousClock.now - start < .seconds(5))
         #expect(await transfers.openConnections == 0)
     }
 
     @Test func `a connection made in advance that turns out dead is replaced without a failure`() async throws {
         let server = try server(.break, .answer)
         let transfers = try await transfers(server)
-        await transfers.connect(timeout: .seconds(5))
+        await transfers.connect(timeout: .patience)
         #expect(await transfers.get("www.example.com").isSuccess)
         #expect(server.connections == 2)
     }
@@ -81,7 +79,7 @@ struct HTTP2ConnectionTests {
         let transfers = try await transfers(server)
         let calls = Calls()
         let result = await transfers.perform(
-            HTTPFixture.request("www.example.com"), timeout: .seconds(5), deadline: .bootTime + .seconds(5),
+            HTTPFixture.request("www.example.com"), timeout: .patience, deadline: .bootTime + .patience,
             permit: { calls.take() })
         #expect(result.isSuccess)
         #expect(server.connections == 2)
@@ -110,14 +108,9 @@ struct HTTP2ConnectionTests {
     @Test func `of a server that only says goodbye there are never more than a few connections`() async throws {
         let server = try server(.goodbye)
         let transfers = try await transfers(server)
-        let all = Task { await HTTPFixture.parallel(40, on: transfers, timeout: .seconds(1)) }
-        var most = 0
-        while await transfers.load == (0, 0) { await Task.yield() }
-        while await transfers.load != (0, 0) {
-            most = max(most, await transfers.openConnections)
-            await Task.yield()
+        let most = await HTTPFixture.peak(of: { transfers.openConnections }) {
+            #expect(await HTTPFixture.parallel(40, on: transfers, timeout: .seconds(1)).allSatisfy { !$0.isSuccess })
         }
-        #expect(await all.value.allSatisfy { !$0.isSuccess })
         #expect(most <= HTTPLimits.connections)
     }
 
@@ -143,7 +136,7 @@ struct HTTP2ConnectionTests {
         var transfers: HTTPTransfers? = try await transfers(server)
         return await withCheckedContinuation { continuation in
             _ = transfers?.begin(
-                HTTPFixture.request("www.example.com"), timeout: .seconds(5), deadline: .bootTime + .seconds(5)
+                HTTPFixture.request("www.example.com"), timeout: .patience, deadline: .bootTime + .patience
             ) { continuation.resume(returning: $0) }
             transfers = nil
         }

@@ -35,7 +35,7 @@ enum HTTPFixture {
 
     /// Sends `count` requests at the same time and returns how each ended.
     static func parallel(
-        _ count: Int, on transfers: HTTPTransfers, timeout: Duration = .seconds(10), name: String = "fast"
+        _ count: Int, on transfers: HTTPTransfers, timeout: Duration = .patience, name: String = "fast"
     ) async -> [Result<HTTPDNS.HTTPResponse, HTTPFailure>] {
         await withTaskGroup { group in
             for number in 0..<count {
@@ -54,11 +54,11 @@ enum HTTPFixture {
     ) async -> [Result<HTTPDNS.HTTPResponse, HTTPFailure>] {
         var results: [Result<HTTPDNS.HTTPResponse, HTTPFailure>] = []
         await withCheckedContinuation { continuation in
-            _ = transfers.begin(request, timeout: timeout, deadline: .bootTime + .seconds(30)) { _ in
+            _ = transfers.begin(request, timeout: timeout, deadline: .bootTime + .patience * 2) { _ in
                 for number in 0..<count {
                     _ = transfers.begin(
-                        Self.request("next\(number).example.com"), timeout: .seconds(10),
-                        deadline: .bootTime + .seconds(30)
+                        Self.request("next\(number).example.com"), timeout: .patience,
+                        deadline: .bootTime + .patience * 2
                     ) {
                         results.append($0)
                         if results.count == count { continuation.resume() }
@@ -69,9 +69,25 @@ enum HTTPFixture {
         return results
     }
 
-    /// Returns once `condition` holds, or false after 20 seconds.
+    /// The greatest value of a number, looked at in every turn of the loop until `work` is done.
+    @Loop
+    static func peak(of number: @Loop () -> Int, during work: @escaping @Sendable () async -> Void) async -> Int {
+        var isOver = false
+        Loop.spawn {
+            await work()
+            isOver = true
+        }
+        var most = 0
+        while !isOver {
+            most = max(most, number())
+            await Task.yield()
+        }
+        return most
+    }
+
+    /// Returns once `condition` holds, or false when it does not in time.
     static func eventually(_ condition: @Sendable () async -> Bool) async -> Bool {
-        let limit = ContinuousClock.now + .seconds(20)
+        let limit = ContinuousClock.now + .patience
         while await !condition() {
             guard ContinuousClock.now < limit else { return false }
             try? await Task.sleep(for: .milliseconds(2))
@@ -129,9 +145,9 @@ extension HTTPTransfers {
     }
 
     /// Asks for a name, with a deadline far away.
-    func get(_ name: String, timeout: Duration = .seconds(10)) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
+    func get(_ name: String, timeout: Duration = .patience) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
         await perform(
-            HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + .seconds(30))
+            HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + .patience * 2)
     }
 }
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Upstreams
 
-@Suite(.onLoop, .timeLimit(.minutes(1)))
+@Suite(.onLoop, .timeLimit(.minutes(10)))
 struct HTTPTransfersTests {
     let server: FakeHTTPDNS
 
@@ -31,7 +31,7 @@ struct HTTPTransfersTests {
         var request = HTTPFixture.request("www.example.com")
         request.headers = [["Content-Type", "application/dns-message"]]
         request.body = [0, 1, 2, 255]
-        _ = await transfers.perform(request, timeout: .seconds(5), deadline: .bootTime + .seconds(5))
+        _ = await transfers.perform(request, timeout: .patience, deadline: .bootTime + .patience)
         _ = await transfers.get("www.example.com")
         #expect(server.requests.map(\.method) == ["POST", "GET"])
         #expect(server.requests.first?.body == [0, 1, 2, 255])
@@ -138,14 +138,12 @@ struct HTTPTransfersTests {
 
     @Test func `a refused connection is a failure at once`() async throws {
         let transfers = try await HTTPFixture.plain(TestAddress("127.0.0.1", port: FreePort.next()))
-        let start = ContinuousClock.now
         let result = await transfers.get("www.example.com")
+        // Who waits for longer finds a time-out.
         guard case .network = result.failure else {
             Issue.record("\(result)")
             return
         }
-        // Long before its time-out of 10 s.
-        #expect(ContinuousClock.now - start < .seconds(5))
     }
 
     @Test func `an attempt that hangs ends at its time-out`() async throws {
@@ -153,8 +151,8 @@ struct HTTPTransfersTests {
         let transfers = try await HTTPFixture.plain(server.address)
         let start = ContinuousClock.now
         #expect(await transfers.get("www.example.com", timeout: .milliseconds(200)).failure == .timeout)
-        // Long before its deadline of 30 s.
-        #expect(ContinuousClock.now - start < .seconds(10))
+        // Long before its deadline.
+        #expect(ContinuousClock.now - start < .patience)
     }
 
     @Test func `the asker's deadline counts when it is earlier than the time-out`() async throws {
@@ -162,19 +160,19 @@ struct HTTPTransfersTests {
         let transfers = try await HTTPFixture.plain(server.address)
         let start = ContinuousClock.now
         let result = await transfers.perform(
-            HTTPFixture.request("www.example.com"), timeout: .seconds(20),
+            HTTPFixture.request("www.example.com"), timeout: .patience,
             deadline: .bootTime + .milliseconds(150))
         #expect(result.failure == .timeout)
-        #expect(ContinuousClock.now - start < .seconds(2))
+        #expect(ContinuousClock.now - start < .patience)
     }
 
     @Test func `a request that never got its turn is overload, not a time-out`() async throws {
         server.misbehave(.hang)
         let transfers = try await HTTPFixture.plain(server.address)
-        let hanging = Task { await HTTPFixture.parallel(HTTPLimits.connections, on: transfers, timeout: .seconds(2)) }
+        let hanging = Task { await HTTPFixture.parallel(HTTPLimits.connections, on: transfers) }
         #expect(await HTTPFixture.eventually { await transfers.load.active == HTTPLimits.connections })
         let result = await transfers.perform(
-            HTTPFixture.request("late.example.com"), timeout: .seconds(2),
+            HTTPFixture.request("late.example.com"), timeout: .patience,
             deadline: .bootTime + .milliseconds(100))
         guard case .overloaded = result.failure else {
             Issue.record("\(result)")
@@ -225,7 +223,7 @@ struct HTTPTransfersTests {
     @Test func `nothing of the request is in a failure's text`() async throws {
         let transfers = try await HTTPFixture.plain(TestAddress("127.0.0.1", port: FreePort.next()))
         let request = HTTPDNS.HTTPRequest(target: "/139450/sign_d?host=secret-name&s=deadbeef")
-        let result = await transfers.perform(request, timeout: .seconds(1), deadline: .bootTime + .seconds(1))
+        let result = await transfers.perform(request, timeout: .patience, deadline: .bootTime + .patience)
         #expect(!"\(result)".contains("deadbeef") && !"\(result)".contains("secret-name"))
     }
 }

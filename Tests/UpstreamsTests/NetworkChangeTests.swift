@@ -8,7 +8,7 @@ import Testing
 @testable import Upstreams
 
 /// What the sources forget when the network is another one.
-@Suite(.onLoop, .timeLimit(.minutes(1)))
+@Suite(.onLoop, .timeLimit(.minutes(10)))
 struct NetworkChangeTests {
     @Test @Loop func `a server that was set aside is asked in its old place again`() async throws {
         let first = try LocalDNSRawServer()
@@ -119,7 +119,7 @@ struct NetworkChangeTests {
 }
 
 /// Servers that send our own questions back to us.
-@Suite(.onLoop, .timeLimit(.minutes(1)))
+@Suite(.onLoop, .timeLimit(.minutes(10)))
 struct LoopGuardTests {
     @Loop
     private final class Fixture {
