@@ -57,9 +57,9 @@ extension Integration {
         func `HTTPDNS fails: what a client gets for each kind of server`(kind: Kind, listed: Bool) throws {
             let stage = try CertificateStage([kind], listed: listed)
             stage.cutHTTPDNS()
-            let began = ContinuousClock.now
+            let began = Stopwatch()
             let reply = try stage.ask()
-            #expect(ContinuousClock.now - began < .milliseconds(2_500))
+            #expect(began.fair < .milliseconds(2_500))
             switch kind {
             case .honest:
                 #expect(reply.addresses == [kind.address])
@@ -97,7 +97,7 @@ extension Integration {
             #expect(stage.daemon.errors.contains("\"localdns-first\" is weaker"))
             #expect(try stage.ask().addresses == [Kind.otherName.address])
             #expect(stage.vendor.waitForCalls(1, for: CertificateStage.name))
-            let limit = ContinuousClock.now + .seconds(5)
+            let limit = ContinuousClock.now + .patience
             var addresses = try stage.ask().addresses
             while addresses != [CertificateStage.right], ContinuousClock.now < limit {
                 #expect(addresses == [Kind.otherName.address])
@@ -109,7 +109,7 @@ extension Integration {
         @Test func `LocalDNS first: for an honest one HTTPDNS is not asked, and the answer is proven`() throws {
             let stage = try CertificateStage([.honest], mode: "localdns-first")
             #expect(try stage.ask().addresses == [Kind.honest.address])
-            let limit = ContinuousClock.now + .seconds(5)
+            let limit = ContinuousClock.now + .patience
             var text = ""
             while !text.contains("localdns, verified"), ContinuousClock.now < limit {
                 text = try stage.run("cache", "show", CertificateStage.name).output

@@ -171,7 +171,7 @@ extension Integration {
             let process = try ChildProcess([
                 Daemon.executable, "serve", "--config", file, "--listen", "\(address)",
             ])
-            #expect(process.waitForOutput(.seconds(10)) { output, _ in output.contains("\(address)") })
+            #expect(process.waitForOutput(.patience) { output, _ in output.contains("\(address)") })
             let reply = try TestDNSClient(address).ask(.query("version.bind", RecordType.txt, class: 3))
             #expect(reply.answers.count == 1)
         }
@@ -180,10 +180,10 @@ extension Integration {
         func `a signal stops it with status 0`(signal: Int32) throws {
             let stage = try Stage()
             #expect(try stage.ask("www.example.com").addresses.count == 2)
-            let started = ContinuousClock.now
+            let started = Stopwatch()
             stage.daemon.signal(signal)
             #expect(try stage.daemon.finish().status == 0)
-            #expect(ContinuousClock.now - started < .seconds(2))
+            #expect(started.fair < .seconds(2))
         }
 
         @Test func `after SIGTERM flights end, and their clients are answered`() throws {
@@ -228,13 +228,13 @@ extension Integration {
             let client = try stage.daemon.client()
             try client.send(.query("www.example.com"))
             #expect(stage.vendor.waitForCalls(1))
-            let started = ContinuousClock.now
+            let started = Stopwatch()
             stage.daemon.signal(SIGTERM)
             let deadline = ContinuousClock.now + .milliseconds(500)
             while (try? TestTCPClient(stage.daemon.address)) != nil, ContinuousClock.now < deadline {}
             stage.daemon.signal(SIGTERM)
             _ = try stage.daemon.finish()
-            #expect(ContinuousClock.now - started < .seconds(1.2))
+            #expect(started.fair < .seconds(1.2))
         }
     }
 }

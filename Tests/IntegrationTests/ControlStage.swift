@@ -89,7 +89,7 @@ struct ControlStage {
                 }
             }
         }
-        return (try command.finish(within: .seconds(10)), count, addresses)
+        return (try command.finish(within: .patience), count, addresses)
     }
 
     /// Sends raw bytes to the control socket, and returns what comes back until it is closed or quiet for a second.

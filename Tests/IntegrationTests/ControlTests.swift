@@ -103,9 +103,9 @@ extension Integration {
         @Test func `clients that say nothing keep nobody out for long, and no query waits`() throws {
             let stage = try ControlStage()
             let silent = try (0..<40).map { _ in try Silent(stage.socket) }
-            let started = ContinuousClock.now
+            let started = Stopwatch()
             #expect(try stage.ask("www.example.com").addresses.count == 2)
-            #expect(ContinuousClock.now - started < .seconds(1))
+            #expect(started.fair < .seconds(1))
             withExtendedLifetime(silent) {}
             for client in silent { client.close() }
             #expect(try stage.run("status").status == 0)
@@ -225,10 +225,10 @@ extension Integration {
             let stage = try ControlStage(localDNS: Self.local)
             #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
             let names = ["www.example.com"]
-            let started = ContinuousClock.now
+            let started = Stopwatch()
             let off = try stage.askWhile(["switch", "off"], names: names)
             #expect(off.outcome.status == 0)
-            #expect(ContinuousClock.now - started < .seconds(5))
+            #expect(started.fair < .seconds(5))
             #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
             #expect(try stage.run("status").output.contains("OFF"))
             let on = try stage.askWhile(["switch", "on"], names: names)
@@ -265,13 +265,13 @@ extension Integration {
             let stage = try Stage()
             let arguments = ["healthcheck", "--config", stage.daemon.configurationFile]
             stage.vendor.stop()
-            let started = ContinuousClock.now
+            let started = Stopwatch()
             #expect(try Daemon.run(arguments).status == 0)
-            #expect(ContinuousClock.now - started < .seconds(1))
+            #expect(started.fair < .seconds(1))
             stage.daemon.signal(SIGSTOP)
-            let stopped = ContinuousClock.now
+            let stopped = Stopwatch()
             #expect(try Daemon.run(arguments).status == 1)
-            #expect(ContinuousClock.now - stopped < .seconds(2))
+            #expect(stopped.fair < .seconds(2))
             stage.daemon.signal(SIGCONT)
             #expect(try stage.daemon.stop() == 0)
             #expect(try Daemon.run(arguments).status == 1)

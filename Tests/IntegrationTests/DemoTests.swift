@@ -9,7 +9,8 @@ extension Integration {
             let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
                 .standardized.path
             let outcome = try ChildProcess.run(
-                [root + "/scripts/demo"], environment: ["HTTPDNSD_EXECUTABLE": Daemon.executable], within: .seconds(60))
+                [root + "/scripts/demo"], environment: ["HTTPDNSD_EXECUTABLE": Daemon.executable], within: .seconds(300)
+            )
             #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
         }
     }

@@ -39,26 +39,41 @@ extension Integration {
 
         @Test(arguments: Cell.all)
         func `a fault costs what it must, and nobody else anything`(cell: Cell) throws {
+            var surprises: [String] = []
+            // After 0.3 s a source is slow for the daemon. Where the machine let nobody run for a good part of that, other
+            // things may rightly come of it: all is played again then, a few times.
+            for _ in 0..<5 {
+                let watch = Stopwatch()
+                surprises = try play(cell)
+                if surprises.isEmpty || watch.lost < .milliseconds(100) { break }
+            }
+            #expect(surprises == [])
+        }
+
+        /// - Returns: what is not as expected.
+        private func play(_ cell: Cell) throws -> [String] {
             let network = try Network(cell)
             let expected = Expectation(cell)
-            try network.warmUp()
+            var surprises = try network.warmUp()
             try network.begin()
             let replies = try network.ask(["slow-struck", "slow-b", "slow-c", "slow-d", "slow-e"])
-            let struck = try #require(replies["slow-struck"])
-            #expect(struck.source == expected.struck.source)
-            #expect(expected.struck.when.contains(struck.after), "\(struck.after)")
-            for (name, reply) in replies where name != "slow-struck" {
-                #expect(reply.source == expected.others.source, "\(name)")
-                #expect(expected.others.when.contains(reply.after), "\(name): \(reply.after)")
+            for (name, reply) in replies {
+                let answer = name == "slow-struck" ? expected.struck : expected.others
+                if reply.source != answer.source || reply.after < answer.when.lowerBound
+                    || reply.fair >= answer.when.upperBound
+                {
+                    surprises.append("\(name): \(reply)")
+                }
             }
             for (vendor, limits) in zip(network.vendors, expected.calls) {
                 let count = vendor.backend.callCount("slow-struck.example.com")
-                #expect(limits.contains(count), "\(count) calls")
+                if !limits.contains(count) { surprises.append("\(count) calls") }
             }
             for (vendor, limits) in zip(network.vendors, expected.connections) {
-                #expect(limits.contains(vendor.relay.connections), "\(vendor.relay.connections) connections")
+                let count = vendor.relay.connections
+                if !limits.contains(count) { surprises.append("\(count) connections") }
             }
-            try network.endsWell()
+            return try surprises + network.endsWell()
         }
     }
 }
@@ -232,11 +247,15 @@ extension Integration.FaultMatrixTests {
         private var struckVendors: ArraySlice<Vendor> { cell.place == .all ? vendors[...] : vendors[..<1] }
 
         /// Gives both providers an established connection, where the fault lets them have one.
-        func warmUp() throws {
-            guard !isAtStart else { return }
+        ///
+        /// - Returns: what is not as expected.
+        func warmUp() throws -> [String] {
+            guard !isAtStart else { return [] }
             let client = try daemon.client()
-            #expect(try client.ask("slow-first.example.com").addresses == [Source.first.rawValue])
-            #expect(try client.ask("slow-second.example.com").addresses == [Source.second.rawValue])
+            return try [("slow-first", Source.first), ("slow-second", .second)].compactMap { name, source in
+                let addresses = try client.ask("\(name).example.com").addresses
+                return addresses == [source.rawValue] ? nil : "\(name): \(addresses)"
+            }
         }
 
         /// Lets the fault begin.
@@ -271,12 +290,14 @@ extension Integration.FaultMatrixTests {
         struct Reply {
             let source: Source?
             let after: Duration
+            /// The same without what a busy machine lost of it.
+            let fair: Duration
         }
 
         /// Asks for all at once.
         func ask(_ names: [String]) throws -> [String: Reply] {
             let client = try daemon.client()
-            let start = ContinuousClock.now
+            let watch = Stopwatch()
             for (number, name) in names.enumerated() {
                 try client.send(.query("\(name).example.com", id: UInt16(number)))
             }
@@ -285,37 +306,39 @@ extension Integration.FaultMatrixTests {
                 let message = try client.receive().message
                 replies[names[Int(message.id)]] = Reply(
                     source: message.addresses.first.flatMap { Source(rawValue: $0) },
-                    after: ContinuousClock.now - start)
+                    after: watch.elapsed, fair: watch.fair)
             }
             return replies
         }
 
         /// When the fault is over, or hit only what was there, the first provider answers again, on its own.
-        func endsWell() throws {
+        ///
+        /// - Returns: what is not as expected.
+        func endsWell() throws -> [String] {
             let client = try daemon.client()
             switch (cell.fault, cell.reach) {
             case (.blackHole, .one):
                 // Every attempt on the dead connection is given up after 0.3 s, for the second provider answers.
                 var number = 0
-                let deadline = ContinuousClock.now + .seconds(8)
+                let deadline = ContinuousClock.now + .patience
                 while ContinuousClock.now < deadline {
                     number += 1
                     let reply = try client.ask("slow-after\(number).example.com")
-                    if reply.addresses == [Source.first.rawValue] { return }
+                    if reply.addresses == [Source.first.rawValue] { return [] }
                     _ = try client.receiveIfAny(within: .milliseconds(50))
                 }
-                Issue.record("the dead connection is still used")
+                return ["the dead connection is still used"]
             case (.idleClose, .all):
                 // Again and again: each time it is one new connection, and nobody notices.
-                for round in 1...3 {
+                return try (1...3).compactMap { round in
                     vendors[0].relay.disconnect()
-                    let started = ContinuousClock.now
-                    #expect(
-                        try client.ask("slow-round\(round).example.com").addresses == [Source.first.rawValue])
-                    #expect(ContinuousClock.now - started < .milliseconds(290))
-                    #expect(vendors[0].relay.connections == 2 + round)
+                    let watch = Stopwatch()
+                    let addresses = try client.ask("slow-round\(round).example.com").addresses
+                    let (time, connections) = (watch.fair, vendors[0].relay.connections)
+                    return addresses == [Source.first.rawValue] && time < .milliseconds(290) && connections == 2 + round
+                        ? nil : "round \(round): \(addresses), \(time), \(connections) connections"
                 }
-            default: break
+            default: return []
             }
         }
     }

@@ -146,10 +146,10 @@ extension Integration {
             try far.drop("tcp sport \(port)")
             try near.drop("tcp sport \(port)")
             try near.drop("tcp dport \(port)")
-            let started = ContinuousClock.now
+            let started = Stopwatch()
             let dig = try Dig(daemon.address, "next.example.com", namespace: near)
             #expect(dig.addresses == [Nginx.addresses[0]])
-            #expect(ContinuousClock.now - started < .seconds(1.5))
+            #expect(started.fair < .seconds(1.5))
         }
     }
 }

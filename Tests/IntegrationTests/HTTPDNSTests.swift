@@ -128,10 +128,9 @@ extension Integration {
             let daemon = try Daemon(
                 DaemonConfiguration.aliyun(slow.url, #"addresses = ["127.0.0.1", "127.0.0.2"]"#)
                     + DaemonConfiguration.rest())
-            let started = ContinuousClock.now
+            let started = Stopwatch()
             #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
-            let took = ContinuousClock.now - started
-            #expect(took > .milliseconds(250) && took < .milliseconds(900))
+            #expect(started.elapsed > .milliseconds(250) && started.fair < .milliseconds(900))
             #expect(slow.callCount() == 1)
             #expect(fast.callCount() == 1)
         }
@@ -168,9 +167,9 @@ extension Integration {
         func `a bad reply in the Aliyun form is no answer, the next source is asked`(fault: HTTPFault) throws {
             let stage = try Stage(.aliyun, localDNS: Self.local)
             stage.vendor.misbehave(fault)
-            let started = ContinuousClock.now
+            let started = Stopwatch()
             #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
-            #expect(ContinuousClock.now - started < .seconds(2.5))
+            #expect(started.fair < .seconds(2.5))
             #expect(stage.daemon.isRunning)
         }
 

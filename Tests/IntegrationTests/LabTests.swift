@@ -24,7 +24,7 @@ extension Integration {
             }
         }
 
-        private func curl(_ name: LabName, _ resolver: String, _ family: String, limit: String = "5") throws
+        private func curl(_ name: LabName, _ resolver: String, _ family: String, limit: String = "30") throws
             -> ChildProcess.Outcome
         {
             try lab.machine.run(
@@ -77,7 +77,8 @@ extension Integration {
         @Test(arguments: [(Lab.Liar.wrongCertificate, Int32(60)), (.refusing, 7), (.silent, 28)])
         func `where a liar leads curl finds no right certificate`(liar: Lab.Liar, status: Int32) throws {
             for family in ["-4", "-6"] {
-                let outcome = try curl(LabName.shop, liar.resolver.host, family, limit: "0.5")
+                let limit = liar == .silent ? "0.5" : "30"
+                let outcome = try curl(LabName.shop, liar.resolver.host, family, limit: limit)
                 #expect(outcome.status == status, "\(outcome.errors)")
             }
         }
@@ -222,15 +223,15 @@ extension Integration {
             }
             try #require(lasting != nil || longEnough != nil)
             try restore()
-            let start = ContinuousClock.now
+            let start = Stopwatch()
             let name = names[asked - 1]
             // A question each 50 ms, whether or not the ones before are answered: what counts is the daemon, not when
             // its client asks again.
-            while ContinuousClock.now - start < limit {
+            while start.fair < limit {
                 try client.send(.query(name.text))
                 let next = ContinuousClock.now + .milliseconds(50)
                 while let reply = try client.receiveIfAny(within: max(.zero, next - .now)) {
-                    if reply.message.addresses == [name.address(RecordType.a)] { return .now - start }
+                    if reply.message.addresses == [name.address(RecordType.a)] { return start.fair }
                 }
             }
             return nil

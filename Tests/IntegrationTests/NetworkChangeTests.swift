@@ -109,15 +109,15 @@ extension Integration {
             for name in ["b", "c", "d"] { #expect(try dig(daemon, "\(name).example.com").status == "SERVFAIL") }
             // What is cached is served all the same.
             #expect(try dig(daemon, "a.example.com").addresses == ["192.0.2.1"])
-            let start = ContinuousClock.now
+            let start = Stopwatch()
             try far.restore()
             var took: Duration?
             var number = 0
-            while took == nil, ContinuousClock.now - start < .seconds(10) {
+            while took == nil, start.elapsed < .patience {
                 number += 1
                 let dig = try Dig(
                     daemon.address, "n\(number).example.com", "A", ["+timeout=3"], namespace: host.namespace)
-                if dig.addresses == ["192.0.2.1"] { took = ContinuousClock.now - start }
+                if dig.addresses == ["192.0.2.1"] { took = start.fair }
             }
             #expect(try #require(took) < .milliseconds(1_500), "\(daemon.errors)")
         }
@@ -144,9 +144,9 @@ extension Integration {
                 namespace: host.namespace)
             #expect(daemon.waitForLog { $0.contains("127.0.0.1:5353 sends our own questions back to us") })
             #expect(try dig(daemon, "www.example.com").addresses == ["192.0.2.1"])
-            let start = ContinuousClock.now
+            let start = Stopwatch()
             #expect(try dig(daemon, "printer.local.example").status == "SERVFAIL")
-            #expect(ContinuousClock.now - start < .seconds(1))
+            #expect(start.fair < .seconds(1))
             #expect(try status(daemon).contains("127.0.0.1:5353 leads back here"))
             #expect(try daemon.stop() == 0)
             #expect(daemon.errors.split(separator: "\n").count { $0.contains("sends our own questions") } == 1)

@@ -94,9 +94,9 @@ struct Outage: Sendable {
     ///
     /// - Returns: after how long it was; nil: not in time.
     private static func recovery(of questions: [LabLookup.Question], _ client: BulkClient) throws -> [Duration?] {
-        let start = ContinuousClock.now
+        let start = client.now
         var times = [Duration?](repeating: nil, count: questions.count)
-        while ContinuousClock.now - start < recoveryLimit {
+        while client.now - start < recoveryLimit {
             let missing = times.indices.filter { times[$0] == nil }
             guard !missing.isEmpty else { break }
             for (index, lookup) in zip(missing, try LabLookup.ask(missing.map { questions[$0] }, client)) {

@@ -41,7 +41,7 @@ extension Integration {
                     }
             }
 
-            func query(_ arguments: String..., within limit: Duration = .seconds(15)) throws -> ChildProcess.Outcome {
+            func query(_ arguments: String..., within limit: Duration = .patience) throws -> ChildProcess.Outcome {
                 let directory = try TemporaryDirectory()
                 let file = try directory.write(table + DaemonConfiguration.rest(), to: "httpdnsd.toml")
                 return try Daemon.run(["query", "--config", file] + arguments + ["--via", "vendor"], within: limit)
@@ -71,12 +71,12 @@ extension Integration {
         func `a service that hangs is given up in time`(form: Form) throws {
             let service = try Service(form)
             service.vendor.misbehave(.hang)
-            let start = ContinuousClock.now
-            let outcome = try service.query("www.example.com", "A", "AAAA", within: .seconds(5))
+            let start = Stopwatch()
+            let outcome = try service.query("www.example.com", "A", "AAAA")
             #expect(outcome.status == 1)
             #expect(outcome.output.contains("www.example.com A: no answer"))
             #expect(outcome.output.contains("www.example.com AAAA: no answer"))
-            #expect(ContinuousClock.now - start < .seconds(3.5))
+            #expect(start.fair < .seconds(3.5))
         }
 
         @Test func `a wrong secret is told, and nothing of it is shown`() throws {

@@ -141,7 +141,7 @@ extension Integration {
                     try stage.rewrite(vendor: isOther ? other : nil)
                     for name in ["www.example.com", "four.example.com"] { _ = try client.ask(name) }
                 }
-                #expect(try curl.finish(within: .seconds(5)).status == 0)
+                #expect(try curl.finish(within: .patience).status == 0)
             }
             try reload(50)
             let before = Usage(stage.daemon.pid)

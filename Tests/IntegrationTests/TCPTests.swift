@@ -66,7 +66,7 @@ extension Integration {
             let client = try stage.daemon.tcpClient()
             try client.send([0xff, 0xff] + TestMessage.query("www.example.com").encoded)
             client.finishSending()
-            #expect(client.isClosed(within: .seconds(3)))
+            #expect(client.isClosed(within: .patience))
             #expect(stage.vendor.callCount() == 0)
         }
 
@@ -87,7 +87,7 @@ extension Integration {
             try client.send([.query("www.example.com")])
             client.finishSending()
             #expect(try client.receive()?.addresses == ["192.0.2.1", "192.0.2.2"])
-            #expect(client.isClosed(within: .seconds(3)))
+            #expect(client.isClosed(within: .patience))
         }
 
         @Test func `length and body come in one segment`() throws {
@@ -114,10 +114,10 @@ extension Integration {
         @Test func `an idle connection is closed after 10 seconds, not before`() throws {
             let stage = try Stage()
             let client = try stage.daemon.tcpClient()
-            let started = ContinuousClock.now
+            let started = Stopwatch()
             _ = try client.ask(.query("www.example.com"))
-            #expect(client.isClosed(within: .seconds(14)))
-            #expect(ContinuousClock.now - started > .seconds(9))
+            #expect(client.isClosed(within: .patience))
+            #expect(started.elapsed > .seconds(9) && started.fair < .seconds(14))
         }
 
         @Test func `programs of this machine may have more than 32 connections together`() throws {

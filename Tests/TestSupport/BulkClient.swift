@@ -3,10 +3,10 @@ package struct Lookup: Sendable {
     package let question: TestMessage.Question
     /// nil: none came.
     package var reply: TestMessage?
-    /// From the query to the reply; zero without one.
+    /// From the query to the reply, without what a busy machine lost of it; zero without one.
     package var time: Duration = .zero
-    /// When the reply came; nil without one.
-    package var answered: ContinuousClock.Instant?
+    /// When the reply came, by the client's clock; nil without one.
+    package var answered: Duration?
 }
 
 /// A client that asks many questions over one socket, so many at a time; it reads every reply, which must belong to
@@ -39,10 +39,14 @@ package struct BulkClient {
     }
 
     /// How long nothing at all may come before what is still open counts as unanswered: longer than any client waits.
-    private static let silence: Duration = .seconds(5)
+    private static let silence: Duration = .patience
 
     private let client: Client
     private let window: Int
+    private let stopwatch = Stopwatch()
+
+    /// The client's clock.
+    package var now: Duration { stopwatch.fair }
 
     /// Opens the socket.
     ///
@@ -72,14 +76,14 @@ package struct BulkClient {
         _ questions: [TestMessage.Question], beforeEach: (Int) throws -> Void = { _ in }
     ) throws -> [Lookup] {
         var lookups = questions.map { Lookup(question: $0) }
-        var open: [UInt16: (index: Int, sent: ContinuousClock.Instant)] = [:]
+        var open: [UInt16: (index: Int, sent: Duration)] = [:]
         var next = 0
         while next < questions.count || !open.isEmpty {
             while next < questions.count, open.count < window {
                 try beforeEach(next)
                 let id = UInt16(truncatingIfNeeded: next)
                 let question = questions[next]
-                open[id] = (next, .now)
+                open[id] = (next, now)
                 try client.send(.query(question.name, question.type, id: id, edns: TestEDNS()))
                 next += 1
             }
@@ -90,7 +94,7 @@ package struct BulkClient {
             guard let (index, sent) = open.removeValue(forKey: reply.id), reply.isResponse,
                 reply.questions == [questions[index]]
             else { throw TestFailure("a reply to nothing that is open: \(reply)") }
-            let now = ContinuousClock.now
+            let now = now
             lookups[index].reply = reply
             lookups[index].time = now - sent
             lookups[index].answered = now
