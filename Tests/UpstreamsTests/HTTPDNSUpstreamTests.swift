@@ -288,7 +288,8 @@ struct HTTPDNSUpstreamTests {
                 .aaaa: .failure(.timeout),
             ])
         }
-        let provider = await provider(host: "service.example", scheme: .https, bootstrap: bootstrap)
+        let provider = await provider(
+            host: "service.example", scheme: .https, timeout: .seconds(2), bootstrap: bootstrap)
         // The server speaks no TLS, so the attempt fails, but only after the look-up has told where to make it.
         #expect(
             try await ask(provider).results[.a]

@@ -69,6 +69,32 @@ enum HTTPFixture {
         return results
     }
 
+    /// Sends a request, and right behind it `count` others; returns how it ended, and how those did.
+    @Loop
+    static func leading(
+        _ count: Int, on transfers: HTTPTransfers, _ request: HTTPDNS.HTTPRequest, timeout: Duration
+    ) async -> (first: Result<HTTPDNS.HTTPResponse, HTTPFailure>?, others: [Result<HTTPDNS.HTTPResponse, HTTPFailure>])
+    {
+        var first: Result<HTTPDNS.HTTPResponse, HTTPFailure>?
+        var others: [Result<HTTPDNS.HTTPResponse, HTTPFailure>] = []
+        await withCheckedContinuation { continuation in
+            _ = transfers.begin(request, timeout: timeout, deadline: .bootTime + .patience * 2) {
+                first = $0
+                if others.count == count { continuation.resume() }
+            }
+            for number in 0..<count {
+                _ = transfers.begin(
+                    Self.request("other\(number).example.com"), timeout: .patience,
+                    deadline: .bootTime + .patience * 2
+                ) {
+                    others.append($0)
+                    if first != nil, others.count == count { continuation.resume() }
+                }
+            }
+        }
+        return (first, others)
+    }
+
     /// The greatest value of a number, looked at in every turn of the loop until `work` is done.
     @Loop
     static func peak(of number: @Loop () -> Int, during work: @escaping @Sendable () async -> Void) async -> Int {
