@@ -7,6 +7,8 @@ package final class HTTPRelay: Sendable {
         var accepted = 0
         /// Connections up to this number are silent.
         var silenced = 0
+        /// Bytes that came on silent connections.
+        var swallowed = 0
         var relayed: [RelayedConnection] = []
         /// What clients of a proxy asked for.
         var requests: [String] = []
@@ -62,6 +64,9 @@ package final class HTTPRelay: Sendable {
 
     /// How many connections it has accepted.
     package var connections: Int { state.withLock { $0.accepted } }
+
+    /// How many bytes have come on silent connections, and have not been passed on.
+    package var swallowed: Int { state.withLock { $0.swallowed } }
 
     /// The first line of each request to a proxy.
     package var requests: [String] { state.withLock { $0.requests } }
@@ -137,7 +142,11 @@ package final class HTTPRelay: Sendable {
                     count = recv(from, &buffer, buffer.count, 0)
                     guard count > 0, let self else { break }
                     passing.lock()
-                    if self.state.withLock({ $0.silenced < number }) {
+                    let passesOn = self.state.withLock { state in
+                        if state.silenced >= number { state.swallowed += count }
+                        return state.silenced < number
+                    }
+                    if passesOn {
                         _ = send(to, buffer, count, Int32(MSG_NOSIGNAL))
                     }
                     passing.unlock()

@@ -198,19 +198,21 @@ struct HTTPSecureTests {
         // A reply is complete for us before the end of its stream has come.
         #expect(nginx.waitForRequests(1))
         relay.silence()
-        let timeout = Duration.seconds(3)
+        let timeout = Duration.seconds(2)
         var end: ContinuousClock.Instant?
         repeat {
-            // Given up long before its time-out.
+            // Sent, and given up long before its time-out.
+            let swallowed = relay.swallowed
             let early = Task { await transfers.get("early.example.com") }
-            #expect(await HTTPFixture.eventually { await transfers.load.active == 1 })
+            #expect(await HTTPFixture.eventually { relay.swallowed > swallowed })
             early.cancel()
             #expect(await early.value.failure == .cancelled)
-            end = end ?? .now + timeout
+            // Bytes from before the silence may yet be read, and the loop's clock stands still within a turn.
+            end = end ?? .now + timeout * 2.5
             try await Task.sleep(for: .milliseconds(100))
         } while ContinuousClock.now < end ?? .now
         #expect(relay.connections == 1)
-        // The first one was sent longer ago than this one may take.
+        // For longer than this one may take the connection has brought nothing.
         #expect(await transfers.get("next.example.com", timeout: timeout).isSuccess)
         #expect(relay.connections == 2)
     }
@@ -219,9 +221,8 @@ struct HTTPSecureTests {
         backend.misbehave(.delay(.milliseconds(400)))
         let transfers = try await transfers()
         for (name, delay) in [("slow.example.com", Duration.milliseconds(400)), ("fast.example.com", .zero)] {
-            let start = ContinuousClock.now
             let time = try #require(await transfers.get(name).get().timeToFirstByte)
-            #expect(time >= delay && time <= ContinuousClock.now - start, "\(name)")
+            #expect(time >= delay && time < .patience, "\(name)")
         }
     }
 
