@@ -6,14 +6,15 @@ import Testing
 
 @testable import Upstreams
 
-/// TLS without a network: the channel and a server of OpenSSL's, whose bytes go from hand to hand.
-@Suite(.onLoop)
+/// TLS without a network: the channel and a server of OpenSSL's, whose bytes go from hand to hand. Not on the loop: that would
+/// wait for the certificates.
 struct TLSChannelTests {
-    @Test @Loop func `a server that makes TLS answer without end, and takes none of it, is given up`() throws {
+    @Test func `a server that makes TLS answer without end, and takes none of it, is given up`() async throws {
+        _ = LoopRunner.shared
         let certificates = try TestCertificates()
+        let authorities = try await TLSAuthorities.read(certificates.authority, at: .bootTime)
         let server = try Server(certificates.leaf(names: ["right.example"]))
-        let channel = try TLSChannel(
-            TLSAuthorities.read(certificates.authority, at: .bootTime), host: "right.example", session: nil)
+        let channel = try TLSChannel(authorities, host: "right.example", session: nil)
         try shakeHands(channel, server)
         // Each is answered with the alert that there is no renegotiation.
         let requests = try (0..<100).flatMap { _ in try server.handshakeRequest() }
@@ -25,7 +26,6 @@ struct TLSChannelTests {
         }
     }
 
-    @Loop
     private func shakeHands(_ channel: TLSChannel, _ server: Server) throws {
         for _ in 0..<10 {
             if case .isDone = try channel.shakeHands() { return }
@@ -36,7 +36,6 @@ struct TLSChannelTests {
     }
 
     /// Lets the channel read what the server has sent.
-    @Loop
     private func take(_ bytes: [UInt8], _ channel: TLSChannel) throws {
         _ = bytes.withUnsafeBytes { channel.receive($0) }
         var buffer = [UInt8](repeating: 0, count: TLSChannel.recordSize)
@@ -45,7 +44,6 @@ struct TLSChannelTests {
 }
 
 /// A server's end of a connection of TLS 1.2.
-@Loop
 private final class Server {
     private let connection: OpaquePointer
     private let network: (input: OpaquePointer, output: OpaquePointer)
@@ -63,7 +61,7 @@ private final class Server {
         (self.connection, network) = (connection, (input, output))
     }
 
-    isolated deinit { SSL_free(connection) }
+    deinit { SSL_free(connection) }
 
     /// Takes what the client sends; returns how much that was.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
