@@ -5,9 +5,9 @@ import Scheduling
 /// asked of HTTPDNS.
 @Loop
 final class AnswerRepair {
-    /// Names that are checked at once, and how many wait for it; of more the answers stay unproven, for a minute.
-    private static let limit = 8
-    private static let queueLimit = 1_024
+    /// Answers that are checked at once, and how many wait for it; more of them stay unproven, for a minute.
+    private static let limit = 16
+    private static let queueLimit = 2_048
 
     /// An answer of LocalDNS, and the server that gave it.
     struct Told {
@@ -17,7 +17,8 @@ final class AnswerRepair {
 
     private struct Job {
         let key: FlightKey
-        let answers: [RecordType: Told]
+        let type: RecordType
+        let told: Told
         let check: AnswerCheck
         let askHTTPDNS: @Loop () -> Void
     }
@@ -32,15 +33,15 @@ final class AnswerRepair {
         self.clock = clock
     }
 
-    /// Checks what one flight has kept of LocalDNS.
+    /// Checks what a flight has kept of LocalDNS.
     ///
-    /// - Parameter askHTTPDNS: called when there was a lie among it, after that has been forgotten.
+    /// - Parameter askHTTPDNS: called when there was a lie in it, after that has been forgotten.
     func begin(
-        _ key: FlightKey, _ answers: [RecordType: Told], by check: AnswerCheck,
+        _ key: FlightKey, _ type: RecordType, _ told: Told, by check: AnswerCheck,
         askHTTPDNS: @escaping @Loop () -> Void
     ) {
-        guard !answers.isEmpty, queue.count < Self.queueLimit else { return }
-        queue.append(Job(key: key, answers: answers, check: check, askHTTPDNS: askHTTPDNS))
+        guard queue.count < Self.queueLimit else { return }
+        queue.append(Job(key: key, type: type, told: told, check: check, askHTTPDNS: askHTTPDNS))
         beginNext()
     }
 
@@ -49,27 +50,17 @@ final class AnswerRepair {
             let job = queue.removeFirst()
             underWay += 1
             Loop.spawn { [self] in
-                await run(job)
+                if await isLie(job) { job.askHTTPDNS() }
                 underWay -= 1
                 beginNext()
             }
         }
     }
 
-    private func run(_ job: Job) async {
-        await withTaskGroup { group in
-            for (type, told) in job.answers { group.addTask { await self.isLie(told, type, job) } }
-            var isLie = false
-            for await isAnother in group where isAnother && !isLie {
-                isLie = true
-                job.askHTTPDNS()
-            }
-        }
-    }
-
     /// Whether there is a lie in an answer of the policy in force; that is forgotten as soon as it is known, whatever the other
     /// addresses are.
-    private func isLie(_ told: Told, _ type: RecordType, _ job: Job) async -> Bool {
+    private func isLie(_ job: Job) async -> Bool {
+        let (told, type) = (job.told, job.type)
         let verdicts = await job.check.verdicts(
             on: told.answer, to: job.key.name, until: clock.now + AddressChecks.longest, endsAtLie: true)
         // Under another policy these answers are not used any more; in another network, as stale ones.

@@ -47,6 +47,14 @@ package final class Coalescer {
         if !flight.isAbandoned { flights[flight.key] = nil }
     }
 
+    /// Gives a flight up, if it is still under way, for one that asks the same in its place, which `begin` sets to work unless
+    /// there is one already. Those who wait must ask anew.
+    func replace(_ flight: Flight, begin: @Loop (Flight) -> Void) {
+        if flights[flight.key] === flight { flights[flight.key] = nil }
+        _ = join(flight.key, begin: begin)
+        flight.abandon()
+    }
+
     /// Gives up every flight under way: those who wait must ask anew.
     func abandonAll() {
         let abandoned = flights.values

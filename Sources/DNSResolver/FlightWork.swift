@@ -31,7 +31,8 @@ final class FlightWork {
     /// Whether HTTPDNS goes before LocalDNS.
     private let prefersProviders: Bool
     private var open = Open()
-    private var unchecked: [RecordType: AnswerRepair.Told] = [:]
+    /// Whether the name was asked of HTTPDNS after LocalDNS's answer had turned out to be a lie.
+    private var isAskedAgain = false
     private var isSettled = false
 
     private var key: FlightKey { flight.key }
@@ -76,9 +77,10 @@ final class FlightWork {
 
     private func take(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
         if !prefersProviders, policy.strategy.isUnchecked(answer, key, type, source) {
-            unchecked[type] = AnswerRepair.Told(answer: copy answer, server: server)
+            let told = AnswerRepair.Told(answer: copy answer, server: server)
             let kept = yielded(type) ?? preferring(cache.keepUnchecked(answer, for: key, type, server), type)
             finish(type, with: kept, source: policy.sources.tag(of: source))
+            checkBehind(told, type)
         } else if answer.responseCode == .nameError, key.mayFitFamilies(type) {
             open.denied.append(Told(type: type, answer: answer, source: source, server: server))
         } else if policy.strategy.isGuarded(flight.key) {
@@ -106,29 +108,38 @@ final class FlightWork {
         isSettled = true
         guard !open.isEmpty else { return end() }
         Loop.spawn { [self] in
-            for told in open.bindings { await fit(told) }
-            for told in open.denied { await deny(told) }
-            for (type, failure) in open.failed { await fail(type, failure) }
+            for told in open.bindings where !flight.isAbandoned { await fit(told) }
+            for told in open.denied where !flight.isAbandoned { await deny(told) }
+            for (type, failure) in open.failed where !flight.isAbandoned { await fail(type, failure) }
             end()
         }
     }
 
-    private func end() {
-        if !unchecked.isEmpty, let check = policy.strategy.answerCheck {
-            resolver.repair.begin(key, unchecked, by: check) { [key, policy, resolver] in
-                // What LocalDNS lied about goes to HTTPDNS first, this once.
-                _ = resolver.coalescer.join(key) {
-                    FlightWork($0, by: policy, mode: .httpdnsFirst, of: resolver).begin()
-                }
-            }
+    private func end() { resolver.coalescer.end(flight) }
+
+    // MARK: What is found out behind
+
+    /// Checks an answer of LocalDNS that is given already, whatever the other family still waits for.
+    private func checkBehind(_ told: AnswerRepair.Told, _ type: RecordType) {
+        guard let check = policy.strategy.answerCheck else { return }
+        resolver.repair.begin(key, type, told, by: check) { [self] in askAgain() }
+    }
+
+    /// What LocalDNS lied about goes to HTTPDNS first, this once.
+    private func askAgain() {
+        guard !isAskedAgain else { return }
+        isAskedAgain = true
+        resolver.coalescer.replace(flight) { [policy, resolver] in
+            FlightWork($0, by: policy, mode: .httpdnsFirst, of: resolver).begin()
         }
-        resolver.coalescer.end(flight)
     }
 
     // MARK: What waits for other look-ups
 
     private func fit(_ told: Told) async {
-        guard let fitted = await resolver.fit(told.answer, for: key, told.type) else {
+        let fitted = await resolver.fit(told.answer, for: key, told.type)
+        guard !flight.isAbandoned else { return }
+        guard let fitted else {
             return finish(told.type, with: cache.keepEmpty(ttl: nil, for: key, told.type))
         }
         let kept = cache.keep(
@@ -139,6 +150,7 @@ final class FlightWork {
 
     private func deny(_ told: Told) async {
         await resolver.coalescer.otherFamily(of: flight, told.type, until: resolver.clock.now + Budget.hedge)
+        guard !flight.isAbandoned else { return }
         var answer = told.answer
         if cache.hasOtherFamily(key, told.type) { answer.responseCode = .noError }
         keep(answer, told.type, told.source, told.server)
@@ -146,6 +158,7 @@ final class FlightWork {
 
     private func fail(_ type: RecordType, _ failure: UpstreamFailure) async {
         await resolver.coalescer.otherFamily(of: flight, type, until: resolver.clock.now + Budget.hedge)
+        guard !flight.isAbandoned else { return }
         let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type)
         finish(type, with: outcome ?? .failure(failure.extendedError), failure)
     }

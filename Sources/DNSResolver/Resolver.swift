@@ -140,7 +140,9 @@ package final class Resolver {
             return reply(stale(kept, client.question, key.route, or: .other, reason))
         }
         flight.wait(for: type, until: client.arrived + (kept?.wait ?? Budget.answer)) { [self] outcome, source in
-            guard flight.key.generation == cache.generation else { return respond(to: client, reply: reply) }
+            guard flight.key.generation == cache.generation, !flight.isAbandoned else {
+                return respond(to: client, reply: reply)
+            }
             switch outcome {
             case .answer(let answer)?:
                 reply(Response(.answer(answer, age: 0), from: source.map(Response.Origin.source) ?? .ourselves))

@@ -283,6 +283,21 @@ struct CertificateScenarioTests {
         #expect(reply.has("192.0.2.1") && !reply.has(Self.given) && !reply.has("203.0.113.10"))
     }
 
+    @Test @Loop func `LocalDNS first: a lie is found out and repaired while the other family hangs`() async throws {
+        let machine = try machine(
+            mode: .localDNSFirst,
+            server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(100)))
+        machine.localDNS.slow[.aaaa] = .seconds(4)
+        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .milliseconds(400))
+        #expect(await machine.ask().has(Self.given))
+        let other = ResolverTests.Reply(clock: machine.clock)
+        machine.start("www.example.com", .aaaa, other)
+        await machine.clock.advance(by: .milliseconds(150))
+        let reply = await machine.ask()
+        #expect(reply.has("192.0.2.1") && !reply.has(Self.given))
+        #expect(other.has("2001:db8::1"))
+    }
+
     @Test @Loop func `LocalDNS first: a lie is forgotten and not given again though HTTPDNS fails`() async throws {
         let machine = try machine(
             mode: .localDNSFirst,
