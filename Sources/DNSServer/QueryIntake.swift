@@ -92,27 +92,27 @@ final class QueryIntake {
     private func judge() {
         let elapsed = clock.now - measured
         guard elapsed >= limits.saturation else { return }
-        let count = (pending.answered - answered) * Int(limits.saturation.nanoseconds) / Int(elapsed.nanoseconds)
+        func paced(_ count: Int) -> Int { count * Int(limits.saturation.nanoseconds) / Int(elapsed.nanoseconds) }
         let refused = refusals.counts.refused
-        let areTooMany = refused != self.refused
-        pace = max(limits.saturated, count)
+        let (areTooMany, isFlood) = (refused != self.refused, paced(refused - self.refused) >= limits.flood)
+        pace = max(limits.saturated, paced(pending.answered - answered))
         (measured, answered, self.refused) = (clock.now, pending.answered, refused)
         guard timer != nil else { return refusals.raise() }
-        divide(areTooMany)
+        divide(isFlood)
         goOn(areTooMany)
     }
 
     /// Has fewer refusals told while those keep the loop from its CPU, and more again when they do not.
     ///
     /// The loop is kept from its CPU when it had less than its share both of the time that passed and of the CPU time
-    /// that our threads used. Where other programs took it, telling fewer would give the loop nothing. A loop that has rest
-    /// is not kept from anything.
-    private func divide(_ areTooMany: Bool) {
+    /// that our threads used. Where other programs took it, telling fewer would give the loop nothing, and so little as it
+    /// takes to tell a few. A loop that has rest is not kept from anything.
+    private func divide(_ isFlood: Bool) {
         let now = (at: clock.now, time: cpuTime())
         let elapsed = now.at - used.at
         let (loop, all) = (now.time.thread - used.time.thread, now.time.process - used.time.process)
         used = now
-        guard areTooMany else { return refusals.raise() }
+        guard isFlood else { return refusals.raise() }
         guard isSaturated() else { return }
         if loop * 100 < elapsed * Self.fairShare && loop * 100 < all * Self.fairShare {
             refusals.lower()

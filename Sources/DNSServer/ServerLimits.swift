@@ -13,6 +13,9 @@ package struct ServerLimits: Sendable {
     /// How many wait for the resolver before such a loop takes another while requests wait for room at the sources: three
     /// times what a connection of a service carries at once, so that there is always a next one.
     package var backlogged = 192
+    /// How many queries must be refused in the interval `saturation` before some of their clients are told nothing: so many
+    /// that telling them all takes a tenth of a CPU, at some 4 us each.
+    package var flood = 2_000
     /// For how long less is taken on, once the loop had more to do than it could, before that is judged anew.
     package var saturation: Duration = .milliseconds(100)
     /// Queries that wait for the resolver, over all clients; more than the 10,000 flights it has at once.

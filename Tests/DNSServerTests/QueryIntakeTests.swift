@@ -41,6 +41,7 @@ import Testing
             limits.intake = 4
             limits.saturated = 10
             limits.backlogged = 6
+            limits.flood = 3
             limits.saturation = .milliseconds(100)
             // As long as a test needs: nothing here is told SERVFAIL because it waits for long.
             limits.answer = .seconds(1_000)
@@ -60,9 +61,10 @@ import Testing
             ) { [load] in load.isSaturated }
         }
 
-        /// Lets 100 ms pass in which the loop used `loop` ms of CPU and our other threads `others`, and one query was refused.
-        func pass(loop: Int, others: Int, refusing: Bool = true) async {
-            if refusing { _ = refusals.refuse() }
+        /// Lets 100 ms pass in which the loop used `loop` ms of CPU and our other threads `others`, and so many queries were
+        /// refused.
+        func pass(loop: Int, others: Int, refusing: Int = 3) async {
+            for _ in 0..<refusing { _ = refusals.refuse() }
             load.cpuTime.thread += .milliseconds(loop)
             load.cpuTime.process += .milliseconds(loop + others)
             await clock.advance(by: .milliseconds(100))
@@ -359,6 +361,14 @@ import Testing
         #expect(fixture.refusals.current == RefusalShare.whole)
     }
 
+    @Test @Loop func `all are told while few are refused, whatever keeps the loop from its CPU`() async throws {
+        let fixture = try Fixture()
+        fixture.isSaturated = true
+        _ = fixture.intake.room()
+        await fixture.pass(loop: 10, others: 90, refusing: 2)
+        #expect(fixture.refusals.current == RefusalShare.whole)
+    }
+
     @Test @Loop func `more are told again, and in the end all, when nothing is refused or the loop has its CPU`()
         async throws
     {
@@ -369,11 +379,11 @@ import Testing
         #expect(fixture.refusals.current == 56)
         await fixture.pass(loop: 76, others: 24)
         #expect(fixture.refusals.current == 58)
-        await fixture.pass(loop: 10, others: 90, refusing: false)
+        await fixture.pass(loop: 10, others: 90, refusing: 0)
         #expect(fixture.refusals.current == 60)
         fixture.isSaturated = false
         for _ in 0..<10 {
-            await fixture.pass(loop: 1, others: 9, refusing: false)
+            await fixture.pass(loop: 1, others: 9, refusing: 0)
             _ = fixture.intake.room()
         }
         #expect(fixture.refusals.current == RefusalShare.whole)
