@@ -65,9 +65,14 @@ struct PendingChanges {
             return
         }
         removals.append(removal)
-        answers.removeAll { change in
-            guard let entry = change.entry, let name = StoredAnswer.name(inKey: change.key) else { return false }
-            return removal.covers(name, entry.answer.addresses)
+        // Forgotten, not left out: what an answer was to replace is no longer true.
+        for index in answers.indices {
+            let change = answers[index]
+            guard let entry = change.entry, let name = StoredAnswer.name(inKey: change.key),
+                removal.covers(name, entry.answer.addresses)
+            else { continue }
+            answers[index] = AnswerChange(key: change.key, entry: nil)
+            removalCount += 1
         }
     }
 

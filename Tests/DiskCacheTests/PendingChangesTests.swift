@@ -60,6 +60,14 @@ import Testing
         #expect(kept(by: changes) == Set(["a.example.com", "b.example.com", "c.example.org"].map(keyBytes)))
     }
 
+    @Test func `of an answer that is forgotten, what it had replaced is forgotten too`() throws {
+        var changes = PendingChanges()
+        changes.store(try entry("other.example.com"), for: keyBytes("www.example.com"))
+        changes.store(try entry("www.example.com"), for: keyBytes("www.example.com"))
+        changes.remove(.holding(address(of: "www.example.com")))
+        #expect(kept(by: changes).isEmpty && removed(by: changes) == [keyBytes("www.example.com")])
+    }
+
     @Test func `more answers than may wait are left to be written from memory, and none is kept here any more`() throws
     {
         var changes = PendingChanges()
