@@ -80,7 +80,6 @@ private final class FakeProvider: Provider {
     nonisolated let name = "fake"
     nonisolated let names: [Name] = []
     nonisolated let answersBothFamilies = true
-    nonisolated let maximumNames = 1
     nonisolated let isAuthenticated = true
     nonisolated let clientScoping: ClientScoping? = nil
     let endpoints: [any Endpoint]

@@ -26,8 +26,6 @@ package final class EndpointHealth {
     }
 
     private var trouble = Trouble()
-    /// When those questions began that may share requests, of which one failed last.
-    private var slowBatch: Instant?
     private var lastSuccess: Instant?
     /// Kept by the endpoint.
     package var responseTime = ResponseTime()
@@ -89,14 +87,6 @@ package final class EndpointHealth {
 
     /// An attempt ended without an answer and without blame: cancelled because another was faster.
     package func abandoned() { trouble.isProbing = false }
-
-    /// An attempt failed, or was given up, that may have shared its request with others begun in the same turn: all of them are one
-    /// failure.
-    package func failedInBatch(began: Instant, now: Instant) {
-        guard slowBatch != began else { return }
-        slowBatch = began
-        failed(began: began, now: now, severe: false)
-    }
 
     /// - Parameters:
     ///   - began: when the failed attempt began: successes since then speak for the address.

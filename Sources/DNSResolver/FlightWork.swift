@@ -26,7 +26,6 @@ final class FlightWork {
     /// In force when the flight began.
     private let policy: ResolverPolicy
     private let mode: Mode?
-    private let mayBeBatched: Bool
     private let resolver: Resolver
     /// Whether HTTPDNS goes before LocalDNS.
     private let prefersProviders: Bool
@@ -40,15 +39,10 @@ final class FlightWork {
 
     /// - Parameters:
     ///   - mode: for this flight; nil: the policy's.
-    ///   - mayBeBatched: whether it may be asked in one request with others.
-    init(
-        _ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil, mayBeBatched: Bool = false,
-        of resolver: Resolver
-    ) {
+    init(_ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil, of resolver: Resolver) {
         self.flight = flight
         self.policy = policy
         self.mode = mode
-        self.mayBeBatched = mayBeBatched
         self.resolver = resolver
         prefersProviders = policy.routes.prefersProviders(flight.key.route) || mode == .httpdnsFirst
     }
@@ -57,8 +51,7 @@ final class FlightWork {
     func begin() {
         flight.recoveries = policy.strategy.recoveries(for: flight.key)
         let work = policy.strategy.begin(
-            flight.key, mode: mode, mayBeBatched: mayBeBatched, settle: { [self] in settle($0, $1, $2, $3) },
-            done: { [self] in finish() })
+            flight.key, mode: mode, settle: { [self] in settle($0, $1, $2, $3) }, done: { [self] in finish() })
         if !isSettled { flight.work = work }
     }
 

@@ -12,9 +12,6 @@ package protocol Provider: AnyObject, Sendable {
     /// Whether the service can be asked for records of this type.
     nonisolated func answers(_ type: RecordType) -> Bool
 
-    /// How many names one request may carry; 1: each takes a request of its own.
-    nonisolated var maximumNames: Int { get }
-
     /// Suffixes that the provider is asked for; empty means every name.
     nonisolated var names: [Name] { get }
 

@@ -16,8 +16,6 @@ final class ProviderAttempts: Cancellable {
     final class Attempt {
         let candidate: AttemptPlan.Candidate
         let began: Instant
-        /// Whether its request may be another question's too.
-        let mayBeBatched: Bool
         var missingParts: Int
         /// Whether another address is asked already for what a part of it failed to bring.
         var isReplaced = false
@@ -29,11 +27,9 @@ final class ProviderAttempts: Cancellable {
         private var requests = ShortList<any Cancellable>()
 
         init(
-            _ candidate: AttemptPlan.Candidate, began: Instant, mayBeBatched: Bool, parts: Int,
-            of attempts: ProviderAttempts
+            _ candidate: AttemptPlan.Candidate, began: Instant, parts: Int, of attempts: ProviderAttempts
         ) {
             self.attempts = attempts
-            self.mayBeBatched = mayBeBatched
             self.candidate = candidate
             self.began = began
             missingParts = parts
@@ -102,10 +98,8 @@ final class ProviderAttempts: Cancellable {
         let provider = selector.providers[candidate.provider]
         let isTogether = types.count == 1 || provider.answersBothFamilies
         var asked = question
-        // What has failed in a batch, or is slow in one, is not tied to the same names again.
-        asked.mayBeBatched = question.mayBeBatched && begun.isEmpty
         let attempt = Attempt(
-            candidate, began: now, mayBeBatched: asked.mayBeBatched, parts: isTogether ? 1 : types.count, of: self)
+            candidate, began: now, parts: isTogether ? 1 : types.count, of: self)
         begun.append(attempt)
         underWay += 1
         candidate.endpoint.health.began()

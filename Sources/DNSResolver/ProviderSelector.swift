@@ -114,14 +114,6 @@ package final class ProviderSelector {
         return false
     }
 
-    /// Which of these providers would be asked now, and for how many names in one request; nil when for one, or nobody.
-    func batch(of indices: [Int]) -> (provider: Int, maximumNames: Int)? {
-        let now = clock.now
-        let first = indices.first { anyUsable([$0]) { $0.isUsable(at: now) } }
-        guard let first, providers[first].maximumNames > 1 else { return nil }
-        return (first, providers[first].maximumNames)
-    }
-
     private func mayAsk(_ provider: any Provider) -> Bool {
         provider.unavailability == nil && provider.health.isUsable(at: clock.now)
     }
@@ -218,11 +210,7 @@ package final class ProviderSelector {
             }
         case .nobody where now - began >= Budget.hedge && reply.isCancelled:
             // Another address was asked later and answered sooner. A silent one would never be found out otherwise.
-            if attempt.mayBeBatched {
-                health.failedInBatch(began: began, now: now)
-            } else {
-                health.failed(began: began, now: now, severe: false)
-            }
+            health.failed(began: began, now: now, severe: false)
         case .nobody:
             health.abandoned()
         case .busy(let reason, let pause):
@@ -241,11 +229,7 @@ package final class ProviderSelector {
                 report(.certificateRefused(provider: provider.name, endpoint: endpoint.name, reason: reason))
             }
         case .address(let reason, let severe):
-            if attempt.mayBeBatched, !severe {
-                health.failedInBatch(began: began, now: now)
-            } else {
-                health.failed(began: began, now: now, severe: severe)
-            }
+            health.failed(began: began, now: now, severe: severe)
             if wasUsable, !health.isUsable(at: now) {
                 report(.endpointSetAside(provider: provider.name, endpoint: endpoint.name, reason: reason))
             }

@@ -184,7 +184,6 @@ extension UpstreamReply {
 
     /// One answer among the results speaks for the address; else the gravest failure counts, once for each request.
     var blame: Blame {
-        guard !isRepetition else { return .nobody }
         var blame = Blame.nobody
         let isToldSomething = results.containsValue { result in
             guard case .failure(let failure) = result else { return true }

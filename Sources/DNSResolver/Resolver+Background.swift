@@ -22,22 +22,14 @@ extension Resolver {
     }
 
     private func lookUp(_ names: [Name], evenIfFresh: Bool) {
-        background.begin(
-            names,
-            batch: { [self] name in
-                openQuestions(name, evenIfFresh: evenIfFresh).first.flatMap { policy.strategy.batch(of: $0.key) }
-            },
-            lookUp: { [self] names in await lookUpTogether(names, evenIfFresh: evenIfFresh) })
+        background.begin(names) { [self] in await lookUp($0, evenIfFresh: evenIfFresh) }
     }
 
-    /// Begins all in one turn of the loop, so that those of one provider may share a request, and returns when each has
-    /// its answers, or will not have them.
-    private func lookUpTogether(_ names: [Name], evenIfFresh: Bool) async {
+    /// Returns when both families of a name have their answers, or will not have them.
+    private func lookUp(_ name: Name, evenIfFresh: Bool) async {
         var flights: [(flight: Flight, type: RecordType)] = []
-        for name in names {
-            for (key, type) in openQuestions(name, evenIfFresh: evenIfFresh) {
-                if let flight = startInBackground(key, type) { flights.append((flight, type)) }
-            }
+        for (key, type) in openQuestions(name, evenIfFresh: evenIfFresh) {
+            if let flight = startInBackground(key, type) { flights.append((flight, type)) }
         }
         let deadline = clock.now + Budget.answer
         for (flight, type) in flights { _ = await flight.outcome(of: type, until: deadline) }
@@ -61,9 +53,6 @@ extension Resolver {
     }
 
     /// Asks for what a client has just got from the cache, and that soon expires.
-    ///
-    /// Those of one turn of the loop share requests. None waits for others to come due: that would need a timer, and the
-    /// answer may be needed before it.
     func refreshAhead(_ key: FlightKey, _ type: RecordType) {
         if startInBackground(key, type) != nil { refreshes += 1 }
     }
@@ -71,6 +60,6 @@ extension Resolver {
     /// The flight that asks; nil when the question failed just now, or clients need the room.
     private func startInBackground(_ key: FlightKey, _ type: RecordType) -> Flight? {
         guard coalescer.isQuiet, remembered(key, type) == nil else { return nil }
-        return join(key, mayBeBatched: true)
+        return join(key)
     }
 }

@@ -162,10 +162,8 @@ package final class Resolver {
     }
 
     /// The flight that asks; nil when there is no room for one, or for one more who waits.
-    ///
-    /// - Parameter mayBeBatched: whether a new one may be asked in one request with others that begin in the same turn.
-    func join(_ key: FlightKey, mayBeBatched: Bool = false) -> Flight? {
-        coalescer.join(key) { FlightWork($0, by: policy, mayBeBatched: mayBeBatched, of: self).begin() }
+    func join(_ key: FlightKey) -> Flight? {
+        coalescer.join(key) { FlightWork($0, by: policy, of: self).begin() }
     }
 
     /// The stale answer if there is one that can be trusted, else the preset of last resort, any stale answer, SERVFAIL.

@@ -30,8 +30,6 @@ final class SourceRun: Cancellable {
         let key: FlightKey
         /// Those that may be asked, best first.
         let providers: [Int]
-        /// Whether a provider may be asked for it in one request with others.
-        let mayBeBatched: Bool
         let began: Instant
     }
 

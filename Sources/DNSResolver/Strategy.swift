@@ -76,14 +76,6 @@ package final class Strategy {
 
     private nonisolated static let bothFamilies: [RecordType] = [.a, .aaaa]
 
-    /// With which names a flight's may share a request: those of the same provider, so many together; nil: with none.
-    ///
-    /// Only a hint of whom to begin in one turn of the loop: who is asked is decided then.
-    func batch(of key: FlightKey) -> (provider: Int, maximumNames: Int)? {
-        guard case .protect = key.route, mode != .localDNSFirst, key.scope == nil else { return nil }
-        return selector.batch(of: selector.eligible(for: key.name, type: key.types[0], signed: key.isSigned))
-    }
-
     /// Whether a request waits for room at its service.
     var isBacklogged: Bool { selector.isBacklogged }
 
@@ -106,18 +98,16 @@ package final class Strategy {
     ///
     /// - Parameters:
     ///   - mode: for this flight; nil: the strategy's own.
-    ///   - mayBeBatched: whether a provider may be asked for it in one request with others: it was begun for no client.
     ///   - settle: called once for each type, also before this returns.
     ///   - done: called once, after the last type is settled, also before this returns; not after `cancel()`.
     @discardableResult
     package func begin(
-        _ key: FlightKey, mode: Mode? = nil, mayBeBatched: Bool = false, settle: @escaping Settle,
-        done: @escaping @Loop () -> Void
+        _ key: FlightKey, mode: Mode? = nil, settle: @escaping Settle, done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         switch key.route {
         case .bypass: ask(localDNS, key, as: .localDNS, settle: settle, done: done)
         case .forward(let index): ask(forwarders[index], key, as: .forward(index: index), settle: settle, done: done)
-        case .protect: protect(key, mode ?? self.mode, mayBeBatched, settle: settle, done: done)
+        case .protect: protect(key, mode ?? self.mode, settle: settle, done: done)
         }
     }
 
@@ -138,8 +128,7 @@ package final class Strategy {
     }
 
     private func protect(
-        _ key: FlightKey, _ mode: Mode, _ mayBeBatched: Bool, settle: @escaping Settle,
-        done: @escaping @Loop () -> Void
+        _ key: FlightKey, _ mode: Mode, settle: @escaping Settle, done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         let isServiceBinding = isGuarded(key)
         let providers = selector.eligible(
@@ -151,8 +140,7 @@ package final class Strategy {
         let race = SourceRace(
             key.types, first: first, hasProviders: !providers.isEmpty, mayUseLocalDNS: mayUseLocalDNS,
             isServiceBinding: isServiceBinding, began: began)
-        let job = SourceRun.Job(
-            key: key, providers: providers, mayBeBatched: mayBeBatched && key.scope == nil, began: began)
+        let job = SourceRun.Job(key: key, providers: providers, began: began)
         let run = SourceRun(job, race, of: self, settle: settle, done: done)
         guard !providers.isEmpty || mayUseLocalDNS else {
             // A service binding may be kept from a client; of anything else "no" is not ours to say.
@@ -178,9 +166,7 @@ package final class Strategy {
     func askProviders(
         _ job: SourceRun.Job, _ types: [RecordType], told: @escaping ProviderAttempts.Told
     ) -> ProviderAttempts {
-        var question = question(job.key, types, until: job.began + Budget.lastStart)
-        question.mayBeBatched = job.mayBeBatched
-        return selector.ask(question, of: job.providers, told: told)
+        selector.ask(question(job.key, types, until: job.began + Budget.lastStart), of: job.providers, told: told)
     }
 
     /// Asks LocalDNS for one type.

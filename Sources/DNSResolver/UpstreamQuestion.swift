@@ -11,21 +11,18 @@ package struct UpstreamQuestion: Hashable, Sendable {
     package var checkingDisabled: Bool
     /// The network of the clients for whom it is asked, which a service may be told; nil: none.
     package var clientNetwork: AddressPrefix?
-    /// Whether it may share a request with others that begin in the same turn of the loop, at a service that takes batches.
-    package var mayBeBatched: Bool
     /// When the asker stops waiting.
     package var deadline: Instant
 
     package init(
         name: Name, types: [RecordType], dnssecOK: Bool = false, checkingDisabled: Bool = false,
-        clientNetwork: AddressPrefix? = nil, mayBeBatched: Bool = false, deadline: Instant
+        clientNetwork: AddressPrefix? = nil, deadline: Instant
     ) {
         self.name = name
         self.types = types
         self.dnssecOK = dnssecOK
         self.checkingDisabled = checkingDisabled
         self.clientNetwork = clientNetwork
-        self.mayBeBatched = mayBeBatched
         self.deadline = deadline
     }
 }

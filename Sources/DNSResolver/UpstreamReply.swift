@@ -5,8 +5,6 @@ package struct UpstreamReply: Hashable, Sendable {
     package var results: RecordTypeMap<UpstreamResult>
     /// The address and port of the server that told it; empty when none did.
     package var server: String
-    /// Whether the failure is that of a shared request, and another question's reply speaks for it already.
-    package var isRepetition = false
 
     package init(_ results: RecordTypeMap<UpstreamResult>, server: String = "") {
         self.results = results

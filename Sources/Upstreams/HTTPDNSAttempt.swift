@@ -14,7 +14,7 @@ final class HTTPDNSAttempt: Cancellable {
     /// By how much our clock was corrected then.
     var offset: Int64 = 0
     var isSecond = false
-    /// Its request, or the batch of which it is a part.
+    /// Its request, while that is under way.
     var transfer: (any Cancellable)?
     /// Kept until the end.
     private var endpoint: HTTPDNSEndpoint?
@@ -32,9 +32,6 @@ final class HTTPDNSAttempt: Cancellable {
         self.endpoint = endpoint
         self.done = done
     }
-
-    /// Whether it has been answered or given up.
-    var isEnded: Bool { done == nil }
 
     /// Takes what came of its request.
     func take(_ result: Result<HTTPResponse, HTTPFailure>) {

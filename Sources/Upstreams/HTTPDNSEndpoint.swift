@@ -15,8 +15,6 @@ final class HTTPDNSEndpoint: Endpoint {
     /// The origin's own, apart: asked of the origin, each request would copy all of that.
     private let nextHop: IPAddress
     private let service: any Service
-    /// The same, if it takes several names in one request.
-    private let batchService: (any BatchService)?
     private let clientSubnet: ToldNetwork
     private let timeout: Duration
     private let account: ServiceAccount
@@ -24,8 +22,6 @@ final class HTTPDNSEndpoint: Endpoint {
     private let loop: EventLoop
     /// Counts the call that is about to be sent.
     private let permit: HTTPTransfers.Permit
-    /// Questions of this turn of the loop that may share requests.
-    private var gathered: [HTTPDNSAttempt] = []
     /// Made by the first request: an address that is never asked costs no descriptor.
     private var transfers: HTTPTransfers?
     /// When its connection was last used or made ready.
@@ -44,7 +40,6 @@ final class HTTPDNSEndpoint: Endpoint {
         name = origin.addressText
         self.address = address
         service = settings.service
-        batchService = settings.service as? any BatchService
         clientSubnet = settings.clientSubnet
         timeout = settings.timeout
         self.account = account
@@ -79,11 +74,7 @@ final class HTTPDNSEndpoint: Endpoint {
     func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
         let attempt = HTTPDNSAttempt(
             question, clientSubnet: clientSubnet.told(of: question.clientNetwork), at: self, done: done)
-        if question.mayBeBatched, let batchService, type(of: batchService).canWrite(question.name) {
-            gather(attempt, for: batchService)
-        } else {
-            send(attempt)
-        }
+        send(attempt)
         return attempt
     }
 
@@ -174,89 +165,6 @@ final class HTTPDNSEndpoint: Endpoint {
 
     /// Nothing had come so far.
     private func noteWait(since began: Instant) { health.responseTime.gaveUp(after: loop.now - began) }
-
-    // MARK: Batches
-
-    /// Puts a question aside until this turn has brought all that may share its request.
-    private func gather(_ attempt: HTTPDNSAttempt, for service: any BatchService) {
-        attempt.began = loop.now
-        gathered.append(attempt)
-        guard gathered.count == 1 else { return }
-        loop.atTurnEnd { [self] in
-            let open = gathered.filter { !$0.isEnded }
-            gathered = []
-            let (batches, alone) = HTTPDNSBatch.make(of: open, service, at: self)
-            for batch in batches { send(batch) }
-            for attempt in alone { send(attempt) }
-        }
-    }
-
-    /// Sends its request. What keeps it from being sent is for each question to find out.
-    private func send(_ batch: HTTPDNSBatch) {
-        batch.offset = account.clock.offset
-        guard account.mayCall, paths.obstacle(to: nextHop) == nil,
-            let request = try? batch.service.request(for: batch.asked, at: account.clock.now),
-            let transfers = try? readyTransfers()
-        else { return sendAlone(batch) }
-        batch.began = loop.now
-        lastUse = loop.now
-        // Vendors bill a batch by its names.
-        let calls = batch.asked.names.count
-        batch.transfer = transfers.begin(
-            request, timeout: timeout, deadline: batch.deadline, permit: { [account] in account.take(calls: calls) }
-        ) { batch.take($0) }
-    }
-
-    private func sendAlone(_ batch: HTTPDNSBatch) {
-        for attempt in batch.end() { send(attempt) }
-    }
-
-    /// Takes what came of a batch's request.
-    func take(_ result: Result<HTTPResponse, HTTPFailure>, of batch: HTTPDNSBatch) {
-        switch result {
-        case .success(let response):
-            noteTime(of: response)
-            switch batch.service.outcome(of: response, to: batch.asked) {
-            case .results(let results):
-                answered()
-                take(results, of: batch)
-            case .failure(.clockSkew(_, let serverTime))
-            where !batch.isSecond && mayCorrectClock(since: batch.offset, serverTime ?? response.date):
-                batch.isSecond = true
-                send(batch)
-            case .failure(let failure) where Self.mayFareBetterAlone(failure, response.status): sendAlone(batch)
-            case .failure(let failure): batch.fail(.init(failure))
-            }
-        case .failure(.withheld):
-            // A few calls may be left of the day's.
-            sendAlone(batch)
-        case .failure(let failure):
-            note(failure, since: batch.began)
-            batch.fail(UpstreamFailure(failure))
-        }
-    }
-
-    /// A question on which the reply is silent, if only for one of its types, is asked alone.
-    private func take(_ results: [Name: ServiceResults], of batch: HTTPDNSBatch) {
-        for attempt in batch.end() where !attempt.isEnded {
-            let types = attempt.question.types
-            if let told = results[attempt.question.name], types.allSatisfy({ told[$0] != nil }) {
-                attempt.finish(Self.reply(told, types))
-            } else {
-                send(attempt)
-            }
-        }
-    }
-
-    /// Whether a refusal may be due to one of the names, or to the form of the request; not if the account is refused, or
-    /// the service is in trouble.
-    private static func mayFareBetterAlone(_ failure: ServiceFailure, _ status: Int) -> Bool {
-        switch failure {
-        case .rejected, .responseCode: true
-        case .unavailable(_, let retryAfter): retryAfter == nil && status < 500 && status != 429
-        case .authentication, .clockSkew: false
-        }
-    }
 
     // MARK: Connections
 

@@ -12,7 +12,6 @@ package final class HTTPDNSUpstream: Provider {
     package nonisolated let name: String
     package nonisolated let names: [Name]
     package nonisolated let answersBothFamilies: Bool
-    package nonisolated let maximumNames: Int
     package var health = ProviderHealth()
     package var ranking = AddressRanking()
     private nonisolated let settings: HTTPDNSSettings
@@ -54,7 +53,6 @@ package final class HTTPDNSUpstream: Provider {
         name = settings.name
         names = settings.names
         answersBothFamilies = settings.service.answersBothFamilies
-        maximumNames = (settings.service as? any BatchService).map { type(of: $0).maximumNames } ?? 1
         self.settings = settings
         self.loop = loop
         self.paths = paths

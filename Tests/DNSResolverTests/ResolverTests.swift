@@ -38,12 +38,12 @@ struct ResolverTests {
             policy: RoutePolicy = RoutePolicy(), freshness: FreshnessPolicy = FreshnessPolicy(),
             rule: CertificateRule = CertificateRule(.off),
             local: LocalAnswers = LocalAnswers(), lastResort: Presets = Presets(), preresolve: [Name] = [],
-            scoping: ClientScoping? = nil, vendorNames: [Name] = [], maximumNames: Int = 1
+            scoping: ClientScoping? = nil, vendorNames: [Name] = []
         ) {
             vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
             provider = FakeProvider(
-                "vendor", addresses: [vendor], maximumNames: maximumNames, names: vendorNames, clientScoping: scoping)
+                "vendor", addresses: [vendor], names: vendorNames, clientScoping: scoping)
             let selector = ProviderSelector(providers: [provider], clock: clock, report: { _ in })
             badAddresses = BadAddresses(clock: clock)
             handshake = FakeHandshake(clock: clock)

@@ -100,7 +100,6 @@ package final class FakeUpstream: Upstream, Endpoint {
 package final class FakeProvider: Provider {
     package nonisolated let name: String
     package nonisolated let answersBothFamilies: Bool
-    package nonisolated let maximumNames: Int
     package nonisolated let names: [Name]
     package nonisolated let isAuthenticated: Bool
     package nonisolated let clientScoping: ClientScoping?
@@ -112,10 +111,9 @@ package final class FakeProvider: Provider {
     package let addresses: [FakeUpstream]
 
     package nonisolated init(
-        _ name: String, addresses: [FakeUpstream], answersBothFamilies: Bool = true, maximumNames: Int = 1,
-        anyType: Bool = false, names: [Name] = [], isAuthenticated: Bool = true, clientScoping: ClientScoping? = nil
+        _ name: String, addresses: [FakeUpstream], answersBothFamilies: Bool = true, anyType: Bool = false,
+        names: [Name] = [], isAuthenticated: Bool = true, clientScoping: ClientScoping? = nil
     ) {
-        self.maximumNames = maximumNames
         self.name = name
         self.addresses = addresses
         self.answersBothFamilies = answersBothFamilies

@@ -34,7 +34,6 @@ final class Chronicle {
         /// The network of clients that is told.
         let network: String?
         /// Whether it may share a request with other names.
-        let isBatched: Bool
         let epoch: Epoch
         let at: Instant
         /// When the flight began that asks.
@@ -76,8 +75,6 @@ final class Chronicle {
     private(set) var caught: [IPAddress: (at: Instant, network: Int)] = [:]
     /// The most handshakes that were under way at once: beyond 12 further addresses stay unchecked (section 8).
     var mostHandshakes = 0
-    /// Of each server: requests that have failed since the last one that did not, twice those without a connection.
-    private(set) var troubles: [Int: Int] = [:]
     /// Since when each server behaves as it does.
     var conductSince: [Instant] = []
     /// What is wrong already by itself.
@@ -125,7 +122,7 @@ final class Chronicle {
             Ask(
                 server: server.index, giver: server.giver, name: name, types: question.types,
                 isSigned: question.dnssecOK, network: question.clientNetwork?.description,
-                isBatched: question.mayBeBatched, epoch: epoch, at: clock.now, flightBegan: question.deadline - budget,
+                epoch: epoch, at: clock.now, flightBegan: question.deadline - budget,
                 isWell: server.conduct.isWell))
         return asks.count - 1
     }
@@ -134,11 +131,6 @@ final class Chronicle {
         asks[ask].ended = clock.now
         asks[ask].isTold = isTold
     }
-
-    /// A request has failed, or is slower than another one.
-    func trouble(_ server: Int, isSevere: Bool) { troubles[server, default: 0] += isSevere ? 2 : 1 }
-
-    func succeed(_ server: Int) { troubles[server] = 0 }
 
     func tell(_ ask: Int, _ type: RecordType, _ result: Conduct.Result, _ conduct: Conduct) -> Int {
         let asked = asks[ask]

@@ -17,30 +17,7 @@ final class SimulatedServer: Upstream, Endpoint {
     private(set) var conduct: Conduct
     private let chronicle: Chronicle
     private var clock: ManualClock { chronicle.clock }
-    /// How many names one request may carry.
-    private let maximumNames: Int
-    private var batch: Batch?
-
-    /// A request for several names: all have their replies at once, and of its failure one alone speaks.
-    @Loop
-    private final class Batch {
-        let began: Instant
-        let conduct: Conduct
-        var names = 1
-        private var isBlamed = false
-
-        init(_ conduct: Conduct, began: Instant) { (self.conduct, self.began) = (conduct, began) }
-
-        /// Whether the failure has not been told yet.
-        func takeBlame() -> Bool {
-            defer { isBlamed = true }
-            return !isBlamed
-        }
-    }
-
-    init(_ giver: SimulatedAddress.Giver, index: Int, _ conduct: Conduct, _ chronicle: Chronicle, maximumNames: Int = 1)
-    {
-        self.maximumNames = maximumNames
+    init(_ giver: SimulatedAddress.Giver, index: Int, _ conduct: Conduct, _ chronicle: Chronicle) {
         name = "\(giver) #\(index)"
         self.giver = giver
         self.index = index
@@ -69,16 +46,6 @@ final class SimulatedServer: Upstream, Endpoint {
         return reply(to: question, ask, conduct, isAnswered)
     }
 
-    private func batch(with question: UpstreamQuestion) -> Batch {
-        if question.mayBeBatched, let batch, batch.began == clock.now, batch.names < maximumNames {
-            batch.names += 1
-            return batch
-        }
-        let begun = Batch(conduct, began: clock.now)
-        if question.mayBeBatched { batch = begun }
-        return begun
-    }
-
     private func due(_ conduct: Conduct, _ deadline: Instant) -> (at: Instant, isAnswered: Bool) {
         let reply = clock.now + conduct.delay
         return conduct.reply != .silence && reply < deadline ? (reply, true) : (deadline, false)
@@ -89,7 +56,7 @@ final class SimulatedServer: Upstream, Endpoint {
     private final class Attempt: Cancellable {
         private let server: SimulatedServer
         private let ask: Int
-        private let batch: Batch
+        private let began: Instant
         private var timer: LoopTimer?
 
         init(
@@ -98,21 +65,13 @@ final class SimulatedServer: Upstream, Endpoint {
         ) {
             self.server = server
             ask = server.chronicle.begin(question, at: server)
-            batch = server.batch(with: question)
-            let conduct = batch.conduct
+            began = server.clock.now
+            let conduct = server.conduct
             let (due, isAnswered) = server.due(conduct, deadline)
             timer = server.clock.schedule(at: due) { [self] in
                 timer = nil
-                if isAnswered { server.health.responseTime.take(server.clock.now - batch.began) }
-                var reply = server.reply(to: question, ask, conduct, isAnswered)
-                if let failure = reply.failure {
-                    reply.isRepetition = !batch.takeBlame()
-                    if !reply.isRepetition { server.note(failure) }
-                } else {
-                    server.chronicle.succeed(server.index)
-                }
-                done(reply)
-                if server.maximumNames > 1 { server.judgeHealth() }
+                if isAnswered { server.health.responseTime.take(server.clock.now - began) }
+                done(server.reply(to: question, ask, conduct, isAnswered))
             }
         }
 
@@ -120,22 +79,6 @@ final class SimulatedServer: Upstream, Endpoint {
             guard let timer = timer.take() else { return }
             timer.cancel()
             server.chronicle.end(ask, isTold: false)
-            if server.clock.now - batch.began >= Budget.hedge, batch.takeBlame() { server.note(.timeout) }
-        }
-    }
-
-    /// No address is set aside for less than two requests that failed, a batch being one, or one without a connection.
-    func judgeHealth() {
-        guard health.hasFailed, chronicle.troubles[index, default: 0] < 2 else { return }
-        chronicle.faults.append("blame: \(name) is set aside after one failure")
-    }
-
-    /// Providers.md, "Errors".
-    private func note(_ failure: UpstreamFailure) {
-        switch failure {
-        case .timeout, .unusable: chronicle.trouble(index, isSevere: false)
-        case .network, .certificate, .busy: chronicle.trouble(index, isSevere: true)
-        default: break
         }
     }
 
@@ -208,7 +151,6 @@ final class SimulatedServer: Upstream, Endpoint {
 final class SimulatedProvider: Provider {
     nonisolated let name: String
     nonisolated let answersBothFamilies: Bool
-    nonisolated let maximumNames: Int
     nonisolated let names: [Name]
     nonisolated let isAuthenticated: Bool
     nonisolated let clientScoping: ClientScoping?
@@ -220,7 +162,6 @@ final class SimulatedProvider: Provider {
     let servers: [SimulatedServer]
 
     init(_ plan: SimulationPlan.Provider, number: Int, networkBits: Int, servers: [SimulatedServer]) {
-        maximumNames = plan.maximumNames
         clientScoping = plan.isToldNetworks ? ClientScoping(bits: networkBits) : nil
         name = "provider \(number)"
         answersBothFamilies = plan.answersBothFamilies

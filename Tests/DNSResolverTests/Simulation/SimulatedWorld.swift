@@ -70,9 +70,9 @@ final class SimulatedWorld {
         self.clock = clock
         self.chronicle = chronicle
         var servers: [SimulatedServer] = []
-        func add(_ giver: SimulatedAddress.Giver, maximumNames: Int = 1) -> SimulatedServer {
+        func add(_ giver: SimulatedAddress.Giver) -> SimulatedServer {
             let server = SimulatedServer(
-                giver, index: servers.count, plan.conducts[servers.count], chronicle, maximumNames: maximumNames)
+                giver, index: servers.count, plan.conducts[servers.count], chronicle)
             chronicle.conductSince.append(clock.now - .seconds(60))
             servers.append(server)
             return server
@@ -80,9 +80,7 @@ final class SimulatedWorld {
         providers = plan.providers.enumerated().map { number, provider in
             SimulatedProvider(
                 provider, number: number, networkBits: plan.networkBits,
-                servers: (0..<provider.addresses).map { _ in
-                    add(.provider(number), maximumNames: provider.maximumNames)
-                })
+                servers: (0..<provider.addresses).map { _ in add(.provider(number)) })
         }
         for number in 0..<SimulationPlan.localDNSCount { _ = add(.localDNS(number)) }
         for number in 0..<SimulationPlan.forwarderCount { _ = add(.forwarder(number)) }
@@ -161,7 +159,6 @@ final class SimulatedWorld {
         for step in plan.steps {
             await play(step)
             judgeLoad()
-            judgeHealth()
             guard chronicle.faults.isEmpty else { return chronicle.faults }
         }
         await clock.advance(by: Self.patience)
@@ -171,7 +168,7 @@ final class SimulatedWorld {
         // What nobody waits for any more ends as well.
         await clock.advance(by: .seconds(30))
         judgeRest()
-        chronicle.faults += oracle.waste(in: chronicle) + oracle.batches(in: chronicle, clients)
+        chronicle.faults += oracle.waste(in: chronicle)
         return chronicle.faults
     }
 
@@ -262,13 +259,6 @@ final class SimulatedWorld {
         let limit = 16 + 8 * waiting
         if load.flights > limit || load.waiters > limit {
             chronicle.faults.append("load: \(load.flights) flights, \(load.waiters) waiters for \(waiting) clients")
-        }
-    }
-
-    private func judgeHealth() {
-        // While it is asked the resolver may not know yet what it told.
-        for server in servers where !chronicle.asks.contains(where: { $0.server == server.index && $0.ended == nil }) {
-            server.judgeHealth()
         }
     }
 

@@ -74,39 +74,6 @@ struct SimulationOracle {
     }
 }
 
-extension SimulationOracle {
-    /// What speaks against asking for several names in one request (Providers.md, "Batches"), once all is over.
-    func batches(in chronicle: Chronicle, _ clients: [SimulatedWorld.Client]) -> [String] {
-        var faults: [String] = []
-        let asks = chronicle.asks
-        for (index, ask) in asks.enumerated() where ask.isBatched {
-            let reign = chronicle.reigns[ask.epoch.policy]
-            if reign.scope(of: nil, for: ask.name, in: plan) != .everyone {
-                faults.append("batch: of a name asked for by network, \(ask)")
-            }
-            let isRepeated = asks[..<index].contains { other in
-                if case .provider = other.giver {
-                    // Where a reply takes no time, another flight may begin at the same instant.
-                    other.ended != ask.flightBegan && other.name == ask.name && other.flightBegan == ask.flightBegan
-                        && other.epoch == ask.epoch
-                        && other.isSigned == ask.isSigned && !Set(other.types).isDisjoint(with: ask.types)
-                } else {
-                    false
-                }
-            }
-            if isRepeated { faults.append("batch: a name is put in a second one, \(ask)") }
-            // Where LocalDNS goes first, a client may come before a provider is asked.
-            let isAwaited = clients.contains { client in
-                client.name == ask.name && ask.types.contains(client.question.type) && client.isSigned == ask.isSigned
-                    && client.firstAsk <= index && client.lastAsk ?? .max > index && client.answered != client.at
-                    && !reign.yields(client.question.type) && reign.mode != .localDNSFirst
-            }
-            if isAwaited { faults.append("batch: a client's question, \(ask)") }
-        }
-        return faults
-    }
-}
-
 extension SimulationOracle.Case {
     /// For people.
     var text: String {

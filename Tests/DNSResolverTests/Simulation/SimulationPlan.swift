@@ -21,7 +21,6 @@ struct SimulationPlan: Sendable {
         var names: [String]
         /// Whether it is told clients' networks.
         var isToldNetworks: Bool
-        var maximumNames: Int
     }
 
     /// An entry of `[preset]`.
@@ -167,7 +166,6 @@ extension SimulationPlan.Provider {
         isAuthenticated = lots.happens(3, in: 4)
         names = lots.happens(1, in: 6) ? [lots.pick(["example.com", "other.org"])] : []
         isToldNetworks = lots.happens(1, in: 5)
-        maximumNames = answersBothFamilies ? lots.pick([1, 2, 5]) : 1
     }
 }
 
