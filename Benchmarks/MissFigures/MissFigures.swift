@@ -85,7 +85,8 @@ private final class FakeProvider: Provider {
     let endpoints: [any Endpoint]
     let unavailability: String? = nil
     let waitingRequests = 0
-    var health = ProviderHealth()
+    nonisolated let mayHedge = true
+    var access = Backoff(.seconds(30)...(.seconds(600)))
     var ranking = AddressRanking()
 
     init(_ loop: EventLoop) { endpoints = [FakeEndpoint(loop)] }
@@ -98,7 +99,7 @@ private final class FakeProvider: Provider {
 private final class FakeEndpoint: Endpoint {
     nonisolated let name = "192.0.2.53:443"
     nonisolated let family = AddressFamily.ipv4
-    let health = EndpointHealth()
+    let health = AddressHealth()
     private let loop: EventLoop
 
     init(_ loop: EventLoop) { self.loop = loop }
@@ -111,6 +112,13 @@ private final class FakeEndpoint: Endpoint {
         loop.atTurnEnd { done(reply) }
         return Request()
     }
+
+    func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+        loop.atTurnEnd { done(UpstreamReply([.a]) { _ in .unknownEmpty(ttl: nil) }) }
+        return Request()
+    }
+
+    func retireConnections() {}
 
     @Loop
     private final class Request: Cancellable {

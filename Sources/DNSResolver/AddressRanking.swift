@@ -30,7 +30,7 @@ package struct AddressRanking {
         questions += 1
         guard questions.isMultiple(of: Self.explorationInterval) else { return ordered }
         let first = ordered[0]
-        let others = usable.filter { $0 !== first && $0.family == first.family }
+        let others = usable.filter { $0 !== first && $0.family == first.family && $0.health.isUsable }
         guard !others.isEmpty else { return ordered }
         let explored = others[explorations % others.count]
         explorations += 1
@@ -47,24 +47,24 @@ package struct AddressRanking {
         return ranked(usable, family: family)[1]
     }
 
-    /// The preferred one, then those that have not failed lately, the fastest first; those never asked as they stand.
+    /// The preferred one, then those not in backoff, the fastest first; those never asked as they stand.
     private func ranked(_ usable: [any Endpoint], family: AddressFamily) -> [any Endpoint] {
         let ranked = usable.enumerated().sorted { first, second in
             key(first.element, first.offset, family) < key(second.element, second.offset, family)
         }.map(\.element)
-        guard let current = usable.first(where: { ObjectIdentifier($0) == preferred && !$0.health.hasFailed }) else {
+        guard let current = usable.first(where: { ObjectIdentifier($0) == preferred && $0.health.isUsable }) else {
             // Nothing is preferred yet, or it has failed.
             return preferred == nil ? unranked(usable, ranked) : ranked
         }
         let best = ranked[0]
-        guard best !== current, !best.health.hasFailed, best.family == current.family, Self.isMuchFaster(best, current)
+        guard best !== current, best.health.isUsable, best.family == current.family, Self.isMuchFaster(best, current)
         else { return [current] + ranked.filter { $0 !== current } }
         return ranked
     }
 
     /// At the start the configured order counts, as far as nothing has failed.
     private func unranked(_ usable: [any Endpoint], _ ranked: [any Endpoint]) -> [any Endpoint] {
-        guard let first = usable.first(where: { !$0.health.hasFailed }) else { return ranked }
+        guard let first = usable.first(where: { $0.health.isUsable }) else { return ranked }
         return [first] + ranked.filter { $0 !== first }
     }
 
@@ -77,20 +77,20 @@ package struct AddressRanking {
 
     private func key(_ endpoint: any Endpoint, _ place: Int, _ family: AddressFamily) -> RankingKey {
         RankingKey(
-            hasFailed: endpoint.health.hasFailed, isOtherFamily: endpoint.family != family,
+            isInBackoff: !endpoint.health.isUsable, isOtherFamily: endpoint.family != family,
             time: endpoint.health.responseTime.average, place: place)
     }
 }
 
 /// Compared member by member.
 private struct RankingKey: Comparable {
-    let hasFailed: Bool
+    let isInBackoff: Bool
     let isOtherFamily: Bool
     let time: Duration?
     let place: Int
 
     static func < (first: RankingKey, second: RankingKey) -> Bool {
-        if first.hasFailed != second.hasFailed { return second.hasFailed }
+        if first.isInBackoff != second.isInBackoff { return second.isInBackoff }
         if first.isOtherFamily != second.isOtherFamily { return second.isOtherFamily }
         switch (first.time, second.time) {
         case (let one?, let two?) where one != two: return one < two

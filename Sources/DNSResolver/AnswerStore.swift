@@ -39,6 +39,9 @@ package final class AnswerStore {
         self.clock = clock
     }
 
+    /// How long a client waits for something newer than a stale answer that is not old.
+    var staleWait: Duration { freshness.staleWait }
+
     /// The generation of policy and network; a flight that began under an older one stores nothing.
     package var generation: UInt32 { number.current }
 

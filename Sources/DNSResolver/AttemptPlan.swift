@@ -1,12 +1,14 @@
 import Scheduling
 
-/// Which address is asked next for one question: providers in order, each one's addresses in order, everything twice.
+/// Which address is asked next for one question: the providers by turns, each one's addresses in order.
 ///
-/// Pure bookkeeping of one question; the selector starts the attempts.
+/// By turns, so that the addresses of a provider that cannot be reached never use up the time of the next provider. Pure
+/// bookkeeping of one question; `ProviderAttempts` starts the attempts.
 @Loop
 struct AttemptPlan {
     struct Candidate {
-        let provider: Int
+        let index: Int
+        let provider: any Provider
         let endpoint: any Endpoint
     }
 
@@ -19,44 +21,69 @@ struct AttemptPlan {
         var tries = 0
         var isUnderWay = false
         var isOver = false
+
+        /// Whether it may be asked now or after a probe.
+        var isOpen: Bool { !isOver && !isUnderWay && tries < AttemptPlan.tries }
     }
 
-    private let isLastResort: Bool
-    /// Whether there are addresses that it does not have, for they are left alone.
-    var leavesSomeOut = false
+    /// Provider by provider, in order.
     private var places: [Place] = []
-
-    /// - Parameter isLastResort: whether every address there is has been set aside.
-    init(isLastResort: Bool) { self.isLastResort = isLastResort }
+    /// Whether some of them were in backoff when they were added.
+    private(set) var hasBackoffs = false
 
     /// Adds a provider's addresses, behind those before.
-    mutating func add(_ endpoints: [any Endpoint], of provider: Int) {
+    mutating func add(_ endpoints: [any Endpoint], of provider: any Provider, index: Int) {
         for endpoint in endpoints {
-            places.append(Place(candidate: Candidate(provider: provider, endpoint: endpoint)))
+            let candidate = Candidate(index: index, provider: provider, endpoint: endpoint)
+            if !candidate.isUsable { hasBackoffs = true }
+            places.append(Place(candidate: candidate))
         }
     }
 
-    var isEmpty: Bool { places.isEmpty }
-
-    /// Takes the next address that is neither being asked already nor set aside, those not yet asked before the others;
-    /// nil when there is none for now.
-    mutating func next(at now: Instant) -> Candidate? {
-        for round in 0..<Self.tries {
-            for index in places.indices {
-                let place = places[index]
-                guard place.tries == round, !place.isUnderWay, !place.isOver,
-                    isUsable(place.candidate.endpoint, at: now)
-                else { continue }
-                places[index].tries += 1
-                places[index].isUnderWay = true
-                return place.candidate
-            }
+    /// Takes the next address that can be asked: of the provider that was asked least, the address that was asked least,
+    /// the first of these in order; nil when there is none for now.
+    ///
+    /// - Parameter isHedge: whether it is asked beside another one that is slow. Then each other provider comes before a
+    ///   second address of the same one.
+    mutating func next(isHedge: Bool) -> Candidate? {
+        var best: (place: Int, provider: Int, own: Int)?
+        for index in places.indices where places[index].isOpen {
+            let place = places[index]
+            guard place.candidate.isUsable, !isHedge || mayHedge(place.candidate) else { continue }
+            let asked = tries(of: place.candidate.index)
+            if let best, (best.provider, best.own) <= (asked, place.tries) { continue }
+            best = (index, asked, place.tries)
         }
-        return nil
+        guard let best else { return nil }
+        places[best.place].tries += 1
+        places[best.place].isUnderWay = true
+        return places[best.place].candidate
     }
 
-    private func isUsable(_ endpoint: any Endpoint, at now: Instant) -> Bool {
-        isLastResort ? endpoint.health.isUsableAlone(at: now) : endpoint.health.isUsable(at: now)
+    /// Whether a provider that has not been asked yet may be asked beside others.
+    var hasUnaskedProvider: Bool {
+        for place in places where place.candidate.isUsable && place.candidate.provider.mayHedge {
+            if tries(of: place.candidate.index) == 0 { return true }
+        }
+        return false
+    }
+
+    /// A second address of a provider under way may always be asked: it is the same service, at the same price.
+    private func mayHedge(_ candidate: Candidate) -> Bool {
+        candidate.provider.mayHedge || tries(of: candidate.index) > 0
+    }
+
+    private func tries(of provider: Int) -> Int {
+        var count = 0
+        for place in places where place.candidate.index == provider { count += place.tries }
+        return count
+    }
+
+    /// The addresses that could be asked if a probe found them working.
+    var inBackoff: [Candidate] {
+        var found: [Candidate] = []
+        for place in places where place.isOpen && !place.candidate.isUsable { found.append(place.candidate) }
+        return found
     }
 
     /// The attempt at this address is over; `forGood` when the address is not to be asked again.
@@ -69,6 +96,16 @@ struct AttemptPlan {
 
     /// Nothing more is to be asked of this provider.
     mutating func finish(provider: Int) {
-        for index in places.indices where places[index].candidate.provider == provider { places[index].isOver = true }
+        for index in places.indices where places[index].candidate.index == provider { places[index].isOver = true }
     }
+}
+
+extension AttemptPlan.Candidate {
+    /// Whether neither the address nor the provider's account is in backoff.
+    @Loop
+    var isUsable: Bool { endpoint.health.isUsable && !provider.access.isActive && provider.unavailability == nil }
+
+    /// The backoff that keeps it from being asked: the address's, else the account's.
+    @Loop
+    var backoff: Backoff { endpoint.health.isUsable ? provider.access : endpoint.health.backoff }
 }

@@ -2,8 +2,10 @@
 ///
 /// Resolvers of the C library give up after 5 s and retry elsewhere; an answer by 2.3 s reaches them with room to spare.
 package enum Budget {
-    /// A second address of the HTTPDNS service is asked as well.
+    /// The next provider, or else another address of the same one, is asked as well, where the first usually answers sooner.
     package static let hedge: Duration = .milliseconds(300)
+    /// The same where the first is usually slow.
+    package static let latestHedge: Duration = .milliseconds(800)
     /// LocalDNS is asked in reserve; at once when every provider is set aside.
     package static let reserve: Duration = .milliseconds(500)
     /// HTTPDNS is no longer waited for, and LocalDNS no longer asked.

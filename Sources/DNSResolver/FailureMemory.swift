@@ -9,6 +9,7 @@ package import Scheduling
 @Loop
 package final class FailureMemory {
     private static let capacity = 10_000
+    private static let pauses: [Duration] = [.seconds(1), .seconds(2), .seconds(5)]
     /// How long after its pause a question must be left in peace to begin with the shortest pause again.
     private static let forgetAfter: Duration = .seconds(60)
 
@@ -28,8 +29,6 @@ package final class FailureMemory {
     private var unreachable: [Route: [Key: Failure]] = [:]
     private var refused: [Key: Failure] = [:]
     private var count = 0
-    /// Until when the network is new, and failures mean little.
-    private var settlesAt: Instant?
 
     package nonisolated init() {}
 
@@ -59,10 +58,8 @@ package final class FailureMemory {
         let earlier = unreachable[flight.route]?.removeValue(forKey: key) ?? refused.removeValue(forKey: key)
         if earlier == nil { count += 1 }
         let times = earlier.map { now - $0.until < Self.forgetAfter ? $0.count : 0 } ?? 0
-        let isSettling = settlesAt.map { now < $0 } ?? false
-        let pause = isSettling ? BackOff.settling : BackOff.pause(after: times)
-        let failure = Failure(
-            until: now + pause, count: isSettling ? times : times + 1, error: error, recoveries: recoveries)
+        let pause = Self.pauses[min(times, Self.pauses.count - 1)]
+        let failure = Failure(until: now + pause, count: times + 1, error: error, recoveries: recoveries)
         if isTransport {
             unreachable[flight.route, default: [:]][key] = failure
         } else {
@@ -71,12 +68,7 @@ package final class FailureMemory {
     }
 
     /// The network has changed: what failed there may succeed here.
-    package func networkChanged(at now: Instant) {
-        forgetAll()
-        settlesAt = now + BackOff.settlingTime
-    }
-
-    private func forgetAll() {
+    package func forgetAll() {
         unreachable = [:]
         refused = [:]
         count = 0

@@ -30,9 +30,13 @@ package protocol Provider: AnyObject, Sendable {
     /// Why it may not be asked now whatever its addresses are like, in words for people; nil when it may.
     var unavailability: String? { get }
 
-    /// Kept here for the selector.
-    var health: ProviderHealth { get set }
+    /// Whether it may be asked beside another provider that is slow; false spares a metered one, which is then asked only
+    /// after the others have failed.
+    nonisolated var mayHedge: Bool { get }
 
-    /// Kept here for the selector.
+    /// Backoff of the account: refused credentials. Written by `Probes`.
+    var access: Backoff { get set }
+
+    /// Written by the selector.
     var ranking: AddressRanking { get set }
 }

@@ -1,15 +1,23 @@
 import DNSWire
 import Scheduling
 
-/// One question's attempts at the providers' addresses: the first at once, another when one fails, or when it is told that one
-/// is slow.
+/// One question's attempts at the providers' addresses: the first at once, another when one fails or is slow.
 ///
-/// Ends when every type is settled, nobody is left to ask, or the question's deadline has come.
+/// While all addresses are in backoff it waits for their probes. Ends when every type is settled, no address is left to ask,
+/// or the question's deadline has come.
 @Loop
 final class ProviderAttempts: Cancellable {
-    /// Told of the first family that has its answer while the other one is still asked for, and of everything at the end:
-    /// then every entry has its result.
-    typealias Told = @Loop ([ProviderTally.Entry], _ isLast: Bool) -> Void
+    /// What there is to report.
+    enum Progress {
+        /// One family has its answer while the other one is still asked for.
+        case partial
+        /// Nothing can be asked until a probe, begun by another question, has found an address working. Once at most.
+        case waiting
+        /// Every entry has its result.
+        case finished
+    }
+
+    typealias Report = @Loop ([ProviderTally.Entry], Progress) -> Void
 
     /// One attempt: a request, or one for each type to a service that does not take both families together.
     @Loop
@@ -62,48 +70,67 @@ final class ProviderAttempts: Cancellable {
     /// Those begun, in order.
     private var begun = ShortList<Attempt>()
     private var underWay = 0
-    private var hasToldEarly = false
+    private var hasHedged = false
+    private var hasReportedPartial = false
+    private var hasReportedWaiting = false
+    private var hasAwaitedProbe = false
+    private var hasBegunProbe = false
+    /// While all addresses are in backoff.
+    private var wait: (any Cancellable)?
     /// Nil once it is over.
-    private var told: Told?
+    private var report: Report?
 
     init(
         _ question: UpstreamQuestion, _ providers: [Int], plan: AttemptPlan, of selector: ProviderSelector,
-        told: @escaping Told
+        report: @escaping Report
     ) {
         self.question = question
         self.providers = providers
         self.plan = plan
         self.selector = selector
-        self.told = told
+        self.report = report
         tally = ProviderTally(question)
     }
 
-    /// Begins; `told` may be called before this returns.
+    /// Begins; `report` may be called before this returns.
     func start() {
         startNext(question.types)
-        if underWay == 0 { finish() }
+        if underWay == 0 { waitOrFinish() } else if plan.hasBackoffs { selector.beginProbes(of: plan.inBackoff) }
     }
 
-    /// Asks another address as well, for the first one is slow.
-    func startAnother() { startNext(tally.openTypes) }
+    /// Asks another provider, or address, as well, for what was asked is slow.
+    ///
+    /// - Returns: whether a further provider is left for the same.
+    func hedge() -> Bool {
+        guard report != nil, underWay > 0 else { return false }
+        hasHedged = true
+        startNext(tally.openTypes, isHedge: true)
+        return plan.hasUnaskedProvider
+    }
+
+    /// How long the first attempt may take before another one is begun beside it: half as long again as is usual at its
+    /// address. Nil when none is under way, or another one was begun already.
+    var hedgeDelay: Duration? {
+        guard underWay > 0, !hasHedged else { return nil }
+        guard let usual = begun.last?.candidate.endpoint.health.responseTime.average else { return Budget.hedge }
+        return min(max(Budget.hedge, usual * 3 / 2), Budget.latestHedge)
+    }
 
     func cancel() {
-        told = nil
+        report = nil
         withdraw()
     }
 
-    private func startNext(_ types: [RecordType]) {
+    private func startNext(_ types: [RecordType], isHedge: Bool = false) {
         let now = selector.clock.now
-        guard now < question.deadline, let candidate = plan.next(at: now) else { return }
-        let provider = selector.providers[candidate.provider]
-        let isTogether = types.count == 1 || provider.answersBothFamilies
+        guard now < question.deadline, let candidate = plan.next(isHedge: isHedge) else { return }
+        let isTogether = types.count == 1 || candidate.provider.answersBothFamilies
         var asked = question
         let attempt = Attempt(
             candidate, began: now, parts: isTogether ? 1 : types.count, of: self)
         begun.append(attempt)
         underWay += 1
         candidate.endpoint.health.began()
-        provider.health.began(at: now)
         if isTogether {
             asked.types = types
             attempt.ask(asked)
@@ -117,7 +144,7 @@ final class ProviderAttempts: Cancellable {
 
     /// Takes a part of an attempt's reply, or the whole of it.
     fileprivate func take(_ reply: UpstreamReply, of attempt: Attempt) {
-        guard told != nil else { return }
+        guard report != nil else { return }
         let asked = attempt.candidate
         attempt.missingParts -= 1
         let mayStart: Bool
@@ -130,18 +157,18 @@ final class ProviderAttempts: Cancellable {
             attempt.isReplaced = mayStart
             attempt.reply = attempt.reply?.adding(reply) ?? reply
         }
-        if tally.take(reply, from: asked.provider, at: asked.endpoint.name) == .providerFinished {
-            plan.finish(provider: asked.provider)
+        if tally.take(reply, from: asked.index, at: asked.endpoint.name) == .providerFinished {
+            plan.finish(provider: asked.index)
         }
         if tally.isSettled { return finish() }
-        if !hasToldEarly, tally.hasAnswers {
-            hasToldEarly = true
-            told?(tally.entries, false)
+        if !hasReportedPartial, tally.hasAnswers {
+            hasReportedPartial = true
+            report?(tally.entries, .partial)
         }
-        // Whoever was told may have cancelled.
-        guard told != nil else { return }
+        // The report may have led to `cancel()`.
+        guard report != nil else { return }
         if mayStart { startNext(tally.openTypes) }
-        if underWay == 0 { finish() }
+        if underWay == 0 { waitOrFinish() }
     }
 
     /// Draws what there is to be drawn from an attempt whose reply has come whole.
@@ -152,15 +179,45 @@ final class ProviderAttempts: Cancellable {
         selector.judge(attempt, by: reply)
     }
 
+    /// Where all addresses are in backoff: waits for the probes under way, else for the one that is due soonest.
+    private func waitOrFinish() {
+        guard selector.clock.now < question.deadline, let next = nextProbe(), next <= question.deadline else {
+            return finish()
+        }
+        wait = selector.probes.wait(until: next) { [self] in
+            wait = nil
+            startNext(tally.openTypes)
+            if underWay == 0 { waitOrFinish() } else { report?(tally.entries, .partial) }
+        }
+        // The probe that a question begins is as good as an attempt of its own.
+        guard !hasBegunProbe, !hasReportedWaiting else { return }
+        hasReportedWaiting = true
+        report?(tally.entries, .waiting)
+    }
+
+    /// When the probe that is waited for begins or ends; nil when there is none, or the one waited for has failed.
+    private func nextProbe() -> Instant? {
+        let inBackoff = plan.inBackoff
+        for candidate in inBackoff where candidate.backoff.isProbing {
+            hasAwaitedProbe = true
+            return question.deadline
+        }
+        guard !hasAwaitedProbe, let due = selector.beginUrgentProbes(of: inBackoff) else { return nil }
+        guard due <= selector.clock.now else { return due }
+        (hasAwaitedProbe, hasBegunProbe) = (true, true)
+        return question.deadline
+    }
+
     private func finish() {
-        let told = told.take()
+        let report = report.take()
         withdraw()
-        tally.settleRest(hindrance: selector.hindrance(providers))
-        told?(tally.entries, true)
+        tally.settleRest(reason: selector.reasonAgainst(providers))
+        report?(tally.entries, .finished)
     }
 
     /// Gives up what is under way. An address that is slower than another one, or than LocalDNS, is judged by that.
     private func withdraw() {
+        wait.take()?.cancel()
         guard underWay > 0 else { return }
         underWay = 0
         begun.forEach { attempt in

@@ -106,15 +106,15 @@ struct ProviderTally {
     /// Settles what is open: nothing more will come. A type that only some providers called empty, while others failed, is a
     /// failure: the others might know it.
     ///
-    /// - Parameter hindrance: what to tell of types for which nobody could be asked.
-    mutating func settleRest(hindrance: @autoclosure () -> String) {
+    /// - Parameter reason: why no provider could be asked, where that is so.
+    mutating func settleRest(reason: @autoclosure () -> String) {
         for index in entries.indices where entries[index].isOpen {
             if let last = entries[index].failures.max(by: { $0.provider < $1.provider }) {
                 entries[index].result = .failure(last.failure)
             } else if let empty = entries[index].unknown {
                 entries[index].result = .unknownEmpty(ttl: empty.ttl)
             } else {
-                entries[index].result = .failure(wasAsked ? .timeout : .network(hindrance()))
+                entries[index].result = .failure(wasAsked ? .timeout : .network(reason()))
             }
         }
     }
@@ -149,7 +149,7 @@ extension UpstreamReply {
     var isCancelled: Bool { !results.containsValue { $0 != .failure(.cancelled) } }
 
     /// Why nothing at all was told; nil when something was, or the attempt was given up.
-    var failure: UpstreamFailure? {
+    package var failure: UpstreamFailure? {
         var last: UpstreamFailure?
         let isToldSomething = results.containsValue { result in
             guard case .failure(let failure) = result else { return true }
@@ -157,53 +157,5 @@ extension UpstreamReply {
             return false
         }
         return isToldSomething ? nil : last
-    }
-
-    /// Whose fault it is that a reply is not an answer, the gravest last.
-    enum Blame {
-        case none
-        case nobody
-        case address(String, severe: Bool)
-        case certificate(String)
-        /// It said when to come back.
-        case busy(String, Duration)
-        case access(String)
-
-        fileprivate var gravity: Int {
-            switch self {
-            case .none: 0
-            case .nobody: 1
-            case .address(_, severe: false): 2
-            case .address(_, severe: true): 3
-            case .certificate: 4
-            case .busy: 5
-            case .access: 6
-            }
-        }
-    }
-
-    /// One answer among the results speaks for the address; else the gravest failure counts, once for each request.
-    var blame: Blame {
-        var blame = Blame.nobody
-        let isToldSomething = results.containsValue { result in
-            guard case .failure(let failure) = result else { return true }
-            if failure.blame.gravity > blame.gravity { blame = failure.blame }
-            return false
-        }
-        return isToldSomething ? .none : blame
-    }
-}
-
-extension UpstreamFailure {
-    fileprivate var blame: UpstreamReply.Blame {
-        switch self {
-        case .authentication(let reason): .access(reason)
-        case .busy(let reason, let pause): .busy(reason, pause)
-        case .network(let reason): .address(reason, severe: true)
-        case .unusable(let reason), .forged(let reason): .address(reason, severe: false)
-        case .certificate(let reason): .certificate(reason)
-        case .timeout: .address("no answer in time", severe: false)
-        case .slow, .responseCode, .rejected, .overloaded, .cancelled: .nobody
-        }
     }
 }

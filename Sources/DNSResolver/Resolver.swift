@@ -77,7 +77,7 @@ package final class Resolver {
     /// Begins anew in another network: all answers so far count as stale, it is forgotten which questions failed, and who
     /// waits for a flight under way goes over to a new one.
     package func networkChanged() {
-        failures.networkChanged(at: clock.now)
+        failures.forgetAll()
         cache.beginNetwork()
         coalescer.abandonAll()
     }
@@ -139,7 +139,7 @@ package final class Resolver {
             report(.overloaded(reason: reason))
             return reply(stale(kept, client.question, key.route, or: .other, reason))
         }
-        flight.wait(for: type, until: client.arrived + (kept?.wait ?? Budget.answer)) { [self] outcome, source in
+        flight.wait(for: type, until: client.arrived + wait(for: key, kept)) { [self] outcome, source in
             guard flight.key.generation == cache.generation, !flight.isAbandoned else {
                 return respond(to: client, reply: reply)
             }
@@ -154,11 +154,18 @@ package final class Resolver {
         }
     }
 
-    /// Why a question failed just now and is not asked again; nil too when it may be what tries a provider again.
+    /// How long a client waits for a flight before it gets what is cached, if anything is.
+    private func wait(for key: FlightKey, _ kept: AnswerStore.Kept?) -> Duration {
+        guard let wait = kept?.wait else { return Budget.answer }
+        // While no provider can be asked, hardly anything new will come.
+        return policy.strategy.outlook(for: key) == .usable ? wait : min(wait, cache.staleWait)
+    }
+
+    /// Why a question failed just now and is not asked again; nil too when it would begin the probe of a provider.
     func remembered(_ key: FlightKey, _ type: RecordType) -> ExtendedError? {
         let recoveries = policy.strategy.recoveries(for: key)
         let error = failures.remembered(key, type, at: clock.now, recoveries: recoveries)
-        return error == nil || policy.strategy.awaitsTrial(key) ? nil : error
+        return error == nil || policy.strategy.outlook(for: key) == .probeDue ? nil : error
     }
 
     /// The flight that asks; nil when there is no room for one, or for one more who waits.

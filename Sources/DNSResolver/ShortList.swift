@@ -7,6 +7,8 @@ struct ShortList<Element> {
 
     var isEmpty: Bool { first == nil }
 
+    var last: Element? { others.last ?? first }
+
     mutating func append(_ element: Element) {
         if first == nil { first = element } else { others.append(element) }
     }

@@ -52,8 +52,8 @@ struct SourceRace {
     private let types: [RecordType]
     /// One for each type, in their order.
     private var entries: [Entry] = []
-    /// Whether HTTPDNS has failed only for now, since another question tries whether it is back.
-    private var awaitsTrial = false
+    /// Whether HTTPDNS has failed only for now, since all its addresses are in backoff.
+    private var awaitsProbe = false
     private var hasStartedHTTPDNS = false
     private var hasStartedLocalDNS = false
 
@@ -123,30 +123,21 @@ struct SourceRace {
         return nil
     }
 
-    /// HTTPDNS cannot be asked while another question tries whether it is back: an answer of LocalDNS is taken meanwhile, but
+    /// HTTPDNS cannot be asked until a probe has found an address working: an answer of LocalDNS is taken meanwhile, but
     /// nothing is a failure yet.
-    mutating func awaitTrial(hindrance: String) {
-        awaitsTrial = true
+    mutating func awaitProbe(reason: String) {
+        awaitsProbe = true
         for index in entries.indices where entries[index].isOpen {
-            entries[index].httpdns = .failure(.network(hindrance))
+            entries[index].httpdns = .failure(.network(reason))
             decide(index)
         }
-    }
-
-    /// The trial is over, or there is no time left to wait for it.
-    ///
-    /// - Parameter isAsked: whether HTTPDNS is asked now, and tells of itself.
-    mutating func endTrial(isAsked: Bool) {
-        awaitsTrial = isAsked
-        guard !isAsked else { return }
-        for index in entries.indices { decide(index) }
     }
 
     /// Takes what the providers have settled.
     ///
     /// - Parameter isLast: whether they tell no more.
     mutating func take(_ told: [ProviderTally.Entry], isLast: Bool) {
-        if isLast { awaitsTrial = false }
+        if isLast { awaitsProbe = false }
         for index in entries.indices where entries[index].isOpen {
             for place in told.indices where told[place].type == entries[index].type {
                 guard let result = told[place].result else { continue }
@@ -170,7 +161,7 @@ struct SourceRace {
 
     /// Settles what neither source has settled: nothing more will come.
     mutating func settleRest() {
-        awaitsTrial = false
+        awaitsProbe = false
         for index in entries.indices {
             if entries[index].httpdns == nil { entries[index].httpdns = .failure(.timeout) }
             if entries[index].localDNS == nil { entries[index].localDNS = LocalDNSResult(.failure(.timeout)) }
@@ -183,7 +174,7 @@ struct SourceRace {
         let (httpdns, localDNS) = (entries[index].httpdns, entries[index].localDNS)
         if let localDNS, case .answer = localDNS.result, first == .localDNS || httpdns != nil {
             entries[index].settle(localDNS.result, localDNS.source, entries[index].localServer)
-        } else if let httpdns, let localDNS, !awaitsTrial {
+        } else if let httpdns, let localDNS, !awaitsProbe {
             entries[index].settle(failure(httpdns, localDNS.result), mayUseLocalDNS ? .localDNS : .rule, "")
         }
     }

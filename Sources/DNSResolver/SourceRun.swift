@@ -14,14 +14,10 @@ final class SourceRun: Cancellable {
     private var attempts: ProviderAttempts?
     private var lookUps: [any Cancellable] = []
     private var lookUpsUnderWay = 0
-    /// When another address of a provider is asked as well; nil: it has been, or need not be.
+    /// When another provider is asked as well; nil: all have been, or need not be.
     private var hedgeDue: Instant?
     /// When the second source is asked; nil: it was time for that.
     private var secondDue: Instant?
-    /// While another question tries whether a provider is back.
-    private var trial: (any Cancellable)?
-    /// When that is no longer waited for.
-    private var trialDue: Instant?
     /// For what is due next: one for all, for mostly none comes to pass.
     private var timer: LoopTimer?
 
@@ -60,13 +56,8 @@ final class SourceRun: Cancellable {
     }
 
     private var nextDue: Instant? {
-        let due = earlier(hedgeDue, secondDue)
-        return trialDue == nil ? due : earlier(due, trialDue)
-    }
-
-    private func earlier(_ one: Instant?, _ other: Instant?) -> Instant? {
-        guard let one, let other else { return one ?? other }
-        return min(one, other)
+        guard let hedgeDue, let secondDue else { return hedgeDue ?? secondDue }
+        return min(hedgeDue, secondDue)
     }
 
     /// Does what is due.
@@ -74,15 +65,13 @@ final class SourceRun: Cancellable {
         timer = nil
         let now = strategy.clock.now
         if let due = hedgeDue, due <= now {
-            hedgeDue = nil
-            attempts?.startAnother()
+            hedgeDue = attempts?.hedge() == true ? now + Budget.hedge : nil
         }
         if let due = secondDue, due <= now {
             secondDue = nil
             startSecond()
             goOn()
         }
-        if let due = trialDue, due <= now { endTrial() }
         if timer == nil { setTimer() }
     }
 
@@ -98,7 +87,7 @@ final class SourceRun: Cancellable {
         guard !types.isEmpty else { return }
         switch contender {
         case .httpdns:
-            if strategy.isTrialUnderWay(job) { awaitTrial() } else { askProviders(types) }
+            askProviders(types)
         case .localDNS:
             for type in types {
                 lookUpsUnderWay += 1
@@ -113,39 +102,26 @@ final class SourceRun: Cancellable {
     }
 
     private func askProviders(_ types: [RecordType]) {
-        let begun = strategy.askProviders(job, types) { [self] told, isLast in
-            if isLast { attempts = nil }
-            race.take(told, isLast: isLast)
+        let begun = strategy.askProviders(job, types) { [self] entries, progress in
+            switch progress {
+            case .partial: race.take(entries, isLast: false)
+            case .waiting: race.awaitProbe(reason: strategy.reasonAgainst(job))
+            case .finished:
+                attempts = nil
+                race.take(entries, isLast: true)
+            }
             goOn()
+            scheduleHedge()
         }
         attempts = begun
         begun.start()
-        guard attempts != nil else { return }
-        hedgeDue = strategy.clock.now + Budget.hedge
-        setTimer()
+        scheduleHedge()
     }
 
-    /// Waits for what another question finds out, which costs the provider nothing.
-    private func awaitTrial() {
-        race.awaitTrial(hindrance: strategy.hindrance(job))
-        trial = strategy.whenTrialEnds { [self] in endTrial() }
-        trialDue = job.began + Budget.lastStart
+    private func scheduleHedge() {
+        guard hedgeDue == nil, let attempts, let delay = attempts.hedgeDelay else { return }
+        hedgeDue = strategy.clock.now + delay
         setTimer()
-    }
-
-    /// Asks the providers, of which one may be back, unless somebody else tries the next.
-    private func endTrial() {
-        trial?.cancel()
-        (trial, trialDue) = (nil, nil)
-        guard done != nil else { return }
-        let isInTime = strategy.clock.now < job.began + Budget.lastStart
-        if isInTime, strategy.isTrialUnderWay(job) {
-            awaitTrial()
-        } else {
-            race.endTrial(isAsked: isInTime)
-            if isInTime { askProviders(race.openTypes) }
-            goOn()
-        }
     }
 
     /// Hands on what is settled, and starts the second source as soon as it is needed.
@@ -156,7 +132,7 @@ final class SourceRun: Cancellable {
             startSecond()
             tell()
         }
-        if race.isOver || (attempts == nil && lookUpsUnderWay == 0 && secondDue == nil && trial == nil) {
+        if race.isOver || (attempts == nil && lookUpsUnderWay == 0 && secondDue == nil) {
             finish()
         }
     }
@@ -180,8 +156,6 @@ final class SourceRun: Cancellable {
     private func withdraw() {
         timer?.cancel()
         timer = nil
-        trial?.cancel()
-        trial = nil
         attempts?.cancel()
         attempts = nil
         for lookUp in lookUps { lookUp.cancel() }

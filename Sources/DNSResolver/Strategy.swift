@@ -79,14 +79,15 @@ package final class Strategy {
     /// Whether a request waits for room at its service.
     var isBacklogged: Bool { selector.isBacklogged }
 
-    /// How often a provider has come back, as far as it matters to a flight.
-    func recoveries(for key: FlightKey) -> Int { if case .protect = key.route { selector.recoveries } else { 0 } }
+    /// How many backoffs of providers have ended, as far as that matters to a flight.
+    func recoveries(for key: FlightKey) -> Int {
+        if case .protect = key.route { selector.probes.recoveries } else { 0 }
+    }
 
-    /// Whether a provider of a flight was left alone, and its next question is what finds out whether it is back.
-    func awaitsTrial(_ key: FlightKey) -> Bool {
-        guard case .protect = key.route else { return false }
-        return selector.awaitTrial(
-            selector.eligible(for: key.name, type: key.types[0], signed: key.isSigned))
+    /// What backoffs leave to ask of a flight's providers.
+    func outlook(for key: FlightKey) -> ProviderSelector.Outlook {
+        guard case .protect = key.route else { return .usable }
+        return selector.outlook(selector.eligible(for: key.name, type: key.types[0], signed: key.isSigned))
     }
 
     /// Whether an answer was told by LocalDNS for a protected name, and its addresses are still to be checked.
@@ -154,19 +155,14 @@ package final class Strategy {
         return run
     }
 
-    /// Whether a flight can only wait for what another one finds out: whether a provider is back.
-    func isTrialUnderWay(_ job: SourceRun.Job) -> Bool { selector.isTrialUnderWay(job.providers) }
-
     /// Why none of a flight's providers could be asked.
-    func hindrance(_ job: SourceRun.Job) -> String { selector.hindrance(job.providers) }
-
-    /// Has `done` called once, when a question that tried an address has ended.
-    func whenTrialEnds(_ done: @escaping @Loop () -> Void) -> any Cancellable { selector.whenTrialEnds(done) }
+    func reasonAgainst(_ job: SourceRun.Job) -> String { selector.reasonAgainst(job.providers) }
 
     func askProviders(
-        _ job: SourceRun.Job, _ types: [RecordType], told: @escaping ProviderAttempts.Told
+        _ job: SourceRun.Job, _ types: [RecordType], report: @escaping ProviderAttempts.Report
     ) -> ProviderAttempts {
-        selector.ask(question(job.key, types, until: job.began + Budget.lastStart), of: job.providers, told: told)
+        selector.ask(
+            question(job.key, types, until: job.began + Budget.lastStart), of: job.providers, report: report)
     }
 
     /// Asks LocalDNS for one type.

@@ -1,4 +1,5 @@
 import DNSResolver
+import DNSWire
 import Scheduling
 
 /// Stands in for the addresses of a service while its host is looked up for the first time.
@@ -8,7 +9,7 @@ import Scheduling
 final class BootstrapEndpoint: Endpoint {
     nonisolated let name: String
     nonisolated var family: AddressFamily { .ipv4 }
-    let health = EndpointHealth()
+    let health = AddressHealth()
     private let lookup: ServiceAddresses
     private let first: @Loop () -> (any Endpoint)?
 
@@ -31,6 +32,21 @@ final class BootstrapEndpoint: Endpoint {
         }
         return attempt
     }
+
+    /// Probes the first address found.
+    func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+        let attempt = BootstrapAttempt()
+        attempt.work = SpawnedWork({ [lookup] in await lookup.lookedUp(until: deadline) }) { [self, attempt] in
+            guard let endpoint = first() else {
+                attempt.work = nil
+                return done(UpstreamReply(failure: .network("\(name): no address found"), types: [.a]))
+            }
+            attempt.work = endpoint.probe(until: deadline, done: done)
+        }
+        return attempt
+    }
+
+    func retireConnections() {}
 }
 
 /// One attempt: the wait for the look-up, then what is asked at the address found.

@@ -9,6 +9,8 @@ final class HTTPDNSAttempt: Cancellable {
     let question: UpstreamQuestion
     /// The question as the service knows it.
     let asked: ServiceQuestion
+    /// Whether a connection is made for it.
+    let onNewConnection: Bool
     /// When its request was handed over.
     var began = Instant(nanoseconds: 0)
     /// By how much our clock was corrected then.
@@ -22,10 +24,11 @@ final class HTTPDNSAttempt: Cancellable {
 
     /// - Parameter clientSubnet: what the service is told of who asks.
     init(
-        _ question: UpstreamQuestion, clientSubnet: AddressPrefix?, at endpoint: HTTPDNSEndpoint,
+        _ question: UpstreamQuestion, clientSubnet: AddressPrefix?, onNewConnection: Bool, at endpoint: HTTPDNSEndpoint,
         done: @escaping @Loop (UpstreamReply) -> Void
     ) {
         self.question = question
+        self.onNewConnection = onNewConnection
         asked = ServiceQuestion(
             name: question.name, types: question.types, dnssecOK: question.dnssecOK,
             checkingDisabled: question.checkingDisabled, clientSubnet: clientSubnet)

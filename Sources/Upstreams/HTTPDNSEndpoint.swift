@@ -7,9 +7,12 @@ import Scheduling
 /// One address of an HTTPDNS provider.
 @Loop
 final class HTTPDNSEndpoint: Endpoint {
+    /// How old a name that was answered here may be before a newer one takes its place.
+    private nonisolated static let answeredNameAge: Duration = .seconds(60)
+
     nonisolated let name: String
     nonisolated var family: AddressFamily { address.ip.recordType == .aaaa ? .ipv6 : .ipv4 }
-    let health = EndpointHealth()
+    let health = AddressHealth()
     nonisolated let address: SocketAddress
     private let origin: HTTPOrigin
     /// The origin's own, apart: asked of the origin, each request would copy all of that.
@@ -17,6 +20,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private let service: any Service
     private let clientSubnet: ToldNetwork
     private let timeout: Duration
+    private let probeName: Name
     private let account: ServiceAccount
     private let paths: NetworkPaths
     private let loop: EventLoop
@@ -28,6 +32,9 @@ final class HTTPDNSEndpoint: Endpoint {
     private var lastUse: Instant?
     /// Whether the service has answered here. Over https its certificate was valid then: the address is the service's.
     private(set) var isProven = false
+    /// A name that was answered here, and when.
+    private var answeredName: Name?
+    private var nameAnswered = Instant(nanoseconds: 0)
     private let owner: Backlink<HTTPDNSUpstream>
 
     init(
@@ -42,6 +49,7 @@ final class HTTPDNSEndpoint: Endpoint {
         service = settings.service
         clientSubnet = settings.clientSubnet
         timeout = settings.timeout
+        probeName = settings.probeName
         self.account = account
         self.paths = paths
         self.loop = loop
@@ -49,7 +57,7 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     func networkChanged() {
-        health.forget(at: loop.now)
+        health.networkChanged(at: loop.now)
         // To close a connection is to send something: that waits until there is a way, which is a change of its own.
         if paths.obstacle(to: nextHop) == nil { transfers?.renewConnections() }
     }
@@ -72,11 +80,28 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+        begin(question, onNewConnection: false, done: done)
+    }
+
+    /// - Parameter onNewConnection: whether a connection is made for it, which replaces the others once it has brought a
+    ///   response.
+    func begin(
+        _ question: UpstreamQuestion, onNewConnection: Bool, done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable {
         let attempt = HTTPDNSAttempt(
-            question, clientSubnet: clientSubnet.told(of: question.clientNetwork), at: self, done: done)
+            question, clientSubnet: clientSubnet.told(of: question.clientNetwork), onNewConnection: onNewConnection,
+            at: self, done: done)
         send(attempt)
         return attempt
     }
+
+    func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+        let probe = HTTPDNSProbe(neutral: probeName, answered: answeredName, until: deadline, at: self, done: done)
+        probe.begin()
+        return probe
+    }
+
+    func retireConnections() { transfers?.renewConnections() }
 
     // MARK: An attempt
 
@@ -113,7 +138,7 @@ final class HTTPDNSEndpoint: Endpoint {
             noteTime(of: response)
             switch service.outcome(of: response, to: attempt.asked) {
             case .results(let results):
-                answered()
+                answered(attempt.question.name)
                 attempt.finish(Self.reply(results, attempt.question.types))
             case .failure(.clockSkew(_, let serverTime))
             where !attempt.isSecond && mayCorrectClock(since: attempt.offset, serverTime ?? response.date):
@@ -123,14 +148,17 @@ final class HTTPDNSEndpoint: Endpoint {
                 attempt.finish(UpstreamReply(failure: .init(failure), types: attempt.question.types))
             }
         case .failure(let failure):
-            note(failure, since: attempt.began)
+            note(failure, of: attempt)
             let told = failure == .withheld ? .overloaded(account.limitText) : UpstreamFailure(failure)
             attempt.finish(UpstreamReply(failure: told, types: attempt.question.types))
         }
     }
 
-    private func answered() {
+    private func answered(_ name: Name) {
         isProven = true
+        if answeredName == nil || loop.now - nameAnswered >= Self.answeredNameAge {
+            (answeredName, nameAnswered) = (name, loop.now)
+        }
         owner.object?.answered(at: self)
     }
 
@@ -147,11 +175,12 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     /// Draws from a request without a reply what it says of the address.
-    private func note(_ failure: HTTPFailure, since began: Instant) {
+    private func note(_ failure: HTTPFailure, of attempt: HTTPDNSAttempt) {
         switch failure {
-        case .timeout, .slow: noteWait(since: began)
+        case .timeout, .slow: noteWait(since: attempt.began)
         case .network, .certificate, .withheld, .overloaded, .unusable: break
         }
+        guard attempt.onNewConnection else { return }
         switch failure {
         case .timeout, .network, .certificate: owner.object?.cannotReach()
         case .slow, .withheld, .overloaded, .unusable: break

@@ -54,12 +54,15 @@ package struct HTTPDNSSettings: Sendable {
     package var dailyLimit: Int
     /// How long one attempt may take.
     package var timeout: Duration
+    /// Whether it may be asked beside another provider that is slow.
+    package var mayHedge: Bool
 
     package init(
         name: String, service: any Service, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
         basePath: String = "", addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil,
         tlsNames: [String] = [], caFile: String = "", pins: [String] = [], proxy: SocketAddress? = nil,
-        names: [Name] = [], clientSubnet: ToldNetwork = .off, dailyLimit: Int = 0, timeout: Duration = .seconds(1)
+        names: [Name] = [], clientSubnet: ToldNetwork = .off, dailyLimit: Int = 0, timeout: Duration = .seconds(1),
+        mayHedge: Bool = true
     ) {
         self.name = name
         self.service = service
@@ -77,7 +80,19 @@ package struct HTTPDNSSettings: Sendable {
         self.clientSubnet = clientSubnet
         self.dailyLimit = dailyLimit
         self.timeout = timeout
+        self.mayHedge = mayHedge
     }
+
+    /// The name that probes ask for: chosen by the configuration, never by a client, and always answerable.
+    var probeName: Name {
+        if let first = names.first { return first.lowercased }
+        let hosts = [host] + tlsNames
+        let name = hosts.lazy.filter { IPAddress($0) == nil }.compactMap { try? Name($0) }.first
+        return (name ?? Self.neutralName ?? .root).lowercased
+    }
+
+    /// A root name server: it has addresses of both families and will not go away.
+    private static let neutralName = try? Name("a.root-servers.net")
 
     /// The addresses that need no look-up; empty when the host is a name without any.
     package var knownAddresses: [SocketAddress] {

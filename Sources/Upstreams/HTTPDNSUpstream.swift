@@ -12,8 +12,11 @@ package final class HTTPDNSUpstream: Provider {
     package nonisolated let name: String
     package nonisolated let names: [Name]
     package nonisolated let answersBothFamilies: Bool
-    package var health = ProviderHealth()
+    package nonisolated let mayHedge: Bool
+    package var access = Backoff(HTTPDNSUpstream.accessPauses)
     package var ranking = AddressRanking()
+    /// The first and the longest pause after the account was refused.
+    private nonisolated static let accessPauses: ClosedRange<Duration> = .seconds(30)...(.seconds(600))
     private nonisolated let settings: HTTPDNSSettings
     private let loop: EventLoop
     private let paths: NetworkPaths
@@ -53,6 +56,7 @@ package final class HTTPDNSUpstream: Provider {
         name = settings.name
         names = settings.names
         answersBothFamilies = settings.service.answersBothFamilies
+        mayHedge = settings.mayHedge
         self.settings = settings
         self.loop = loop
         self.paths = paths
@@ -182,7 +186,7 @@ package final class HTTPDNSUpstream: Provider {
     }
 
     private var haveAllFailed: Bool {
-        for endpoint in current where !endpoint.health.hasFailed { return false }
+        for endpoint in current where endpoint.health.isUsable { return false }
         return true
     }
 
@@ -195,11 +199,11 @@ package final class HTTPDNSUpstream: Provider {
     /// The same without starting a look-up: for those who only look.
     package private(set) var knownEndpoints: [any Endpoint] = []
 
-    /// The network is another one: connections are made anew, whoever was set aside is asked again, and the service's host
+    /// The network is another one: connections are made anew, backoffs end, and the service's host
     /// is looked up again, if it needs that.
     package func networkChanged() {
-        health = ProviderHealth()
-        unknown?.health.forget(at: loop.now)
+        access.succeeded()
+        unknown?.health.networkChanged(at: loop.now)
         for endpoint in known { endpoint.networkChanged() }
         if paths.routedFirst(listed) != current.map(\.address) { update(listed) }
         lookup?.lookAgain()
@@ -272,9 +276,8 @@ package final class HTTPDNSUpstream: Provider {
         guard current.count + proven.count > 1, endpoint.isMultiplexed, ranking.isPreferred(endpoint),
             spareWindow.isOpen(after: ObjectIdentifier(endpoint), at: now)
         else { return }
-        let usable = known.filter { $0.health.isUsable(at: now) }
-        guard let spare = ranking.spare(of: usable, family: endpoint.family) as? HTTPDNSEndpoint, spare !== endpoint,
-            !spare.health.hasFailed
+        let usable = known.filter(\.health.isUsable)
+        guard let spare = ranking.spare(of: usable, family: endpoint.family) as? HTTPDNSEndpoint, spare !== endpoint
         else { return }
         spare.keepReady()
     }

@@ -10,6 +10,7 @@ struct LocalDNSHealth: Sendable {
     /// How long a server on trial may take before another one is asked as well.
     static let trialShare = Duration.milliseconds(150)
 
+    private static let pauses: [Duration] = [.seconds(1), .seconds(2), .seconds(5)]
     private var failures = 0
     private var asideUntil = Instant(nanoseconds: .min)
 
@@ -31,7 +32,7 @@ struct LocalDNSHealth: Sendable {
     /// Counts a failure; those of questions that overlap count once.
     mutating func failed(at now: Instant) {
         guard !isAside(at: now) else { return }
-        asideUntil = now + BackOff.pause(after: failures)
+        asideUntil = now + Self.pauses[min(failures, Self.pauses.count - 1)]
         failures += 1
     }
 }

@@ -67,7 +67,7 @@ extension DNSService {
         provider.type = configured.entry.type.rawValue
         provider.url = "\(configured.entry.url)"
         provider.isAuthenticated = configured.entry.isAuthenticated
-        if let until = configured.upstream.health.setAsideUntil, until > loop.now {
+        if let until = configured.upstream.access.nextProbe, until > loop.now {
             (provider.state, provider.retry) = (.refused, (until - loop.now).wholeSeconds)
         }
         let calls = configured.upstream.callsToday
@@ -84,7 +84,7 @@ extension DNSService {
     private func address(_ endpoint: any Endpoint) -> StatusReport.Address {
         var address = StatusReport.Address()
         address.address = endpoint.name
-        (address.state, address.retry) = state(setAsideUntil: endpoint.health.setAsideUntil)
+        (address.state, address.retry) = state(setAsideUntil: endpoint.health.backoff.nextProbe)
         let counters = endpoint.health.counters
         address.requests = counters.requests
         address.failures = counters.failures

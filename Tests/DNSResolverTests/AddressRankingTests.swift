@@ -63,12 +63,9 @@ struct AddressRankingTests {
         let addresses = addresses([("a", 50), ("b", 90), ("c", 60)])
         _ = order(&ranking, addresses)
         let now = Instant(nanoseconds: 0)
-        addresses[0].health.began()
-        addresses[0].health.failed(began: now, now: now, severe: true)
-        // Set aside, then on trial: last.
-        #expect(order(&ranking, Array(addresses[1...])) == ["c", "b"])
+        addresses[0].health.backoff.failed(at: now)
         #expect(order(&ranking, addresses) == ["c", "b", "a"])
-        addresses[0].health.succeeded(at: now + .seconds(40))
+        _ = addresses[0].health.answered(at: now + .seconds(40))
         #expect(order(&ranking, addresses)[0] == "c")
         for _ in 0..<40 { addresses[0].health.responseTime.take(.milliseconds(20)) }
         #expect(order(&ranking, addresses)[0] == "a")
@@ -79,7 +76,7 @@ struct AddressRankingTests {
         var ranking = AddressRanking()
         let addresses = addresses([("a", nil), ("b", nil), ("[2001:db8::1]", nil)])
         let now = Instant(nanoseconds: 0)
-        for address in addresses[..<2] { address.health.failed(began: now, now: now, severe: true) }
+        for address in addresses[..<2] { address.health.backoff.failed(at: now) }
         #expect(order(&ranking, addresses)[0] == "[2001:db8::1]")
     }
 

@@ -42,13 +42,19 @@ package enum FakeBehaviour: Sendable {
 package final class FakeUpstream: Upstream, Endpoint {
     package nonisolated let name: String
     package nonisolated var family: AddressFamily { name.hasPrefix("[") ? .ipv6 : .ipv4 }
-    package let health = EndpointHealth()
+    package let health = AddressHealth()
     /// What happens to the next question.
     package var behaviour: FakeBehaviour
     /// How much longer questions for one type alone take.
     package var slow: [RecordType: Duration] = [:]
     /// Every question that came, in order.
     package private(set) var asked: [UpstreamQuestion] = []
+    /// What happens to the next probe; nil: the same as to a question.
+    package var probeBehaviour: FakeBehaviour?
+    /// When probes came.
+    package private(set) var probes: [Instant] = []
+    /// How often its connections were retired.
+    package private(set) var retirements = 0
     private let clock: any LoopClock
 
     package nonisolated init(_ name: String, _ behaviour: FakeBehaviour, clock: any LoopClock) {
@@ -63,8 +69,23 @@ package final class FakeUpstream: Upstream, Endpoint {
         SpawnedWork({ [self] in await ask(question) }, done: done)
     }
 
+    package func probe(
+        until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable {
+        probes.append(clock.now)
+        let question = UpstreamQuestion(
+            name: .root, types: [.a], deadline: min(deadline, clock.now + .seconds(1)))
+        return SpawnedWork({ [self] in await reply(to: question, probeBehaviour ?? behaviour) }, done: done)
+    }
+
+    package func retireConnections() { retirements += 1 }
+
     package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         asked.append(question)
+        return await reply(to: question, behaviour)
+    }
+
+    private func reply(to question: UpstreamQuestion, _ behaviour: FakeBehaviour) async -> UpstreamReply {
         guard case .reply(let usual, let results) = behaviour else {
             let expired = await clock.sleep(until: question.deadline)
             return UpstreamReply(failure: expired ? .timeout : .cancelled, types: question.types)
@@ -104,7 +125,8 @@ package final class FakeProvider: Provider {
     package nonisolated let isAuthenticated: Bool
     package nonisolated let clientScoping: ClientScoping?
     private nonisolated let anyType: Bool
-    package var health = ProviderHealth()
+    package nonisolated let mayHedge: Bool
+    package var access = Backoff(.seconds(30)...(.seconds(600)))
     package var ranking = AddressRanking()
     package var unavailability: String?
     package var waitingRequests = 0
@@ -112,7 +134,7 @@ package final class FakeProvider: Provider {
 
     package nonisolated init(
         _ name: String, addresses: [FakeUpstream], answersBothFamilies: Bool = true, anyType: Bool = false,
-        names: [Name] = [], isAuthenticated: Bool = true, clientScoping: ClientScoping? = nil
+        names: [Name] = [], isAuthenticated: Bool = true, clientScoping: ClientScoping? = nil, mayHedge: Bool = true
     ) {
         self.name = name
         self.addresses = addresses
@@ -121,6 +143,7 @@ package final class FakeProvider: Provider {
         self.names = names
         self.isAuthenticated = isAuthenticated
         self.clientScoping = clientScoping
+        self.mayHedge = mayHedge
     }
 
     package nonisolated func answers(_ type: RecordType) -> Bool { anyType ? !type.isMeta : type.isAddress }

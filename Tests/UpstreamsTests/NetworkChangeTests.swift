@@ -100,22 +100,6 @@ struct NetworkChangeTests {
         #expect(outcome == .cancelled)
         #expect(check.openConnections == 0)
     }
-
-    @Test @Loop func `failures of attempts that began before do not count`() {
-        let health = EndpointHealth()
-        let now = Instant(nanoseconds: 1_000_000_000)
-        health.began()
-        health.failed(began: now, now: now, severe: true)
-        #expect(!health.isUsable(at: now))
-        health.counters.failures = 3
-        health.forget(at: now + .seconds(1))
-        #expect(health.isUsable(at: now + .seconds(1)))
-        #expect(health.counters.failures == 3)
-        health.failed(began: now, now: now + .seconds(2), severe: true)
-        #expect(health.isUsable(at: now + .seconds(2)))
-        health.failed(began: now + .seconds(2), now: now + .seconds(2), severe: true)
-        #expect(!health.isUsable(at: now + .seconds(2)))
-    }
 }
 
 /// Servers that send our own questions back to us.

@@ -13,7 +13,7 @@ final class SimulatedServer: Upstream, Endpoint {
     nonisolated let index: Int
     nonisolated let giver: SimulatedAddress.Giver
     nonisolated var family: AddressFamily { .ipv4 }
-    let health = EndpointHealth()
+    let health = AddressHealth()
     private(set) var conduct: Conduct
     private let chronicle: Chronicle
     private var clock: ManualClock { chronicle.clock }
@@ -35,6 +35,33 @@ final class SimulatedServer: Upstream, Endpoint {
         // An attempt takes a second at most, as every provider's `timeout` has it.
         Attempt(self, question, until: min(clock.now + .seconds(1), question.deadline), done)
     }
+
+    /// A neutral name meets what every name meets now.
+    func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
+        let conduct = conduct
+        let (due, isAnswered) = due(conduct, min(clock.now + .seconds(1), deadline))
+        return Probe(
+            timer: clock.schedule(at: due) {
+                guard isAnswered, let result = conduct.result(for: .a) else {
+                    return done(UpstreamReply(failure: .timeout, types: [.a]))
+                }
+                if case .failure(let failure) = result {
+                    return done(UpstreamReply(failure: failure, types: [.a]))
+                }
+                done(UpstreamReply([.a]) { _ in .unknownEmpty(ttl: nil) })
+            })
+    }
+
+    @Loop
+    private final class Probe: Cancellable {
+        private let timer: LoopTimer
+
+        init(timer: LoopTimer) { self.timer = timer }
+
+        func cancel() { timer.cancel() }
+    }
+
+    func retireConnections() {}
 
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         let (ask, conduct) = (chronicle.begin(question, at: self), conduct)
@@ -155,7 +182,8 @@ final class SimulatedProvider: Provider {
     nonisolated let isAuthenticated: Bool
     nonisolated let clientScoping: ClientScoping?
     private nonisolated let answersAnyType: Bool
-    var health = ProviderHealth()
+    let mayHedge = true
+    var access = Backoff(.seconds(30)...(.seconds(600)))
     var ranking = AddressRanking()
     let unavailability: String? = nil
     let waitingRequests = 0

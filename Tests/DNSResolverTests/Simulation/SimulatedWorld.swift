@@ -194,8 +194,8 @@ final class SimulatedWorld {
             resolver.turn(on: isOn)
         case .changeNetwork:
             chronicle.changeNetwork()
-            for server in servers { server.health.forget(at: clock.now) }
-            for provider in providers { provider.health.succeeded() }
+            for server in servers { server.health.networkChanged(at: clock.now) }
+            for provider in providers { provider.access.succeeded() }
             checks.forgetAll()
             resolver.networkChanged()
             Loop.spawn { [resolver] in await resolver.refreshHot() }

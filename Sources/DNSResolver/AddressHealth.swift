@@ -1,0 +1,94 @@
+package import Scheduling
+
+/// What is known of one address of a provider: whether it is in backoff, how fast it is, and what it was asked.
+///
+/// Names are chosen by clients, so that a question of a client is never evidence against an address: one without an
+/// answer only makes the address suspect, and a probe with a name of the daemon's own choice decides (`Probes`).
+///
+/// An object: each question looks at it several times, and a copy would be long.
+package final class AddressHealth {
+    /// The first and the longest pause after a failed probe.
+    private static let pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(30))
+    /// How long after a probe that was answered the address is not suspect again: names that are slow by themselves, and
+    /// clients that ask for them on purpose, cost no more probes than this.
+    package static let trust: Duration = .seconds(5)
+
+    package var backoff = Backoff(AddressHealth.pauses)
+    /// When a question was last answered here, a probe's too, or the network last became another one.
+    private var lastAnswer: Instant?
+    private var lastCleanProbe: Instant?
+    /// Why the certificate was refused by the last probe; nil when it was not, or one was accepted since.
+    package private(set) var refusedCertificate: String?
+    /// Measured by the endpoint.
+    package var responseTime = ResponseTime()
+    /// For people; nothing is decided by them.
+    package var counters = Counters()
+
+    package init() {}
+
+    /// What was asked of one address since it is known.
+    package struct Counters: Sendable {
+        package var requests = 0
+        /// Requests without an answer; those given up because another address was faster are not among them.
+        package var failures = 0
+        /// Why the last of these failed, and when.
+        package var lastFailure: (reason: String, at: Instant)?
+    }
+
+    /// Whether questions may be sent there.
+    package var isUsable: Bool { !backoff.isActive }
+
+    /// A question begun now is sent there.
+    package func began() { counters.requests += 1 }
+
+    /// A question was answered there: whatever failed before.
+    ///
+    /// - Returns: whether that ended a backoff.
+    package func answered(at now: Instant) -> Bool {
+        lastAnswer = now
+        guard backoff.isActive else { return false }
+        backoff.succeeded()
+        refusedCertificate = nil
+        return true
+    }
+
+    /// A question without an answer.
+    package func failed(_ reason: String, at now: Instant) {
+        counters.failures += 1
+        counters.lastFailure = (reason, now)
+    }
+
+    /// Whether a question that began at `began`, and was not answered, is a reason for a probe.
+    package func isSuspect(since began: Instant, at now: Instant) -> Bool {
+        guard isUsable, !backoff.isProbing, !hasAnswered(since: began) else { return false }
+        return lastCleanProbe.map { now - $0 >= Self.trust } ?? true
+    }
+
+    /// Whether any question was answered there since.
+    package func hasAnswered(since began: Instant) -> Bool { lastAnswer.map { $0 > began } ?? false }
+
+    /// A probe was answered.
+    ///
+    /// - Returns: whether that ended a backoff.
+    package func probeAnswered(at now: Instant) -> Bool {
+        lastCleanProbe = now
+        let isBack = answered(at: now)
+        backoff.probeWasAbandoned()
+        return isBack
+    }
+
+    /// - Returns: whether that is news: it was not refused before, or for another reason.
+    package func refuseCertificate(_ reason: String) -> Bool {
+        defer { refusedCertificate = reason }
+        return refusedCertificate != reason
+    }
+
+    /// Starts afresh, for the network is another one: probes begun before say nothing any more.
+    package func networkChanged(at now: Instant) {
+        backoff.succeeded()
+        lastAnswer = now
+        lastCleanProbe = nil
+        refusedCertificate = nil
+        responseTime = ResponseTime()
+    }
+}

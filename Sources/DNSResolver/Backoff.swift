@@ -1,0 +1,58 @@
+package import Scheduling
+
+/// How long something that fails is not used, and that one probe at a time finds out whether it works again.
+///
+/// The first failure begins a pause, and each failed probe after it doubles the pause up to the longest one. One success
+/// ends it. The only health state there is: addresses and accounts of providers have one each.
+package struct Backoff: Sendable {
+    /// Where nothing else is left to ask, a probe may begin after this part of the pause ...
+    private static let urgentPart = 4
+    /// ... and after this time at the latest: every client waits for it, and a probe costs one request.
+    private static let longestUrgentPause: Duration = .seconds(1)
+
+    private let pauses: ClosedRange<Duration>
+    private var pause: Duration
+    /// When the next probe may begin; nil while there is no backoff.
+    package private(set) var nextProbe: Instant?
+    /// The same where nothing else is left to ask.
+    package private(set) var nextUrgentProbe: Instant?
+    package private(set) var isProbing = false
+
+    /// - Parameter pauses: the first and the longest pause.
+    package init(_ pauses: ClosedRange<Duration>) {
+        self.pauses = pauses
+        pause = pauses.lowerBound
+    }
+
+    /// Whether there has been a failure without a success since.
+    package var isActive: Bool { nextProbe != nil }
+
+    /// Whether a probe may begin.
+    ///
+    /// - Parameter isUrgent: whether nothing else is left to ask.
+    package func isDue(at now: Instant, isUrgent: Bool) -> Bool {
+        guard !isProbing, let due = isUrgent ? nextUrgentProbe : nextProbe else { return false }
+        return now >= due
+    }
+
+    package mutating func probeBegan() { isProbing = true }
+
+    /// A probe ended and found nothing out.
+    package mutating func probeWasAbandoned() { isProbing = false }
+
+    package mutating func succeeded() { self = Backoff(pauses) }
+
+    /// A probe failed.
+    ///
+    /// - Parameter notBefore: when the server asked to be used again at the earliest, also where nothing else is left.
+    /// - Returns: the pause that begins.
+    @discardableResult
+    package mutating func failed(at now: Instant, notBefore: Instant? = nil) -> Duration {
+        isProbing = false
+        let taken = notBefore.map { max(pause, $0 - now) } ?? pause
+        nextProbe = now + taken
+        nextUrgentProbe = notBefore ?? now + min(pause / Self.urgentPart, Self.longestUrgentPause)
+        pause = min(pause * 2, pauses.upperBound)
+        return taken
+    }
+}

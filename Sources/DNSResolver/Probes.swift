@@ -1,0 +1,165 @@
+import DNSWire
+import Scheduling
+
+/// Finds out whether the addresses of providers work: those that are suspect, and those in backoff once their pause is over.
+///
+/// A probe asks a name of the daemon's own choice on a connection of its own. Its outcome is the only evidence against an
+/// address, or an account: what clients ask, and what becomes of it, decides only when a probe begins.
+@Loop
+final class Probes {
+    /// A service that names a later time is probed after this time all the same.
+    private static let longestRetryAfter: Duration = .seconds(300)
+    /// How long a probe may take, beyond the timeout of its provider.
+    private static let longest: Duration = .seconds(2)
+
+    /// How many backoffs have ended: failures remembered from before count no longer.
+    private(set) var recoveries = 0
+    private let clock: any LoopClock
+    private let report: @Loop (ResolverEvent) -> Void
+    /// Called when a probe ends or may begin, by a number.
+    private var waiters: [Int: @Loop () -> Void] = [:]
+    private var lastWaiter = 0
+    /// Set for `alarm`, when the first of the waiters wants to be called.
+    private var timer: LoopTimer?
+    private var alarm: Instant?
+
+    nonisolated init(clock: any LoopClock, report: @escaping @Loop (ResolverEvent) -> Void) {
+        self.clock = clock
+        self.report = report
+    }
+
+    // MARK: Beginning
+
+    /// A question that began at `began` has no answer from this address: it is probed, unless it answers others.
+    func suspect(_ endpoint: any Endpoint, of provider: any Provider, since began: Instant) {
+        if endpoint.health.isSuspect(since: began, at: clock.now) { begin(endpoint, of: provider) }
+    }
+
+    /// Begins the probe of an address in backoff if it is due, and returns whether it did.
+    func beginIfDue(_ endpoint: any Endpoint, of provider: any Provider, isUrgent: Bool) -> Bool {
+        let backoff = endpoint.health.isUsable ? provider.access : endpoint.health.backoff
+        guard backoff.isDue(at: clock.now, isUrgent: isUrgent) else { return false }
+        begin(endpoint, of: provider)
+        return true
+    }
+
+    private func begin(_ endpoint: any Endpoint, of provider: any Provider) {
+        let began = clock.now
+        endpoint.health.backoff.probeBegan()
+        if provider.access.isActive { provider.access.probeBegan() }
+        endpoint.health.began()
+        _ = endpoint.probe(until: began + Self.longest) { [self] reply in
+            judge(reply, endpoint, provider, began)
+            wake()
+        }
+    }
+
+    // MARK: Judging
+
+    private func judge(_ reply: UpstreamReply, _ endpoint: any Endpoint, _ provider: any Provider, _ began: Instant) {
+        let now = clock.now
+        let health = endpoint.health
+        if provider.access.isProbing { provider.access.probeWasAbandoned() }
+        guard let failure = reply.failure else {
+            accept(provider)
+            return answered(endpoint, of: provider, isProbe: true)
+        }
+        health.failed(failure.description, at: now)
+        switch failure {
+        case .responseCode, .rejected:
+            // It answers, if with an error that may be due to the name.
+            accept(provider)
+            answered(endpoint, of: provider, isProbe: true)
+        case .overloaded, .cancelled:
+            health.backoff.probeWasAbandoned()
+        case .authentication(let reason):
+            answered(endpoint, of: provider, isProbe: true)
+            let pause = provider.access.failed(at: now)
+            report(.providerRefusedAccess(provider: provider.name, reason: reason, pause: pause))
+        case .timeout, .slow, .network, .unusable, .certificate, .forged, .busy:
+            guard !health.hasAnswered(since: began) else { return health.backoff.probeWasAbandoned() }
+            failed(endpoint, of: provider, failure)
+        }
+    }
+
+    private func accept(_ provider: any Provider) {
+        guard provider.access.isActive else { return }
+        provider.access.succeeded()
+        recoveries += 1
+        report(.providerAccepted(provider: provider.name))
+    }
+
+    private func failed(_ endpoint: any Endpoint, of provider: any Provider, _ failure: UpstreamFailure) {
+        let now = clock.now
+        let health = endpoint.health
+        let isNews = health.isUsable
+        if case .busy(_, let pause) = failure {
+            health.backoff.failed(at: now, notBefore: now + min(pause, Self.longestRetryAfter))
+        } else {
+            health.backoff.failed(at: now)
+        }
+        endpoint.retireConnections()
+        if case .certificate(let reason) = failure {
+            guard health.refuseCertificate(reason) else { return }
+            report(.certificateRefused(provider: provider.name, endpoint: endpoint.name, reason: reason))
+        } else if isNews {
+            report(
+                .endpointSetAside(provider: provider.name, endpoint: endpoint.name, reason: failure.description))
+        }
+    }
+
+    /// A question was answered at an address, a client's or a probe's.
+    func answered(_ endpoint: any Endpoint, of provider: any Provider, isProbe: Bool) {
+        let hadGoodCertificate = endpoint.health.refusedCertificate == nil
+        let isBack =
+            isProbe ? endpoint.health.probeAnswered(at: clock.now) : endpoint.health.answered(at: clock.now)
+        guard isBack else { return }
+        recoveries += 1
+        report(
+            hadGoodCertificate
+                ? .endpointRecovered(provider: provider.name, endpoint: endpoint.name)
+                : .certificateAccepted(provider: provider.name, endpoint: endpoint.name))
+        // Later in this turn: the answer is still being handed on.
+        if !isProbe, !waiters.isEmpty { setTimer(clock.now) }
+    }
+
+    // MARK: Waiting
+
+    /// Has `done` called once: when a probe has ended, or at the given time.
+    func wait(until end: Instant, done: @escaping @Loop () -> Void) -> any Cancellable {
+        lastWaiter += 1
+        waiters[lastWaiter] = done
+        if alarm.map({ end < $0 }) ?? true { setTimer(end) }
+        return Wait(number: lastWaiter, of: self)
+    }
+
+    private func setTimer(_ end: Instant) {
+        timer?.cancel()
+        alarm = end
+        timer = clock.schedule(at: end) { [weak self] in self?.wake() }
+    }
+
+    /// Calls all waiters, in the order in which they came: each looks for itself what it may do now.
+    private func wake() {
+        timer?.cancel()
+        (timer, alarm) = (nil, nil)
+        for number in waiters.keys.sorted() { waiters.removeValue(forKey: number)?() }
+    }
+
+    private func cancel(_ number: Int) {
+        waiters[number] = nil
+        guard waiters.isEmpty else { return }
+        timer?.cancel()
+        (timer, alarm) = (nil, nil)
+    }
+
+    @Loop
+    private final class Wait: Cancellable {
+        private let number: Int
+        private let probes: Probes
+
+        init(number: Int, of probes: Probes) { (self.number, self.probes) = (number, probes) }
+
+        func cancel() { probes.cancel(number) }
+    }
+}

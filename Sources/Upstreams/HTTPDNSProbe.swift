@@ -1,0 +1,45 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+
+/// The probe of one address: a question of the daemon's own, on a new connection.
+///
+/// A service of one's own may refuse every name but its own ones. So where the reply to the neutral name is no answer, a
+/// name that was answered here before is asked too, and either answer shows that the address works.
+@Loop
+final class HTTPDNSProbe: Cancellable {
+    private let neutral: Name
+    private let answered: Name?
+    private let deadline: Instant
+    private let endpoint: HTTPDNSEndpoint
+    private let done: @Loop (UpstreamReply) -> Void
+    private var attempt: (any Cancellable)?
+
+    init(
+        neutral: Name, answered: Name?, until deadline: Instant, at endpoint: HTTPDNSEndpoint,
+        done: @escaping @Loop (UpstreamReply) -> Void
+    ) {
+        self.neutral = neutral
+        self.answered = answered
+        self.deadline = deadline
+        self.endpoint = endpoint
+        self.done = done
+    }
+
+    func begin() {
+        ask(neutral) { [self] reply in
+            guard let answered, answered != neutral, case .unusable? = reply.failure else { return done(reply) }
+            ask(answered, done)
+        }
+    }
+
+    private func ask(_ name: Name, _ done: @escaping @Loop (UpstreamReply) -> Void) {
+        let question = UpstreamQuestion(name: name, types: [.a], deadline: deadline)
+        attempt = endpoint.begin(question, onNewConnection: true) { [self] reply in
+            attempt = nil
+            done(reply)
+        }
+    }
+
+    func cancel() { attempt.take()?.cancel() }
+}

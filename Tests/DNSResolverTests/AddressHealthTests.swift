@@ -1,0 +1,61 @@
+import DNSResolver
+import Scheduling
+import Testing
+
+@Suite
+struct AddressHealthTests {
+    private func at(_ seconds: Double) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
+
+    @Test func `a question without an answer makes an address suspect, and no more`() {
+        let health = AddressHealth()
+        health.failed("no answer in time", at: at(1))
+        #expect(health.isSuspect(since: at(0), at: at(1)) && health.isUsable)
+    }
+
+    @Test func `an address that answered another question meanwhile is not suspect`() {
+        let health = AddressHealth()
+        _ = health.answered(at: at(0.5))
+        #expect(!health.isSuspect(since: at(0), at: at(1)))
+        #expect(health.isSuspect(since: at(0.6), at: at(1.6)))
+    }
+
+    @Test func `names that are slow by themselves cost a probe in five seconds at most`() {
+        let health = AddressHealth()
+        _ = health.probeAnswered(at: at(1))
+        #expect(!health.isSuspect(since: at(4), at: at(5.9)))
+        #expect(health.isSuspect(since: at(5), at: at(6)))
+    }
+
+    @Test func `an answer ends a backoff`() {
+        let health = AddressHealth()
+        health.backoff.failed(at: at(1))
+        #expect(!health.isUsable)
+        let isBack = health.answered(at: at(1.2))
+        #expect(isBack && health.isUsable)
+    }
+
+    @Test func `a refused certificate is news once, until the reason changes or one is accepted`() {
+        let health = AddressHealth()
+        #expect(health.refuseCertificate("expired"))
+        #expect(!health.refuseCertificate("expired"))
+        #expect(health.refuseCertificate("self-signed"))
+        health.backoff.failed(at: at(0))
+        _ = health.probeAnswered(at: at(1))
+        #expect(health.refusedCertificate == nil)
+    }
+
+    @Test func `what was begun in another network says nothing any more`() {
+        let health = AddressHealth()
+        health.backoff.failed(at: at(1))
+        health.networkChanged(at: at(2))
+        #expect(health.isUsable && health.hasAnswered(since: at(1.9)))
+    }
+
+    @Test func `what is known of its speed outlives failures and successes`() {
+        let health = AddressHealth()
+        health.responseTime.take(.milliseconds(20))
+        health.backoff.failed(at: at(1))
+        _ = health.answered(at: at(2))
+        #expect(health.responseTime.average == .milliseconds(20))
+    }
+}

@@ -1,0 +1,130 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+/// A client chooses its names, and what becomes of them: that never makes another client's name lose its provider.
+@Suite(.onLoop)
+struct AttackerTests {
+    private typealias Machine = ResolverTests.Machine
+
+    /// What the domain of an attacker may bring about at an honest service.
+    static let outcomes: [FakeBehaviour] = [
+        .silence,
+        .failure(.timeout, after: .seconds(1)),
+        .failure(.slow, after: .seconds(1)),
+        .failure(.unusable("HTTP 500")),
+        .failure(.unusable("unreadable body")),
+        .failure(.unusable("HTTP 403")),
+        .failure(.busy("HTTP 429", retryAfter: .seconds(60))),
+        .failure(.network("the stream was reset")),
+        .failure(.certificate("no certificate")),
+        .failure(.authentication("InvalidSignature")),
+        .failure(.rejected("the response is too large")),
+        .failure(.responseCode(.serverFailure)),
+    ]
+
+    @Test(arguments: outcomes.indices) @Loop
+    func `whatever becomes of one client's names, the names of others are answered by the provider`(index: Int) async {
+        let machine = Machine()
+        machine.vendor.probeBehaviour = .addresses("192.0.2.1")
+        for round in 0..<40 {
+            machine.vendor.behaviour = Self.outcomes[index]
+            machine.start("r\(round).slow.example", .a, ResolverTests.Reply(clock: machine.clock))
+            await machine.clock.advance(by: .milliseconds(400))
+            machine.vendor.behaviour = .addresses("192.0.2.1")
+            #expect(await machine.ask("n\(round).example.com").has("192.0.2.1"))
+            await machine.clock.advance(by: .milliseconds(200))
+        }
+    }
+
+    @Test @Loop func `slow names of a client cost a probe in five seconds at most`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.timeout, after: .seconds(1))
+        machine.vendor.probeBehaviour = .addresses("192.0.2.1")
+        for round in 0..<60 {
+            machine.start("r\(round).slow.example", .a, ResolverTests.Reply(clock: machine.clock))
+            await machine.clock.advance(by: .seconds(1))
+        }
+        #expect((2...13).contains(machine.vendor.probes.count))
+        #expect(machine.vendor.health.isUsable)
+    }
+
+    @Test @Loop func `a provider that is down is found out by one question and its probe, and costs no further time`()
+        async
+    {
+        let machine = Machine()
+        machine.vendor.behaviour = .silence
+        _ = await machine.ask("first.example.com")
+        await machine.clock.advance(by: .seconds(1))
+        #expect(!machine.vendor.health.isUsable)
+        machine.start("other.example.com", .a, ResolverTests.Reply(clock: machine.clock))
+        let reply = await machine.ask("second.example.com")
+        #expect(reply.has("203.0.113.9"))
+        #expect(reply.waited.map { $0 <= .milliseconds(10) } == true)
+        #expect(machine.vendor.asked.allSatisfy { $0.name.description.hasPrefix("first") })
+    }
+
+    @Test @Loop func `who asks while the provider comes back waits for the probe, and is answered by the provider`()
+        async
+    {
+        let machine = Machine()
+        machine.failEverything()
+        _ = await machine.ask("first.example.com")
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(100))
+        let reply = ResolverTests.Reply(clock: machine.clock)
+        machine.start("second.example.com", .a, reply)
+        await machine.clock.advance(by: .milliseconds(1_900))
+        #expect(reply.has("192.0.2.1"))
+    }
+
+    @Test @Loop func `the connections of an address in backoff are retired`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.unusable("HTTP 502"))
+        _ = await machine.ask()
+        await machine.clock.advance(by: .milliseconds(10))
+        #expect(machine.vendor.retirements == 1)
+    }
+
+    // MARK: Hedging
+
+    /// Two providers, and a question to the first of them.
+    @Loop
+    private func fly(_ network: StrategyTests.Network, metered: Bool = false) async {
+        await network.fly(providers: [
+            FakeProvider("first", addresses: [network.first, network.forwarder]),
+            FakeProvider("second", addresses: [network.second], mayHedge: !metered),
+        ])
+    }
+
+    @Test @Loop func `a slow provider is hedged at the next provider, not at its own second address`() async {
+        let network = StrategyTests.Network()
+        network.first.behaviour = .silence
+        await fly(network)
+        await network.clock.advance(by: Budget.hedge)
+        #expect(network.addresses(.a) == ["192.0.2.2"])
+        #expect(network.forwarder.asked.isEmpty)
+    }
+
+    @Test @Loop func `a metered provider is spared as a hedge, and asked once the others have failed`() async {
+        let network = StrategyTests.Network()
+        network.first.behaviour = .failure(.timeout, after: .seconds(1))
+        network.forwarder.behaviour = .silence
+        await fly(network, metered: true)
+        await network.clock.advance(by: .milliseconds(999))
+        #expect(network.forwarder.asked.count == 1 && network.second.asked.isEmpty)
+        await network.clock.advance(by: .milliseconds(1))
+        #expect(network.addresses(.a) == ["192.0.2.2"])
+    }
+
+    @Test @Loop func `an address that is always slow is hedged later than others, and so is not paid twice`() async {
+        let network = StrategyTests.Network()
+        network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(350))
+        network.first.health.responseTime.take(.milliseconds(350))
+        await fly(network)
+        await network.clock.advance(by: .milliseconds(350))
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+        #expect(network.second.asked.isEmpty && network.forwarder.asked.isEmpty)
+    }
+}

@@ -1,0 +1,63 @@
+import DNSResolver
+import Scheduling
+import Testing
+
+@Suite
+struct BackoffTests {
+    private func at(_ seconds: Double) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
+
+    private let pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(30))
+
+    /// A backoff that began at second 0.
+    private func begun() -> Backoff {
+        var backoff = Backoff(pauses)
+        backoff.failed(at: at(0))
+        return backoff
+    }
+
+    @Test func `without a failure nothing is due`() {
+        let backoff = Backoff(pauses)
+        #expect(!backoff.isActive && !backoff.isDue(at: at(9), isUrgent: true))
+    }
+
+    @Test func `a probe is due after a second, where nothing else is left after a quarter of one`() {
+        let backoff = begun()
+        #expect(!backoff.isDue(at: at(0.9), isUrgent: false) && backoff.isDue(at: at(1), isUrgent: false))
+        #expect(!backoff.isDue(at: at(0.2), isUrgent: true) && backoff.isDue(at: at(0.25), isUrgent: true))
+    }
+
+    @Test func `each failed probe doubles the pause up to thirty seconds`() {
+        var backoff = begun()
+        var taken: [Duration] = []
+        for second in 1...7 { taken.append(backoff.failed(at: at(Double(second)))) }
+        #expect(taken == [2, 4, 8, 16, 30, 30, 30].map { .seconds($0) })
+    }
+
+    @Test func `where nothing else is left a probe is due each second at the latest`() {
+        var backoff = begun()
+        for second in 1...7 { backoff.failed(at: at(Double(second))) }
+        #expect(!backoff.isDue(at: at(7.9), isUrgent: true) && backoff.isDue(at: at(8), isUrgent: true))
+    }
+
+    @Test func `of many who come when it is due one probes`() {
+        var backoff = begun()
+        backoff.probeBegan()
+        #expect(!backoff.isDue(at: at(5), isUrgent: true) && !backoff.isDue(at: at(5), isUrgent: false))
+        backoff.probeWasAbandoned()
+        #expect(backoff.isDue(at: at(5), isUrgent: false))
+    }
+
+    @Test func `a server that says when to come back is not probed before, even where nothing else is left`() {
+        var backoff = Backoff(pauses)
+        #expect(backoff.failed(at: at(0), notBefore: at(60)) == .seconds(60))
+        #expect(!backoff.isDue(at: at(59), isUrgent: true) && backoff.isDue(at: at(60), isUrgent: true))
+    }
+
+    @Test func `one success clears everything`() {
+        var backoff = begun()
+        for second in 1...5 { backoff.failed(at: at(Double(second))) }
+        backoff.succeeded()
+        #expect(!backoff.isActive)
+        #expect(backoff.failed(at: at(9)) == .seconds(1))
+    }
+}
