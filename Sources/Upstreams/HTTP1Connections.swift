@@ -51,6 +51,7 @@ final class HTTP1Connections {
             try handle.prepare(transfer, isFresh: transfer.isRepeated)
             try multi.add(handle.pointer)
             transfer.handle = handle
+            transfer.http1 = self
         } catch {
             throw HTTPFailure(error)
         }
@@ -62,6 +63,7 @@ final class HTTP1Connections {
 
     /// Takes a request back from libcurl.
     func withdraw(_ transfer: HTTPTransfer) {
+        transfer.http1 = nil
         guard let handle = transfer.handle.take() else { return }
         multi.remove(handle.pointer)
         handle.reset()

@@ -32,8 +32,8 @@ final class HTTP2Connection {
     private var silence = ConnectionSilence()
     /// Whether a request has been answered on it.
     private var hasServed = false
-    /// Whether a request was refused on it that the server did nothing with: it takes no more.
-    private var isRefusing = false
+    /// Whether it takes no further request, and closes when those on it have ended.
+    private var isRetired = false
     /// Whether a request was queued that was not sent.
     private var hasNewRequests = false
     private var willFlush = false
@@ -63,8 +63,9 @@ final class HTTP2Connection {
 
     /// Whether a request may be sent on it, now or when it is ready.
     func isUsable(at now: Instant) -> Bool {
-        guard let session else { return isOpen }
-        return session.mayOpen && !isRefusing && !isWorn(at: now)
+        guard isOpen, !isRetired else { return false }
+        guard let session else { return true }
+        return session.mayOpen && !isWorn(at: now)
     }
 
     /// Whether it has as many requests as the server takes at once.
@@ -115,7 +116,7 @@ final class HTTP2Connection {
         if let stream {
             session?.reset(stream)
             remove(stream)
-            flushLater()
+            if isRetired, isIdle { closeIfIdle() } else { flushLater() }
         } else {
             pending.removeAll { $0 === transfer }
             // Nobody waits for it any more, and nobody watches its time.
@@ -264,6 +265,7 @@ final class HTTP2Connection {
             stream.transfer.connection = nil
             stream.transfer.take(end(of: stream, code))
         }
+        if isRetired { closeIfIdle() }
     }
 
     /// Who was refused goes out again before those who take the place of the answered, and in the same order as before:
@@ -286,7 +288,7 @@ final class HTTP2Connection {
         }
         let failure = HTTPFailure.network(HTTP2Session.reason(code))
         if code == HTTP2Session.refusedStream {
-            isRefusing = true
+            isRetired = true
             return .unprocessed(failure, tookOthers: hasServed || !streams.isEmpty)
         }
         return broken(failure, stream)
@@ -326,6 +328,12 @@ final class HTTP2Connection {
                 transfer.take(end)
             }
         }
+    }
+
+    /// Has it take no further request, and close when those on it have ended.
+    func retire() {
+        isRetired = true
+        closeIfIdle()
     }
 
     /// Closes it unless something is under way on it.

@@ -8,6 +8,8 @@ final class HTTP2Connections {
     private let origin: HTTPOrigin
     private let loop: EventLoop
     private var connections: [HTTP2Connection] = []
+    /// The one that was opened for a request that asked for that, until it is known how that request has ended.
+    private var renewal: HTTP2Connection?
     /// What to begin the next handshake with, by the name's place in the origin's list.
     private var sessions: [Int: TLSSession] = [:]
     /// How many requests a connection has at once: what the server last allowed, as far as we want so many.
@@ -28,22 +30,23 @@ final class HTTP2Connections {
     ///
     /// - Throws: what keeps it from being sent, if that is known at once.
     func add(_ transfer: HTTPTransfer) throws(HTTPFailure) {
-        if let connection = usable(transfer.host) { return try connection.add(transfer) }
-        // Those that take no request any more end with their last one.
+        if !transfer.isRenewing, let connection = usable(transfer.host) { return try connection.add(transfer) }
         if connections.count >= HTTPLimits.connections {
-            (connections.first { !$0.isUsable(at: loop.now) } ?? connections.first)?.evict()
+            let others = connections.filter { $0 !== renewal }
+            (others.first { !$0.isUsable(at: loop.now) } ?? others.first)?.evict()
         }
         // A server may take a session up only once (RFC 8446 appendix C.4).
         let session = sessions.removeValue(forKey: transfer.host).flatMap { $0.isUsable(at: loop.now) ? $0 : nil }
         let connection = try HTTP2Connection(
             origin, host: transfer.host, resuming: session, of: self, loop: loop)
         connections.append(connection)
+        if transfer.isRenewing { renewal = connection }
         try connection.add(transfer)
     }
 
     private func usable(_ host: Int) -> HTTP2Connection? {
         let now = loop.now
-        for connection in connections {
+        for connection in connections where connection !== renewal {
             if connection.isUsable(at: now) {
                 if connection.host == host, !connection.isFull { return connection }
             } else {
@@ -62,6 +65,17 @@ final class HTTP2Connections {
     /// Breaks all of them.
     func evictAll() { for connection in connections { connection.evict() } }
 
+    /// Has none of them take a further request.
+    func retireAll() {
+        for connection in connections where connection !== renewal { connection.retire() }
+    }
+
+    /// The request has ended for which a connection was opened: that one replaces all others, or closes.
+    func endRenewal(isGood: Bool) {
+        if isGood { retireAll() } else { renewal?.retire() }
+        renewal = nil
+    }
+
     /// Closes those that have had nothing to do for `time`.
     func closeIdle(for time: Duration) {
         let now = loop.now
@@ -75,7 +89,10 @@ final class HTTP2Connections {
 
     // MARK: From connections
 
-    func remove(_ connection: HTTP2Connection) { connections.removeAll { $0 === connection } }
+    func remove(_ connection: HTTP2Connection) {
+        connections.removeAll { $0 === connection }
+        if renewal === connection { renewal = nil }
+    }
 
     /// Learns how many requests the server takes at once.
     func learn(streamLimit limit: UInt32) { streamLimit = max(1, min(HTTPLimits.streams, Int(limit))) }

@@ -9,6 +9,8 @@ final class HTTPTransfer: Cancellable {
     let timeout: Duration
     /// Asked each time before it is sent; nil: it may be.
     let permit: HTTPTransfers.Permit?
+    /// Whether it is sent on a connection opened for it.
+    let isRenewing: Bool
     /// When it ends in any case: the asker's deadline, or, once dispatched, the attempt's end if that is earlier.
     var end: Instant
     /// When the asker stops waiting.
@@ -19,6 +21,8 @@ final class HTTPTransfer: Cancellable {
     var index: Int?
     /// Its handle while libcurl has it.
     var handle: HTTPHandle?
+    /// The HTTP/1.1 connections that the handle is part of: they stay until it has ended there.
+    var http1: HTTP1Connections?
     /// The HTTP/2 connection that it is on, or that it waits for.
     var connection: HTTP2Connection?
     /// Its stream there, once it is sent.
@@ -41,13 +45,14 @@ final class HTTPTransfer: Cancellable {
 
     init(
         _ request: HTTPRequest, timeout: Duration, deadline: Instant, permit: HTTPTransfers.Permit?,
-        on transfers: HTTPTransfers, done: @escaping HTTPTransfers.Completion
+        isRenewing: Bool = false, on transfers: HTTPTransfers, done: @escaping HTTPTransfers.Completion
     ) {
         self.request = request
         self.timeout = timeout
         end = deadline
         self.deadline = deadline
         self.permit = permit
+        self.isRenewing = isRenewing
         self.transfers = transfers
         self.done = done
     }

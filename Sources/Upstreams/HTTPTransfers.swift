@@ -14,7 +14,7 @@ package final class HTTPTransfers {
     package nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
     private let http2: HTTP2Connections
-    /// Made by the first request that needs it.
+    /// Made by the first request that needs it. Those that it replaced go with their last request.
     private var http1: HTTP1Connections?
     /// Whether requests go out over HTTP/2: over TLS, unless the server would not when it was last asked.
     private var usesHTTP2: Bool
@@ -23,6 +23,8 @@ package final class HTTPTransfers {
     private var waiting = HTTPQueue()
     /// What is on a connection, or waits for one that is being made; in no order.
     private var active: [HTTPTransfer] = []
+    /// The request under way on a connection opened for it.
+    private var renewal: HTTPTransfer?
     /// Set for `alarm`, which is not later than the end of any transfer.
     private var timer: LoopTimer?
     private var alarm = Instant(nanoseconds: 0)
@@ -63,16 +65,27 @@ package final class HTTPTransfers {
     /// - Parameters:
     ///   - timeout: how long the attempt may take, counted from when its turn comes.
     ///   - deadline: when it ends in any case, also while it still waits.
+    ///   - renewing: whether it is sent on a connection opened for it, without waiting for its turn. When it is answered
+    ///     there, with a status below 500 that is not 429, that connection takes all further requests and the older ones
+    ///     are retired as by `retireConnections()`; if not, that connection is closed and the older ones stay as they are.
+    ///     There is one such request at a time: a further one fails as overloaded.
     ///   - permit: nil: it may be sent.
     ///   - done: called once, never before this returns, and not after `cancel()`.
     package func begin(
-        _ request: HTTPRequest, timeout: Duration, deadline: Instant, permit: Permit? = nil,
-        done: @escaping Completion
+        _ request: HTTPRequest, timeout: Duration, deadline: Instant, renewing: Bool = false,
+        permit: Permit? = nil, done: @escaping Completion
     ) -> any Cancellable {
         let transfer = HTTPTransfer(
-            request, timeout: timeout, deadline: deadline, permit: permit, on: self, done: done)
+            request, timeout: timeout, deadline: deadline, permit: permit, isRenewing: renewing, on: self, done: done)
         if deadline <= loop.now {
             fail(transfer, .timeout)
+        } else if renewing {
+            if renewal == nil {
+                renewal = transfer
+                dispatch(transfer)
+            } else {
+                fail(transfer, .overloaded("a connection to \(origin.addressText) is being renewed"))
+            }
         } else if waiting.count >= HTTPLimits.waiting {
             fail(transfer, .overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)"))
         } else {
@@ -107,6 +120,16 @@ package final class HTTPTransfers {
         usesHTTP2 = origin.scheme == .https
         http2.evictAll()
         http1?.evictAll()
+        for transfer in active { transfer.http1?.evictAll() }
+    }
+
+    /// Has no further request be sent on the connections that there are: each closes when the requests on it have ended,
+    /// one without any at once. The next request is sent on a new one.
+    ///
+    /// For when the address backs off: what is wrong may be wrong with its connections alone.
+    package func retireConnections() {
+        http2.retireAll()
+        http1 = nil
     }
 
     // MARK: The queue
@@ -133,7 +156,11 @@ package final class HTTPTransfers {
             usesHTTP2 = true
         }
         do throws(HTTPFailure) {
-            try usesHTTP2 ? http2.add(transfer) : readyHTTP1().add(transfer)
+            if usesHTTP2 {
+                try http2.add(transfer)
+            } else {
+                try (transfer.isRenewing ? newHTTP1() : readyHTTP1()).add(transfer)
+            }
         } catch {
             return fail(transfer, error)
         }
@@ -148,18 +175,25 @@ package final class HTTPTransfers {
 
     private func readyHTTP1() throws(HTTPFailure) -> HTTP1Connections {
         if let http1 { return http1 }
-        let made = try HTTP1Connections(origin, loop: loop) { [weak self] in self?.fill() }
+        let made = try newHTTP1()
         http1 = made
         return made
     }
 
+    private func newHTTP1() throws(HTTPFailure) -> HTTP1Connections {
+        try HTTP1Connections(origin, loop: loop) { [weak self] in self?.fill() }
+    }
+
     /// Ends a transfer at the end of the turn: whoever began it is not ready to be told.
     private func fail(_ transfer: HTTPTransfer, _ failure: HTTPFailure) {
+        endRenewal(transfer)
         loop.atTurnEnd { transfer.finish(.failure(failure)) }
     }
 
-    /// Puts a transfer first in the queue: its clock is running.
-    private func repeatLater(_ transfer: HTTPTransfer) { transfer.place = waiting.prepend(transfer) }
+    /// Puts a transfer first in the queue: its clock is running. One on a connection of its own gets the next at once.
+    private func repeatLater(_ transfer: HTTPTransfer) {
+        if transfer.isRenewing { dispatch(transfer) } else { transfer.place = waiting.prepend(transfer) }
+    }
 
     /// Puts a transfer first in the queue as if it had not been sent: what its connection was given is not its own doing.
     private func repeatAnew(_ transfer: HTTPTransfer) {
@@ -181,8 +215,20 @@ package final class HTTPTransfers {
         if let connection = transfer.connection {
             connection.withdraw(transfer)
         } else {
-            http1?.withdraw(transfer)
+            transfer.http1?.withdraw(transfer)
         }
+    }
+
+    /// Ends the renewal, if that is what this transfer was.
+    ///
+    /// - Parameters:
+    ///   - isGood: whether its connection replaces all older ones; else it closes.
+    ///   - http1: that connection's, if libcurl has it.
+    private func endRenewal(_ transfer: HTTPTransfer, isGood: Bool = false, http1: HTTP1Connections? = nil) {
+        guard renewal === transfer else { return }
+        renewal = nil
+        http2.endRenewal(isGood: isGood)
+        if isGood { self.http1 = http1 }
     }
 
     // MARK: Ends from our side
@@ -196,6 +242,7 @@ package final class HTTPTransfers {
     private func withdraw(_ transfer: HTTPTransfer) {
         if let place = transfer.place.take() { waiting.remove(place) }
         release(transfer)
+        endRenewal(transfer)
     }
 
     /// Sees to it that somebody looks at `end`.
@@ -251,7 +298,7 @@ package final class HTTPTransfers {
             if hasReceived {
                 failure = .slow
             } else if let connection = handle.connection {
-                http1?.evict(connection)
+                transfer.http1?.evict(connection)
             }
         }
         withdraw(transfer)
@@ -263,9 +310,11 @@ package final class HTTPTransfers {
 
     /// Takes how an attempt has ended.
     func take(_ end: HTTPEnd, of transfer: HTTPTransfer) {
+        let http1 = transfer.http1
         release(transfer)
         switch end {
         case .reply(let response, let isHTTP2):
+            endRenewal(transfer, isGood: response.status < 500 && response.status != 429, http1: http1)
             isMultiplexed = isHTTP2
             if origin.scheme == .https { preferredHost = transfer.host }
             transfer.finish(.success(response))
@@ -287,6 +336,7 @@ package final class HTTPTransfers {
             .failed(let failure):
             // It may have changed what it speaks.
             if case .network = failure { usesHTTP2 = origin.scheme == .https }
+            endRenewal(transfer)
             transfer.finish(.failure(failure))
         }
         if waiting.count > 0 { fill() }
@@ -298,6 +348,7 @@ package final class HTTPTransfers {
         let next = origin.hosts.indices.first { !transfer.refusedHosts.contains($0) }
         if preferredHost == transfer.host { preferredHost = next ?? 0 }
         if next == nil {
+            endRenewal(transfer)
             transfer.finish(.failure(failure))
         } else {
             repeatLater(transfer)

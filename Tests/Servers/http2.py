@@ -9,6 +9,7 @@ show the last:
 
   answer        each request gets a reply at once
   slow          each request gets a reply after 100 ms, one after the other
+  fail          each request gets a reply with status 500 at once
   hang          no request gets a reply
   break         the first request ends the connection, without a word
   goodbye       with the first request the connection is said to end (GOAWAY); no reply comes. Once the client has read that, a
@@ -57,6 +58,9 @@ def behave(behaviour: str, connection: ssl.SSLSocket, stream: int) -> None:
     """Does with one request what the connection's behaviour is."""
     if behaviour == "answer":
         connection.sendall(reply(stream))
+    elif behaviour == "fail":
+        # Status 500 has a number of its own, too.
+        connection.sendall(frame(HEADERS, END_HEADERS | END_STREAM, stream, b"\x8e"))
     elif behaviour == "slow":
         time.sleep(0.1)
         connection.sendall(reply(stream))

@@ -66,6 +66,91 @@ struct HTTP2ConnectionTests {
         #expect(server.connections == 3)
     }
 
+    // MARK: Renewal
+
+    @Test func `a renewing request is answered on a new connection, which takes all further ones`() async throws {
+        let server = try server(.fail, .answer)
+        let transfers = try await transfers(server)
+        #expect(await transfers.get("first.example.com").status == 500)
+        #expect(await transfers.get("second.example.com", renewing: true).status == 200)
+        #expect(await transfers.openConnections == 1)
+        #expect(await transfers.get("third.example.com").status == 200)
+        #expect(server.connections == 2)
+    }
+
+    @Test(arguments: [ScriptedHTTP2.Behaviour.fail, .break, .hang, .cut])
+    func `a renewing request that fails closes its connection, and the older one serves on`(
+        behaviour: ScriptedHTTP2.Behaviour
+    ) async throws {
+        let server = try server(.answer, behaviour, .answer)
+        let transfers = try await transfers(server)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        let result = await transfers.get("second.example.com", timeout: .milliseconds(500), renewing: true)
+        #expect(result.status != 200)
+        #expect(await transfers.openConnections == 1)
+        #expect(await transfers.get("third.example.com").status == 200)
+        #expect(server.connections == 2)
+        #expect(await transfers.get("fourth.example.com", renewing: true).status == 200)
+        #expect(server.connections == 3)
+    }
+
+    @Test func `what is under way on the older connection ends there after a renewal`() async throws {
+        let server = try server(.slow, .answer)
+        let transfers = try await transfers(server)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        async let slow = HTTPFixture.parallel(5, on: transfers)
+        #expect(await HTTPFixture.eventually { await transfers.load.active == 5 })
+        #expect(await transfers.get("second.example.com", renewing: true).isSuccess)
+        #expect(await transfers.openConnections == 2)
+        #expect(await slow.allSucceeded)
+        #expect(await transfers.openConnections == 1)
+        #expect(server.connections == 2)
+    }
+
+    @Test func `others stay on the older connection while a renewal is under way, and there is one at a time`()
+        async throws
+    {
+        let server = try server(.answer, .hang)
+        let transfers = try await transfers(server)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        let renewal = Task { await transfers.get("second.example.com", renewing: true) }
+        #expect(await HTTPFixture.eventually { server.connections == 2 })
+        #expect(await HTTPFixture.parallel(40, on: transfers).allSucceeded)
+        guard case .overloaded = await transfers.get("third.example.com", renewing: true).failure else {
+            Issue.record("two renewals")
+            return
+        }
+        renewal.cancel()
+        _ = await renewal.value
+        #expect(await transfers.openConnections == 1)
+        #expect(server.connections == 2)
+    }
+
+    @Test func `a renewing request does not wait for its turn`() async throws {
+        let server = try server(.hang, .answer)
+        let transfers = try await transfers(server)
+        let hanging = Task { await HTTPFixture.parallel(HTTPLimits.streams + 10, on: transfers) }
+        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.streams, 10) })
+        #expect(await transfers.get("second.example.com", timeout: .seconds(5), renewing: true).isSuccess)
+        hanging.cancel()
+        _ = await hanging.value
+        #expect(await transfers.openConnections == 1)
+    }
+
+    @Test func `retired connections take no further request, and close without one`() async throws {
+        let server = try server(.slow, .answer)
+        let transfers = try await transfers(server)
+        async let slow = transfers.get("first.example.com")
+        #expect(await HTTPFixture.eventually { await transfers.openConnections == 1 })
+        await transfers.retireConnections()
+        #expect(await transfers.get("second.example.com").isSuccess)
+        #expect(await slow.isSuccess)
+        #expect(await transfers.openConnections == 1)
+        await transfers.retireConnections()
+        #expect(await transfers.openConnections == 0)
+        #expect(server.connections == 2)
+    }
+
     @Test func `a server that takes one request at once is asked over several connections`() async throws {
         let server = try server(streams: 1, .slow)
         let transfers = try await transfers(server)

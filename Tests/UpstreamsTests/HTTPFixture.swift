@@ -149,16 +149,17 @@ private final class AwaitedTransfer {
 extension HTTPTransfers {
     /// Sends a request and waits for its end; it is given up when the task is cancelled.
     func perform(
-        _ request: HTTPDNS.HTTPRequest, timeout: Duration, deadline: Instant, permit: Permit? = nil
+        _ request: HTTPDNS.HTTPRequest, timeout: Duration, deadline: Instant, renewing: Bool = false,
+        permit: Permit? = nil
     ) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
         let awaited = AwaitedTransfer()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 awaited.continuation = continuation
                 guard !Task.isCancelled else { return awaited.cancel() }
-                awaited.work = begin(request, timeout: timeout, deadline: deadline, permit: permit) {
-                    awaited.finish($0)
-                }
+                awaited.work = begin(
+                    request, timeout: timeout, deadline: deadline, renewing: renewing, permit: permit
+                ) { awaited.finish($0) }
             }
         } onCancel: {
             Loop.spawn { awaited.cancel() }
@@ -171,9 +172,11 @@ extension HTTPTransfers {
     }
 
     /// Asks for a name, with a deadline far away.
-    func get(_ name: String, timeout: Duration = .patience) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
+    func get(
+        _ name: String, timeout: Duration = .patience, renewing: Bool = false
+    ) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
         await perform(
-            HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + .patience * 2)
+            HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + .patience * 2, renewing: renewing)
     }
 }
 
@@ -181,6 +184,11 @@ extension Result {
     var isSuccess: Bool { if case .success = self { true } else { false } }
 
     var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
+}
+
+extension Result where Success == HTTPDNS.HTTPResponse {
+    /// The reply's; nil when there is none.
+    var status: Int? { if case .success(let response) = self { response.status } else { nil } }
 }
 
 extension [Result<HTTPDNS.HTTPResponse, HTTPFailure>] {

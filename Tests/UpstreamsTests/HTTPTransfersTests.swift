@@ -212,6 +212,52 @@ struct HTTPTransfersTests {
         #expect(server.callCount("www.example.com") == 2)
     }
 
+    @Test func `a renewing request is answered on a new connection, which takes all further ones`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        #expect(await HTTPFixture.parallel(8, on: transfers).allSucceeded)
+        let before = server.connections
+        #expect(await transfers.get("www.example.com", renewing: true).isSuccess)
+        #expect(server.waitForOpenConnections(atMost: 1))
+        #expect(await transfers.openConnections == 1)
+        #expect(await transfers.get("last.example.com").isSuccess)
+        #expect(server.connections == before + 1)
+    }
+
+    @Test func `a renewing request that fails closes its connection, and the older one serves on`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        server.misbehave(.status(503))
+        #expect(await transfers.get("second.example.com", renewing: true).status == 503)
+        server.misbehave(nil)
+        #expect(server.waitForOpenConnections(atMost: 1))
+        #expect(await transfers.get("third.example.com").status == 200)
+        #expect(server.connections == 2)
+    }
+
+    @Test func `a renewing request does not wait for its turn`() async throws {
+        server.misbehave(.hang)
+        server.misbehave(.delay(.zero), for: "www.example.com")
+        let transfers = try await HTTPFixture.plain(server.address)
+        let hanging = Task { await HTTPFixture.parallel(20, on: transfers) }
+        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.connections, 12) })
+        #expect(await transfers.get("www.example.com", renewing: true).isSuccess)
+        hanging.cancel()
+        _ = await hanging.value
+        #expect(await transfers.openConnections == 1)
+    }
+
+    @Test func `retired connections take no further request, and close without one`() async throws {
+        let transfers = try await HTTPFixture.plain(server.address)
+        server.misbehave(.delay(.milliseconds(200)))
+        async let slow = HTTPFixture.parallel(4, on: transfers)
+        #expect(await HTTPFixture.eventually { server.openConnections == 4 })
+        await transfers.retireConnections()
+        #expect(await slow.allSucceeded)
+        #expect(server.waitForOpenConnections(atMost: 0))
+        #expect(await transfers.get("www.example.com").isSuccess)
+        #expect(server.connections == 5)
+    }
+
     @Test func `when the last reference goes, every connection is closed`() async throws {
         var transfers: HTTPTransfers? = try await HTTPFixture.plain(server.address)
         _ = await transfers?.get("www.example.com")
