@@ -38,6 +38,8 @@ extension Configuration {
         package var clientSubnetEncrypted = true
         /// Billable calls a day; 0: no limit.
         package var dailyLimit = 0
+        /// Whether it may be asked beside another provider that is slow, or only after the others have failed.
+        package var hedge = true
         /// From dispatch of one attempt; 10 ms to 10 s.
         package var timeout = Duration.seconds(1)
 
@@ -87,6 +89,7 @@ extension Configuration {
                 "client_subnet_encrypted", \.clientSubnetEncrypted, .boolean,
                 "Whether type tencent encrypts the client network."),
             Setting("daily_limit", \.dailyLimit, .integer(in: 0...Int.max), "Billable calls a day; 0 for no limit."),
+            Setting("hedge", \.hedge, .boolean, "Whether it is asked beside another provider that is slow."),
             Setting(
                 "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10)),
                 "How long one attempt may take."),

@@ -9,6 +9,9 @@ package final class AnswerStore {
     private static let failedFamilyTTL: UInt32 = 5
     /// Seconds for which an unproven answer of LocalDNS for a protected name is kept at most.
     private static let unverifiedLifetime: UInt32 = 60
+    /// Seconds for which a verified answer of LocalDNS is used: as long as the verdict. Its own TTL is chosen by whatever
+    /// server answered.
+    private static let verifiedLifetime: UInt32 = 600
 
     /// Places of the cache that one step of a walk looks at: under a millisecond.
     nonisolated static let slotsPerStep = 1_024
@@ -228,6 +231,15 @@ package final class AnswerStore {
         memory.entry(for: key)?.source == sources.tag(of: .localDNS)
     }
 
+    /// Forgets what LocalDNS answered, verified or not, if that is still what is cached.
+    func forgetFallback(_ key: FlightKey, _ type: RecordType) {
+        let cacheKey = queryKey(key, type)
+        let source = memory.entry(for: cacheKey)?.source
+        guard source == sources.tag(of: .localDNS) || source == sources.tag(of: .verifiedLocalDNS) else { return }
+        memory.remove(cacheKey)
+        archive(of: key)?.remove(cacheKey)
+    }
+
     /// Forgets what LocalDNS told, if that is still what is kept.
     package func forgetUnverified(_ key: FlightKey, _ type: RecordType) {
         let cacheKey = queryKey(key, type)
@@ -282,7 +294,8 @@ package final class AnswerStore {
         longest: UInt32 = .max
     ) -> Flight.Outcome {
         let question = Question(name: key.name, type: type)
-        let normalized = freshness.normalized(sunk(answer), for: question).limited(to: longest)
+        let limit = source == .verifiedLocalDNS ? min(longest, Self.verifiedLifetime) : longest
+        let normalized = freshness.normalized(sunk(answer), for: question).limited(to: limit)
         guard let packed = PackedAnswer(normalized, for: question) else {
             return .failure(ExtendedError(.other, "the answer is longer than a message can be"))
         }

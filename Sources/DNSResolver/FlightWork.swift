@@ -178,6 +178,9 @@ final class FlightWork {
     private func keepTold(
         _ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String
     ) -> Flight.Outcome {
+        if prefersProviders, source == .localDNS || source == .verifiedLocalDNS {
+            resolver.fallbackAnswers.add(key, type, of: policy.strategy)
+        }
         if source == .localDNS, type.isAddress, prefersProviders {
             if policy.lastResort.addresses(of: key.name) != nil {
                 return .failure(

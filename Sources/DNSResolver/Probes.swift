@@ -14,6 +14,8 @@ final class Probes {
 
     /// How many backoffs have ended: failures remembered from before count no longer.
     private(set) var recoveries = 0
+    /// Called when a backoff ends.
+    var onRecovery: (@Loop () -> Void)?
     private let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
     /// Called when a probe ends or may begin, by a number.
@@ -85,8 +87,13 @@ final class Probes {
     private func accept(_ provider: any Provider) {
         guard provider.access.isActive else { return }
         provider.access.succeeded()
-        recoveries += 1
+        noteRecovery()
         report(.providerAccepted(provider: provider.name))
+    }
+
+    private func noteRecovery() {
+        recoveries += 1
+        onRecovery?()
     }
 
     private func failed(_ endpoint: any Endpoint, of provider: any Provider, _ failure: UpstreamFailure) {
@@ -114,7 +121,7 @@ final class Probes {
         let isBack =
             isProbe ? endpoint.health.probeAnswered(at: clock.now) : endpoint.health.answered(at: clock.now)
         guard isBack else { return }
-        recoveries += 1
+        noteRecovery()
         report(
             hadGoodCertificate
                 ? .endpointRecovered(provider: provider.name, endpoint: endpoint.name)

@@ -15,6 +15,7 @@ package final class Resolver {
     let coalescer: Coalescer
     let repair: AnswerRepair
     let failures = FailureMemory()
+    let fallbackAnswers: FallbackAnswers
     let background = BackgroundLookups()
     /// The names that are asked to see whether LocalDNS leads back here.
     package nonisolated let probes = LoopProbes()
@@ -40,6 +41,7 @@ package final class Resolver {
         self.policy = policy
         self.cache = cache
         self.clock = clock
+        fallbackAnswers = FallbackAnswers(cache: cache)
         coalescer = Coalescer(clock: clock)
         repair = AnswerRepair(cache: cache, clock: clock)
     }

@@ -84,6 +84,9 @@ package final class Strategy {
         if case .protect = key.route { selector.probes.recoveries } else { 0 }
     }
 
+    /// Has `body` called, in place of what was given before, whenever an address or account of a provider works again.
+    func whenProviderRecovers(_ body: @escaping @Loop () -> Void) { selector.probes.onRecovery = body }
+
     /// What backoffs leave to ask of a flight's providers.
     func outlook(for key: FlightKey) -> ProviderSelector.Outlook {
         guard case .protect = key.route else { return .usable }

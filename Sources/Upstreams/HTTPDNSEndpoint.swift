@@ -101,7 +101,7 @@ final class HTTPDNSEndpoint: Endpoint {
         return probe
     }
 
-    func retireConnections() { transfers?.renewConnections() }
+    func retireConnections() { transfers?.retireConnections() }
 
     // MARK: An attempt
 
@@ -116,7 +116,8 @@ final class HTTPDNSEndpoint: Endpoint {
             let request = try service.request(for: attempt.asked, at: account.clock.now)
             do {
                 attempt.transfer = try readyTransfers().begin(
-                    request, timeout: timeout, deadline: attempt.question.deadline, permit: permit
+                    request, timeout: timeout, deadline: attempt.question.deadline,
+                    renewing: attempt.onNewConnection, permit: permit
                 ) { attempt.take($0) }
             } catch {
                 end(attempt, UpstreamFailure(error))

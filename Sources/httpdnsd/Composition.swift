@@ -225,6 +225,7 @@ extension Configuration.ProviderEntry {
         other.encryptionKey = encryptionKey
         other.timeout = timeout
         other.dailyLimit = dailyLimit
+        other.hedge = hedge
         return self == other
     }
 

@@ -25,6 +25,7 @@ let everyKey = #"""
     client_subnet = "off"                        # off, "client/24", or a fixed network
     client_subnet_encrypted = true               # type tencent: the network is encrypted like the names
     daily_limit = 0                              # billable calls; 0: none
+    hedge = true                                 # asked beside a provider before it that is slow
     timeout = "1s"
 
     [route]

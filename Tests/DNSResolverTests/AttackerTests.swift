@@ -87,6 +87,22 @@ struct AttackerTests {
         #expect(machine.vendor.retirements == 1)
     }
 
+    // MARK: What LocalDNS answered meanwhile
+
+    @Test @Loop func `what LocalDNS answered while the provider was down is forgotten once it answers again`()
+        async throws
+    {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.network("refused"))
+        #expect(await machine.ask("bank.example").has("203.0.113.9"))
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        await machine.clock.advance(by: .seconds(2))
+        #expect(try machine.hit("bank.example") != nil)
+        _ = await machine.ask("other.example")
+        #expect(try machine.hit("bank.example") == nil)
+        #expect(await machine.ask("bank.example").has("192.0.2.1"))
+    }
+
     // MARK: Hedging
 
     /// Two providers, and a question to the first of them.

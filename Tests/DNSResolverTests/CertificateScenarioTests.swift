@@ -33,7 +33,7 @@ struct CertificateScenarioTests {
     }
 
     @Test(arguments: [false, true]) @Loop
-    func `HTTPDNS is down and LocalDNS is honest: its proven address is given and kept as long as it says`(
+    func `HTTPDNS is down and LocalDNS is honest: its verified address is given and cached`(
         listed: Bool
     ) async throws {
         let machine = try machine(listed: listed, server: .honest)
@@ -44,6 +44,17 @@ struct CertificateScenarioTests {
         #expect(again.has(Self.given) && again.response?.origin == .cache)
         #expect(machine.localDNS.asked.count { $0.types == [.a] } == 1)
         #expect(machine.handshake.attempts.count == 1)
+    }
+
+    @Test @Loop func `a verified answer of LocalDNS is used no longer than the verdict, whatever its TTL`() async throws {
+        let machine = try machine(server: .honest)
+        machine.localDNS.behaviour = .addresses(Self.given, ttl: 86_400)
+        cutHTTPDNS(machine)
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .seconds(599))
+        #expect(try machine.hit() != nil)
+        await machine.clock.advance(by: .seconds(1))
+        #expect(try machine.hit() == nil)
     }
 
     @Test(arguments: [false, true]) @Loop
