@@ -1,9 +1,9 @@
 import Scheduling
 
-/// Which address is asked next for one question: the providers by turns, each one's addresses in order.
+/// Which address is asked next for one question: providers in order, each one's addresses in order.
 ///
-/// By turns, so that the addresses of a provider that cannot be reached never use up the time of the next provider. Pure
-/// bookkeeping of one question; `ProviderAttempts` starts the attempts.
+/// Once time has passed the providers are asked by turns, so that the addresses of one that is silent never use up the time
+/// of the next. Pure bookkeeping of one question; `ProviderAttempts` starts the attempts.
 @Loop
 struct AttemptPlan {
     struct Candidate {
@@ -40,17 +40,18 @@ struct AttemptPlan {
         }
     }
 
-    /// Takes the next address that can be asked: of the provider that was asked least, the address that was asked least,
-    /// the first of these in order; nil when there is none for now.
+    /// Takes the next address that can be asked, the one asked least, the first of these in order; nil when there is none for
+    /// now.
     ///
-    /// - Parameter isHedge: whether it is asked beside another one that is slow. Then each other provider comes before a
-    ///   second address of the same one.
-    mutating func next(isHedge: Bool) -> Candidate? {
+    /// - Parameters:
+    ///   - byTurns: whether a provider that was asked less goes before one that was asked more.
+    ///   - isHedge: whether it is asked beside another one that is slow.
+    mutating func next(byTurns: Bool, isHedge: Bool) -> Candidate? {
         var best: (place: Int, provider: Int, own: Int)?
         for index in places.indices where places[index].isOpen {
             let place = places[index]
             guard place.candidate.isUsable, !isHedge || mayHedge(place.candidate) else { continue }
-            let asked = tries(of: place.candidate.index)
+            let asked = byTurns ? tries(of: place.candidate.index) : 0
             if let best, (best.provider, best.own) <= (asked, place.tries) { continue }
             best = (index, asked, place.tries)
         }

@@ -51,7 +51,8 @@ final class FlightWork {
     func begin() {
         flight.recoveries = policy.strategy.recoveries(for: flight.key)
         let work = policy.strategy.begin(
-            flight.key, mode: mode, settle: { [self] in settle($0, $1, $2, $3) }, done: { [self] in finish() })
+            flight.key, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name),
+            settle: { [self] in settle($0, $1, $2, $3) }, done: { [self] in finish() })
         if !isSettled { flight.work = work }
     }
 

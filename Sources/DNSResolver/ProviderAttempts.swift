@@ -71,6 +71,7 @@ final class ProviderAttempts: Cancellable {
     private var begun = ShortList<Attempt>()
     private var underWay = 0
     private var hasHedged = false
+    private var firstBegan: Instant?
     private var hasReportedPartial = false
     private var hasReportedWaiting = false
     private var hasAwaitedProbe = false
@@ -123,7 +124,9 @@ final class ProviderAttempts: Cancellable {
 
     private func startNext(_ types: [RecordType], isHedge: Bool = false) {
         let now = selector.clock.now
-        guard now < question.deadline, let candidate = plan.next(isHedge: isHedge) else { return }
+        if firstBegan == nil { firstBegan = now }
+        let isLate = isHedge || firstBegan.map { now - $0 >= Budget.hedge } ?? false
+        guard now < question.deadline, let candidate = plan.next(byTurns: isLate, isHedge: isHedge) else { return }
         let isTogether = types.count == 1 || candidate.provider.answersBothFamilies
         var asked = question
         let attempt = Attempt(

@@ -8,9 +8,9 @@ package struct RoutePolicy: Equatable, Sendable {
 
     /// - Parameters:
     ///   - forward: the suffixes of each `[[forward]]` entry, in order.
-    ///   - searchDomains: the `search` list of the system's `resolv.conf`. It may come from the network itself, so a
-    ///     domain of one label, such as `com`, is left out: it would take most names away from the providers.
-    ///   - providerNames: the `names` of all providers; they go before the search list.
+    ///   - searchDomains: the `search` lists of the system. They come from the network, which chooses no route:
+    ///     `isInSearchDomain` says what they are good for.
+    ///   - providerNames: the `names` of all providers.
     package init(
         mode: Mode = .httpdnsFirst, protect: NameList = [], bypass: NameList = [], forward: [NameList] = [],
         searchDomains: [Name] = [], providerNames: [Name] = []
@@ -37,7 +37,7 @@ package struct RoutePolicy: Equatable, Sendable {
         lists.rules.nearest(to: name, belowRoot: belowRoot).map { Route(tag: $0.value) }
     }
 
-    /// The route of any name: single labels and names in a search domain never leave the network unless a list says so.
+    /// The route of any name: single labels never leave the network unless a list says so.
     package func route(for name: Name) -> Route {
         let route = listed(name) ?? unlistedRoute(for: name)
         if mode == .localDNSOnly, case .protect = route { return .bypass }
@@ -47,8 +47,11 @@ package struct RoutePolicy: Equatable, Sendable {
     private func unlistedRoute(for name: Name) -> Route {
         guard lists.protectsUnlisted, let parent = NameSuffix(name).parent, !parent.isRoot else { return .bypass }
         if lists.providerNames.nearest(to: name) != nil { return .protect(explicit: true) }
-        return lists.searchDomains.nearest(to: name) == nil ? .protect(explicit: false) : .bypass
+        return .protect(explicit: false)
     }
+
+    /// Whether LocalDNS is asked for a protected name, in lower case, that the providers deny: it may be the network's own.
+    package func isInSearchDomain(_ name: Name) -> Bool { lists.searchDomains.nearest(to: name) != nil }
 }
 
 /// What the lists say. An object: the policy is handed on with each question, and a list may be long.
@@ -57,14 +60,14 @@ private final class RoutingLists: Sendable, Equatable {
     let rules: NameSuffixTable<UInt16>
     /// Whether names that no list matches are protected: when `protect` is empty.
     let protectsUnlisted: Bool
-    /// Domains that the C library appends to short names; what lies in them belongs to the local network.
+    /// Domains that the C library appends to short names; what lies in them may belong to the local network.
     let searchDomains: NameSuffixTable<Bool>
     /// Suffixes that a provider is asked for explicitly.
     let providerNames: NameSuffixTable<Bool>
 
     init(protect: NameList, bypass: NameList, forward: [NameList], searchDomains: [Name], providerNames: [Name]) {
         protectsUnlisted = protect.isEmpty
-        self.searchDomains = Self.table(of: searchDomains.filter { $0.labels.count > 1 })
+        self.searchDomains = Self.table(of: searchDomains)
         self.providerNames = Self.table(of: providerNames)
         let lists = [protect, bypass] + forward
         var rules = NameSuffixTable<UInt16>(

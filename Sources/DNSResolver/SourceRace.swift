@@ -26,8 +26,11 @@ struct SourceRace {
     /// What is known of one type.
     private struct Entry {
         let type: RecordType
-        /// What HTTPDNS told when it was no answer: an answer is taken at once.
+        /// What HTTPDNS brought when that is no answer, or a denial to which LocalDNS may know better: an answer is taken at
+        /// once.
         var httpdns: UpstreamResult?
+        /// Of a denial: where it came from.
+        var denial: (source: Source, server: String)?
         var localDNS: LocalDNSResult?
         /// The server of LocalDNS.
         var localServer = ""
@@ -49,6 +52,8 @@ struct SourceRace {
     private let hasProviders: Bool
     private let mayUseLocalDNS: Bool
     private let isServiceBinding: Bool
+    /// Whether the name may be the network's own, so that LocalDNS is asked when HTTPDNS denies it.
+    private let mayBeLocal: Bool
     private let types: [RecordType]
     /// One for each type, in their order.
     private var entries: [Entry] = []
@@ -59,13 +64,14 @@ struct SourceRace {
 
     init(
         _ types: [RecordType], first: Contender, hasProviders: Bool, mayUseLocalDNS: Bool, isServiceBinding: Bool,
-        began: Instant
+        mayBeLocal: Bool = false, began: Instant
     ) {
         self.types = types
         self.first = first
         self.hasProviders = hasProviders
         self.mayUseLocalDNS = mayUseLocalDNS
         self.isServiceBinding = isServiceBinding
+        self.mayBeLocal = mayBeLocal && mayUseLocalDNS
         self.began = began
         entries.reserveCapacity(types.count)
         for type in types { entries.append(Entry(type: type)) }
@@ -141,8 +147,15 @@ struct SourceRace {
         for index in entries.indices where entries[index].isOpen {
             for place in told.indices where told[place].type == entries[index].type {
                 guard let result = told[place].result else { continue }
-                if case .answer = result {
-                    entries[index].settle(result, .provider(index: told[place].provider), told[place].server)
+                if case .answer(let answer) = result {
+                    let source = Source.provider(index: told[place].provider)
+                    if mayBeLocal, answer.responseCode == .nameError {
+                        entries[index].httpdns = result
+                        entries[index].denial = (source, told[place].server)
+                        decide(index)
+                    } else {
+                        entries[index].settle(result, source, told[place].server)
+                    }
                 } else {
                     entries[index].httpdns = result
                     decide(index)
@@ -171,11 +184,22 @@ struct SourceRace {
 
     private mutating func decide(_ index: Int) {
         guard entries[index].isOpen else { return }
+        if let denial = entries[index].denial { return decide(index, denial) }
         let (httpdns, localDNS) = (entries[index].httpdns, entries[index].localDNS)
         if let localDNS, case .answer = localDNS.result, first == .localDNS || httpdns != nil {
             entries[index].settle(localDNS.result, localDNS.source, entries[index].localServer)
         } else if let httpdns, let localDNS, !awaitsProbe {
             entries[index].settle(failure(httpdns, localDNS.result), mayUseLocalDNS ? .localDNS : .rule, "")
+        }
+    }
+
+    /// The providers deny a name that may be the network's own: addresses of LocalDNS go before that, and nothing else.
+    private mutating func decide(_ index: Int, _ denial: (source: Source, server: String)) {
+        guard let localDNS = entries[index].localDNS, let httpdns = entries[index].httpdns else { return }
+        if case .answer(let answer) = localDNS.result, !answer.isNegative(for: entries[index].type) {
+            entries[index].settle(localDNS.result, localDNS.source, entries[index].localServer)
+        } else {
+            entries[index].settle(httpdns, denial.source, denial.server)
         }
     }
 

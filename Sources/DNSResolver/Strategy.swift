@@ -102,16 +102,18 @@ package final class Strategy {
     ///
     /// - Parameters:
     ///   - mode: for this flight; nil: the strategy's own.
+    ///   - mayBeLocal: whether LocalDNS is asked for a protected name that the providers deny.
     ///   - settle: called once for each type, also before this returns.
     ///   - done: called once, after the last type is settled, also before this returns; not after `cancel()`.
     @discardableResult
     package func begin(
-        _ key: FlightKey, mode: Mode? = nil, settle: @escaping Settle, done: @escaping @Loop () -> Void
+        _ key: FlightKey, mode: Mode? = nil, mayBeLocal: Bool = false, settle: @escaping Settle,
+        done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         switch key.route {
         case .bypass: ask(localDNS, key, as: .localDNS, settle: settle, done: done)
         case .forward(let index): ask(forwarders[index], key, as: .forward(index: index), settle: settle, done: done)
-        case .protect: protect(key, mode ?? self.mode, settle: settle, done: done)
+        case .protect: protect(key, mode ?? self.mode, mayBeLocal, settle: settle, done: done)
         }
     }
 
@@ -132,7 +134,8 @@ package final class Strategy {
     }
 
     private func protect(
-        _ key: FlightKey, _ mode: Mode, settle: @escaping Settle, done: @escaping @Loop () -> Void
+        _ key: FlightKey, _ mode: Mode, _ mayBeLocal: Bool, settle: @escaping Settle,
+        done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         let isServiceBinding = isGuarded(key)
         let providers = selector.eligible(
@@ -143,7 +146,7 @@ package final class Strategy {
         let began = clock.now
         let race = SourceRace(
             key.types, first: first, hasProviders: !providers.isEmpty, mayUseLocalDNS: mayUseLocalDNS,
-            isServiceBinding: isServiceBinding, began: began)
+            isServiceBinding: isServiceBinding, mayBeLocal: mayBeLocal, began: began)
         let job = SourceRun.Job(key: key, providers: providers, began: began)
         let run = SourceRun(job, race, of: self, settle: settle, done: done)
         guard !providers.isEmpty || mayUseLocalDNS else {
@@ -199,9 +202,9 @@ package final class Strategy {
 
 extension Strategy {
     /// The same for those who can wait.
-    package func run(_ key: FlightKey, settle: @escaping Settle) async {
+    package func run(_ key: FlightKey, mayBeLocal: Bool = false, settle: @escaping Settle) async {
         await withCheckedContinuation { continuation in
-            begin(key, settle: settle) { continuation.resume() }
+            begin(key, mayBeLocal: mayBeLocal, settle: settle) { continuation.resume() }
         }
     }
 }

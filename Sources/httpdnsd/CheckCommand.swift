@@ -30,7 +30,7 @@ struct CheckCommand: ParsableCommand {
         print("localdns  \(Self.list(resolvers))")
         let searched = Composition.searchDomains(settings)
         if !searched.isEmpty {
-            print("search    \(Self.list(searched)): names below go to localdns (from \(settings.localDNS.resolvConf))")
+            print("search    \(Self.list(searched)): names below that the providers deny are asked of localdns")
         }
         for line in settings.answerLines { print(line) }
         print("\(file.path) is good")

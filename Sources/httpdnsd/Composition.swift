@@ -158,9 +158,16 @@ struct Composition {
         return LocalDNSServers.files(resolvConf: resolvConf)
     }
 
-    /// The search list of the system, as far as it takes names away from the providers.
+    /// The search lists of the system, of all files in which there may be one.
     nonisolated static func searchDomains(_ settings: Configuration) -> [Name] {
-        ResolvConf(readListFile(settings.localDNS.resolvConf) ?? []).searchDomains.filter { $0.labels.count > 1 }
+        var domains: [Name] = []
+        for file in networkFiles(settings) {
+            for domain in ResolvConf(readListFile(file) ?? []).searchDomains {
+                let domain = domain.lowercased
+                if !domains.contains(domain) { domains.append(domain) }
+            }
+        }
+        return domains
     }
 
     /// What decides how questions are answered.

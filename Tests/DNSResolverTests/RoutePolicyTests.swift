@@ -61,30 +61,13 @@ struct RoutePolicyTests {
         #expect(RoutePolicy(protect: [name]).route(for: name) == .protect(explicit: true))
     }
 
-    @Test
-    func `a name in a search domain never reaches a vendor`() throws {
-        let policy = RoutePolicy(searchDomains: [try Name("svc.corp.example")])
-        #expect(policy.route(for: try Name("www.example.com.svc.corp.example")) == .bypass)
-        #expect(policy.route(for: try Name("www.corp.example")) == .protect(explicit: false))
-    }
-
-    @Test
-    func `a search domain of one label takes no name away`() throws {
-        let policy = RoutePolicy(searchDomains: [try Name("com")])
-        #expect(policy.route(for: try Name("www.example.com")) == .protect(explicit: false))
-    }
-
-    @Test
-    func `a name that a provider lists is protected in spite of the search list`() throws {
-        let name = try Name("bank.example")
-        let policy = RoutePolicy(searchDomains: [name], providerNames: [name])
-        #expect(policy.route(for: try Name("www.bank.example")) == .protect(explicit: true))
-    }
-
-    @Test
-    func `a name in a search domain that protect lists is protected`() throws {
-        let policy = RoutePolicy(protect: [try Name("corp.example")], searchDomains: [try Name("corp.example")])
-        #expect(policy.route(for: try Name("www.corp.example")) == .protect(explicit: true))
+    @Test(arguments: ["com", "co.uk", "bank.example"])
+    func `the network's search list chooses no route`(domain: String) throws {
+        let policy = RoutePolicy(searchDomains: [try Name(domain)])
+        let name = try Name("www.\(domain)")
+        #expect(policy.route(for: name) == RoutePolicy().route(for: name))
+        let other = try Name("www.example.net")
+        #expect(policy.isInSearchDomain(name) && !policy.isInSearchDomain(other))
     }
 
     @Test

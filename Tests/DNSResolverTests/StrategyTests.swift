@@ -34,7 +34,7 @@ struct StrategyTests {
         /// Starts a flight for the name, and lets everything happen that needs no time.
         func fly(
             _ types: [RecordType] = [.a, .aaaa], route: Route = .protect(explicit: false),
-            providers: [FakeProvider]? = nil
+            providers: [FakeProvider]? = nil, mayBeLocal: Bool = false
         ) async {
             let selector = ProviderSelector(providers: providers ?? [provider], clock: clock) { self.events.append($0) }
             let strategy = Strategy(
@@ -42,7 +42,7 @@ struct StrategyTests {
             let name = (try? Name("www.example.com")) ?? .root
             let key = FlightKey(name: name, types: types, route: route, dnssecOK: false, checkingDisabled: false)
             Loop.spawn {
-                await strategy.run(key) { type, result, source, _ in
+                await strategy.run(key, mayBeLocal: mayBeLocal) { type, result, source, _ in
                     self.results[type] = result
                     self.sources[type] = source
                 }
@@ -267,6 +267,26 @@ struct StrategyTests {
         await network.fly(providers: [FakeProvider("vendor", addresses: [network.first]), other])
         #expect(network.addresses(.a) == ["192.0.2.2"])
         #expect(network.localDNS.asked.isEmpty)
+    }
+
+    @Test(arguments: [true, false]) @Loop
+    func `a name of the network that the vendor denies is LocalDNS's if that has addresses, else denied`(isThere: Bool)
+        async
+    {
+        let network = Network()
+        let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 60))
+        network.first.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        if !isThere { network.localDNS.behaviour = .failure(.responseCode(.serverFailure)) }
+        await network.fly(mayBeLocal: true)
+        #expect(network.addresses(.a) == (isThere ? ["203.0.113.9"] : []))
+        #expect(network.sources[.a] == (isThere ? .localDNS : .provider(index: 0)))
+    }
+
+    @Test @Loop
+    func `a name that the vendor has is its own, whatever the network's search list says`() async {
+        let network = Network()
+        await network.fly(mayBeLocal: true)
+        #expect(network.addresses(.a) == ["192.0.2.1"] && network.localDNS.asked.isEmpty)
     }
 
     @Test @Loop

@@ -148,7 +148,9 @@ extension Integration {
         }
 
         @Test(arguments: CLibrary.allCases)
-        func `the domains of a search list are tried at LocalDNS and its name at the vendor`(library: CLibrary) throws {
+        func `a name in the domains of a search list is found at LocalDNS where the vendor does not have it`(
+            library: CLibrary
+        ) throws {
             let host = try ClientHost()
             let directory = try TemporaryDirectory()
             let text = ClientHost.resolvConf + "search one.corp.example corp.example\noptions ndots:5\n"
@@ -156,9 +158,8 @@ extension Integration {
             let stage = try Stage(
                 localDNS: FakeZone("printer.corp.example", a: ["10.1.2.3"]), inside: host, resolvConf: list)
             #expect(Set(try lookUp(library, "www.example.com", on: host, resolvConf: text).lines).count == 3)
-            #expect(Set(stage.vendor.calls.map(\.name)) == ["www.example.com"])
             #expect(try lookUp(library, "printer", on: host, resolvConf: text).lines == ["10.1.2.3"])
-            #expect(Set(stage.vendor.calls.map(\.name)) == ["www.example.com"])
+            #expect(stage.vendor.calls.contains { $0.name == "printer.corp.example" })
         }
 
         @Test(arguments: CLibrary.allCases)

@@ -24,7 +24,7 @@ extension Integration {
             #expect(stage.vendor.calls.map(\.kind) == [.aliyunSigned])
         }
 
-        @Test func `a vendor that refuses the signature is put aside without a second try`() throws {
+        @Test func `a vendor that refuses the signature is asked once, and probed once`() throws {
             let second = try FakeHTTPDNS(Stage.zone)
             let first = try FakeHTTPDNS(Stage.zone, secret: "another secret of theirs")
             let daemon = try Daemon(
@@ -32,8 +32,9 @@ extension Integration {
                     + DaemonConfiguration.aliyun(second.url, name: "second") + DaemonConfiguration.rest())
             let client = try daemon.client()
             #expect(try client.ask("www.example.com").addresses.count == 2)
+            #expect(daemon.waitForLog { $0.contains("access refused") })
             #expect(try client.ask("four.example.com").addresses == ["192.0.2.4"])
-            #expect(first.callCount() == 1)
+            #expect(first.callCount() == 2)
             #expect(second.callCount() == 2)
         }
 

@@ -85,15 +85,20 @@ extension Integration {
             withExtendedLifetime((first, second)) {}
         }
 
-        @Test func `a search list that changes sends its names to LocalDNS`() throws {
-            let vendor = try host.namespace.inside { try FakeHTTPDNS(FakeZone("*", a: ["192.0.2.1"])) }
+        @Test
+        func `a search list that changes sends only those of its names to LocalDNS that the vendor does not have`()
+            throws
+        {
+            let vendor = try host.namespace.inside {
+                try FakeHTTPDNS(FakeZone(["www.corp.example": .init(a: ["192.0.2.1"])]))
+            }
             let local = try localDNS("10.9.5.1", answers: "198.51.100.1")
             let daemon = try daemon(DaemonConfiguration.aliyun(vendor.url), resolvConf: "nameserver 10.9.5.1\n")
             #expect(try dig(daemon, "www.corp.example").addresses == ["192.0.2.1"])
             try replace("nameserver 10.9.5.1\nsearch corp.example\n")
             #expect(daemon.waitForLog { $0.contains("the network has changed") })
-            #expect(try dig(daemon, "www.corp.example").addresses == ["198.51.100.1"])
-            #expect(try dig(daemon, "www.example.com").addresses == ["192.0.2.1"])
+            #expect(try dig(daemon, "www.corp.example").addresses == ["192.0.2.1"])
+            #expect(try dig(daemon, "nas.corp.example").addresses == ["198.51.100.1"])
             withExtendedLifetime(local) {}
         }
 

@@ -165,14 +165,16 @@ extension Integration {
         }
 
         @Test(arguments: [Form.plain, .token])
-        func `a service that refuses the account is put aside, and the next source asked`(form: Form) throws {
+        func `a service that refuses the account is asked once and probed once, and the next source asked`(form: Form)
+            throws
+        {
             let service = try Service(form, hasWrongSecret: true)
             let localDNS = try FakeLocalDNS(Self.local)
             let daemon = try Daemon(service.table + DaemonConfiguration.rest(localDNS: localDNS.address))
             #expect(try daemon.dig("www.example.com").addresses == ["198.51.100.1"])
-            #expect(try daemon.dig("four.example.com").addresses == ["198.51.100.1"])
-            #expect(service.vendor.requests.count == 1)
             #expect(daemon.waitForLog { $0.contains(form.refusal) })
+            #expect(try daemon.dig("four.example.com").addresses == ["198.51.100.1"])
+            #expect(service.vendor.requests.count == 2)
         }
 
         @Test(arguments: Form.allCases)

@@ -51,8 +51,6 @@ extension Chronicle.Reign {
                 .bypass
             } else if providerNames.contains(where: { name.isWithin($0) }) {
                 .protect(isListed: true)
-            } else if policy.searchDomains.contains(where: { name.isWithin($0) }) {
-                .bypass
             } else {
                 .protect(isListed: false)
             }
