@@ -1,12 +1,10 @@
-import DNSWire
+package import DNSWire
 
-/// Aliyun HTTPDNS, the interface for one name, `/{account}/d`, and for up to five, `/{account}/resolve`; with a secret
-/// `sign_d` and `sign_resolve`.
+/// Aliyun HTTPDNS, the interface for one name, `/{account}/d`; with a secret `/{account}/sign_d`.
 ///
-/// A and AAAA come in one call; of one name they share one TTL. Source: help.aliyun.com/document_detail/52679.html
-/// (reply), /56810.html (signature, error codes), www.alibabacloud.com/help/doc-detail/52680.html (several names).
-package struct AliyunService: BatchService {
-    package static let maximumNames = 5
+/// A and AAAA come in one call and share one TTL. Source: help.aliyun.com/document_detail/52679.html (reply),
+/// /56810.html (signature, error codes).
+package struct AliyunService: Service {
     /// Bytes of a request's target beside account and name, mostly.
     private static let usualParameters = 32
 
@@ -24,34 +22,22 @@ package struct AliyunService: BatchService {
         self.crypto = crypto
     }
 
+    package var answersBothFamilies: Bool { true }
+
+    package func answers(_ type: RecordType) -> Bool { type.isAddress }
+
     package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
-        try request(
-            to: "d", for: try HostText.of(question.name), types: question.types, clientSubnet: question.clientSubnet,
-            at: time)
-    }
-
-    package func request(for question: BatchQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
-        try request(
-            to: "resolve", for: try Self.list(question.names), types: question.types,
-            clientSubnet: question.clientSubnet, at: time)
-    }
-
-    /// - Parameter host: one name, or several with commas between them: bytes that stand in a URL as they are.
-    private func request(
-        to path: String, for host: String, types: [RecordType], clientSubnet: AddressPrefix?, at time: Int64
-    ) throws(ServiceFailure) -> HTTPRequest {
-        // Piece by piece into one text: an interpolation makes room for each anew.
+        let host = try HostText.of(question.name)
+        // Piece by piece into one text: each interpolation would allocate.
         var target = ""
         target.reserveCapacity(base.utf8.count + host.utf8.count + Self.usualParameters)
         target += base
-        if secret != nil { target += "sign_" }
-        target += path
-        target += "?host="
+        target += secret == nil ? "d?host=" : "sign_d?host="
         target += host
         target += "&query="
-        target += try AddressFamilies(types).aliyunText
+        target += try AddressFamilies(question.types).aliyunText
         // Not signed. The service takes an address: the network's first stands for all in it.
-        if let clientSubnet { target += "&ip=\(TextEncoding.percent(clientSubnet.address.description))" }
+        if let client = question.clientSubnet?.address.description { target += "&ip=\(TextEncoding.percent(client))" }
         guard let secret else { return HTTPRequest(target: target) }
         let expiry = SignatureExpiry.text(at: time)
         guard let digest = crypto.md5(Array("\(host)-\(secret.value)-\(expiry)".utf8)) else {
@@ -76,29 +62,5 @@ package struct AliyunService: BatchService {
         var results = ServiceResults()
         for type in question.types { results.add(reply.list(type).result(for: type, of: question.name), for: type) }
         return .results(results)
-    }
-
-    package func outcome(of response: HTTPResponse, to question: BatchQuestion) -> BatchOutcome {
-        let reply: AliyunBatchReply
-        do {
-            reply = try AliyunBatchReply(response.body)
-        } catch {
-            return .failure(AliyunError.unreadable(response, error))
-        }
-        guard response.isSuccess, let elements = reply.elements else {
-            return .failure(AliyunError(code: reply.code, response: response).failure)
-        }
-        do {
-            var results = BatchResults(question.names)
-            for element in elements {
-                let name = try results.name(element.host)
-                for type in question.types where element.type == nil || element.type == type {
-                    results.take(element.list.result(for: type, of: name), type, of: name)
-                }
-            }
-            return .results(results.results)
-        } catch {
-            return .failure(error)
-        }
     }
 }

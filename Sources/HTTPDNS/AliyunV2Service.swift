@@ -1,10 +1,10 @@
-import DNSWire
+package import DNSWire
 
-/// Aliyun HTTPDNS, the interface of the second version: `/v2/d`, plain or encrypted, for up to five names.
+/// Aliyun HTTPDNS, the interface of the second version: `/v2/d`, plain or encrypted.
 ///
 /// A and AAAA come in one call, each with its own TTL, and an empty family may tell why. Source:
 /// help.aliyun.com/document_detail/2978980.html and the vendor's SDKs.
-package struct AliyunV2Service: BatchService {
+package struct AliyunV2Service: Service {
     /// How requests and replies are encrypted. Keys are 32 hexadecimal digits.
     package enum Encryption: Sendable {
         case none
@@ -21,8 +21,6 @@ package struct AliyunV2Service: BatchService {
             }
         }
     }
-
-    package static let maximumNames = 5
 
     private let account: String
     private let secret: Secret?
@@ -52,20 +50,24 @@ package struct AliyunV2Service: BatchService {
         }
     }
 
-    package func request(for question: BatchQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
-        let (hosts, families) = (try Self.list(question.names), try AddressFamilies(question.types).aliyunText)
+    package var answersBothFamilies: Bool { true }
+
+    package func answers(_ type: RecordType) -> Bool { type.isAddress }
+
+    package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+        let (host, families) = (try HostText.of(question.name), try AddressFamilies(question.types).aliyunText)
         // The service takes an address: the network's first stands for all in it.
         let client = question.clientSubnet?.address.description
         var parameters: [AliyunV2Signature.Parameter] = [("id", account), ("m", String(encryption.mode))]
         if let box {
             let text = JSONWriter.object { writer in
-                writer.member("dn", hosts)
+                writer.member("dn", host)
                 writer.member("q", families)
                 if let client { writer.member("cip", client) }
             }
             parameters.append(("enc", TextEncoding.hexadecimal(try box.seal(Array(text.utf8)))))
         } else {
-            parameters += [("dn", hosts), ("q", families)]
+            parameters += [("dn", host), ("q", families)]
             if let client { parameters.append(("cip", client)) }
         }
         parameters.append(("v", "1.0"))
@@ -79,7 +81,7 @@ package struct AliyunV2Service: BatchService {
         return HTTPRequest(target: "/v2/d?\(query.joined(separator: "&"))")
     }
 
-    package func outcome(of response: HTTPResponse, to question: BatchQuestion) -> BatchOutcome {
+    package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
         let reply: AliyunV2Reply
         do {
             reply = try AliyunV2Reply(response.body)
@@ -90,15 +92,21 @@ package struct AliyunV2Service: BatchService {
             return .failure(AliyunError(code: reply.code, response: response).failure)
         }
         do {
-            var results = BatchResults(question.names)
-            for answer in try answers(in: reply) {
-                let name = try results.name(answer.host)
+            let answers = try answers(in: reply)
+            guard answers.allSatisfy({ HostText.matches($0.host, question.name) }) else {
+                return .failure(.unavailable("the reply is for another name"))
+            }
+            var results = ServiceResults()
+            for answer in answers {
                 for type in question.types {
                     guard let family = answer.families[type] else { continue }
-                    results.take(family.result(for: type, of: name), type, of: name)
+                    results.add(family.result(for: type, of: question.name), for: type)
                 }
             }
-            return .results(results.results)
+            guard results.count > 0 else {
+                return .failure(.unavailable("the reply contains nothing of what was asked"))
+            }
+            return .results(results)
         } catch {
             return .failure(error)
         }

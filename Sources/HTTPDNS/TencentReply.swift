@@ -1,51 +1,54 @@
 import DNSWire
 
-/// The text of a reply of Tencent's, once it is decrypted: lines such as
+/// The text of a reply of Tencent's, once it is decrypted: one line such as
 /// `www.example.com.:192.0.2.1;192.0.2.2,60-2001:db8::1,120|203.0.113.7`.
 ///
-/// The name stands there because it is asked for (`query=1`). Behind the bar, which only the last line must have, stands
-/// the client's address: of no use but as a mark that the reply is whole, for a cut one may end in the middle of an
-/// address. For both families the IPv4 part comes first. `0` is a family without addresses. Source:
-/// cloud.tencent.com/document/product/379/54976, and the vendor's SDKs.
+/// The name stands there because it is asked for (`query=1`). Behind the bar stands the client's address: of no use but
+/// as a mark that the reply is whole, for a cut one may end in the middle of an address. For both families the IPv4
+/// part comes first. `0` is a family without addresses. Source: cloud.tencent.com/document/product/379/54976, and the
+/// vendor's SDKs.
 enum TencentReply {
-    /// - Throws: for a reply that tells of a name that was not asked, or of none, and for what is no such text.
+    /// What `text`, without blanks at its ends, means for each type of the question on which it is not silent.
+    ///
+    /// - Throws: for another name, for none, for several lines, and for what is no such text.
     static func results(
-        _ text: [UInt8], _ names: [Name], _ types: [RecordType]
-    ) throws(ServiceFailure) -> [Name: ServiceResults] {
-        var results = BatchResults(names)
-        let lines = text.split(separator: UInt8(ascii: "\n")).map(trimmed).filter { !$0.isEmpty }
-        for line in lines {
-            let (name, lists) = try read(line, names, types, results)
-            for type in types {
-                if let list = lists[type] { results.take(list.result(for: type, of: name), type, of: name) }
-            }
+        _ text: ArraySlice<UInt8>, _ question: ServiceQuestion
+    ) throws(ServiceFailure) -> ServiceResults {
+        guard !text.contains(UInt8(ascii: "\n")) else { throw unreadable }
+        let bar = text.lastIndex(of: UInt8(ascii: "|"))
+        let line = text[..<(bar ?? text.endIndex)]
+        // The service may leave out a name for which it has nothing.
+        let lists = text.isEmpty ? empty(question.types) : try lists(line, question)
+        var results = ServiceResults()
+        for type in question.types {
+            if let list = lists[type] { results.add(list.result(for: type, of: question.name), for: type) }
         }
-        let hasAddresses = results.results.values.contains { $0.contains { $0.result.isAnswer } }
-        guard !hasAddresses || lines.last?.contains(UInt8(ascii: "|")) == true else {
+        guard bar != nil || results.allSatisfy({ !$0.result.isAnswer }) else {
             throw .unavailable("the reply is cut short")
         }
-        // The service leaves out what it has nothing for.
-        for name in names where results.results[name] == nil {
-            for type in types { results.take(.unknownEmpty(ttl: nil), type, of: name) }
-        }
-        return results.results
+        return results
     }
 
-    /// One line: the name, and what is listed for each type of which it tells.
-    private static func read(
-        _ line: ArraySlice<UInt8>, _ names: [Name], _ types: [RecordType], _ results: BatchResults
-    ) throws(ServiceFailure) -> (Name, [RecordType: AddressList]) {
-        let line = line[..<(line.lastIndex(of: UInt8(ascii: "|")) ?? line.endIndex)]
+    private static func empty(_ types: [RecordType]) -> [RecordType: AddressList] {
+        Dictionary(types.map { ($0, AddressList()) }) { first, _ in first }
+    }
+
+    /// What is listed for each type on which the line is not silent.
+    private static func lists(
+        _ line: ArraySlice<UInt8>, _ question: ServiceQuestion
+    ) throws(ServiceFailure) -> [RecordType: AddressList] {
         if let dot = line.indices.first(where: { line[$0...].starts(with: ".:".utf8) }) {
-            return (try results.name(text(line[..<dot])), try lists(line[(dot + 2)...], types))
+            guard HostText.matches(text(line[..<dot]), question.name) else {
+                throw .unavailable("the reply is for another name")
+            }
+            return try lists(line[(dot + 2)...], question.types)
         }
         // Without the mark between name and result a line can only say that there is nothing.
-        let nothing = Dictionary(types.map { ($0, AddressList()) }) { first, _ in first }
-        if names.count == 1, line.elementsEqual("0".utf8) || line.elementsEqual("0-0".utf8) {
-            return (names[0], nothing)
+        let isNothing = line.elementsEqual("0".utf8) || line.elementsEqual("0-0".utf8)
+        guard isNothing || HostText.matches(text(line), question.name) else {
+            throw .unavailable("the reply does not tell which name it is for")
         }
-        if let name = names.first(where: { HostText.matches(text(line), $0) }) { return (name, nothing) }
-        throw .unavailable("the reply does not tell which name it is for")
+        return empty(question.types)
     }
 
     private static func lists(

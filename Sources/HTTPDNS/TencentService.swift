@@ -1,11 +1,11 @@
-import DNSWire
+package import DNSWire
 
-/// Tencent Cloud's HTTPDNS (DNSPod): `/d`, encrypted with DES or AES, or with a token over https; up to eight names.
+/// Tencent Cloud's HTTPDNS (DNSPod): `/d`, encrypted with DES or AES, or with a token over https.
 ///
 /// A and AAAA come in one call, each with its own TTL. Source: cloud.tencent.com/document/product/379/54976 (HTTP),
 /// tencentcloud.com/document/product/1130/44469 (HTTPS), cloud.tencent.com/document/product/379/3530 (encryption), and
 /// the vendor's SDKs, whose parameters these are.
-package struct TencentService: BatchService {
+package struct TencentService: Service {
     /// What the account is shown by.
     package enum Access: Sendable {
         /// The first 8 bytes of the key's text are the key.
@@ -27,13 +27,11 @@ package struct TencentService: BatchService {
         }
     }
 
-    package static let maximumNames = 8
-
     private let access: Access
     private let encryptsClient: Bool
     private let crypto: any Crypto
 
-    /// - Parameter encryptsClient: whether a client's address is encrypted where the names are: the vendor's page demands
+    /// - Parameter encryptsClient: whether a client's address is encrypted where the name is: the vendor's page demands
     ///   it, its SDKs send it as it is.
     package init(_ access: Access, encryptsClient: Bool = true, crypto: any Crypto) {
         self.access = access
@@ -43,10 +41,13 @@ package struct TencentService: BatchService {
 
     private var box: PayloadBox? { access.box(crypto) }
 
-    package func request(for question: BatchQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
-        let hosts = try Self.list(question.names)
-        // Commas stand as they are, as in the vendor's pages; there is no other byte that must not.
-        var target = "/d?dn=\(try sealed(hosts) ?? hosts)"
+    package var answersBothFamilies: Bool { true }
+
+    package func answers(_ type: RecordType) -> Bool { type.isAddress }
+
+    package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+        let host = try HostText.of(question.name)
+        var target = "/d?dn=\(try sealed(host) ?? host)"
         switch access {
         case .des(let id, _): target += "&id=\(TextEncoding.percent(id))&alg=des"
         case .aes(let id, _): target += "&id=\(TextEncoding.percent(id))&alg=aes"
@@ -74,16 +75,14 @@ package struct TencentService: BatchService {
         return TextEncoding.hexadecimal(try box.seal(Array(text.utf8)))
     }
 
-    package func outcome(of response: HTTPResponse, to question: BatchQuestion) -> BatchOutcome {
+    package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
         guard response.isSuccess else { return .failure(HTTPStatusFailure.failure(of: response)) }
         let body = TencentReply.trimmed(response.body[...])
         do {
-            // Nothing at all, not even encrypted: nothing is known of the names.
-            guard let box, !body.isEmpty else {
-                return .results(try TencentReply.results(Array(body), question.names, question.types))
-            }
+            // An empty body is not encrypted either: the service has nothing for the name.
+            guard let box, !body.isEmpty else { return .results(try TencentReply.results(body, question)) }
             let text = try box.open(TextDecoding.hexadecimal(String(decoding: body, as: UTF8.self)))
-            return .results(try TencentReply.results(text, question.names, question.types))
+            return .results(try TencentReply.results(TencentReply.trimmed(text[...]), question))
         } catch {
             return .failure(error)
         }

@@ -9,7 +9,7 @@ import Testing
 
     @Test func `every type has its section, with the parts of a manual page`() {
         let parts = [
-            "Name", "Description", "Configuration", "What is sent", "What is authenticated", "Costs and batches",
+            "Name", "Description", "Configuration", "What is sent", "What is authenticated", "Costs",
             "Empty answers", "Errors", "Example",
         ]
         for type in ProviderType.allCases {

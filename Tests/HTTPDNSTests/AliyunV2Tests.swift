@@ -52,11 +52,9 @@ struct AliyunV2Tests {
     }
 
     private func target(
-        _ service: AliyunV2Service, _ names: [String] = ["www.example.com"], _ types: [RecordType] = [.a, .aaaa]
+        _ service: AliyunV2Service, _ host: String = "www.example.com", _ types: [RecordType] = [.a, .aaaa]
     ) throws(ServiceFailure) -> String {
-        try service.request(
-            for: BatchQuestion(names: names.map { name($0) }, types: types), at: 1_699_999_400
-        ).target
+        try service.request(for: ServiceQuestion(name: name(host), types: types), at: 1_699_999_400).target
     }
 
     @Test func `a signed plain request expires ten minutes from now`() throws {
@@ -90,20 +88,25 @@ struct AliyunV2Tests {
 
     @Test func `without a secret nothing is signed`() throws {
         #expect(
-            try target(Self.service(secret: nil), ["www.example.com"], [.aaaa])
+            try target(Self.service(secret: nil), "www.example.com", [.aaaa])
                 == "/v2/d?id=139450&m=0&dn=www.example.com&q=6&v=1.0")
     }
 
-    @Test func `up to five names are asked at once`() throws {
-        let names = (1...6).map { "w\($0).example.com" }
-        #expect(
-            try target(Self.service(secret: nil), Array(names.prefix(5)), [.a])
-                == "/v2/d?id=139450&m=0&dn=w1.example.com%2Cw2.example.com%2Cw3.example.com%2Cw4.example.com"
-                + "%2Cw5.example.com&q=4&v=1.0")
-        #expect(throws: ServiceFailure.self) { try target(Self.service(), names) }
-        #expect(throws: ServiceFailure.self) { try target(Self.service(), []) }
-        #expect(throws: ServiceFailure.self) { try target(Self.service(), ["www.example.com", "a&b.example"]) }
-        #expect(throws: ServiceFailure.self) { try target(Self.service(), ["www.example.com"], [.a, .txt]) }
+    @Test(arguments: ["a&b.example", "a,b.example", ".", "192.0.2.1"])
+    func `a name that the service cannot take is not asked for`(host: String) {
+        for encryption in [AliyunV2Service.Encryption.none, .cbc(key: Self.key), .gcm(key: Self.key)] {
+            #expect(throws: ServiceFailure.self) { try target(Self.service(encryption), host) }
+        }
+    }
+
+    @Test(arguments: [[], [.txt], [.a, .txt]] as [[RecordType]])
+    func `other types than A and AAAA are not asked for`(types: [RecordType]) {
+        #expect(throws: ServiceFailure.self) { try target(Self.service(), "www.example.com", types) }
+    }
+
+    @Test func `only A and AAAA are answered, both in one call`() {
+        #expect(Self.service().answersBothFamilies)
+        #expect((UInt16.min...UInt16.max).filter { Self.service().answers(RecordType(rawValue: $0)) } == [1, 28])
     }
 
     @Test(arguments: ["", "0", "xy", "00112233445566778899aabbccddee", "00112233445566778899aabbccddeeff00"])
@@ -253,14 +256,16 @@ struct AliyunV2Tests {
         #expect(
             outcome(families: #""v4":{"ips":["192.0.2.1"],"ttl":60},"v6":null"#)
                 == .results([.a: addresses(["192.0.2.1"], ttl: 60)]))
-        #expect(outcome(families: #""v6":{"ips":["2001:db8::1"]}"#, types: [.a]) == silent)
+        #expect(outcome(families: #""v6":{"ips":["2001:db8::1"]}"#, types: [.a]) == nothingAsked)
     }
 
-    private var silent: ServiceOutcome { .failure(.unavailable("the reply is silent on the name")) }
+    private var nothingAsked: ServiceOutcome {
+        .failure(.unavailable("the reply contains nothing of what was asked"))
+    }
 
     @Test(arguments: [#"{"answers":[]}"#, "{}", #"{"answers":null}"#])
     func `a reply without the name is no answer`(data: String) {
-        #expect(outcome(#"{"code":"success","data":\#(data)}"#) == silent)
+        #expect(outcome(#"{"code":"success","data":\#(data)}"#) == nothingAsked)
     }
 
     @Test(arguments: ["api.example.com", "", "www..example.com", "www.example.com.example"])
@@ -272,18 +277,10 @@ struct AliyunV2Tests {
                 == .failure(.unavailable("the reply is for another name")))
     }
 
-    @Test func `several names get each their own result, in any order and letter case`() {
-        let names = ["www.example.com", "api.example.com", "gone.example.com"].map { name($0) }
-        let body =
-            #"{"code":"success","data":{"answers":[{"dn":"API.example.com.","v4":{"ips":["192.0.2.9"],"ttl":5}},"#
-            + #"{"dn":"www.example.com","v4":{"ips":["192.0.2.1"],"ttl":6}}]}}"#
-        #expect(
-            Self.service().outcome(
-                of: HTTPResponse(status: 200, body: Array(body.utf8)), to: BatchQuestion(names: names, types: [.a]))
-                == .results([
-                    names[0]: [.a: addresses(["192.0.2.1"], ttl: 6)],
-                    names[1]: [.a: .answer(Answer(name: names[1], addresses: [.v4(0xc000_0209)], ttl: 5))],
-                ]))
+    @Test(arguments: ["WWW.Example.COM", "www.example.com."])
+    func `letter case and final dot of the name do not count`(host: String) {
+        let body = #"{"code":"success","data":{"answers":[{"dn":"\#(host)","v4":{"ips":["192.0.2.1"],"ttl":6}}]}}"#
+        #expect(outcome(body, types: [.a]) == .results([.a: addresses(["192.0.2.1"], ttl: 6)]))
     }
 
     /// What the failure of an error asks to be done.

@@ -16,12 +16,9 @@ struct ClientSubnetTests {
             try AliyunRequestTests.signing.request(for: Self.question(), at: 1_699_999_400).target
                 == "/139450/sign_d?host=www.example.com&query=4&ip=203.0.113.0&t=1700000000"
                 + "&s=46667e265e1d713ff6ce351585a707b8")
-        let batch = BatchQuestion(
-            names: [name("www.example.com"), name("api.example.com")], types: [.a],
-            clientSubnet: AddressPrefix("2001:db8::/56"))
         #expect(
-            try AliyunRequestTests.unsigned.request(for: batch, at: 0).target
-                == "/139450/resolve?host=www.example.com,api.example.com&query=4&ip=2001%3Adb8%3A%3A")
+            try AliyunRequestTests.unsigned.request(for: Self.question("2001:db8::/56"), at: 0).target
+                == "/139450/d?host=www.example.com&query=4&ip=2001%3Adb8%3A%3A")
     }
 
     /// `printf` of the sorted parameters through `openssl dgst -sha256 -mac HMAC -macopt hexkey:0123…cdef`.

@@ -12,9 +12,9 @@ struct TencentTests {
     private static let host = name("www.example.com")
 
     private func target(
-        _ service: TencentService, _ names: [String] = ["www.example.com"], _ types: [RecordType] = [.a]
+        _ service: TencentService, _ host: String = "www.example.com", _ types: [RecordType] = [.a]
     ) throws(ServiceFailure) -> String {
-        try service.request(for: BatchQuestion(names: names.map { name($0) }, types: types), at: 0).target
+        try service.request(for: ServiceQuestion(name: name(host), types: types), at: 0).target
     }
 
     // MARK: Requests
@@ -26,14 +26,14 @@ struct TencentTests {
         types: [RecordType], type: String
     ) throws {
         let rest = "&ttl=1&clientip=1&query=1\(type)"
-        let names = ["www.example.com"]
+        let host = "www.example.com"
         #expect(
-            try target(Self.des, names, types)
+            try target(Self.des, host, types)
                 == "/d?dn=5d3bf9d247bddbd0e75393177aae4175&id=1001&alg=des\(rest)")
         #expect(
-            try target(Self.aes, names, types)
+            try target(Self.aes, host, types)
                 == "/d?dn=000102030405060708090a0b0c0d0e0fc76e0a8818928ce7aa8b99f52a5d3fff&id=1001&alg=aes\(rest)")
-        #expect(try target(Self.token, names, types) == "/d?dn=www.example.com&token=123456789\(rest)")
+        #expect(try target(Self.token, host, types) == "/d?dn=www.example.com&token=123456789\(rest)")
     }
 
     @Test func `an ID goes with the token if there is one`() throws {
@@ -41,28 +41,27 @@ struct TencentTests {
         #expect(try target(service) == "/d?dn=www.example.com&token=1%262&id=1%201&ttl=1&clientip=1&query=1")
     }
 
-    @Test func `up to eight names are asked at once`() throws {
-        let two = ["www.example.com", "api.example.com"]
-        #expect(
-            try target(Self.des, two).hasPrefix(
-                "/d?dn=5d3bf9d247bddbd04d9ce53f5ec0b34e02ee4a1b739ad2d1e75393177aae4175&id="))
-        #expect(
-            try target(Self.aes, two).hasPrefix(
-                "/d?dn=000102030405060708090a0b0c0d0e0f04f195bc1a4a2905cdbb5000f9768009af328d68f65409bf8f27537df78f9240&id="
-            ))
-        #expect(try target(Self.token, two).hasPrefix("/d?dn=www.example.com,api.example.com&token="))
-        let many = (1...9).map { "w\($0).example.com" }
-        #expect(throws: Never.self) { try target(Self.token, Array(many.prefix(8))) }
-        #expect(throws: ServiceFailure.self) { try target(Self.token, many) }
-        #expect(throws: ServiceFailure.self) { try target(Self.token, []) }
-        #expect(throws: ServiceFailure.self) { try target(Self.token, ["a,b.example"]) }
-        #expect(throws: ServiceFailure.self) { try target(Self.token, ["www.example.com"], [.mx]) }
+    @Test(arguments: ["a,b.example", ".", "192.0.2.1"])
+    func `a name that the service cannot take is not asked for`(host: String) {
+        for service in [Self.des, Self.aes, Self.token] {
+            #expect(throws: ServiceFailure.self) { try target(service, host) }
+        }
+    }
+
+    @Test(arguments: [[], [.mx], [.a, .mx]] as [[RecordType]])
+    func `other types than A and AAAA are not asked for`(types: [RecordType]) {
+        #expect(throws: ServiceFailure.self) { try target(Self.token, "www.example.com", types) }
+    }
+
+    @Test func `only A and AAAA are answered, both in one call`() {
+        #expect(Self.token.answersBothFamilies)
+        #expect((UInt16.min...UInt16.max).filter { Self.token.answers(RecordType(rawValue: $0)) } == [1, 28])
     }
 
     @Test func `the first 8 bytes of a key for DES are the key`() throws {
         let service = TencentService(.des(id: "1", key: Secret("dnspodpass")), crypto: CountingIVs())
         // The example that the vendor prints.
-        #expect(try target(service, ["www.dnspod.cn"]).hasPrefix("/d?dn=87ae992c1321f299da3c0210a9900ae7&"))
+        #expect(try target(service, "www.dnspod.cn").hasPrefix("/d?dn=87ae992c1321f299da3c0210a9900ae7&"))
     }
 
     @Test(arguments: ["", "short", "sevenby"])
@@ -199,20 +198,13 @@ struct TencentTests {
         }
     }
 
-    @Test func `several names get each their own line, and none means nothing is known`() {
-        let names = ["www.example.com", "none.example.com", "left.example.com"].map { name($0) }
-        let body = "none.example.com.:0\nwww.example.com.:192.0.2.1;192.0.2.2,60|203.0.113.7"
-        #expect(
-            Self.token.outcome(
-                of: HTTPResponse(status: 200, body: Array(body.utf8)), to: BatchQuestion(names: names, types: [.a]))
-                == .results([
-                    names[0]: [.a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60)],
-                    names[1]: [.a: .unknownEmpty(ttl: nil)], names[2]: [.a: .unknownEmpty(ttl: nil)],
-                ]))
-        #expect(
-            Self.token.outcome(
-                of: HTTPResponse(status: 200, body: Array("0".utf8)), to: BatchQuestion(names: names, types: [.a]))
-                == .failure(.unavailable("the reply does not tell which name it is for")))
+    @Test(arguments: [
+        "www.example.com.:192.0.2.1,60\nnone.example.com.:0|203.0.113.7",
+        "www.example.com.:192.0.2.1,60\nwww.example.com.:192.0.2.2,60|203.0.113.7",
+        "www.example.com.:0\nwww.example.com.:192.0.2.2,60|203.0.113.7", "0\n0",
+    ])
+    func `a reply of several lines is refused, for one name was asked`(body: String) {
+        #expect(outcome(body) == .failure(.unavailable("unreadable reply: not in the service's form")))
     }
 
     @Test(arguments: [
@@ -246,12 +238,8 @@ struct TencentTests {
                 #expect(results.allSatisfy { $0.result == .unknownEmpty(ttl: nil) }, "\(length)")
             }
         }
-        let names = [Self.host, name("api.example.com")]
-        let batch = "api.example.com.:192.0.2.9,60\nwww.example.com.:192.0.2.1,60"
         #expect(
-            Self.token.outcome(
-                of: HTTPResponse(status: 200, body: Array(batch.utf8)), to: BatchQuestion(names: names, types: [.a]))
-                == .failure(.unavailable("the reply is cut short")))
+            outcome("www.example.com.:192.0.2.1,60") == .failure(.unavailable("the reply is cut short")))
     }
 
     @Test func `a reply in AES cut at any byte is no answer`() {

@@ -35,7 +35,6 @@ struct FakeAliyunV2 {
         let dn: String
         let q: String?
 
-        var names: [String] { dn.split(separator: ",").map(String.init) }
         /// As `FakeHTTPDNS.Call.types`.
         var families: String { q ?? "4" }
     }
@@ -72,10 +71,8 @@ struct FakeAliyunV2 {
         return text.flatMap { try? JSONDecoder().decode(Question.self, from: Data($0)) }
     }
 
-    /// What is asked; the first name of several.
-    var call: FakeHTTPDNS.Call? {
-        question.flatMap { asked in asked.names.first.map { .init(.aliyunV2, $0, asked.families) } }
-    }
+    /// What is asked.
+    var call: FakeHTTPDNS.Call? { question.map { .init(.aliyunV2, $0.dn, $0.families) } }
 
     /// The proper reply; with `renamed`, the one to a question for that name.
     func reply(_ zone: FakeZone, renamed: String?) -> HTTPReply {
@@ -85,16 +82,11 @@ struct FakeAliyunV2 {
         guard request.parameters["m"] == String(account.mode.rawValue) else { return error(400, "MissingArgument") }
         // What the service says to a payload that it cannot decrypt is not published: this code is made up.
         guard let question else { return error(400, "InvalidEncryption") }
-        guard question.names.count <= 5 else { return error(400, "TooManyHosts") }
-        let families = question.families.split(separator: ",")
-        let answers = question.names.map { name in
-            let entry = zone.entry(name)
-            var members = ["\"dn\":\"\(renamed ?? name)\""]
-            if families.contains("4") { members.append("\"v4\":\(family(entry, entry?.a ?? [], zone))") }
-            if families.contains("6") { members.append("\"v6\":\(family(entry, entry?.aaaa ?? [], zone))") }
-            return "{\(members.joined(separator: ","))}"
-        }
-        let data = "{\"cip\":\"203.0.113.7\",\"answers\":[\(answers.joined(separator: ","))]}"
+        let (families, entry) = (question.families.split(separator: ","), zone.entry(question.dn))
+        var members = ["\"dn\":\"\(renamed ?? question.dn)\""]
+        if families.contains("4") { members.append("\"v4\":\(family(entry, entry?.a ?? [], zone))") }
+        if families.contains("6") { members.append("\"v6\":\(family(entry, entry?.aaaa ?? [], zone))") }
+        let data = "{\"cip\":\"203.0.113.7\",\"answers\":[{\(members.joined(separator: ","))}]}"
         guard let sealed = try? seal(data) else { return error(500, "InternalError") }
         return HTTPReply(
             contentType: "application/json",

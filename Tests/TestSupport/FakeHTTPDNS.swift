@@ -1,14 +1,15 @@
 import Foundation
 import Glibc
 
-/// An HTTPDNS service on loopback: Aliyun's `/{account}/d` and `/{account}/resolve`, signed or not, RFC 8484's `/dns-query`, and one
-/// dialect of DoH in JSON, and with an account Aliyun's `/v2/d` or Tencent's `/d`, over HTTP/1.1 with persistent connections. It counts what it is asked, and misbehaves on command.
+/// An HTTPDNS service on loopback: Aliyun's `/{account}/d`, signed or not, RFC 8484's `/dns-query`, one dialect of DoH in
+/// JSON, and with an account Aliyun's `/v2/d` or Tencent's `/d`, over HTTP/1.1 with persistent connections. It counts
+/// what it is asked, and misbehaves on command.
 package final class FakeHTTPDNS: Sendable {
     /// What a request was for.
     package struct Call: Sendable, Hashable {
         package enum Kind: Sendable { case aliyun, aliyunSigned, aliyunV2, tencent, doh, dohJSON }
         package var kind: Kind
-        /// Lower-cased; of several names the first.
+        /// Lower-cased.
         package var name: String
         /// Aliyun's `query` (`4`, `6`, `4,6`), Tencent's `type` (`a` when it is missing), or the number of the record type.
         package var types: String
@@ -47,7 +48,7 @@ package final class FakeHTTPDNS: Sendable {
     /// Starts to listen.
     ///
     /// - Parameters:
-    ///   - secret: what `sign_d` and `sign_resolve` must be signed with; nil refuses every signed request.
+    ///   - secret: what `sign_d` must be signed with; nil refuses every signed request.
     ///   - dialect: which JSON form of DoH it speaks.
     ///   - account: a service that it speaks beside the others, and its only account.
     ///   - port: 0 takes a free one.

@@ -24,12 +24,10 @@ struct FakeHTTPService {
         }
     }
 
-    /// The path below the account: `d` or `resolve`, with `sign_` before it where the request is signed.
+    /// The path below the account: `d`, or `sign_d` where the request is signed.
     private var aliyunPath: Substring? {
         let parts = request.path.split(separator: "/")
-        guard parts.count == 2, parts[0].allSatisfy(\.isNumber),
-            ["d", "sign_d", "resolve", "sign_resolve"].contains(parts[1])
-        else { return nil }
+        guard parts.count == 2, parts[0].allSatisfy(\.isNumber), ["d", "sign_d"].contains(parts[1]) else { return nil }
         return parts[1]
     }
 
@@ -46,8 +44,7 @@ struct FakeHTTPService {
     var call: FakeHTTPDNS.Call? {
         if let path = aliyunPath, let host = request.parameters["host"] {
             return FakeHTTPDNS.Call(
-                path.hasPrefix("sign_") ? .aliyunSigned : .aliyun, String(host.prefix { $0 != "," }),
-                request.parameters["query"] ?? "4")
+                path.hasPrefix("sign_") ? .aliyunSigned : .aliyun, host, request.parameters["query"] ?? "4")
         }
         if let aliyunV2 { return aliyunV2.call }
         if let tencent { return tencent.call }
@@ -100,7 +97,6 @@ struct FakeHTTPService {
         guard request.method == "GET" else { return Self.error(405, "MethodNotAllowed") }
         guard let host = request.parameters["host"] else { return Self.error(400, "MissingArgument") }
         if path.hasPrefix("sign_"), let code = signatureFault(host) { return Self.error(403, code) }
-        if path.hasSuffix("resolve") { return aliyunBatch(zone, host.split(separator: ",").map(String.init), renamed) }
         let entry = zone.entry(host)
         let query = (request.parameters["query"] ?? "4").split(separator: ",")
         var members = ["\"host\":\"\(renamed ?? host)\""]
@@ -111,25 +107,6 @@ struct FakeHTTPService {
         members += ["\"ttl\":\(ttl)", "\"origin_ttl\":\(ttl)", "\"client_ip\":\"203.0.113.7\""]
         return HTTPReply(
             contentType: "application/json", body: Array("{\(members.joined(separator: ","))}".utf8))
-    }
-
-    private func aliyunBatch(_ zone: FakeZone, _ hosts: [String], _ renamed: String?) -> HTTPReply {
-        guard hosts.count <= 5 else { return Self.error(400, "TooManyHosts") }
-        let query = (request.parameters["query"] ?? "4").split(separator: ",")
-        var elements: [String] = []
-        // The order is not the vendor's word: the last name comes first.
-        for host in hosts.reversed() {
-            let entry = zone.entry(host)
-            let ttl = entry?.ttl ?? zone.negativeTTL
-            let families = [("4", 1, entry?.a), ("6", 28, entry?.aaaa)]
-            for (family, type, addresses) in families where query.contains(family[...]) {
-                elements.append(
-                    "{\"host\":\"\(renamed ?? host)\",\"client_ip\":\"203.0.113.7\",\"ips\":\(Self.list(addresses ?? [])),"
-                        + "\"type\":\(type),\"ttl\":\(ttl),\"origin_ttl\":\(ttl)}")
-            }
-        }
-        return HTTPReply(
-            contentType: "application/json", body: Array("{\"dns\":[\(elements.joined(separator: ","))]}".utf8))
     }
 
     /// What is wrong with the signature, checked by the `openssl` command.

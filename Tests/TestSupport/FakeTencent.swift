@@ -11,7 +11,7 @@ struct FakeTencent {
     private let request: RecordedRequest
     private let account: FakeTencentAccount
     /// Empty when it cannot be decrypted.
-    private let names: [String]
+    private let name: String
 
     /// Nil when the request is for another service than this one.
     init?(_ request: RecordedRequest, _ account: FakeTencentAccount) {
@@ -26,12 +26,12 @@ struct FakeTencent {
             let bytes = OpenSSLCommand.bytes(hexadecimal: asked).flatMap { try? Self.open($0, account) }
             text = bytes.flatMap { String(validating: $0, as: UTF8.self) }
         }
-        names = (text ?? "").split(separator: ",").map(String.init)
+        name = text ?? ""
     }
 
-    /// What is asked; the first name of several.
+    /// What is asked.
     var call: FakeHTTPDNS.Call? {
-        names.first.map { .init(.tencent, $0, request.parameters["type"] ?? "a") }
+        name.isEmpty ? nil : .init(.tencent, name, request.parameters["type"] ?? "a")
     }
 
     /// The proper reply; with `renamed`, the one to a question for that name.
@@ -40,13 +40,11 @@ struct FakeTencent {
             return Self.text(request.method == "GET" ? 401 : 501, [])
         }
         // A key that is not the account's: the service says the same as of a name that it does not have.
-        guard !names.isEmpty, names.count <= 8 else { return Self.text(200, []) }
-        var lines = names.map { name in
-            let prefix = request.parameters["query"] == "1" ? "\(renamed ?? name).:" : ""
-            return prefix + result(zone.entry(name))
-        }
-        if request.parameters["clientip"] == "1" { lines[lines.count - 1] += "|203.0.113.7" }
-        let body = Array(lines.joined(separator: "\n").utf8)
+        guard !name.isEmpty else { return Self.text(200, []) }
+        var line = request.parameters["query"] == "1" ? "\(renamed ?? name).:" : ""
+        line += result(zone.entry(name))
+        if request.parameters["clientip"] == "1" { line += "|203.0.113.7" }
+        let body = Array(line.utf8)
         return Self.sealed(body, account)
     }
 
