@@ -24,6 +24,7 @@ struct clinux_batch {
     int slots;
     /// How many slots the last receive wrote, and so must be prepared again.
     int received;
+    size_t in_size;
     size_t out_size;
     struct clinux_slot *slot;
     struct mmsghdr *in;
@@ -42,6 +43,7 @@ struct clinux_batch *clinux_batch_new(int slots, size_t in_size, size_t out_size
         return NULL;
     size_t count = (size_t)slots;
     batch->slots = batch->received = slots;
+    batch->in_size = in_size;
     batch->out_size = out_size;
     batch->slot = calloc(count, sizeof *batch->slot);
     batch->in = calloc(count, sizeof *batch->in);
@@ -99,10 +101,12 @@ int clinux_batch_receive(struct clinux_batch *batch, int descriptor, int wait) {
         batch->received = 1;
         return -errno;
     }
+    const uint32_t in_size = (uint32_t)batch->in_size;
     for (int index = 0; index < count; index++) {
         const struct mmsghdr *message = &batch->in[index];
         struct clinux_slot *slot = &batch->slot[index];
-        slot->in_length = message->msg_len;
+        // The kernel never says more than there is room for; the caller reads as much as this says.
+        slot->in_length = message->msg_len < in_size ? message->msg_len : in_size;
         slot->out_length = 0;
         slot->is_truncated = (message->msg_hdr.msg_flags & MSG_TRUNC) != 0;
         slot->peer_length = message->msg_hdr.msg_namelen;

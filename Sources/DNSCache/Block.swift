@@ -31,6 +31,9 @@ struct Block {
     private var bodyStart: Int { Self.keyStart &+ keyCount }
     /// Aligned for 16 bits.
     private var ttlOffsetsStart: Int { (bodyStart &+ bodyCount &+ 1) & ~1 }
+    /// Whether all parts lie within the block: looked at before any of them is copied out.
+    @inline(__always)
+    private var isSound: Bool { ttlOffsetsStart &+ header.counts.total &* 2 <= size }
 
     /// Whether this is the entry for a key; `name` may be in any letter case.
     @inline(__always)
@@ -71,12 +74,13 @@ struct Block {
         return UInt64(UInt32(bigEndian: high)) &<< 8 | UInt64(low)
     }
 
-    /// Writes the reply that this entry makes, `age` seconds after it was stored.
+    /// Writes the reply that this entry makes, `age` seconds after it was stored. Returns whether it was written.
     @inline(__always)
     func write(
         _ echo: Reply.Echo, message: Span<UInt8>, age: UInt32, limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
+        guard isSound else { return false }
         let body = unsafe UnsafeRawPointer(address + bodyStart).assumingMemoryBound(to: UInt8.self)
         let offsets = unsafe UnsafeRawPointer(address + ttlOffsetsStart).assumingMemoryBound(to: UInt16.self)
         return unsafe Reply.write(
@@ -85,11 +89,19 @@ struct Block {
             aging: .fresh(age: age), options: Span(), limit: limit, into: &output)
     }
 
-    /// Bytes of the block of an entry.
-    static func size(nameCount: Int, answer: PackedAnswer) -> Int {
+    /// Bytes of the block of an entry; nil when a part is longer than its header can say, or the TTLs are not one for each
+    /// record.
+    static func size(nameCount: Int, answer: PackedAnswer) -> Int? {
+        guard nameCount <= longestPart - KeyTail.count, answer.body.count <= longestPart,
+            answer.ttlOffsets.count == answer.counts.total
+        else { return nil }
         let end = (keyStart + nameCount + KeyTail.count + answer.body.count + 1) & ~1 + answer.ttlOffsets.count * 2
-        return (end + granule - 1) & ~(granule - 1)
+        let size = (end + granule - 1) & ~(granule - 1)
+        return size / granule <= longestPart ? size : nil
     }
+
+    /// What a number of a header's can be at most.
+    private static let longestPart = Int(UInt16.max)
 
     /// Fills a block of `size` bytes, which is what the entry and its key need; `name` is in lower case.
     func write(
@@ -108,18 +120,21 @@ struct Block {
         unsafe entry.answer.ttlOffsets.withUnsafeBytes { unsafe copy($0, to: ttlOffsetsStart) }
     }
 
+    /// Copies bytes into the block; none when they would go beyond its end.
     private func copy(_ bytes: UnsafeRawBufferPointer, to start: Int) {
-        guard let source = bytes.baseAddress else { return }
+        guard let source = bytes.baseAddress, start + bytes.count <= size else { return }
         unsafe (address + start).copyMemory(from: source, byteCount: bytes.count)
     }
 
-    /// A copy of the key.
+    /// A copy of the key; empty for a block that is not sound.
     var key: [UInt8] {
-        unsafe [UInt8](UnsafeRawBufferPointer(start: address + Self.keyStart, count: keyCount))
+        guard isSound else { return [] }
+        return unsafe [UInt8](UnsafeRawBufferPointer(start: address + Self.keyStart, count: keyCount))
     }
 
-    /// A copy of the entry.
-    var entry: CacheEntry {
+    /// A copy of the entry; nil for a block that is not sound.
+    var entry: CacheEntry? {
+        guard isSound else { return nil }
         let header = header
         let body = unsafe UnsafeRawBufferPointer(start: address + bodyStart, count: bodyCount)
         let offsets = unsafe UnsafeRawBufferPointer(start: address + ttlOffsetsStart, count: header.counts.total * 2)

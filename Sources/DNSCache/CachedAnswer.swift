@@ -14,14 +14,16 @@ package struct CachedAnswer: Sendable {
     /// Nil unless the name is wanted.
     ///
     /// - Parameter key: the bytes of a `QueryKey`.
-    init?(key: [UInt8], entry: @autoclosure () -> CacheEntry, where isWanted: (Name) -> Bool) {
-        guard let parts = Self.parts(Array(key.dropLast(5))), isWanted(parts.name) else { return nil }
+    init?(key: [UInt8], entry: @autoclosure () -> CacheEntry?, where isWanted: (Name) -> Bool) {
+        guard let parts = Self.parts(Array(key.dropLast(5))), isWanted(parts.name), let entry = entry() else {
+            return nil
+        }
         (name, scope) = parts
         let end = key.suffix(5)
         type = RecordType(rawValue: UInt16(end[end.startIndex]) << 8 | UInt16(end[end.startIndex + 1]))
         dnssecOK = key[key.count - 1] & 1 != 0
         checkingDisabled = key[key.count - 1] & 2 != 0
-        self.entry = entry()
+        self.entry = entry
     }
 
     /// The name that a key begins with, and the scope behind it.

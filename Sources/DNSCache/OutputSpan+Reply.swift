@@ -1,41 +1,61 @@
 import DNSWire
 
 extension OutputSpan where Element == UInt8 {
-    /// Appends a reply, checked once for room: header, question, records with their TTLs changed by `age`, OPT record.
+    /// Appends a reply: header, question, records with their TTLs changed by `age`, OPT record.
+    ///
+    /// Every bound is checked here, in release builds too, before the first byte is copied; but for the TTLs, each of
+    /// which is checked before it is read.
     ///
     /// - Parameters:
     ///   - header: its first eight bytes.
     ///   - counts: its last four bytes.
     ///   - message: the client's, from which the question is copied.
+    ///   - questionLength: bytes of the question; 0 for a reply without one.
     ///   - ttlOffsets: where TTLs lie in `body`.
     ///   - opt: the first eight bytes of the fixed part of an OPT record, the root name first; 0 for none.
+    ///   - limit: the longest reply, in bytes; the free capacity is a limit too.
+    /// - Returns: false, with nothing appended, when the message is shorter than its question, when there is no room,
+    ///   or when a TTL would lie outside of `body`.
     @inline(__always)
     mutating func append(
         header: UInt64, counts: UInt32, message: Span<UInt8>, questionLength: Int, body: Span<UInt8>,
-        ttlOffsets: Span<UInt16>, aging: Reply.Aging, opt: UInt64, options: Span<UInt8>
-    ) {
+        ttlOffsets: Span<UInt16>, aging: Reply.Aging, opt: UInt64, options: Span<UInt8>,
+        limit: Int
+    ) -> Bool {
         let head = Header.length &+ questionLength
         let bodyCount = body.count
         let optCount = opt == 0 ? 0 : EDNS.recordLength &+ options.count
-        precondition(head <= message.count && head &+ bodyCount &+ optCount <= freeCapacity)
-        unsafe withUnsafeMutableBufferPointer { buffer, initialized in
-            guard let start = buffer.baseAddress else { return }
+        let count = head &+ bodyCount &+ optCount
+        guard head <= message.count, count <= limit, count <= freeCapacity else { return false }
+        return unsafe withUnsafeMutableBufferPointer { buffer, initialized in
+            guard let start = buffer.baseAddress else { return false }
             let reply = unsafe UnsafeMutableRawPointer(start + initialized)
-            // The client's header is copied with the question, and then overwritten: so there are always 16 bytes.
-            unsafe message.withUnsafeBytes { unsafe reply.copyBlocks($0, count: head) }
+            // The client's header is copied with the question, and then overwritten: so there mostly is a whole block.
+            let isCopied = unsafe message.withUnsafeBytes { bytes in
+                guard let from = bytes.baseAddress else { return false }
+                if head >= 16 {
+                    unsafe reply.copyBlocks(from, count: head)
+                } else {
+                    guard head >= Header.length else { return false }
+                    unsafe reply.copyMemory(from: from, byteCount: head)
+                }
+                return true
+            }
+            guard isCopied else { return false }
             unsafe reply.storeBytes(of: header.bigEndian, as: UInt64.self)
             unsafe reply.storeBytes(of: counts.bigEndian, toByteOffset: 8, as: UInt32.self)
             let records = unsafe reply + head
             unsafe body.withUnsafeBytes { bytes in
-                if bodyCount >= 16, bodyCount <= 64 { return unsafe records.copyBlocks(bytes, count: bodyCount) }
-                guard let source = bytes.baseAddress else { return }
-                unsafe records.copyMemory(from: source, byteCount: bodyCount)
+                guard let from = bytes.baseAddress else { return }
+                // As long as most answers are: that spares a call.
+                if bodyCount >= 16, bodyCount <= 64 { return unsafe records.copyBlocks(from, count: bodyCount) }
+                unsafe records.copyMemory(from: from, byteCount: bodyCount)
             }
             for index in ttlOffsets.indices {
                 let offset = Int(ttlOffsets[index])
-                precondition(offset &+ 4 <= bodyCount)
-                let kept = unsafe UInt32(bigEndian: records.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
-                unsafe records.storeBytes(of: aging.ttl(kept).bigEndian, toByteOffset: offset, as: UInt32.self)
+                guard offset &+ 4 <= bodyCount else { return false }
+                let original = unsafe UInt32(bigEndian: records.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+                unsafe records.storeBytes(of: aging.ttl(original).bigEndian, toByteOffset: offset, as: UInt32.self)
             }
             if opt != 0 {
                 let record = unsafe records + bodyCount
@@ -44,21 +64,22 @@ extension OutputSpan where Element == UInt8 {
                 let length = UInt16(truncatingIfNeeded: options.count)
                 unsafe record.storeBytes(of: length.bigEndian, toByteOffset: 9, as: UInt16.self)
                 unsafe options.withUnsafeBytes { bytes in
-                    guard let source = bytes.baseAddress else { return }
-                    unsafe (record + EDNS.recordLength).copyMemory(from: source, byteCount: bytes.count)
+                    guard let from = bytes.baseAddress else { return }
+                    unsafe (record + EDNS.recordLength).copyMemory(from: from, byteCount: bytes.count)
                 }
             }
-            initialized &+= head &+ bodyCount &+ optCount
+            initialized &+= count
+            return true
         }
     }
 }
 
 extension UnsafeMutableRawPointer {
-    /// Copies the first `count` bytes of `source`, 16 or more, from elsewhere in memory.
+    /// Copies `count` bytes, which must be 16 or more, from elsewhere in memory; nothing if they are fewer.
     @unsafe
     @inline(__always)
-    fileprivate func copyBlocks(_ source: UnsafeRawBufferPointer, count: Int) {
-        guard let from = source.baseAddress else { return }
+    fileprivate func copyBlocks(_ from: UnsafeRawPointer, count: Int) {
+        guard count >= 16 else { return }
         var at = 0
         while at &+ 16 < count {
             unsafe copyBlock(from, at: at)

@@ -77,63 +77,59 @@ package enum Reply {
         echo: Echo, message: Span<UInt8>, aging: Aging, options: Span<UInt8>, limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
-        let room = min(limit, output.freeCapacity)
-        let fixedLength = echo.fixedLength
-        guard fixedLength &+ body.count &+ options.count <= room else {
-            guard fixedLength <= room else { return false }
-            writeTruncated(
-                code, answers: Int(counts.answer), body: body, ttlOffsets: ttlOffsets, echo: echo, message: message,
-                aging: aging, room: room, into: &output)
-            return true
-        }
         append(
             code, echo: echo, counts: counts, message: message, body: body, ttlOffsets: ttlOffsets, aging: aging,
-            options: options, to: &output)
-        return true
+            options: options, limit: limit, to: &output)
+            || writeTruncated(
+                code, answers: Int(counts.answer), body: body, ttlOffsets: ttlOffsets, echo: echo, message: message,
+                aging: aging, limit: limit, into: &output)
     }
 
-    /// A reply with TC: the client is to ask again over TCP.
+    /// A reply with TC: the client is to ask again over TCP. Returns false, with nothing written, when not even that fits.
     ///
     /// With EDNS it is header, question and OPT. A client without may know no TCP either (musl before 1.2.4) and takes
     /// a reply without records for a name without addresses: it gets the whole records of the answer that fit.
     @inline(never)
     private static func writeTruncated(
         _ code: UInt16, answers: Int, body: Span<UInt8>, ttlOffsets: Span<UInt16>, echo: Echo, message: Span<UInt8>,
-        aging: Aging, room: Int, into output: inout OutputSpan<UInt8>
-    ) {
+        aging: Aging, limit: Int, into output: inout OutputSpan<UInt8>
+    ) -> Bool {
+        let room = min(limit, output.freeCapacity)
         var echo = echo
         echo.head |= 0x0200 << 32
         var (count, length) = (0, 0)
-        while !echo.hasEDNS, count < answers {
+        while !echo.hasEDNS, count < min(answers, ttlOffsets.count) {
             // Behind the TTL: the length of the rdata, and the rdata.
             let end = Int(ttlOffsets[count]) + 4
+            guard end + 2 <= body.count else { break }
             let next = end + 2 + (Int(body[end]) << 8 | Int(body[end + 1]))
-            guard echo.fixedLength + next <= room else { break }
+            guard next <= body.count, echo.fixedLength + next <= room else { break }
             (count, length) = (count + 1, next)
         }
-        append(
+        return append(
             code, echo: echo, counts: PackedAnswer.SectionCounts(answer: UInt16(truncatingIfNeeded: count)),
             message: message, body: body.extracting(0..<length), ttlOffsets: ttlOffsets.extracting(0..<count),
-            aging: aging, options: Span(), to: &output)
+            aging: aging, options: Span(), limit: limit, to: &output)
     }
 
-    /// Appends the whole reply; there is room for it.
+    /// Appends the whole reply. Returns false, with nothing appended, when it does not fit.
     @inline(__always)
     private static func append(
         _ code: UInt16, echo: Echo, counts: PackedAnswer.SectionCounts, message: Span<UInt8>, body: Span<UInt8>,
-        ttlOffsets: Span<UInt16>, aging: Aging, options: Span<UInt8>, to output: inout OutputSpan<UInt8>
-    ) {
+        ttlOffsets: Span<UInt16>, aging: Aging, options: Span<UInt8>, limit: Int,
+        to output: inout OutputSpan<UInt8>
+    ) -> Bool {
         let additional = counts.additional &+ (echo.hasEDNS ? 1 : 0)
         var opt: UInt64 = 0
         if echo.hasEDNS {
             let fixed = UInt64(RecordType.opt.rawValue) << 40 | UInt64(EDNS.defaultPayloadSize) << 24
             opt = fixed | UInt64(code >> 4) << 16 | (echo.dnssecOK ? 0x80 : 0)
         }
-        output.append(
+        return output.append(
             header: echo.head | UInt64(code & 15) << 32 | UInt64(counts.answer),
             counts: UInt32(counts.authority) << 16 | UInt32(additional), message: message,
             questionLength: echo.questionLength, body: body, ttlOffsets: ttlOffsets, aging: aging, opt: opt,
-            options: options)
+            options: options, limit: limit)
     }
 }
 

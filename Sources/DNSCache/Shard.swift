@@ -132,10 +132,10 @@ struct Shard: ~Copyable {
             while let offset = next {
                 let block = store.block(at: offset)
                 next = rings[queue].next(after: offset, size: block.size)
-                guard block.header.marks.contains(.live) else { continue }
+                guard block.header.marks.contains(.live), let entry = block.entry else { continue }
                 let key = block.key
                 let name = Array(key.dropLast(KeyTail.count))
-                _ = new.insert(block.entry, for: name.span, KeyTail(key), hash: block.header.hash)
+                _ = new.insert(entry, for: name.span, KeyTail(key), hash: block.header.hash)
             }
         }
         new.hits = hits
@@ -146,9 +146,12 @@ struct Shard: ~Copyable {
 
     /// Stores an entry in place of an older one.
     ///
-    /// - Returns: false when it is too large; the older one is gone then, too.
+    /// - Returns: false when it is too large or no entry at all; the older one is gone then, too.
     mutating func insert(_ entry: borrowing CacheEntry, for name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
-        let size = Block.size(nameCount: name.count, answer: entry.answer)
+        guard let size = Block.size(nameCount: name.count, answer: entry.answer) else {
+            remove(name, tail, hash: hash)
+            return false
+        }
         // The largest would empty the nursery.
         var queue = size > boundary / 4 ? Self.main : Self.nursery
         if let slot = store.find(name, tail, hash: hash) {

@@ -9,10 +9,12 @@ import DNSWire
 struct Store: ~Copyable {
     /// Reserved in full; untouched pages cost nothing.
     private let memory: UnsafeMutableRawPointer
+    private let bytes: Int
     /// Open addressing with linear probing; see `Slot`.
     private var index: UnsafeMutableBufferPointer<UInt32>
 
     init(bytes: Int, slots: Int) {
+        self.bytes = bytes
         unsafe memory = .allocate(byteCount: bytes, alignment: Block.granule)
         unsafe index = .allocate(capacity: slots)
         unsafe index.initialize(repeating: 0)
@@ -80,11 +82,14 @@ struct Store: ~Copyable {
         unsafe index[slot] = Slot.make(offset: offset, hash: hash)
     }
 
-    /// Moves a block's bytes, which may overlap, and leads its slot to the new place.
+    /// Moves a block's bytes, which may overlap, and leads its slot to the new place. Both must lie in the memory, else
+    /// nothing is done.
     mutating func move(_ slot: Int, from offset: Int, to target: Int) {
         let block = block(at: offset)
+        let size = block.size
+        guard min(offset, target) >= 0, max(offset, target) <= bytes - size else { return }
         let value = Slot.make(offset: target, hash: block.header.hash)
-        unsafe (memory + target).copyMemory(from: memory + offset, byteCount: block.size)
+        unsafe (memory + target).copyMemory(from: memory + offset, byteCount: size)
         unsafe index[slot] = value
     }
 

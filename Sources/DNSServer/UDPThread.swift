@@ -14,7 +14,7 @@ import Synchronization
 /// nothing but the pages of its stack.
 final class UDPThread: Sendable {
     /// Datagrams taken by one system call.
-    private static let batchSize: Int32 = 64
+    fileprivate static let batchSize: Int32 = 64
     /// Bytes of the longest query taken whole; a longer one is answered FORMERR, as none we know how to answer is so long.
     static let longestQuery = 4_096
 
@@ -121,7 +121,7 @@ private struct UDPService {
 
     /// Answers or passes on each of `count` datagrams. Returns whether there was none.
     func serve(_ count: Int32) -> Bool {
-        guard count > 0, let slots = clinux_batch_slots(batch) else {
+        guard count > 0, count <= UDPThread.batchSize, let slots = clinux_batch_slots(batch) else {
             recover(from: -count)
             return true
         }

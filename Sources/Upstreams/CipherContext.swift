@@ -75,7 +75,8 @@ struct CipherContext: ~Copyable {
     private borrowing func finish(_ output: inout [UInt8], at offset: Int) -> Int? {
         var length: Int32 = 0
         let succeeded = output.withUnsafeMutableBufferPointer { buffer in
-            buffer.baseAddress.map { EVP_CipherFinal_ex(context, $0 + offset, &length) == 1 } ?? false
+            guard let start = buffer.baseAddress, buffer.count - offset >= Self.blockLength else { return false }
+            return EVP_CipherFinal_ex(context, start + offset, &length) == 1
         }
         return succeeded ? Int(length) : nil
     }
