@@ -18,6 +18,14 @@ extension PackedAnswer {
         }
     }
 
+    /// The longest TTL of all records, in seconds; 0 when there is none.
+    package var longestTTL: UInt32 {
+        ttlOffsets.reduce(0) { longest, offset in
+            let bytes = body[Int(offset)..<min(Int(offset) + 4, body.count)]
+            return max(longest, bytes.reduce(0) { $0 << 8 | UInt32($1) })
+        }
+    }
+
     /// An answer whose body was packed once, and has been out of our hands since: nothing in it is believed.
     ///
     /// - Returns: the answer, and whether it is negative; nil unless packing what the body says gives the same body.

@@ -13,6 +13,8 @@ package struct DailyCalls: Hashable, Sendable {
     }
 
     private static let secondsPerDay: Int64 = 86_400
+    /// More calls than a day can have; what a file says beyond it is cut to it, so that the sum stays a number.
+    private static let mostCalls = 1 << 40
 
     /// The most calls of a day; 0: no limit.
     package let limit: Int
@@ -54,8 +56,7 @@ package struct DailyCalls: Hashable, Sendable {
     package mutating func restore(_ kept: Record, at time: Int64) {
         record = record(at: time)
         guard kept.day >= record.day, kept.count > 0 else { return }
-        let (sum, overflow) = record.count.addingReportingOverflow(kept.count)
-        record.count = overflow ? .max : sum
+        record.count += min(kept.count, Self.mostCalls)
     }
 
     private static func day(_ time: Int64) -> Int64 {

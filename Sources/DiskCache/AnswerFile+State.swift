@@ -7,7 +7,7 @@ extension AnswerFile {
             "INSERT OR REPLACE INTO state (kind, name, value, stored, checksum) VALUES (?, ?, ?, ?, ?)")
         try statement.run([
             .text(record.kind.rawValue), .text(record.name), .text(record.value), .integer(record.storedAt),
-            .integer(record.checksum),
+            .bits(record.checksum),
         ])
     }
 
@@ -44,8 +44,9 @@ extension AnswerFile {
         while try statement.step() {
             guard let kind = StateRecord.Kind(rawValue: statement.text(0)) else { continue }
             let record = StateRecord(
-                kind, statement.text(1), value: statement.text(2), storedAt: statement.integer(3))
-            guard record.fits, record.checksum == statement.integer(4) else { throw Self.damagedRow }
+                kind, statement.text(1), value: statement.text(2),
+                storedAt: try statement.integer(3, in: StoredRange.times))
+            guard record.fits, record.checksum == statement.bits(4) else { throw .damagedRow }
             records.append(record)
         }
         return records
@@ -64,11 +65,11 @@ extension AnswerFile {
         let statement = try connection.prepare("SELECT name, stored, value, checksum FROM state WHERE kind = 'clock'")
         var mark = ClockMark()
         while try statement.step() {
-            guard statement.text(0) == "written", let distrusted = Int64(statement.text(2)) else {
-                throw Self.damagedRow
-            }
-            mark = ClockMark(latest: statement.integer(1), distrusted: distrusted)
-            guard mark.checksum == statement.integer(3) else { throw Self.damagedRow }
+            guard statement.text(0) == "written", let distrusted = Int64(statement.text(2)),
+                distrusted == 0 || StoredRange.ids.contains(distrusted)
+            else { throw .damagedRow }
+            mark = ClockMark(latest: try statement.integer(1, in: StoredRange.clock), distrusted: distrusted)
+            guard mark.checksum == statement.bits(3) else { throw .damagedRow }
         }
         return mark
     }
@@ -76,15 +77,15 @@ extension AnswerFile {
     func write(_ mark: ClockMark) throws(SQLiteError) {
         let statement = try connection.prepare(
             "INSERT OR REPLACE INTO state (kind, name, value, stored, checksum) VALUES ('clock', 'written', ?, ?, ?)")
-        try statement.run([.text("\(mark.distrusted)"), .integer(mark.latest), .integer(mark.checksum)])
+        try statement.run([.text("\(mark.distrusted)"), .integer(mark.latest), .bits(mark.checksum)])
     }
 }
 
 extension AnswerFile.ClockMark {
-    fileprivate var checksum: Int64 {
+    fileprivate var checksum: UInt64 {
         var checksum = Checksum()
         checksum.add(latest)
         checksum.add(distrusted)
-        return checksum.integer
+        return checksum.value
     }
 }

@@ -32,7 +32,7 @@ final class AnswerFile {
     convenience init(_ path: String, system: String? = nil) throws(SQLiteError) {
         let connection = try SQLiteConnection(path, .readWrite, system: system)
         // Can only be chosen for a new file; of another it would be one more write, and a sync, before the first answer.
-        if try connection.integer("PRAGMA page_count") == 0 {
+        if try connection.integer("PRAGMA page_count", in: StoredRange.pages) == 0 {
             try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         }
         // WAL: a commit is an append, and readers need not wait. Without a sync for each: a crash of the process loses
@@ -52,10 +52,11 @@ final class AnswerFile {
     /// Opens a file that nobody writes, without leaving anything beside it.
     convenience init(reading path: String) throws(SQLiteError) {
         let connection = try SQLiteConnection(path, .readOnly)
-        guard try connection.integer("PRAGMA application_id") == StoreSchema.applicationID else {
+        guard try connection.integer("PRAGMA application_id", in: StoreSchema.numbers) == StoreSchema.applicationID
+        else {
             throw SQLiteError(damaged: "it is not a cache of this program")
         }
-        guard try connection.integer("PRAGMA user_version") == StoreSchema.version else {
+        guard try connection.integer("PRAGMA user_version", in: StoreSchema.numbers) == StoreSchema.version else {
             throw SQLiteError(damaged: "it is of another version; the server brings it up to date when it starts")
         }
         try self.init(connection, isNew: false)
@@ -79,7 +80,7 @@ final class AnswerFile {
         page = try connection.prepare(
             """
             SELECT id, name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, body, checksum
-            FROM answer WHERE id < ? ORDER BY id DESC LIMIT ?
+            FROM answer WHERE id <= ? ORDER BY id DESC LIMIT ?
             """)
         pageOfName = try connection.prepare(
             """
@@ -131,7 +132,7 @@ final class AnswerFile {
         }
         body += stored.answer.body
         try insert.bind(blob: body, at: 13)
-        try insert.bind(stored.checksum, at: 14)
+        try insert.bind(Int64(bitPattern: stored.checksum), at: 14)
         while try insert.step() {}
     }
 
@@ -154,7 +155,7 @@ final class AnswerFile {
         // Where an index is damaged, SQLite may have taken the key from the index, and then the checksum differs, or from the
         // row, and then the key does.
         let row = try row(select)
-        guard row.answer.key.array == key else { throw Self.damagedRow }
+        guard row.answer.key.array == key else { throw .damagedRow }
         return row
     }
 
@@ -167,21 +168,23 @@ final class AnswerFile {
         return rows
     }
 
-    /// The newest answers written before the one with number `id`, the newest first.
+    /// The newest answers up to the one with number `id`, the newest first.
     ///
     /// - Returns: those that are sound, where to go on, nil at the end, and whether some are damaged.
-    func page(below id: Int64, limit: Int) throws(SQLiteError) -> (rows: [Row], next: Int64?, isDamaged: Bool) {
+    func page(from id: Int64, limit: Int) throws(SQLiteError) -> (rows: [Row], next: Int64?, isDamaged: Bool) {
         try page.bind([.integer(id), .integer(Int64(limit))])
         defer { page.reset() }
         var rows: [Row] = []
         var count = 0
-        var last = id
+        var next: Int64? = id
         do throws(SQLiteError) {
             while try page.step() {
                 count += 1
                 // SQLite trusts the order in which a page has its rows; where it is lost, no look-up finds anything.
-                guard page.integer(0) < last else { return (rows, nil, true) }
-                last = page.integer(0)
+                guard let highest = next, let found = try? page.integer(0, in: .min...highest) else {
+                    return (rows, nil, true)
+                }
+                next = found == .min ? nil : found - 1
                 if let row = try? row(page) { rows.append(row) }
             }
         } catch {
@@ -189,7 +192,7 @@ final class AnswerFile {
             // What was read before the damage is sound.
             return (rows, nil, true)
         }
-        return (rows, count == limit ? last : nil, rows.count < count)
+        return (rows, count == limit ? next : nil, rows.count < count)
     }
 
     /// Forgets what `removal` covers, also what is damaged.
@@ -202,12 +205,13 @@ final class AnswerFile {
         let one = try connection.prepare("DELETE FROM answer WHERE id = ?")
         var doomed: [Int64] = []
         while try all.step() {
+            let id = try all.integer(0, in: .min ... .max)
             guard let name = try? Name(all.text(1)) else {
-                doomed.append(all.integer(0))
+                doomed.append(id)
                 continue
             }
             if removal.covers(name, all.text(2).split(separator: " ").compactMap { IPAddress($0) }) {
-                doomed.append(all.integer(0))
+                doomed.append(id)
             }
         }
         for id in doomed { try one.run([.integer(id)]) }
@@ -215,14 +219,19 @@ final class AnswerFile {
 
     // MARK: Bounds
 
-    /// The number of the answer written last; 0 when there is none.
-    func lastID() throws(SQLiteError) -> Int64 { try connection.integer("SELECT max(id) FROM answer") ?? 0 }
+    /// The number of the answer written last; 0 when there is none. Those that are never given are damage, which `page`
+    /// finds.
+    func lastID() throws(SQLiteError) -> Int64 {
+        let sql: StaticString =
+            "SELECT id FROM answer WHERE id BETWEEN 1 AND 9007199254740992 ORDER BY id DESC LIMIT 1"
+        return try connection.integer(sql, in: StoredRange.ids) ?? 0
+    }
 
     /// Bytes of pages in use.
     func size() throws(SQLiteError) -> Int64 {
-        let pages = try connection.integer("PRAGMA page_count") ?? 0
-        let free = try connection.integer("PRAGMA freelist_count") ?? 0
-        return (pages - free) * (try connection.integer("PRAGMA page_size") ?? 4_096)
+        let pages = try connection.integer("PRAGMA page_count", in: StoredRange.pages) ?? 0
+        let free = try connection.integer("PRAGMA freelist_count", in: StoredRange.pages) ?? 0
+        return (pages - free) * (try connection.integer("PRAGMA page_size", in: 0...65_536) ?? 4_096)
     }
 
     /// Looks at some answers, from number `id` on, and forgets those past their staleness.
@@ -250,14 +259,13 @@ final class AnswerFile {
 
     /// Gives some unused pages back to the file system when there are many. Outside a transaction.
     func shrink() throws(SQLiteError) {
-        let pages = try connection.integer("PRAGMA page_count") ?? 0
-        guard try connection.integer("PRAGMA freelist_count") ?? 0 > max(1_024, pages / 4) else { return }
+        let pages = try connection.integer("PRAGMA page_count", in: StoredRange.pages) ?? 0
+        let free = try connection.integer("PRAGMA freelist_count", in: StoredRange.pages) ?? 0
+        guard free > max(1_024, pages / 4) else { return }
         try connection.execute("PRAGMA incremental_vacuum(1024)")
     }
 
     // MARK: Rows
-
-    static var damagedRow: SQLiteError { SQLiteError(damaged: "a row is not as it was written") }
 
     /// Name, type, class and flags out of the bytes of a `QueryKey`; nil for bytes that are none.
     private static func keyValues(_ key: [UInt8]) -> [SQLiteStatement.Value]? {
@@ -270,32 +278,34 @@ final class AnswerFile {
 
     /// The row at which a statement stands; every value of it is checked as if it had come from the network.
     private func row(_ statement: borrowing SQLiteStatement) throws(SQLiteError) -> Row {
-        guard statement.integer(0) > 0, let name = try? Name(statement.text(1)),
-            let type = UInt16(exactly: statement.integer(2)),
-            let `class` = UInt16(exactly: statement.integer(3)), (0...3).contains(statement.integer(4)),
-            (1...StoredAnswer.longestLifetime).contains(statement.integer(6)),
-            let source = sources.text(of: statement.integer(7)),
-            let route = UInt16(exactly: statement.integer(8)).flatMap({ StoredRoute(rawValue: $0) }),
-            let policy = policies.text(of: statement.integer(9)), let code = UInt16(exactly: statement.integer(10))
-        else { throw Self.damagedRow }
-        let blob = statement.bytes(12)
-        guard blob.count > 6 else { throw Self.damagedRow }
-        let numbers = (0..<3).map { UInt16(blob[$0 * 2]) << 8 | UInt16(blob[$0 * 2 + 1]) }
+        let id = try statement.integer(0, in: StoredRange.ids)
+        let flags = try statement.integer(4, in: 0...3)
+        let lifetime = UInt32(try statement.integer(6, in: StoredRange.ttls))
+        guard let name = try? Name(statement.text(1)),
+            let source = sources.text(of: try statement.integer(7, in: StoredRange.ids)),
+            let route = StoredRoute(rawValue: UInt16(try statement.integer(8, in: StoredRange.words))),
+            let policy = policies.text(of: try statement.integer(9, in: StoredRange.ids))
+        else { throw .damagedRow }
         let question = Question(
-            name: name, type: RecordType(rawValue: type), class: RecordClass(rawValue: `class`))
+            name: name, type: RecordType(rawValue: UInt16(try statement.integer(2, in: StoredRange.words))),
+            class: RecordClass(rawValue: UInt16(try statement.integer(3, in: StoredRange.words))))
+        let code = ResponseCode(rawValue: UInt16(try statement.integer(10, in: StoredRange.words)))
+        let blob = statement.bytes(12)
+        guard blob.count > 6 else { throw .damagedRow }
+        let numbers = (0..<3).map { UInt16(blob[$0 * 2]) << 8 | UInt16(blob[$0 * 2 + 1]) }
         let counts = PackedAnswer.SectionCounts(answer: numbers[0], authority: numbers[1], additional: numbers[2])
         guard
             let (answer, isNegative) = PackedAnswer.checked(
-                Array(blob[6...]), responseCode: ResponseCode(rawValue: code), counts: counts, for: question)
-        else { throw Self.damagedRow }
+                Array(blob[6...]), responseCode: code, counts: counts, for: question),
+            answer.longestTTL <= StoredRange.ttls.upperBound
+        else { throw .damagedRow }
         let stored = StoredAnswer(
-            name: name, type: question.type, class: question.class, dnssecOK: statement.integer(4) & 1 != 0,
-            checkingDisabled: statement.integer(4) & 2 != 0, answer: answer, isNegative: isNegative,
-            storedAt: statement.integer(5), lifetime: UInt32(statement.integer(6)), source: source, route: route,
+            name: name, type: question.type, class: question.class, dnssecOK: flags & 1 != 0,
+            checkingDisabled: flags & 2 != 0, answer: answer, isNegative: isNegative,
+            storedAt: try statement.integer(5, in: StoredRange.times), lifetime: lifetime, source: source, route: route,
             policy: policy)
-        guard isNegative == (statement.integer(11) != 0), stored.checksum == statement.integer(13) else {
-            throw Self.damagedRow
-        }
-        return Row(id: statement.integer(0), answer: stored)
+        let isMarkedNegative = try statement.integer(11, in: 0...1) == 1
+        guard isNegative == isMarkedNegative, stored.checksum == statement.bits(13) else { throw .damagedRow }
+        return Row(id: id, answer: stored)
     }
 }

@@ -20,7 +20,4 @@ struct Checksum {
         for index in bytes.indices { add(CollectionOfOne(bytes[index])) }
         add(CollectionOfOne(0))
     }
-
-    /// As SQLite keeps it: the same 64 bits.
-    var integer: Int64 { Int64(bitPattern: value) }
 }

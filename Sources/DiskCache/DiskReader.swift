@@ -23,7 +23,7 @@ package final class DiskReader {
             var next: Int64? = .max
             var hasDamage = false
             while let position = next {
-                let (rows, following, isDamaged) = try file.page(below: position, limit: Self.page)
+                let (rows, following, isDamaged) = try file.page(from: position, limit: Self.page)
                 hasDamage = hasDamage || isDamaged
                 for row in rows where suffix.map({ row.answer.name.isWithin($0) }) ?? true {
                     guard body(row.answer) else { return false }

@@ -176,7 +176,7 @@ final class DiskThread {
     private func load() -> Bool {
         guard let open, let position = open.loadPosition, cache.shared.withLock({ $0.mayLoad }) else { return false }
         do throws(SQLiteError) {
-            let (rows, next, isDamaged) = try open.file.page(below: position, limit: Self.page)
+            let (rows, next, isDamaged) = try open.file.page(from: position, limit: Self.page)
             open.isDamaged = open.isDamaged || isDamaged
             open.read += rows.count
             open.loadPosition = next

@@ -18,8 +18,9 @@ struct IdentityTable: ~Copyable {
             guard text.utf8.count <= PolicyIdentity.longestText else {
                 throw SQLiteError(damaged: "a text is too long")
             }
-            numbers[text] = all.integer(0)
-            texts[all.integer(0)] = text
+            let number = try all.integer(0, in: StoredRange.ids)
+            numbers[text] = number
+            texts[number] = text
         }
         self.insert = try connection.prepare(insert)
         self.numbers = numbers

@@ -16,7 +16,7 @@ final class OpenStore {
     let identity: StoreFolder.Identity?
     /// As they were when it was opened.
     let states: [StateRecord]
-    /// Answers before this number are still to be loaded; nil when there are no more.
+    /// Answers up to this number are still to be loaded; nil when there are no more.
     var loadPosition: Int64?
     /// Answers read so far, and those of them that are in memory.
     var read = 0

@@ -63,10 +63,10 @@ struct SQLiteConnection: ~Copyable {
         return SQLiteStatement(owning: statement)
     }
 
-    /// The first column of the first row; nil when there is none.
-    func integer(_ sql: StaticString) throws(SQLiteError) -> Int64? {
+    /// The first column of the first row, which must be in `range`; nil when there is none.
+    func integer(_ sql: StaticString, in range: ClosedRange<Int64>) throws(SQLiteError) -> Int64? {
         let statement = try prepare(sql)
-        return try statement.step() ? statement.integer(0) : nil
+        return try statement.step() ? try statement.integer(0, in: range) : nil
     }
 
     /// Runs `body` in one transaction, which is undone when it throws.

@@ -32,6 +32,9 @@ struct SQLiteError: Error, Hashable, Sendable {
         self.reason = reason
     }
 
+    /// A row is not one that was written.
+    static var damagedRow: SQLiteError { SQLiteError(damaged: "a row is not as it was written") }
+
     var remedy: Remedy {
         switch code & 0xff {
         // All statements are constants that fit the schema: where one fails as such, the schema is another one.

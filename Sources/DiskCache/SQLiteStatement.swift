@@ -11,6 +11,8 @@ struct SQLiteStatement: ~Copyable {
     /// A value of a parameter.
     enum Value {
         case integer(Int64)
+        /// Kept as the number that has the same bits.
+        case bits(UInt64)
         case text(String)
         case blob([UInt8])
         case null
@@ -25,6 +27,7 @@ struct SQLiteStatement: ~Copyable {
             let index = Int32(truncatingIfNeeded: index + 1)
             switch value {
             case .integer(let number): try bind(number, at: index)
+            case .bits(let bits): try bind(Int64(bitPattern: bits), at: index)
             case .text(let text): try bind(text: Array(text.utf8), at: index)
             case .blob(let bytes): try bind(blob: bytes, at: index)
             case .null: try bindNull(at: index)
@@ -84,7 +87,17 @@ struct SQLiteStatement: ~Copyable {
         while try step() {}
     }
 
-    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+    /// The number in a column. There is no way to one without its range, so that no sum of numbers can overflow.
+    ///
+    /// - Throws: that the file is damaged, for a number that is not in `range`.
+    func integer(_ column: Int32, in range: ClosedRange<Int64>) throws(SQLiteError) -> Int64 {
+        let number = sqlite3_column_int64(handle, column)
+        guard range.contains(number) else { throw .damagedRow }
+        return number
+    }
+
+    /// The 64 bits of a column that are compared and never computed with: a checksum.
+    func bits(_ column: Int32) -> UInt64 { UInt64(bitPattern: sqlite3_column_int64(handle, column)) }
 
     /// The bytes of a text or blob; none of NULL.
     func bytes(_ column: Int32) -> [UInt8] {

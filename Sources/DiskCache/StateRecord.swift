@@ -68,12 +68,12 @@ package struct StateRecord: Equatable, Sendable {
     /// Whether it is small enough to be kept.
     var fits: Bool { name.utf8.count <= Self.longestName && value.utf8.count <= Self.longestValue }
 
-    var checksum: Int64 {
+    var checksum: UInt64 {
         var checksum = Checksum()
         checksum.add(kind.rawValue)
         checksum.add(name)
         checksum.add(value)
         checksum.add(storedAt)
-        return checksum.integer
+        return checksum.value
     }
 }

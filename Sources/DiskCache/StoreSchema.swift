@@ -55,6 +55,9 @@ enum StoreSchema {
         """,
     ]
 
+    /// What stands in a file's header, of whatever program, has 32 bits.
+    static let numbers: ClosedRange<Int64> = Int64(Int32.min)...Int64(UInt32.max)
+
     static var version: Int64 { Int64(steps.count) }
 
     /// Makes the file one of the present version, in one transaction.
@@ -63,9 +66,9 @@ enum StoreSchema {
     /// - Throws: also for a file that is not ours, or of a later version than we know.
     @discardableResult
     static func migrate(_ connection: borrowing SQLiteConnection) throws(SQLiteError) -> Bool {
-        let id = try connection.integer("PRAGMA application_id") ?? 0
-        let version = try connection.integer("PRAGMA user_version") ?? 0
-        let isEmpty = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
+        let id = try connection.integer("PRAGMA application_id", in: numbers) ?? 0
+        let version = try connection.integer("PRAGMA user_version", in: numbers) ?? 0
+        let isEmpty = try connection.integer("SELECT count(*) FROM sqlite_schema", in: numbers) == 0
         guard id == applicationID || (id == 0 && version == 0 && isEmpty) else {
             throw SQLiteError(damaged: "it is a database of another program")
         }

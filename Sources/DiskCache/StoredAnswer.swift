@@ -21,16 +21,13 @@ package struct StoredAnswer: Equatable, Sendable {
     /// The digest of the policy under which it was stored.
     package var policy: String
 
-    /// Seconds beyond which no lifetime is believed: the highest `cache.max_ttl`.
-    static let longestLifetime: Int64 = 7 * 86_400
-
     package var question: Question { Question(name: name, type: type, class: `class`) }
 
     /// What it is found by.
     package var key: QueryKey { QueryKey(question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled) }
 
     /// What the disk may not change unnoticed.
-    var checksum: Int64 {
+    var checksum: UInt64 {
         var checksum = Checksum()
         checksum.add(name.wire)
         for number in [type.rawValue, `class`.rawValue, flags, route.rawValue, answer.responseCode.rawValue] {
@@ -43,7 +40,7 @@ package struct StoredAnswer: Equatable, Sendable {
         checksum.add(policy)
         for count in [answer.counts.answer, answer.counts.authority, answer.counts.additional] { checksum.add(count) }
         checksum.add(answer.body)
-        return checksum.integer
+        return checksum.value
     }
 
     var flags: UInt16 { (dnssecOK ? 1 : 0) | (checkingDisabled ? 2 : 0) }

@@ -18,11 +18,16 @@ package struct WallClock: Sendable {
     /// A reading of both.
     struct Reading: Equatable, Sendable {
         let now: Instant
+        /// In `StoredRange.clock`, so that the age of an answer can be taken from it.
         let secondsSince1970: Int64
 
         /// Whether the time of day can be believed at all.
         var isPlausible: Bool { secondsSince1970 >= WallClock.earliest }
     }
 
-    var reading: Reading { Reading(now: now(), secondsSince1970: secondsSince1970()) }
+    var reading: Reading {
+        let range = StoredRange.clock
+        return Reading(
+            now: now(), secondsSince1970: min(max(secondsSince1970(), range.lowerBound), range.upperBound))
+    }
 }

@@ -43,6 +43,16 @@ struct DailyCallsTests {
         #expect(calls.take(at: Self.midnight) == true)
     }
 
+    @Test(arguments: [Int.max, Int.max - 1, 1 << 41, -1, .min])
+    func `a count that no day can have stops no calls where there is no limit`(count: Int) {
+        var calls = DailyCalls(limit: 0)
+        for _ in 0..<3 {
+            calls.restore(DailyCalls.Record(day: Self.midnight / 86_400, count: count), at: Self.midnight)
+            #expect(calls.take(5, at: Self.midnight) == true)
+        }
+        #expect(!calls.isExhausted(at: Self.midnight))
+    }
+
     @Test
     func `without a limit calls are counted all the same`() {
         var calls = DailyCalls(limit: 0)

@@ -1,5 +1,7 @@
 import DNSCache
 import DNSWire
+import Scheduling
+import Synchronization
 import TestSupport
 import Testing
 
@@ -55,12 +57,101 @@ import Testing
 
     @Test func `a lifetime beyond what can be configured is not believed, whatever its checksum says`() throws {
         try write([
-            try stored("a.example.com", ttl: UInt32(StoredAnswer.longestLifetime)),
-            try stored("b.example.com", ttl: UInt32(StoredAnswer.longestLifetime) + 1),
+            try stored("a.example.com", ttl: UInt32(StoredRange.ttls.upperBound)),
+            try stored("b.example.com", ttl: UInt32(StoredRange.ttls.upperBound) + 1),
         ])
         let machine = try Machine(path)
         #expect(machine.load() && machine.has("a.example.com") && !machine.has("b.example.com"))
         machine.disk.stop()
+    }
+
+    @Test(arguments: [Int64.min, -1 << 40, 1 << 40, .max])
+    func `a time of storing that no clock shows is not believed, whatever its checksum says`(seconds: Int64) throws {
+        try write([try stored("a.example.com"), try stored("b.example.com", at: seconds)])
+        let read = Mutex<[Name]>([])
+        #expect(throws: DiskReaderError.self) {
+            _ = try DiskReader(path).forEach(below: nil) { answer in
+                read.withLock { $0.append(answer.name) }
+                return true
+            }
+        }
+        #expect(read.withLock { $0 } == [name("a.example.com")])
+        let machine = try Machine(path)
+        #expect(machine.load() && machine.has("a.example.com") && !machine.has("b.example.com"))
+        #expect(reasons(machine) == ["answers are not as they were written"])
+        machine.disk.stop()
+    }
+
+    @Test(arguments: [Int64.min, 0, 1 << 62, .max])
+    func `the row of a number that is never given is left out, and a new file has the others`(id: Int64) throws {
+        try write(["a.example.com", "b.example.com", "c.example.com"].map { try stored($0) })
+        try change("UPDATE answer SET id = \(id) WHERE name = 'b.example.com'")
+        let machine = try Machine(path)
+        #expect(machine.load() && machine.memory.statistics.entries == 2)
+        #expect(machine.has("a.example.com") && machine.has("c.example.com"))
+        #expect(reasons(machine) == ["answers are not as they were written"])
+        machine.disk.stop()
+    }
+
+    @Test(arguments: ["source", "policy"], [Int64.min, 0, .max])
+    func `of a file in which a text has a number that is never given, nothing is used`(table: String, id: Int64)
+        throws
+    {
+        try write([try stored("a.example.com")])
+        try change("UPDATE \(table) SET id = \(id); UPDATE answer SET \(table) = \(id)")
+        let machine = try Machine(path, identity: identity("policy two", provider: "vendor two"))
+        try machine.put("b.example.com")
+        #expect(machine.flush() && machine.has("b.example.com") && !machine.has("a.example.com"))
+        #expect(reasons(machine).count == 1)
+        machine.disk.stop()
+    }
+
+    @Test(arguments: [Int64.min, -1 << 40, 1 << 40, .max])
+    func `of a file whose last time of writing no clock shows, nothing is used`(seconds: Int64) throws {
+        for mark in [
+            AnswerFile.ClockMark(latest: seconds, distrusted: 0),
+            AnswerFile.ClockMark(latest: noon, distrusted: seconds > 1 << 53 || seconds < 0 ? seconds : .max),
+        ] {
+            let path = directory.path + "/\(mark.latest)-\(mark.distrusted).sqlite"
+            do { try AnswerFile(path).write(mark) }
+            let machine = try Machine(path)
+            #expect(machine.load() && reasons(machine).count == 1)
+            machine.disk.stop()
+        }
+    }
+
+    @Test(arguments: [Int64.min, -1 << 40, 1 << 40, .max])
+    func `of a file with a record of a time that no clock shows, nothing is used`(seconds: Int64) async throws {
+        try write([], [StateRecord(.calls, "vendor", value: "12", storedAt: seconds)])
+        let machine = try Machine(path)
+        #expect(machine.load() && reasons(machine).count == 1)
+        #expect(await machine.disk.states().isEmpty)
+        machine.disk.stop()
+    }
+
+    @Test func `a record's TTL beyond what can be configured is not believed, whatever its checksum says`() throws {
+        let longest = UInt32(StoredRange.ttls.upperBound)
+        var long = try stored("b.example.com", ttl: longest + 1)
+        long.lifetime = 300
+        try write([try stored("a.example.com", ttl: longest), long])
+        let machine = try Machine(path)
+        #expect(machine.load() && machine.has("a.example.com") && !machine.has("b.example.com"))
+        machine.disk.stop()
+    }
+
+    @Test(arguments: [Int64.min, .max])
+    func `a clock that shows what none can is taken as the nearest time that one can show`(seconds: Int64) throws {
+        let clock = TestClock()
+        clock.set(seconds)
+        let machine = try Machine(path, clock: clock)
+        let entry = try entry("www.example.com", at: clock.now - .seconds(10))
+        machine.memory.store(entry, for: key("www.example.com"))
+        machine.disk.store(entry, for: key("www.example.com"))
+        #expect(machine.flush() && machine.load())
+        machine.disk.stop()
+        let next = try Machine(path, clock: clock)
+        #expect(next.load() && next.has("www.example.com") && reasons(next).isEmpty)
+        next.disk.stop()
     }
 
     @Test(arguments: [

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func `another process's lock is waited for so long as a look with sqlite3 takes`() throws {
-        #expect(try SQLiteConnection("", .memory).integer("PRAGMA busy_timeout") == 250)
+        #expect(try SQLiteConnection("", .memory).integer("PRAGMA busy_timeout", in: StoredRange.pages) == 250)
     }
 
     @Test func `no trigger runs, and no value is longer than an answer can be`() throws {
@@ -33,9 +33,11 @@ import Testing
             CREATE TRIGGER evil AFTER INSERT ON a BEGIN INSERT INTO b VALUES (1); END;
             INSERT INTO a VALUES (1);
             """)
-        #expect(try connection.integer("SELECT count(*) FROM a") == 1)
-        #expect(try connection.integer("SELECT count(*) FROM b") == 0)
-        #expect(try connection.integer("SELECT length(zeroblob(100000))") == 100_000)
-        #expect(throws: SQLiteError.self) { try connection.integer("SELECT length(zeroblob(200000))") }
+        #expect(try connection.integer("SELECT count(*) FROM a", in: StoredRange.pages) == 1)
+        #expect(try connection.integer("SELECT count(*) FROM b", in: StoredRange.pages) == 0)
+        #expect(try connection.integer("SELECT length(zeroblob(100000))", in: StoredRange.pages) == 100_000)
+        #expect(throws: SQLiteError.self) {
+            try connection.integer("SELECT length(zeroblob(200000))", in: StoredRange.pages)
+        }
     }
 }
