@@ -31,10 +31,11 @@ final class AnswerFile {
     /// - Parameter system: the name of a registered VFS; nil: SQLite's default.
     convenience init(_ path: String, system: String? = nil) throws(SQLiteError) {
         let connection = try SQLiteConnection(path, .readWrite, system: system)
-        // Can only be chosen for a new file; of another it would be one more write, and a sync, before the first answer.
+        // Of a file that has a page it would be one more write, and a sync, before the first answer.
         if try connection.integer("PRAGMA page_count", in: StoredRange.pages) == 0 {
-            try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            try connection.execute(StoreSchema.begin)
         }
+        try Self.checkOwner(connection)
         // WAL: a commit is an append, and readers need not wait. Without a sync for each: a crash of the process loses
         // nothing, one of the machine the last commits, and neither damages the file.
         try connection.execute(
@@ -52,14 +53,17 @@ final class AnswerFile {
     /// Opens a file that nobody writes, without leaving anything beside it.
     convenience init(reading path: String) throws(SQLiteError) {
         let connection = try SQLiteConnection(path, .readOnly)
-        guard try connection.integer("PRAGMA application_id", in: StoreSchema.numbers) == StoreSchema.applicationID
-        else {
-            throw SQLiteError(damaged: "it is not a cache of this program")
-        }
+        try Self.checkOwner(connection)
         guard try connection.integer("PRAGMA user_version", in: StoreSchema.numbers) == StoreSchema.version else {
             throw SQLiteError(damaged: "it is of another version; the server brings it up to date when it starts")
         }
         try self.init(connection, isNew: false)
+    }
+
+    /// - Throws: for another program's file, before anything is written into it.
+    private static func checkOwner(_ connection: borrowing SQLiteConnection) throws(SQLiteError) {
+        guard try connection.integer("PRAGMA application_id", in: StoreSchema.numbers) == StoreSchema.applicationID
+        else { throw SQLiteError(damaged: "it is not a cache of this program") }
     }
 
     private init(_ connection: consuming SQLiteConnection, isNew: Bool) throws(SQLiteError) {

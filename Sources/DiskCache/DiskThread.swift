@@ -78,6 +78,7 @@ final class DiskThread {
         } catch {
             switch error {
             case .inUse: fail("another process uses \(folder.path)")
+            case .notOurs: failNotOurs()
             case .system(let error): fail("\(error)")
             case .database(let error) where error.remedy == .replaceFile: replaceFile(because: "\(error)")
             case .database(let error): fail("\(folder.path): \(error)")
@@ -118,14 +119,19 @@ final class DiskThread {
         }
     }
 
+    private func failNotOurs() { fail("\(folder.path) is not a cache of this program, and left as it is") }
+
     /// Puts the file aside and begins another one at once; but not again and again, when it is the disk that is bad.
     private func replaceFile(because reason: String) {
+        // What was opened is ours, whatever has become of its header; but it may not be there any more.
+        let isOpened = open.map { $0.identity == folder.identity } ?? false
+        if !isOpened, (try? FileOwner(of: folder.path)) != .us { return failNotOurs() }
         if let replacedAt, now - replacedAt < cache.settings.retry.upperBound {
             return fail("\(folder.path): \(reason)")
         }
         replacedAt = now
         close()
-        let target = folder.setAside(at: cache.clock.secondsSince1970())
+        let target = folder.setAside(at: cache.clock.reading.secondsSince1970)
         cache.report(.setAside(path: target, reason: reason))
         cache.shared.withLock { $0.pending.needsAll = true }
         retryAt = now

@@ -6,6 +6,8 @@ import Platform
 enum OpenFailure: Error {
     /// Another process has the lock.
     case inUse
+    /// The file is another program's.
+    case notOurs
     case system(SystemError)
     case database(SQLiteError)
 }
@@ -41,11 +43,15 @@ final class OpenStore {
     init(_ folder: StoreFolder, _ settings: DiskSettings, _ clock: WallClock) throws(OpenFailure) {
         self.clock = clock
         limit = Int64(settings.limit)
+        let owner: FileOwner
         let lock: FileLock?
         do throws(SystemError) {
             try folder.prepare()
-            lock = try FileLock.take(folder.lock)
+            owner = try FileOwner(of: folder.path)
+            // Nothing is left beside another program's file, no lock either.
+            lock = owner == .us ? try FileLock.take(folder.lock) : nil
         } catch { throw .system(error) }
+        guard owner == .us else { throw .notOurs }
         guard let lock else { throw .inUse }
         do throws(SQLiteError) {
             let file = try AnswerFile(folder.path, system: settings.system)

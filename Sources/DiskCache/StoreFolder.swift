@@ -41,42 +41,61 @@ struct StoreFolder {
         let inode: UInt64
     }
 
-    /// Renames the database and what belongs to it, so that another one can be begun.
+    /// Renames the database, which is ours, and what belongs to it, so that another one can be begun.
     ///
-    /// - Parameter seconds: since 1970, for its new name.
-    /// - Returns: its new path; nil when it cannot be renamed, and then it is removed if that can be done.
+    /// - Parameter seconds: since 1970, for its new name; not negative.
+    /// - Returns: its new path; nil when it cannot be renamed, or three are there that may not go: then it is removed.
     func setAside(at seconds: Int64) -> String? {
-        removeOldAside()
+        let target = makeRoomAside() ? nextAside(at: seconds) : nil
+        let isRenamed = target.map { rename(path, $0) == 0 } ?? false
+        if !isRenamed { unlink(path) }
+        for companion in Self.companions {
+            // A log of changes without its database would be played into the next one.
+            if !isRenamed || rename(path + companion, (target ?? "") + companion) != 0 { unlink(path + companion) }
+        }
+        return isRenamed ? target : nil
+    }
+
+    /// The path under which the next damaged file is kept.
+    private func nextAside(at seconds: Int64) -> String {
         var target = "\(path).damaged-\(seconds)"
         var count = 1
         while access(target, F_OK) == 0 {
             count += 1
             target = "\(path).damaged-\(seconds)-\(count)"
         }
-        let isRenamed = rename(path, target) == 0
-        if !isRenamed { unlink(path) }
-        for companion in Self.companions {
-            // A log of changes without its database would be played into the next one.
-            if !isRenamed || rename(path + companion, target + companion) != 0 { unlink(path + companion) }
-        }
-        return isRenamed ? target : nil
+        return target
     }
 
-    /// Removes the oldest of those set aside before, so that a failing disk is not filled with them.
-    private func removeOldAside() {
-        guard let stream = opendir(directory.isEmpty ? "/" : directory) else { return }
+    /// Removes the oldest damaged files that are ours, so that a failing disk is not filled with them.
+    ///
+    /// - Returns: whether there is room for one more.
+    private func makeRoomAside() -> Bool {
+        let aside = damaged
+        let excess = max(0, aside.count - Self.keptAside + 1)
+        let oldest = aside.filter { (try? FileOwner(of: $0)) == .us }.prefix(excess)
+        for path in oldest { for end in [""] + Self.companions { unlink(path + end) } }
+        return oldest.count == excess
+    }
+
+    /// The damaged files beside the database, the oldest first; not what only begins like one.
+    private var damaged: [String] {
+        guard let stream = opendir(directory.isEmpty ? "/" : directory),
+            let prefix = path.split(separator: "/").last.map({ "\($0).damaged-" })
+        else { return [] }
         defer { closedir(stream) }
-        let prefix = path.split(separator: "/").last.map { "\($0).damaged-" } ?? ""
-        var names: [String] = []
+        var found: [(path: String, age: [Int64])] = []
         while let entry = readdir(stream) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if !prefix.isEmpty, name.hasPrefix(prefix) { names.append(name) }
+            guard name.hasPrefix(prefix) else { continue }
+            let parts = name.dropFirst(prefix.count).split(separator: "-", omittingEmptySubsequences: false)
+            let numbers = parts.compactMap { Int64($0) }
+            // As `nextAside` writes them: the time, and a number from 2 on for another one of that second.
+            guard (1...2).contains(numbers.count), numbers.map(String.init) == parts.map(String.init) else { continue }
+            found.append(("\(directory)/\(name)", numbers))
         }
-        let databases = names.filter { name in !Self.companions.contains { name.hasSuffix($0) } }.sorted()
-        for name in databases.dropLast(Self.keptAside - 1) {
-            for end in [""] + Self.companions { unlink("\(directory)/\(name)\(end)") }
-        }
+        return found.sorted { $0.age.lexicographicallyPrecedes($1.age) }.map(\.path)
     }
 }

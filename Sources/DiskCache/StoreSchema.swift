@@ -2,6 +2,15 @@
 enum StoreSchema {
     /// In the file's header: it is ours ("hdns").
     static let applicationID: Int64 = 0x6864_6e73
+    /// Makes an empty file ours, in one write of its first page: so every header tells whose file it is. That unused pages may
+    /// be given back can only be chosen here, and only before a write has begun. Undone when the connection closes after an
+    /// error.
+    static let begin: StaticString = """
+        BEGIN DEFERRED;
+        PRAGMA auto_vacuum = INCREMENTAL;
+        PRAGMA application_id = 0x68646e73;
+        COMMIT;
+        """
 
     /// What makes a file of each version out of one of the version before; the first makes one out of an empty file.
     ///
@@ -60,18 +69,14 @@ enum StoreSchema {
 
     static var version: Int64 { Int64(steps.count) }
 
-    /// Makes the file one of the present version, in one transaction.
+    /// Makes a file of ours one of the present version, in one transaction.
     ///
     /// - Returns: whether it was empty.
-    /// - Throws: also for a file that is not ours, or of a later version than we know.
+    /// - Throws: also for a file of a later version than we know.
     @discardableResult
     static func migrate(_ connection: borrowing SQLiteConnection) throws(SQLiteError) -> Bool {
-        let id = try connection.integer("PRAGMA application_id", in: numbers) ?? 0
         let version = try connection.integer("PRAGMA user_version", in: numbers) ?? 0
         let isEmpty = try connection.integer("SELECT count(*) FROM sqlite_schema", in: numbers) == 0
-        guard id == applicationID || (id == 0 && version == 0 && isEmpty) else {
-            throw SQLiteError(damaged: "it is a database of another program")
-        }
         guard (0...Self.version).contains(version) else {
             throw SQLiteError(damaged: "it is of version \(version), and this program knows \(Self.version)")
         }
@@ -79,7 +84,6 @@ enum StoreSchema {
         try connection.execute("BEGIN IMMEDIATE")
         do throws(SQLiteError) {
             for step in steps[Int(version)...] { try connection.execute(step) }
-            try connection.execute("PRAGMA application_id = 0x68646e73")
             try connection.execute("PRAGMA user_version = 2")
             try connection.execute("COMMIT")
             return isEmpty

@@ -75,48 +75,60 @@ import Testing
         for page in 0..<(sound.count / 4_096) {
             for _ in 0..<(isThorough ? 8 : 1) {
                 var bytes = sound
-                let offset = page * 4_096 + Int.random(in: 0..<4_096, using: &numbers)
+                // By its header it must stay ours.
+                let offset = page * 4_096 + Int.random(in: (page == 0 ? 72 : 0)..<4_096, using: &numbers)
                 bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
                 try await survives(bytes, "bit at \(offset)")
             }
         }
     }
 
-    @Test(arguments: ["not a database at all, but some text that is long enough to be one", "", "SQLite format 3\0"])
-    func `garbage is set aside, and another file begun`(text: String) async throws {
-        try await survives(Array(text.utf8) + [UInt8](repeating: 7, count: text.isEmpty ? 0 : 9_000), "garbage")
+    /// What is ours by its header, and no database.
+    private func garbage(_ count: Int) -> [UInt8] { [UInt8](header) + [UInt8](repeating: 7, count: count) }
+
+    @Test(arguments: [0, 1, 28, 9_000])
+    func `garbage behind a header of ours is set aside, and another file begun`(count: Int) async throws {
+        try await survives(garbage(count), "garbage")
         let aside = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter {
             $0.contains("damaged")
         }
-        #expect(aside.isEmpty == text.isEmpty)
+        #expect(aside.count == 1)
+    }
+
+    @Test func `an empty file is taken`() async throws {
+        try await survives([], "empty")
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+        #expect(!names.contains { $0.contains("damaged") })
     }
 
     @Test func `the operator is told where the damaged file is`() throws {
-        try Data("no database".utf8).write(to: URL(fileURLWithPath: path))
+        try Data(garbage(100)).write(to: URL(fileURLWithPath: path))
         let machine = try Machine(path)
         #expect(machine.load())
         guard case .setAside(let target?, let reason)? = machine.events.all.first else {
             Issue.record("nothing was told: \(machine.events.all)")
             return
         }
-        #expect(
-            FileManager.default.contents(atPath: target) == Data("no database".utf8)
-                && reason.contains("not a database"))
+        #expect(FileManager.default.contents(atPath: target) == Data(garbage(100)))
+        #expect(reason.contains("not a database"))
         machine.disk.stop()
     }
 
-    @Test func `a database of another program is set aside, whole`() throws {
-        do {
-            let other = try SQLiteConnection(path, .readWrite)
-            try other.execute("CREATE TABLE recipes (name TEXT); INSERT INTO recipes VALUES ('soup')")
-        }
+    @Test func `a file whose header is lost while it is used is still ours: it is replaced`() throws {
         let machine = try Machine(path)
         #expect(machine.load())
+        try machine.put("www.example.com")
+        #expect(machine.flush())
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try file.write(contentsOf: Data(count: 100))
+        try file.close()
+        machine.disk.shared.withLock { $0.damage = "SQLite finds it damaged" }
+        try machine.put("b.example.com")
+        #expect(machine.wait { setAside(machine).count == 1 } && machine.flush())
         machine.disk.stop()
-        let aside = try #require(
-            try FileManager.default.contentsOfDirectory(atPath: directory.path).first { $0.contains("damaged") })
-        let other = try SQLiteConnection(directory.path + "/" + aside, .readOnly)
-        #expect(try other.integer("SELECT count(*) FROM recipes WHERE name = 'soup'", in: 0...1) == 1)
+        let next = try Machine(path)
+        #expect(next.load() && next.has("www.example.com") && next.has("b.example.com"))
+        next.disk.stop()
     }
 
     @Test func `a file of a later version is set aside`() throws {
@@ -233,7 +245,7 @@ import Testing
     }
 
     @Test func `a file that turns bad again soon is not replaced again: it is the disk that is bad`() throws {
-        try Data("no database".utf8).write(to: URL(fileURLWithPath: path))
+        try Data(garbage(100)).write(to: URL(fileURLWithPath: path))
         let machine = try Machine(path, retry: .milliseconds(5) ... .seconds(60))
         #expect(machine.load() && setAside(machine).count == 1)
         try #require(try ChildProcess.run(["sqlite3", path, "DROP VIEW answers; DROP TABLE answer"]).status == 0)

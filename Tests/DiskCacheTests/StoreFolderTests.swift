@@ -12,9 +12,15 @@ import Testing
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private func write(_ text: String, _ ends: [String] = ["", "-wal", "-shm"]) throws {
-        for end in ends { try Data((text + end).utf8).write(to: URL(fileURLWithPath: path + end)) }
+    /// A database of ours by its header, with a text behind it, and what belongs to it.
+    private func write(_ text: String, _ ends: [String] = ["", "-wal", "-shm"], to path: String? = nil) throws {
+        for end in ends {
+            try (end.isEmpty ? ours(text) : Data((text + end).utf8))
+                .write(to: URL(fileURLWithPath: (path ?? self.path) + end))
+        }
     }
+
+    private func ours(_ text: String) -> Data { header + Data(text.utf8) }
 
     private var names: Set<String> {
         get throws { Set(try FileManager.default.contentsOfDirectory(atPath: directory.path)) }
@@ -35,12 +41,12 @@ import Testing
         _ = folder.setAside(at: 100)
         try write("two", [""])
         #expect(folder.setAside(at: 100) == path + ".damaged-100-2")
-        #expect(FileManager.default.contents(atPath: path + ".damaged-100") == Data("one".utf8))
-        #expect(FileManager.default.contents(atPath: path + ".damaged-100-2") == Data("two".utf8))
+        #expect(FileManager.default.contents(atPath: path + ".damaged-100") == ours("one"))
+        #expect(FileManager.default.contents(atPath: path + ".damaged-100-2") == ours("two"))
     }
 
     @Test func `the last three are kept, and of the others nothing`() throws {
-        for second in 100..<106 {
+        for second in 98..<106 {
             try write("\(second)")
             _ = folder.setAside(at: Int64(second))
         }
@@ -48,9 +54,31 @@ import Testing
         #expect(try names == Set(kept))
     }
 
+    @Test func `what bears such a name and is not ours is never deleted, and there are still no more than three`()
+        throws
+    {
+        let others = [".damaged-1", ".damaged-2", ".damaged-notes", ".damaged-3-old", ".damaged-", ".damaged-03"]
+        for end in others { try Data("notes".utf8).write(to: URL(fileURLWithPath: path + end)) }
+        try Data("notes".utf8).write(to: URL(fileURLWithPath: path + ".damaged-1-wal"))
+        for second in 100..<106 {
+            try write("\(second)")
+            #expect(folder.setAside(at: Int64(second)) == path + ".damaged-\(second)")
+        }
+        let kept = others.map { "cache.sqlite" + $0 } + ["cache.sqlite.damaged-1-wal"]
+        #expect(try names == Set(kept + ["", "-wal", "-shm"].map { "cache.sqlite.damaged-105\($0)" }))
+        for end in others { #expect(FileManager.default.contents(atPath: path + end) == Data("notes".utf8)) }
+    }
+
+    @Test func `where three are there that are not ours, the damaged file is deleted instead of renamed`() throws {
+        for second in 1...3 { try Data("notes".utf8).write(to: URL(fileURLWithPath: path + ".damaged-\(second)")) }
+        try write("one")
+        #expect(folder.setAside(at: 100) == nil)
+        #expect(try names == Set((1...3).map { "cache.sqlite.damaged-\($0)" }))
+    }
+
     @Test func `a file whose name leaves no room for another one is removed, and its log with it`() throws {
         let long = directory.path + "/" + String(repeating: "c", count: 245)
-        for end in ["", "-wal"] { try Data("no database".utf8).write(to: URL(fileURLWithPath: long + end)) }
+        try write("one", ["", "-wal"], to: long)
         #expect(StoreFolder(path: long).setAside(at: noon) == nil)
         #expect(try names.isEmpty)
     }

@@ -86,6 +86,9 @@ func entry(
         answer: packed, storedAt: now, lifetime: ttl, generation: generation, route: route, source: source)
 }
 
+/// As much of a database's header as tells that it is ours.
+var header: Data { Data("SQLite format 3\0".utf8) + Data(count: 52) + Data("hdns".utf8) }
+
 /// A row as it is written for a name.
 func stored(_ text: String, at seconds: Int64 = noon, ttl: UInt32 = 300, source: String = "vendor one") throws
     -> StoredAnswer
