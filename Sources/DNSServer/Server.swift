@@ -48,7 +48,7 @@ package final class Server: Sendable {
             loop.isSaturated
         }
         let connections = TCPConnections(
-            loop: loop, limits: limits, handler: handler, pending: pending, intake: intake, feed: feed)
+            loop: loop, limits: limits, handler: handler, pending: pending, intake: intake, feed: feed, events: events)
         self.connections = connections
         listeners = sockets.tcp.map { TCPListener($0, connections: connections, events: events) }
         threads = sockets.udp.flatMap { sockets in

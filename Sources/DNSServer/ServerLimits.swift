@@ -24,10 +24,8 @@ package struct ServerLimits: Sendable {
     ///
     /// Loopback addresses are not counted: all programs of the machine that we are the stub of share them.
     package var pendingPerClient = 64
-    /// Open TCP connections.
+    /// Open TCP connections, over all clients; fewer where few descriptors may be open.
     package var connections = 1_000
-    /// Open TCP connections of one client address; loopback addresses are not counted.
-    package var connectionsPerClient = 32
     /// Queries of one TCP connection that wait for the resolver; until some are answered it is not read further. Fewer while
     /// the loop has more to do than it can: then all connections share what `saturated` allows.
     package var pendingPerConnection = 128

@@ -1,3 +1,4 @@
+import DNSResolver
 import Platform
 import Scheduling
 
@@ -5,6 +6,8 @@ import Scheduling
 @Loop
 final class TCPConnection: Sendable {
     let peer: SocketAddress
+    /// Its place among all connections; nil before it has one and after it has closed.
+    var ticket: FairShare.Ticket?
     private let connections: TCPConnections
     private let socket: StreamSocket
     private var watch: Watch?
@@ -35,6 +38,9 @@ final class TCPConnection: Sendable {
 
     private var limits: ServerLimits { connections.limits }
     private var now: Instant { connections.loop.now }
+
+    /// Whether nothing would be lost by closing it: it has no query outstanding, and no reply to take.
+    var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !frames.hasMessage }
 
     /// Whether the client may send more for now.
     private var isWithinLimits: Bool {
@@ -105,7 +111,7 @@ final class TCPConnection: Sendable {
     }
 
     private func handle(_ message: [UInt8]) {
-        lastActivity = now
+        noteActivity()
         let (reply, isPending) = connections.handle(message, of: self)
         if let reply { queue(reply) }
         guard isPending else { return }
@@ -113,11 +119,16 @@ final class TCPConnection: Sendable {
         connections.ask(message, of: self)
     }
 
+    private func noteActivity() {
+        lastActivity = now
+        connections.used(self)
+    }
+
     /// Takes the reply to an outstanding query. After the connection has closed it is dropped.
     func send(_ reply: [UInt8]) {
         outstanding -= 1
         guard !isClosed else { return }
-        lastActivity = now
+        noteActivity()
         queue(reply)
         if !isHandling { settle() }
     }

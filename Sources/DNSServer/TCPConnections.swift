@@ -1,4 +1,6 @@
+import DNSResolver
 import DNSWire
+import Logs
 import Platform
 import Scheduling
 
@@ -14,9 +16,10 @@ final class TCPConnections: Sendable {
     private let intake: QueryIntake
     private let feed: QueryFeed
     private var handler: QueryHandler
-    private var open: [ObjectIdentifier: TCPConnection] = [:]
-    /// How many each client address has; loopback ones are not here.
-    private var countByClient: [IPAddress: Int] = [:]
+    private let events: EventLog
+    private var open: [FairShare.Ticket: TCPConnection] = [:]
+    /// Which client networks have them; the connection idle for longest gives way first.
+    private var holdings: FairShare
     /// Bytes that all connections hold.
     private(set) var buffered = 0
     /// Where every connection reads to first.
@@ -27,8 +30,10 @@ final class TCPConnections: Sendable {
 
     init(
         loop: EventLoop, limits: ServerLimits, handler: QueryHandler, pending: PendingQueries, intake: QueryIntake,
-        feed: QueryFeed
+        feed: QueryFeed, events: EventLog
     ) {
+        self.events = events
+        holdings = FairShare(capacity: limits.connections)
         self.intake = intake
         self.feed = feed
         self.loop = loop
@@ -40,26 +45,45 @@ final class TCPConnections: Sendable {
     /// How many are open.
     var count: Int { open.count }
 
+    /// The clients of those that are open.
+    var peers: [SocketAddress] { open.values.map(\.peer) }
+
     /// How many queries of each may wait for the resolver now.
     var share: Int { intake.share(of: count) }
 
-    /// Takes a new connection, or closes it at once when there are too many.
+    /// Takes a new connection.
+    ///
+    /// When as many are open as may be, one of the client network that has most is closed for it, the one idle for longest;
+    /// where that is the newcomer's own network, only one with no query outstanding: else the newcomer is closed.
     func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) {
-        let client = peer.ip
-        guard open.count < limits.connections,
-            client.isLoopback || countByClient[client, default: 0] < limits.connectionsPerClient
-        else { return }
+        let network = ClientNetwork(peer.ip)
+        guard !holdings.isFull || makeRoom(for: network) else { return }
         let connection = TCPConnection(StreamSocket(descriptor), peer: peer, in: self)
         guard connection.start() else { return }
-        open[ObjectIdentifier(connection)] = connection
-        if !client.isLoopback { countByClient[client, default: 0] += 1 }
+        let ticket = holdings.add(for: network)
+        connection.ticket = ticket
+        open[ticket] = connection
     }
+
+    private func makeRoom(for network: ClientNetwork) -> Bool {
+        let other = holdings.yielding(to: network)
+        let leaving = (other ?? holdings.first(of: network)).flatMap { open[$0] }
+        let closes = other != nil || leaving?.isIdle == true
+        let most = holdings.largest.map { ": \($0.count) from \($0.network)" } ?? ""
+        let what = closes ? "the one idle for longest is closed for a new one" : "a new one is closed"
+        events.report(
+            LogMessage(.limitConnections, about: "all", "\(holdings.count) TCP connections are open\(most); \(what)"))
+        if closes { leaving?.close() }
+        return closes
+    }
+
+    /// A query came by the connection, or a reply to one is ready.
+    func used(_ connection: TCPConnection) { if let ticket = connection.ticket { holdings.renew(ticket) } }
 
     /// Forgets a connection that has closed.
     func remove(_ connection: TCPConnection) {
-        guard open.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-        let client = connection.peer.ip
-        if let left = countByClient[client] { countByClient[client] = left > 1 ? left - 1 : nil }
+        guard let ticket = connection.ticket.take(), open.removeValue(forKey: ticket) != nil else { return }
+        holdings.remove(ticket)
         for body in closed { body() }
         guard open.isEmpty else { return }
         let waiters = drained

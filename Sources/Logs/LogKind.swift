@@ -74,10 +74,9 @@ package enum LogKind: String, CaseIterable, Sendable {
             .providerAddressAside, .providerClock, .providerLimit, .providerAddressesUntold, .providerDisabled,
             .localDNSNoServers, .localDNSServerSilent,
             .localDNSForged, .localDNSServerLoops, .networkUnwatched, .diskUnavailable, .answerFailed, .limitQueries,
-            .logDropped, .logQueriesDropped:
+            .limitConnections, .logDropped, .logQueriesDropped:
             .warning
-        case .startAuthorities, .reloadRefused, .providerCertificateRefused, .providerRefused, .limitConnections,
-            .diskSetAside:
+        case .startAuthorities, .reloadRefused, .providerCertificateRefused, .providerRefused, .diskSetAside:
             .error
         case .startFailed: .critical
         }

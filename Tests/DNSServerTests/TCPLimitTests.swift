@@ -8,19 +8,34 @@ import Testing
 @testable import DNSServer
 
 @Suite struct TCPLimitTests {
-    @Test func `a connection past the limit is closed, and room is made when one closes`() async throws {
+    @Test func `a connection past the limit takes the place of the one idle for longest`() async throws {
         var limits = TestServer.limits
         limits.connections = 2
         try await TestServer.run(limits: limits) { server in
             let first = try TestTCPClient(server.address)
             #expect(try first.ask(.query("one.example")).rcode == 0)
-            var second: TestTCPClient? = try TestTCPClient(server.address)
-            #expect(try second?.ask(.query("two.example")).rcode == 0)
+            let second = try TestTCPClient(server.address)
+            #expect(try second.ask(.query("two.example")).rcode == 0)
+            #expect(try first.ask(.query("three.example")).rcode == 0)
+            let third = try TestTCPClient(server.address)
+            #expect(try third.ask(.query("four.example")).rcode == 0)
+            #expect(second.isClosed(within: .patience))
+            #expect(try first.ask(.query("five.example")).rcode == 0)
+        }
+    }
+
+    @Test func `a client that uses all its connections does not lose one to its own next`() async throws {
+        var limits = TestServer.limits
+        limits.connections = 2
+        try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
+            let clients = try (0..<2).map { _ in try TestTCPClient(server.address) }
+            for (index, client) in clients.enumerated() { try client.send([.query("name\(index).example")]) }
+            await server.responder.asked(2)
             #expect(try TestTCPClient(server.address).isClosed(within: .patience))
-            second = nil
-            await server.until { $0.count == 1 }
-            #expect(try TestTCPClient(server.address).ask(.query("three.example")).rcode == 0)
-            #expect(try first.ask(.query("four.example")).rcode == 0)
+            await server.responder.release()
+            for client in clients { #expect(try client.receive()?.rcode == 0) }
+            // Now they are idle.
+            #expect(try !TestTCPClient(server.address).isClosed(within: .zero))
         }
     }
 
@@ -159,15 +174,28 @@ import Testing
         }
     }
 
-    @Test func `each client address has its own number of connections, loopback has no limit`() async throws {
+    @Test func `the addresses of one IPv6 network cannot hold all connections`() async throws {
         var limits = TestServer.limits
-        limits.connectionsPerClient = 2
+        limits.connections = 8
+        let log = LogRecorder()
+        try await TestServer.run(limits: limits, logger: log.logger) { server in
+            let many = (1...12).map { "[2001:db8::\($0)]:1" }
+            let others = ["192.0.2.1:1", "192.0.2.2:1", "[2001:db8:0:1::1]:1"]
+            let held = try await server.networks(admitting: many + others)
+            #expect(held == ["2001:db8::/64": 5, "192.0.2.1": 1, "192.0.2.2": 1, "2001:db8:0:1::/64": 1])
+            #expect(log.lines.count == 1)
+            #expect(log.lines.first?.contains("8 TCP connections are open: 8 from 2001:db8::/64") == true)
+        }
+    }
+
+    @Test func `one client alone may hold all connections, and many clients share them`() async throws {
+        var limits = TestServer.limits
+        limits.connections = 40
         try await TestServer.run(limits: limits) { server in
-            let peers = [
-                "192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:3", "192.0.2.2:1", "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3",
-            ]
-            let taken = try await server.admit(peers)
-            #expect(taken == [true, true, false, true, true, true, true])
+            #expect(try await server.networks(admitting: (1...40).map { "192.0.2.1:\($0)" }) == ["192.0.2.1": 40])
+            let shared = try await server.networks(
+                admitting: (0..<100).map { "192.0.2.1:\($0)" } + (0..<100).map { "192.0.2.2:\($0)" })
+            #expect(shared == ["192.0.2.1": 20, "192.0.2.2": 20])
         }
     }
 

@@ -97,17 +97,20 @@ struct TestServer: Sendable {
         while !condition(server.connections) { await Self.loop.sleep(until: Self.loop.now + .milliseconds(1)) }
     }
 
-    /// Offers connections from these peers. Returns which were taken; all are gone afterwards.
+    /// Offers connections from these peers. Returns how many each client network has then; all are gone afterwards.
     @Loop
-    func admit(_ peers: [String]) throws -> [Bool] {
-        return try peers.map { peer in
+    func networks(admitting peers: [String]) throws -> [String: Int] {
+        var clients: [Int32] = []
+        defer { for client in clients { _ = close(client) } }
+        for peer in peers {
             var pair: [Int32] = [0, 0]
             try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair) == 0)
-            let before = server.connections.count
+            clients.append(pair[1])
             server.connections.admit(Descriptor(owning: pair[0]), from: try #require(SocketAddress(peer)))
-            _ = close(pair[1])
-            return server.connections.count > before
         }
+        let peers = server.connections.peers
+        server.connections.closeAll()
+        return Dictionary(grouping: peers) { "\(ClientNetwork($0.ip))" }.mapValues(\.count)
     }
 
     /// Lets go of everything that is held, and stops.

@@ -1,0 +1,34 @@
+/// What counts as one client where clients share a bounded resource: an IPv4 address, an IPv6 /64, or this machine.
+///
+/// A client picks its address within its IPv6 /64 as it likes (RFC 4291 section 2.5.1, RFC 7217), so counting addresses
+/// would bound nothing. An IPv4 address may be shared by many behind a NAT, and cannot be told apart any further. All
+/// loopback addresses are one: the programs of this machine, and what the daemon asks for on its own.
+package struct ClientNetwork: Hashable, Sendable {
+    /// The first 64 bits of an IPv6 address, or an IPv4 address: no client has an IPv6 address below ::/32
+    /// (RFC 4291 section 2.5.5), so that the two never meet.
+    private let number: UInt64
+
+    /// This machine: 127.0.0.0/8, ::1, and questions that no client has asked.
+    package static let machine = ClientNetwork(number: .max)
+
+    private init(number: UInt64) { self.number = number }
+
+    /// The network of an address; an IPv4-mapped one counts as IPv4.
+    package init(_ address: IPAddress) {
+        switch address {
+        case .v4(let value): self = address.isLoopback ? .machine : ClientNetwork(number: UInt64(value))
+        case .v6(1): self = .machine
+        case .v6(let value) where value >> 32 == 0xffff: self.init(.v4(UInt32(truncatingIfNeeded: value)))
+        case .v6(let value): self = ClientNetwork(number: UInt64(truncatingIfNeeded: value >> 64))
+        }
+    }
+}
+
+extension ClientNetwork: CustomStringConvertible {
+    /// `192.0.2.1`, `2001:db8::/64`, `this machine`.
+    package var description: String {
+        if self == .machine { return "this machine" }
+        if let address = UInt32(exactly: number) { return "\(IPAddress.v4(address))" }
+        return "\(IPAddress.v6(UInt128(number) << 64))/64"
+    }
+}

@@ -1,0 +1,121 @@
+import DNSWire
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// Which network gets a unit of what is bounded, and which gives way.
+@Suite struct FairShareTests {
+    private func network(_ number: UInt32) -> ClientNetwork { ClientNetwork(.v4(0xc000_0200 | number)) }
+
+    /// Takes a unit if the rule gives one.
+    private func take(_ share: inout FairShare, _ network: ClientNetwork) -> FairShare.Ticket? {
+        if share.isFull {
+            guard let yielding = share.yielding(to: network) else { return nil }
+            share.remove(yielding)
+        }
+        return share.add(for: network)
+    }
+
+    @Test func `one network alone may hold everything`() {
+        var share = FairShare(capacity: 100)
+        for _ in 0..<100 { #expect(take(&share, network(1)) != nil) }
+        #expect(share.held(by: network(1)) == 100)
+        #expect(take(&share, network(1)) == nil)
+        #expect(share.count == 100)
+    }
+
+    @Test func `a newcomer gets its unit from the largest holder, the one held longest`() {
+        var share = FairShare(capacity: 10)
+        let first = take(&share, network(1))
+        for _ in 0..<6 { _ = take(&share, network(1)) }
+        for _ in 0..<3 { _ = take(&share, network(2)) }
+        #expect(share.yielding(to: network(3)) == first)
+        #expect(take(&share, network(3)) != nil)
+        #expect([1, 2, 3].map { share.held(by: network($0)) } == [6, 3, 1])
+    }
+
+    @Test func `a flood ends where all hold equally much, and drives none of them out`() {
+        var share = FairShare(capacity: 12)
+        for _ in 0..<12 { _ = take(&share, network(1)) }
+        for _ in 0..<50 { _ = take(&share, network(2)) }
+        #expect([1, 2].map { share.held(by: network($0)) } == [6, 6])
+        for _ in 0..<50 { for number in UInt32(3)...4 { _ = take(&share, network(number)) } }
+        #expect((UInt32(1)...4).map { share.held(by: network($0)) } == [3, 3, 3, 3])
+        #expect(share.yielding(to: network(1)) == nil)
+    }
+
+    @Test func `networks that hold one each do not lose it`() {
+        var share = FairShare(capacity: 3)
+        for number in UInt32(1)...3 { _ = take(&share, network(number)) }
+        #expect(take(&share, network(4)) == nil)
+    }
+
+    @Test func `what was used just now gives way last`() {
+        var share = FairShare(capacity: 3)
+        let tickets = (0..<3).compactMap { _ in take(&share, network(1)) }
+        share.renew(tickets[0])
+        #expect(share.yielding(to: network(2)) == tickets[1])
+        #expect(share.first(of: network(1)) == tickets[1])
+    }
+
+    @Test func `what is not held cannot be given back`() {
+        var share = FairShare(capacity: 3)
+        let ticket = share.add(for: network(1))
+        for wrong in [ticket, ticket, -1, 99, .max, .min] { share.remove(wrong) }
+        share.renew(ticket)
+        #expect(share.count == 0 && share.networks == 0 && share.largest == nil)
+    }
+
+    @Test func `addresses of one IPv6 network are one holder, IPv4 addresses are many, this machine is one`() throws {
+        func networks(_ addresses: [String]) throws -> Int {
+            Set(try addresses.map { ClientNetwork(try #require(IPAddress($0))) }).count
+        }
+        #expect(try networks(["2001:db8::1", "2001:db8::2", "2001:db8:0:0:ffff:ffff:ffff:ffff"]) == 1)
+        #expect(try networks(["2001:db8::1", "2001:db8:0:1::1"]) == 2)
+        #expect(try networks(["192.0.2.1", "192.0.2.2"]) == 2)
+        #expect(try networks(["192.0.2.1", "::ffff:192.0.2.1"]) == 1)
+        #expect(try networks(["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]) == 1)
+        #expect("\(ClientNetwork(try #require(IPAddress("2001:db8::7"))))" == "2001:db8::/64")
+        #expect("\(ClientNetwork(try #require(IPAddress("192.0.2.1"))))" == "192.0.2.1")
+    }
+
+    /// Against a model that sorts anew each time.
+    @Test(arguments: [1, 2, 3]) func `the largest is the largest after any steps`(seed: UInt64) {
+        var generator = SeededNumbers(seed)
+        var share = FairShare(capacity: 200)
+        var model: [(ticket: FairShare.Ticket, network: ClientNetwork)] = []
+        for step in 0..<20_000 {
+            let network = network(.random(in: 0..<12, using: &generator) * .random(in: 0...1, using: &generator))
+            // Now mostly more, now mostly less.
+            switch Int.random(in: 0..<10, using: &generator) {
+            case 0..<(step / 1_000 % 2 == 0 ? 7 : 2):
+                if share.isFull, let yielding = share.yielding(to: network) {
+                    let counts = Dictionary(grouping: model, by: \.network).mapValues(\.count)
+                    let place = model.firstIndex { $0.ticket == yielding }
+                    let loser = place.map { model.remove(at: $0).network }
+                    #expect(counts.values.max() == loser.flatMap { counts[$0] })
+                    #expect(!model.prefix(place ?? 0).contains { $0.network == loser })
+                    share.remove(yielding)
+                } else if share.isFull {
+                    #expect((share.largest?.count ?? 0) <= share.held(by: network) + 1)
+                    continue
+                }
+                model.append((share.add(for: network), network))
+            case 8 where !model.isEmpty:
+                let renewed = model.remove(at: .random(in: 0..<model.count, using: &generator))
+                share.renew(renewed.ticket)
+                model.append(renewed)
+            default:
+                guard !model.isEmpty else { continue }
+                share.remove(model.remove(at: .random(in: 0..<model.count, using: &generator)).ticket)
+            }
+            let counts = Dictionary(grouping: model, by: \.network).mapValues(\.count)
+            #expect(share.count == model.count && share.networks == counts.count)
+            #expect(share.largest?.count == counts.values.max())
+            #expect(share.held(by: network) == counts[network, default: 0])
+            #expect(share.first(of: network) == model.first { $0.network == network }?.ticket)
+            #expect(Set(model.map(\.ticket)).count == model.count)
+        }
+    }
+}
