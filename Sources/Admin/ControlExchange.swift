@@ -7,6 +7,8 @@ final class ControlExchange {
     var request: ControlRequest
     var response: ControlResponse?
     var task: Task<Void, Never>?
+    /// The client's number at the server, and its socket.
+    var client: (ticket: Int, socket: Int32)?
     private var connection: OpaquePointer?
     private var received = 0
 

@@ -1,4 +1,7 @@
 import CMicrohttpd
+import DNSResolver
+import DNSWire
+import Glibc
 package import Platform
 package import Scheduling
 
@@ -8,8 +11,10 @@ package import Scheduling
 /// suspended while its work is done, so that the loop never waits for it.
 @Loop
 package final class ControlServer {
-    /// Clients at once; further ones wait to be accepted.
-    private nonisolated static let connections: UInt32 = 16
+    /// Clients at once; for a further one the client that has been idle for longest is closed.
+    private nonisolated static let connections = 16
+    /// Clients that the library has at once, until it has noticed which were closed; further ones wait to be accepted.
+    private nonisolated static let accepted = UInt32(2 * connections)
     /// Bytes that the library has for one connection: request line, headers and parameters.
     private nonisolated static let connectionMemory = 32 << 10
     /// Seconds after which a silent connection is closed.
@@ -24,6 +29,15 @@ package final class ControlServer {
     private var timer: LoopTimer?
     /// Requests whose work is under way.
     private var exchanges: [ObjectIdentifier: ControlExchange] = [:]
+    /// Connected clients: all of this machine, so that only how long each was idle counts.
+    private var holdings = FairShare(capacity: ControlServer.connections)
+    private var clients: [FairShare.Ticket: Client] = [:]
+
+    private struct Client {
+        let socket: Int32
+        /// Whether the work of a request of it is under way.
+        var isBusy = false
+    }
 
     /// Begins to serve on a listening socket, until `stop()`, which must come before this goes.
     package init(on listener: consuming Descriptor, target: any ControlTarget, loop: EventLoop) throws(SystemError) {
@@ -32,8 +46,8 @@ package final class ControlServer {
         let number = listener.number
         let data = Unmanaged.passUnretained(self).toOpaque()
         let started = cmicrohttpd_start(
-            number, controlRequestArrived, controlRequestEnded, data, Self.connections, Self.connectionMemory,
-            Self.idle)
+            number, controlRequestArrived, controlRequestEnded, controlClientChanged, data, Self.accepted,
+            Self.connectionMemory, Self.idle)
         guard let started else { throw .last("start the control server") }
         // It is the library's now.
         _ = listener.release()
@@ -80,13 +94,51 @@ package final class ControlServer {
 
     // MARK: For the callbacks
 
+    /// A client has connected. Returns its number.
+    fileprivate func connected(_ socket: Int32) -> FairShare.Ticket {
+        if holdings.isFull { closeIdlest() }
+        let ticket = holdings.add(for: .machine)
+        clients[ticket] = Client(socket: socket)
+        return ticket
+    }
+
+    /// Ends the connection that has been idle for longest; the library closes it as soon as it looks.
+    private func closeIdlest() {
+        for _ in 0..<holdings.count {
+            guard let ticket = holdings.first(of: .machine), let client = clients[ticket] else { return }
+            if client.isBusy {
+                holdings.renew(ticket)
+            } else {
+                holdings.remove(ticket)
+                clients[ticket] = nil
+                shutdown(client.socket, Int32(SHUT_RDWR))
+                return
+            }
+        }
+    }
+
+    /// A client's connection has ended.
+    fileprivate func disconnected(_ ticket: FairShare.Ticket, _ socket: Int32) {
+        guard clients[ticket]?.socket == socket else { return }
+        clients[ticket] = nil
+        holdings.remove(ticket)
+    }
+
+    private func setBusy(_ isBusy: Bool, _ exchange: ControlExchange) {
+        guard let client = exchange.client, clients[client.ticket]?.socket == client.socket else { return }
+        clients[client.ticket]?.isBusy = isBusy
+        holdings.renew(client.ticket)
+    }
+
     /// The whole request is here: does its work aside, and goes on with it then.
     fileprivate func begin(_ exchange: ControlExchange) {
+        setBusy(true, exchange)
         exchanges[ObjectIdentifier(exchange)] = exchange
         exchange.task = Loop.spawn { [self] in
             let response = await api.respond(to: exchange.request)
             guard exchanges.removeValue(forKey: ObjectIdentifier(exchange)) != nil else { return }
             exchange.response = response
+            setBusy(false, exchange)
             exchange.resume()
             run()
         }
@@ -116,10 +168,37 @@ private func controlRequestArrived(
         let exchange = Unmanaged<ControlExchange>.fromOpaque(exchanged).takeUnretainedValue()
         if !part.isEmpty { return exchange.take(part) ? cmicrohttpd_yes : cmicrohttpd_no }
         if let response = exchange.response { return exchange.reply(response, to: client) }
+        exchange.client = clientNumber(of: client).map { ($0, cmicrohttpd_socket(client)) }
         exchange.suspend(client)
         Unmanaged<ControlServer>.fromOpaque(owner).takeUnretainedValue().begin(exchange)
         return cmicrohttpd_yes
     }
+}
+
+/// Called when a client has connected, and when its connection has ended.
+private func controlClientChanged(
+    _ data: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+    _ context: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ change: MHD_ConnectionNotificationCode
+) {
+    guard let data, let connection, let context else { return }
+    let socket = cmicrohttpd_socket(connection)
+    nonisolated(unsafe) let owner = data
+    if change == cmicrohttpd_connected {
+        let ticket = Loop.assumeIsolated {
+            Unmanaged<ControlServer>.fromOpaque(owner).takeUnretainedValue().connected(socket)
+        }
+        // Its number and 1, for 0 would be no pointer.
+        context.pointee = UnsafeMutableRawPointer(bitPattern: ticket + 1)
+    } else if let ticket = clientNumber(of: connection) {
+        Loop.assumeIsolated {
+            Unmanaged<ControlServer>.fromOpaque(owner).takeUnretainedValue().disconnected(ticket, socket)
+        }
+    }
+}
+
+/// What `controlClientChanged` has stored for a connection.
+private func clientNumber(of connection: OpaquePointer) -> FairShare.Ticket? {
+    cmicrohttpd_context(connection).map { Int(bitPattern: $0) - 1 }
 }
 
 /// Called once for each request that the other one was called for.

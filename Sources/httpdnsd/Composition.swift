@@ -34,15 +34,16 @@ struct Composition {
     /// - Parameters:
     ///   - old: what is replaced.
     ///   - paths: kept up to date by whoever watches the network.
+    ///   - limit: how many queries to LocalDNS may be under way; that of `old` if there is one.
     init(
         _ settings: Configuration, replacing old: Composition? = nil, paths: NetworkPaths = NetworkPaths(),
-        loop: EventLoop, events: EventLog
+        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), loop: EventLoop, events: EventLog
     ) {
         self.settings = settings
         self.loop = loop
         let report: @Loop (ResolverEvent) -> Void = { events.report(LogMessage($0)) }
         self.report = report
-        let limit = old?.limit ?? LocalDNSChannelLimit()
+        let limit = old?.limit ?? limit
         self.limit = limit
         let localDNS =
             old.flatMap { $0.settings.localDNS.asksLike(settings.localDNS) ? $0.localDNS : nil }

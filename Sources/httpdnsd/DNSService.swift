@@ -39,9 +39,10 @@ final class DNSService {
     /// - Parameters:
     ///   - source: where `settings` came from.
     ///   - sockets: bound ones; the server closes them.
+    ///   - descriptors: how many of them clients and LocalDNS may use.
     init(
         _ settings: Configuration, from source: ConfigurationSource, on sockets: ServerSockets,
-        log: LogOutput, loop: EventLoop
+        descriptors: DescriptorBudget, log: LogOutput, loop: EventLoop
     ) {
         self.source = source
         self.log = log
@@ -54,7 +55,9 @@ final class DNSService {
         memory = MemoryCache(memory: settings.cache.memory, policy: freshness)
         // First of all: the file is opened on another thread meanwhile.
         disk = Self.disk(settings, memory: memory, freshness: freshness, log: log)
-        composition = Composition(settings, paths: paths, loop: loop, events: events)
+        composition = Composition(
+            settings, paths: paths, limit: LocalDNSChannelLimit(maximum: descriptors.queries), loop: loop,
+            events: events)
         reported = BadAddresses(clock: loop)
         store = AnswerStore(
             memory: memory, freshness: freshness, generation: generation, sources: composition.sources,
@@ -65,9 +68,11 @@ final class DNSService {
         resolver = Resolver(policy: policy, cache: store, clock: loop) { events.report(LogMessage($0)) }
         rules = SharedClientRules(ClientRules(settings, policy))
         for provider in composition.providers { provider.upstream.start() }
+        var limits = ServerLimits()
+        limits.connections = descriptors.connections
         server = Server(
             sockets: sockets, loop: loop, cache: memory, generation: generation, rules: rules, responder: resolver,
-            events: events)
+            limits: limits, events: events)
         tellDiskOfPolicy()
         logQueries()
         server.feed.turn(on: settings.log.queries)

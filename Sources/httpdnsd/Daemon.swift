@@ -23,15 +23,20 @@ final class Daemon {
     /// - Throws: `SystemError` when it cannot start.
     func run() throws {
         let descriptors = DescriptorLimit.raise()
-        if descriptors < DescriptorLimit.wanted / 2 {
+        let budget = DescriptorBudget(limit: descriptors)
+        if budget.isReduced {
             log.logger.log(
                 .startDescriptors,
-                "only \(descriptors) descriptors may be open: raise LimitNOFILE or ulimit -n to \(DescriptorLimit.wanted)"
+                """
+                only \(descriptors) descriptors may be open, so clients may have \(budget.connections) TCP connections, and \
+                \(budget.queries) queries to LocalDNS may be under way: raise LimitNOFILE or ulimit -n to \
+                \(DescriptorLimit.wanted)
+                """
             )
         }
         let loop = try EventLoop()
         // Nobody else keeps the sockets: the server gives the ports back as soon as it stops listening.
-        let server = RunningServer(on: try bind(), source: source, log: log, loop: loop)
+        let server = RunningServer(on: try bind(), source: source, descriptors: budget, log: log, loop: loop)
         let control = makeControlSocket()
         defer { control?.removeFile() }
         if !settings.listen.user.isEmpty { try Privileges.drop(to: settings.listen.user) }

@@ -20,6 +20,7 @@ final class RunningServer {
     private var sockets: ServerSockets?
     private let loop: EventLoop
     private let source: ConfigurationSource
+    private let descriptors: DescriptorBudget
     private let log: LogOutput
     private var service: DNSService?
     private var control: ControlServer?
@@ -29,8 +30,10 @@ final class RunningServer {
     private let manager = ServiceManager(path: processEnvironment()["NOTIFY_SOCKET"])
 
     nonisolated init(
-        on sockets: ServerSockets, source: ConfigurationSource, log: LogOutput, loop: EventLoop
+        on sockets: ServerSockets, source: ConfigurationSource, descriptors: DescriptorBudget, log: LogOutput,
+        loop: EventLoop
     ) {
+        self.descriptors = descriptors
         self.sockets = sockets
         self.source = source
         self.log = log
@@ -53,7 +56,8 @@ final class RunningServer {
             }
             if let text = settings.unprovableLocalDNS { log.logger.log(.startAuthorities, text) }
             guard let bound = sockets.take() else { return }
-            service = DNSService(settings, from: source, on: bound, log: log, loop: loop)
+            service = DNSService(
+                settings, from: source, on: bound, descriptors: descriptors, log: log, loop: loop)
             self.service = service
             try service.server.start()
         } catch {

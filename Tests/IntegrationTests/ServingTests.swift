@@ -205,20 +205,26 @@ extension Integration {
             os.execvp(sys.argv[1], sys.argv[1:])
             """
 
-        @Test func `out of descriptors, it says so and goes on answering`() throws {
-            let vendor = try FakeHTTPDNS(Stage.zone)
+        @Test func `idle TCP clients leave descriptors for the sources, and no other client is kept out`() throws {
+            let (vendor, localDNS) = (
+                try FakeHTTPDNS(Stage.zone), try FakeLocalDNS(FakeZone(["*": .init(a: ["192.0.2.9"])]))
+            )
             let daemon = try Daemon(
-                DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest(),
-                wrapper: ["prlimit", "--nofile=48:48"])
-            #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
+                DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.route(bypass: ["local.example"])
+                    + DaemonConfiguration.rest(localDNS: localDNS.address),
+                wrapper: ["prlimit", "--nofile=128:128"])
+            #expect(daemon.errors.contains("only 128 descriptors may be open, so clients may have 32 TCP connections"))
             var connections: [TestTCPClient] = []
-            for number in 1...60 {
+            for number in 1...120 {
                 connections.append(try TestTCPClient(daemon.address, from: "127.0.2.\(number)"))
             }
-            #expect(daemon.waitForLog { $0.lowercased().contains("descriptor") || $0.contains("open files") })
             #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
-            connections = []
-            #expect(try daemon.dig("www.example.com", "A", "+tcp").addresses.count == 2)
+            for number in 0..<20 {
+                #expect(try daemon.client().ask("n\(number).local.example").addresses == ["192.0.2.9"])
+            }
+            #expect(daemon.waitForLog { $0.contains("32 TCP connections are open: 32 from this machine") })
+            #expect(try daemon.dig("four.example.com", "A", "+tcp").addresses.count == 1)
+            withExtendedLifetime(connections) {}
         }
     }
 }

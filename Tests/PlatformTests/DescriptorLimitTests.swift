@@ -16,4 +16,11 @@ struct DescriptorLimitTests {
             #expect(DescriptorLimit.raise() == most)
         }
     }
+
+    @Test(arguments: [(1_048_576, 1_000, 1_024), (8_192, 1_000, 1_024), (1_024, 384, 384), (256, 64, 64), (1, 1, 1)])
+    func `clients and LocalDNS leave descriptors to everything else`(limit: Int, connections: Int, queries: Int) {
+        let budget = DescriptorBudget(limit: limit)
+        #expect((budget.connections, budget.queries) == (connections, queries))
+        #expect(budget.isReduced == (limit < 8_192))
+    }
 }
