@@ -12,6 +12,8 @@ package final class ClientQuestion: Sendable {
     package let checkingDisabled: Bool
     /// Who asks; for limits, rules and client subnets.
     package let client: IPAddress
+    /// In whose share of what is bounded the question is.
+    package var network: ClientNetwork { ClientNetwork(client) }
     /// Whether nobody may be told its network.
     package let hidesNetwork: Bool
     /// When the query was received: every deadline counts from here.

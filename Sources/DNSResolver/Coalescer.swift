@@ -5,15 +5,25 @@ package import Scheduling
 @Loop
 package final class Coalescer {
     /// The most flights at once.
-    package static let flightLimit = 10_000
+    package nonisolated static let flightLimit = 10_000
+    /// Places for so many flights stay when there is none.
+    private static let retained = 64
 
     private let clock: any LoopClock
     private var flights: [FlightKey: Flight] = [:]
+    /// Which client networks have begun them.
+    private var holdings: FairShare
+    /// The same flights, by their tickets.
+    private var held: [Flight?] = []
 
-    package nonisolated init(clock: any LoopClock) { self.clock = clock }
+    /// - Parameter limit: the most flights at once.
+    package nonisolated init(clock: any LoopClock, limit: Int = Coalescer.flightLimit) {
+        self.clock = clock
+        holdings = FairShare(capacity: limit)
+    }
 
     /// Whether there is plenty of room for flights that no client waits for.
-    var isQuiet: Bool { flights.count < Self.flightLimit / 2 }
+    var isQuiet: Bool { holdings.count < holdings.capacity / 2 }
 
     /// How many flights are under way, and how many clients wait for them.
     package var load: (flights: Int, waiters: Int) {
@@ -31,34 +41,59 @@ package final class Coalescer {
 
     /// The flight that asks `key`: the one under way, or a new one, which `begin` sets to work.
     ///
-    /// - Returns: nil when there are as many flights, or as many waiters of this one, as there may be.
+    /// When there are as many as may be, one of the client network that has begun most gives way: the clients that wait for
+    /// it ask anew, each in the share of its own network.
+    /// - Returns: nil when that is the network of `key`.
     package func join(_ key: FlightKey, begin: @Loop (Flight) -> Void) -> Flight? {
-        if let flight = flights[key] { return flight.hasRoom ? flight : nil }
-        guard flights.count < Self.flightLimit else { return nil }
+        if let flight = flights[key] { return flight }
+        var leaving: Flight?
+        if holdings.isFull {
+            guard let ticket = holdings.yielding(to: key.holder), let flight = held[ticket] else { return nil }
+            remove(flight)
+            leaving = flight
+        }
         let flight = Flight(key: key, clock: clock)
-        flights[key] = flight
+        add(flight)
         begin(flight)
+        // At last: the clients that wait for it may ask the same.
+        leaving?.abandon()
         return flight
     }
 
-    /// The flight has done its work: who asks the same from now on begins a new one.
+    private func add(_ flight: Flight) {
+        let ticket = holdings.add(for: flight.key.holder)
+        flight.ticket = ticket
+        flights[flight.key] = flight
+        while held.count <= ticket { held.append(nil) }
+        held[ticket] = flight
+    }
+
+    private func remove(_ flight: Flight) {
+        guard let ticket = flight.ticket.take() else { return }
+        holdings.remove(ticket)
+        held[ticket] = nil
+        flights[flight.key] = nil
+        if flights.isEmpty, held.count > Self.retained { held = [] }
+    }
+
+    /// The flight has done its work: what asks the same from now on begins a new one.
     package func end(_ flight: Flight) {
         flight.work = nil
-        if !flight.isAbandoned { flights[flight.key] = nil }
+        remove(flight)
     }
 
     /// Gives a flight up, if it is still under way, for one that asks the same in its place, which `begin` sets to work unless
     /// there is one already. Those who wait must ask anew.
     func replace(_ flight: Flight, begin: @Loop (Flight) -> Void) {
-        if flights[flight.key] === flight { flights[flight.key] = nil }
+        remove(flight)
         _ = join(flight.key, begin: begin)
         flight.abandon()
     }
 
     /// Gives up every flight under way: those who wait must ask anew.
     func abandonAll() {
-        let abandoned = flights.values
-        flights = [:]
+        let abandoned = Array(flights.values)
+        for flight in abandoned { remove(flight) }
         for flight in abandoned { flight.abandon() }
     }
 }

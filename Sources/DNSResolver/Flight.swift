@@ -5,9 +5,6 @@ package import Scheduling
 /// One upstream question in progress, and all who wait for it.
 @Loop
 package final class Flight {
-    /// The most clients that may wait for one flight.
-    package static let waiterLimit = 4_096
-
     /// How the flight ended for one type.
     package enum Outcome: Sendable {
         case answer(PackedAnswer)
@@ -32,6 +29,8 @@ package final class Flight {
     var awaitsOtherFamily = false
     /// Whether nobody waits any more because the policy was replaced, or the network.
     private(set) var isAbandoned = false
+    /// Its place among all flights; nil once it is none of them any more.
+    var ticket: FairShare.Ticket?
     /// What asks.
     var work: (any Cancellable)?
     /// How often a provider had come back when it began: what failed before one did says nothing of the time after.
@@ -43,9 +42,6 @@ package final class Flight {
         self.key = key
         self.clock = clock
     }
-
-    /// Whether another client may wait.
-    package var hasRoom: Bool { waiterCount < Self.waiterLimit }
 
     /// How many clients wait.
     var waiterCount: Int { (firstWaiter == nil ? 0 : 1) + furtherWaiters.count }

@@ -11,6 +11,8 @@ package final class FlightKey: Sendable {
     package let checkingDisabled: Bool
     /// For which clients it is asked, where a provider of the name is told their networks; nil: for all.
     package let scope: ClientScope?
+    /// The client network in whose share it is: of the client that began it. Not part of what makes two questions the same.
+    package let holder: ClientNetwork
     /// The policy's, so that nobody joins a flight of an older policy, or hears of its failure.
     package let generation: UInt32
 
@@ -22,8 +24,9 @@ package final class FlightKey: Sendable {
 
     package init(
         name: Name, types: [RecordType], route: Route, dnssecOK: Bool, checkingDisabled: Bool,
-        scope: ClientScope? = nil, generation: UInt32 = 0
+        scope: ClientScope? = nil, holder: ClientNetwork = .daemon, generation: UInt32 = 0
     ) {
+        self.holder = holder
         self.name = name
         self.types = types
         self.route = route
@@ -37,14 +40,14 @@ package final class FlightKey: Sendable {
     func asking(for type: RecordType) -> FlightKey {
         FlightKey(
             name: name, types: [type], route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
-            scope: scope, generation: generation)
+            scope: scope, holder: holder, generation: generation)
     }
 
     /// The same for other clients.
     func asking(in scope: ClientScope?) -> FlightKey {
         FlightKey(
             name: name, types: types, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
-            scope: scope, generation: generation)
+            scope: scope, holder: holder, generation: generation)
     }
 }
 

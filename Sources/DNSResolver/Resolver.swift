@@ -31,9 +31,10 @@ package final class Resolver {
 
     /// - Parameters:
     ///   - cache: made with the sources of `policy`.
+    ///   - flightLimit: the most flights at once.
     ///   - report: told of every flight that fails, and of every stale answer.
     package nonisolated init(
-        policy: ResolverPolicy, cache: AnswerStore, clock: any LoopClock,
+        policy: ResolverPolicy, cache: AnswerStore, clock: any LoopClock, flightLimit: Int = Coalescer.flightLimit,
         report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
         self.report = report
@@ -42,7 +43,7 @@ package final class Resolver {
         self.cache = cache
         self.clock = clock
         fallbackAnswers = FallbackAnswers(cache: cache)
-        coalescer = Coalescer(clock: clock)
+        coalescer = Coalescer(clock: clock, limit: flightLimit)
         repair = AnswerRepair(cache: cache, clock: clock)
     }
 
@@ -242,7 +243,8 @@ package final class Resolver {
         return FlightKey(
             name: name, types: signed ? types : policy.localAnswers.families.limiting(types, for: type),
             route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
-            scope: policy.strategy.scope(of: client, name: name, route: route), generation: cache.generation)
+            scope: policy.strategy.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
+            generation: cache.generation)
     }
 }
 

@@ -196,7 +196,7 @@ package final class Strategy {
     {
         UpstreamQuestion(
             name: key.name, types: types, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
-            clientNetwork: key.scope?.network, deadline: deadline)
+            clientNetwork: key.scope?.network, holder: key.holder, deadline: deadline)
     }
 }
 

@@ -11,13 +11,16 @@ package struct UpstreamQuestion: Hashable, Sendable {
     package var checkingDisabled: Bool
     /// The network of the clients for whom it is asked, which a service may be told; nil: none.
     package var clientNetwork: AddressPrefix?
+    /// The client network in whose share of what is bounded it is.
+    package var holder: ClientNetwork
     /// When the asker stops waiting.
     package var deadline: Instant
 
     package init(
         name: Name, types: [RecordType], dnssecOK: Bool = false, checkingDisabled: Bool = false,
-        clientNetwork: AddressPrefix? = nil, deadline: Instant
+        clientNetwork: AddressPrefix? = nil, holder: ClientNetwork = .daemon, deadline: Instant
     ) {
+        self.holder = holder
         self.name = name
         self.types = types
         self.dnssecOK = dnssecOK

@@ -11,18 +11,23 @@ final class PendingQueries: Sendable {
     /// What a client is told, with SERVFAIL, when the resolver says nothing in time.
     private nonisolated static let late = ExtendedError(.noReachableAuthority, "no answer in time")
 
+    /// Places for so many stay when nothing waits.
+    private nonisolated static let retained = 64
+
     private let responder: any QueryResponder
     private let clock: any LoopClock
     private let limits: ServerLimits
     private let feed: QueryFeed
     private let events: EventLog
     let outbox = ReplyOutbox()
+    /// Which client networks they are of; what has waited longest gives way first.
+    private var holdings: FairShare
+    /// The queries that wait, by their tickets.
+    private var waiting: [PendingQuery?] = []
     /// How many wait, in all.
-    private(set) var count = 0
+    var count: Int { holdings.count }
     /// How many have been told an answer since the start: anything but SERVFAIL.
     private(set) var answered = 0
-    /// How many wait of each client address; loopback ones are not here.
-    private var countByClient: [IPAddress: Int] = [:]
     /// The datagrams that wait.
     private var datagrams: Set<DatagramIdentity> = []
     /// How many wait that came over UDP.
@@ -36,12 +41,14 @@ final class PendingQueries: Sendable {
         self.responder = responder
         self.clock = clock
         self.limits = limits
+        holdings = FairShare(capacity: limits.pending)
     }
 
     /// Takes a query that the cache could not answer; the reply goes out by `path`, now or later.
     ///
     /// The same datagram again (client, port, ID, question, and the address asked) is the same waiter, and changes
-    /// nothing. Beyond a limit the reply is SERVFAIL at once.
+    /// nothing. When as many wait as may, one of the client network of which most wait gets SERVFAIL at once: the one that has
+    /// waited longest, or, if that is the newcomer's own network, the newcomer.
     func add(_ message: [UInt8], from client: SocketAddress, path: ReplyPath, arrived: Instant) {
         guard let query = Query.read(message.span), query.fault == .noError,
             let asked = Question(query, in: message.span)
@@ -53,10 +60,12 @@ final class PendingQueries: Sendable {
             guard datagrams.insert(identity).inserted else { return }
             pending.identity = identity
         }
-        guard hasRoom(for: pending.client) else {
+        let network = ClientNetwork(pending.client)
+        guard !holdings.isFull || makeRoom(for: network) else {
             if let identity = pending.identity { datagrams.remove(identity) }
-            return refuse(pending)
+            return send(Response(.failure(.serverFailure), extendedError: QueryHandler.overloaded), to: pending)
         }
+        add(pending, for: network)
         let question = ClientQuestion(
             question: asked, key: QueryKey(query, in: message.span),
             dnssecOK: query.dnssecOK, checkingDisabled: query.checkingDisabled, client: pending.client,
@@ -64,18 +73,27 @@ final class PendingQueries: Sendable {
         begin(pending, question)
     }
 
-    private func hasRoom(for client: IPAddress) -> Bool {
-        count < limits.pending && (client.isLoopback || countByClient[client, default: 0] < limits.pendingPerClient)
+    private func makeRoom(for network: ClientNetwork) -> Bool {
+        let most =
+            holdings.largest.map { ", \($0.count) of them from \($0.network), which gets SERVFAIL for more" } ?? ""
+        events.report(LogMessage(.limitQueries, about: "all", "\(count) queries wait for an answer\(most)"))
+        guard let ticket = holdings.yielding(to: network), let leaving = waiting[ticket] else { return false }
+        finish(leaving, Response(.failure(.serverFailure), extendedError: QueryHandler.overloaded))
+        return true
     }
 
-    private func refuse(_ pending: PendingQuery) {
-        let ofAll = count >= limits.pending
-        let text =
-            ofAll
-            ? "\(count) queries wait for an answer: clients are told SERVFAIL"
-            : "\(limits.pendingPerClient) queries of \(pending.client) wait for an answer: more are told SERVFAIL"
-        events.report(LogMessage(.limitQueries, about: ofAll ? "all" : "client", text))
-        send(Response(.failure(.serverFailure), extendedError: QueryHandler.overloaded), to: pending)
+    private func add(_ pending: PendingQuery, for network: ClientNetwork) {
+        let ticket = holdings.add(for: network)
+        pending.ticket = ticket
+        while waiting.count <= ticket { waiting.append(nil) }
+        waiting[ticket] = pending
+    }
+
+    private func remove(_ pending: PendingQuery) {
+        guard let ticket = pending.ticket.take() else { return }
+        holdings.remove(ticket)
+        waiting[ticket] = nil
+        if count == 0, waiting.count > Self.retained { waiting = [] }
     }
 
     private func send(_ response: Response, to pending: PendingQuery) {
@@ -84,8 +102,6 @@ final class PendingQueries: Sendable {
     }
 
     private func begin(_ pending: PendingQuery, _ question: ClientQuestion) {
-        count += 1
-        if !pending.client.isLoopback { countByClient[pending.client, default: 0] += 1 }
         // One object to hold is all that they need: for more, each would have an allocation of its own.
         pending.guardTimer = clock.schedule(at: question.arrived + limits.answer) {
             pending.queries.finish(pending, Response(.failure(.serverFailure), extendedError: Self.late))
@@ -98,12 +114,9 @@ final class PendingQueries: Sendable {
         guard !pending.isFinished else { return }
         pending.isFinished = true
         pending.guardTimer.take()?.cancel()
-        count -= 1
+        remove(pending)
         if response.responseCode != .serverFailure { answered += 1 }
         if let identity = pending.identity { datagrams.remove(identity) }
-        if let left = countByClient[pending.client] {
-            countByClient[pending.client] = left > 1 ? left - 1 : nil
-        }
         send(response, to: pending)
         if count == 0 { for waiter in drained.take() { waiter.resume() } }
     }

@@ -18,6 +18,8 @@ final class PendingQuery: Sendable {
     let queries: PendingQueries
     /// What makes another datagram the same; nil over TCP, where nothing is sent twice.
     var identity: DatagramIdentity?
+    /// Its place among all that wait; nil when it has none.
+    var ticket: FairShare.Ticket?
     var isFinished = false
     var guardTimer: LoopTimer?
 

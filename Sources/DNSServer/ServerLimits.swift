@@ -20,10 +20,6 @@ package struct ServerLimits: Sendable {
     package var saturation: Duration = .milliseconds(100)
     /// Queries that wait for the resolver, over all clients; more than the 10,000 flights it has at once.
     package var pending = 16_384
-    /// Queries of one client address that wait for the resolver.
-    ///
-    /// Loopback addresses are not counted: all programs of the machine that we are the stub of share them.
-    package var pendingPerClient = 64
     /// Open TCP connections, over all clients; fewer where few descriptors may be open.
     package var connections = 1_000
     /// Queries of one TCP connection that wait for the resolver; until some are answered it is not read further. Fewer while

@@ -1,15 +1,19 @@
-/// What counts as one client where clients share a bounded resource: an IPv4 address, an IPv6 /64, or this machine.
+/// What counts as one client where clients share a bounded resource: an IPv4 address, an IPv6 /64, this machine, or the
+/// daemon itself.
 ///
 /// A client picks its address within its IPv6 /64 as it likes (RFC 4291 section 2.5.1, RFC 7217), so counting addresses
 /// would bound nothing. An IPv4 address may be shared by many behind a NAT, and cannot be told apart any further. All
-/// loopback addresses are one: the programs of this machine, and what the daemon asks for on its own.
+/// loopback addresses are one: the programs of this machine. What the daemon asks on its own counts apart from them, so
+/// that no client takes its place.
 package struct ClientNetwork: Hashable, Sendable {
     /// The first 64 bits of an IPv6 address, or an IPv4 address: no client has an IPv6 address below ::/32
     /// (RFC 4291 section 2.5.5), so that the two never meet.
     private let number: UInt64
 
-    /// This machine: 127.0.0.0/8, ::1, and questions that no client has asked.
+    /// This machine: 127.0.0.0/8 and ::1.
     package static let machine = ClientNetwork(number: .max)
+    /// The daemon itself: what it asks for no client, such as the addresses of its services.
+    package static let daemon = ClientNetwork(number: .max - 1)
 
     private init(number: UInt64) { self.number = number }
 
@@ -25,9 +29,10 @@ package struct ClientNetwork: Hashable, Sendable {
 }
 
 extension ClientNetwork: CustomStringConvertible {
-    /// `192.0.2.1`, `2001:db8::/64`, `this machine`.
+    /// `192.0.2.1`, `2001:db8::/64`, `this machine`, `the daemon itself`.
     package var description: String {
         if self == .machine { return "this machine" }
+        if self == .daemon { return "the daemon itself" }
         if let address = UInt32(exactly: number) { return "\(IPAddress.v4(address))" }
         return "\(IPAddress.v6(UInt128(number) << 64))/64"
     }

@@ -38,7 +38,7 @@ struct ResolverTests {
             policy: RoutePolicy = RoutePolicy(), freshness: FreshnessPolicy = FreshnessPolicy(),
             rule: CertificateRule = CertificateRule(.off),
             local: LocalAnswers = LocalAnswers(), lastResort: Presets = Presets(), preresolve: [Name] = [],
-            scoping: ClientScoping? = nil, vendorNames: [Name] = []
+            scoping: ClientScoping? = nil, vendorNames: [Name] = [], flightLimit: Int = Coalescer.flightLimit
         ) {
             vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
@@ -60,7 +60,9 @@ struct ResolverTests {
             store = AnswerStore(
                 memory: memory, freshness: freshness, generation: generation, sources: sources,
                 badAddresses: badAddresses, clock: clock)
-            resolver = Resolver(policy: self.policy, cache: store, clock: clock) { [heard] in heard.events.append($0) }
+            resolver = Resolver(policy: self.policy, cache: store, clock: clock, flightLimit: flightLimit) { [heard] in
+                heard.events.append($0)
+            }
         }
 
         /// Asks, moving time on until there is an answer; the time that took is added to `waited`.
