@@ -41,15 +41,12 @@ package final class AddressHealth {
     /// A question begun now is sent there.
     package func began() { counters.requests += 1 }
 
-    /// A question was answered there: whatever failed before.
-    ///
-    /// - Returns: whether that ended a backoff.
-    package func answered(at now: Instant) -> Bool {
+    /// A question was answered there: a backoff ends, whatever failed before.
+    package func answered(at now: Instant) {
         lastAnswer = now
-        guard backoff.isActive else { return false }
+        guard backoff.isActive else { return }
         backoff.succeeded()
         refusedCertificate = nil
-        return true
     }
 
     /// A question without an answer.
@@ -68,13 +65,10 @@ package final class AddressHealth {
     package func hasAnswered(since began: Instant) -> Bool { lastAnswer.map { $0 > began } ?? false }
 
     /// A probe was answered.
-    ///
-    /// - Returns: whether that ended a backoff.
-    package func probeAnswered(at now: Instant) -> Bool {
+    package func probeAnswered(at now: Instant) {
         lastCleanProbe = now
-        let isBack = answered(at: now)
+        answered(at: now)
         backoff.probeWasAbandoned()
-        return isBack
     }
 
     /// - Returns: whether that is news: it was not refused before, or for another reason.

@@ -33,10 +33,10 @@ struct AttemptPlan {
 
     /// Adds a provider's addresses, behind those before.
     mutating func add(_ endpoints: [any Endpoint], of provider: any Provider, index: Int) {
+        if provider.access.isActive { hasBackoffs = true }
         for endpoint in endpoints {
-            let candidate = Candidate(index: index, provider: provider, endpoint: endpoint)
-            if !candidate.isUsable { hasBackoffs = true }
-            places.append(Place(candidate: candidate))
+            if !endpoint.health.isUsable { hasBackoffs = true }
+            places.append(Place(candidate: Candidate(index: index, provider: provider, endpoint: endpoint)))
         }
     }
 
@@ -49,11 +49,13 @@ struct AttemptPlan {
     mutating func next(byTurns: Bool, isHedge: Bool) -> Candidate? {
         var best: (place: Int, provider: Int, own: Int)?
         for index in places.indices where places[index].isOpen {
-            let place = places[index]
-            guard place.candidate.isUsable, !isHedge || mayHedge(place.candidate) else { continue }
-            let asked = byTurns ? tries(of: place.candidate.index) : 0
-            if let best, (best.provider, best.own) <= (asked, place.tries) { continue }
-            best = (index, asked, place.tries)
+            guard places[index].candidate.isUsable, !isHedge || mayHedge(places[index].candidate) else { continue }
+            let asked = byTurns ? tries(of: places[index].candidate.index) : 0
+            let own = places[index].tries
+            if let best, (best.provider, best.own) <= (asked, own) { continue }
+            best = (index, asked, own)
+            // Mostly the first one: none can be better.
+            if asked == 0, own == 0 { break }
         }
         guard let best else { return nil }
         places[best.place].tries += 1

@@ -6,24 +6,25 @@ package import Scheduling
 package final class Coalescer {
     /// The most flights at once.
     package nonisolated static let flightLimit = 10_000
-    /// Places for so many flights stay when there is none.
-    private static let retained = 64
 
     private let clock: any LoopClock
     private var flights: [FlightKey: Flight] = [:]
-    /// Which client networks have begun them.
+    private var lastNumber = 0
+    private let limit: Int
+    /// Which client networks have begun them: counted only while there are many, so that a flight mostly costs nothing more.
     private var holdings: FairShare
-    /// The same flights, by their tickets.
+    /// The flights that are counted, by their tickets.
     private var held: [Flight?] = []
 
     /// - Parameter limit: the most flights at once.
     package nonisolated init(clock: any LoopClock, limit: Int = Coalescer.flightLimit) {
         self.clock = clock
+        self.limit = limit
         holdings = FairShare(capacity: limit)
     }
 
     /// Whether there is plenty of room for flights that no client waits for.
-    var isQuiet: Bool { holdings.count < holdings.capacity / 2 }
+    var isQuiet: Bool { flights.count < limit / 2 }
 
     /// How many flights are under way, and how many clients wait for them.
     package var load: (flights: Int, waiters: Int) {
@@ -47,12 +48,13 @@ package final class Coalescer {
     package func join(_ key: FlightKey, begin: @Loop (Flight) -> Void) -> Flight? {
         if let flight = flights[key] { return flight }
         var leaving: Flight?
-        if holdings.isFull {
+        if flights.count >= limit {
             guard let ticket = holdings.yielding(to: key.holder), let flight = held[ticket] else { return nil }
             remove(flight)
             leaving = flight
         }
-        let flight = Flight(key: key, clock: clock)
+        lastNumber += 1
+        let flight = Flight(key: key, number: lastNumber, clock: clock)
         add(flight)
         begin(flight)
         // At last: the clients that wait for it may ask the same.
@@ -61,19 +63,37 @@ package final class Coalescer {
     }
 
     private func add(_ flight: Flight) {
+        flights[flight.key] = flight
+        flight.isUnderWay = true
+        if holdings.count > 0 {
+            count(flight)
+        } else if flights.count > limit / 2 {
+            // The oldest first: they give way first.
+            for flight in flights.values.sorted(by: { $0.number < $1.number }) { count(flight) }
+        }
+    }
+
+    private func count(_ flight: Flight) {
         let ticket = holdings.add(for: flight.key.holder)
         flight.ticket = ticket
-        flights[flight.key] = flight
         while held.count <= ticket { held.append(nil) }
         held[ticket] = flight
     }
 
     private func remove(_ flight: Flight) {
+        guard flight.isUnderWay else { return }
+        flight.isUnderWay = false
+        flights[flight.key] = nil
         guard let ticket = flight.ticket.take() else { return }
         holdings.remove(ticket)
         held[ticket] = nil
-        flights[flight.key] = nil
-        if flights.isEmpty, held.count > Self.retained { held = [] }
+        if flights.count < limit / 4 { stopCounting() }
+    }
+
+    private func stopCounting() {
+        for flight in flights.values { flight.ticket = nil }
+        holdings = FairShare(capacity: limit)
+        held = []
     }
 
     /// The flight has done its work: what asks the same from now on begins a new one.

@@ -18,6 +18,8 @@ package final class Flight {
     }
 
     package let key: FlightKey
+    /// In the order in which flights begin.
+    let number: Int
     private let clock: any LoopClock
     private var settled = RecordTypeMap<Settled>()
     /// Mostly the only one.
@@ -29,7 +31,9 @@ package final class Flight {
     var awaitsOtherFamily = false
     /// Whether nobody waits any more because the policy was replaced, or the network.
     private(set) var isAbandoned = false
-    /// Its place among all flights; nil once it is none of them any more.
+    /// Whether what asks the same joins it.
+    var isUnderWay = false
+    /// Its place in the count of flights by client network, while they are counted.
     var ticket: FairShare.Ticket?
     /// What asks.
     var work: (any Cancellable)?
@@ -38,8 +42,9 @@ package final class Flight {
     /// Whether it was told that it has failed, for the first of its types that did.
     var isToldFailed = false
 
-    init(key: FlightKey, clock: any LoopClock) {
+    init(key: FlightKey, number: Int = 0, clock: any LoopClock) {
         self.key = key
+        self.number = number
         self.clock = clock
     }
 

@@ -117,9 +117,10 @@ final class Probes {
 
     /// A question was answered at an address, a client's or a probe's.
     func answered(_ endpoint: any Endpoint, of provider: any Provider, isProbe: Bool) {
-        let hadGoodCertificate = endpoint.health.refusedCertificate == nil
-        let isBack =
-            isProbe ? endpoint.health.probeAnswered(at: clock.now) : endpoint.health.answered(at: clock.now)
+        let health = endpoint.health
+        let isBack = !health.isUsable
+        let hadGoodCertificate = !isBack || health.refusedCertificate == nil
+        if isProbe { health.probeAnswered(at: clock.now) } else { health.answered(at: clock.now) }
         guard isBack else { return }
         noteRecovery()
         report(

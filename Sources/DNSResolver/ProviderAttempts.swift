@@ -71,7 +71,6 @@ final class ProviderAttempts: Cancellable {
     private var begun = ShortList<Attempt>()
     private var underWay = 0
     private var hasHedged = false
-    private var firstBegan: Instant?
     private var hasReportedPartial = false
     private var hasReportedWaiting = false
     private var hasAwaitedProbe = false
@@ -124,8 +123,7 @@ final class ProviderAttempts: Cancellable {
 
     private func startNext(_ types: [RecordType], isHedge: Bool = false) {
         let now = selector.clock.now
-        if firstBegan == nil { firstBegan = now }
-        let isLate = isHedge || firstBegan.map { now - $0 >= Budget.hedge } ?? false
+        let isLate = isHedge || begun.first.map { now - $0.began >= Budget.hedge } ?? false
         guard now < question.deadline, let candidate = plan.next(byTurns: isLate, isHedge: isHedge) else { return }
         let isTogether = types.count == 1 || candidate.provider.answersBothFamilies
         var asked = question

@@ -1,6 +1,6 @@
 /// A list that mostly has one element, which then takes no memory of its own.
 struct ShortList<Element> {
-    private var first: Element?
+    private(set) var first: Element?
     private var others: [Element] = []
 
     init() {}

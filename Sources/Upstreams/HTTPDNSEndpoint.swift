@@ -117,7 +117,7 @@ final class HTTPDNSEndpoint: Endpoint {
             do {
                 attempt.transfer = try readyTransfers().begin(
                     request, timeout: timeout, deadline: attempt.question.deadline,
-                    renewing: attempt.onNewConnection, permit: permit
+                    holder: attempt.question.holder, renewing: attempt.onNewConnection, permit: permit
                 ) { attempt.take($0) }
             } catch {
                 end(attempt, UpstreamFailure(error))

@@ -1,3 +1,4 @@
+import DNSWire
 import HTTPDNS
 import Scheduling
 
@@ -9,6 +10,8 @@ final class HTTPTransfer: Cancellable {
     let timeout: Duration
     /// Asked each time before it is sent; nil: it may be.
     let permit: HTTPTransfers.Permit?
+    /// The client network behind which of the waiting requests it waits.
+    let holder: ClientNetwork
     /// Whether it is sent on a connection opened for it.
     let isRenewing: Bool
     /// When it ends in any case: the asker's deadline, or, once dispatched, the attempt's end if that is earlier.
@@ -44,13 +47,15 @@ final class HTTPTransfer: Cancellable {
     private var done: HTTPTransfers.Completion?
 
     init(
-        _ request: HTTPRequest, timeout: Duration, deadline: Instant, permit: HTTPTransfers.Permit?,
-        isRenewing: Bool = false, on transfers: HTTPTransfers, done: @escaping HTTPTransfers.Completion
+        _ request: HTTPRequest, timeout: Duration, deadline: Instant, holder: ClientNetwork = .daemon,
+        permit: HTTPTransfers.Permit?, isRenewing: Bool = false, on transfers: HTTPTransfers,
+        done: @escaping HTTPTransfers.Completion
     ) {
         self.request = request
         self.timeout = timeout
         end = deadline
         self.deadline = deadline
+        self.holder = holder
         self.permit = permit
         self.isRenewing = isRenewing
         self.transfers = transfers

@@ -1,3 +1,4 @@
+package import DNSWire
 package import HTTPDNS
 package import Platform
 package import Scheduling
@@ -65,6 +66,7 @@ package final class HTTPTransfers {
     /// - Parameters:
     ///   - timeout: how long the attempt may take, counted from when its turn comes.
     ///   - deadline: when it ends in any case, also while it still waits.
+    ///   - holder: the client network behind which of the waiting requests it waits.
     ///   - renewing: whether it is sent on a connection opened for it, without waiting for its turn. When it is answered
     ///     there, with a status below 500 that is not 429, that connection takes all further requests and the older ones
     ///     are retired as by `retireConnections()`; if not, that connection is closed and the older ones stay as they are.
@@ -72,11 +74,12 @@ package final class HTTPTransfers {
     ///   - permit: nil: it may be sent.
     ///   - done: called once, never before this returns, and not after `cancel()`.
     package func begin(
-        _ request: HTTPRequest, timeout: Duration, deadline: Instant, renewing: Bool = false,
-        permit: Permit? = nil, done: @escaping Completion
+        _ request: HTTPRequest, timeout: Duration, deadline: Instant, holder: ClientNetwork = .daemon,
+        renewing: Bool = false, permit: Permit? = nil, done: @escaping Completion
     ) -> any Cancellable {
         let transfer = HTTPTransfer(
-            request, timeout: timeout, deadline: deadline, permit: permit, isRenewing: renewing, on: self, done: done)
+            request, timeout: timeout, deadline: deadline, holder: holder, permit: permit, isRenewing: renewing,
+            on: self, done: done)
         if deadline <= loop.now {
             fail(transfer, .timeout)
         } else if renewing {
@@ -86,7 +89,7 @@ package final class HTTPTransfers {
             } else {
                 fail(transfer, .overloaded("a connection to \(origin.addressText) is being renewed"))
             }
-        } else if waiting.count >= HTTPLimits.waiting {
+        } else if waiting.count >= HTTPLimits.waiting, !makeRoom(for: holder) {
             fail(transfer, .overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)"))
         } else {
             // A service that may take longer is not silent before its time is up.
@@ -101,6 +104,14 @@ package final class HTTPTransfers {
             }
         }
         return transfer
+    }
+
+    /// Ends a waiting request of the client network that has most, and returns whether there was one.
+    private func makeRoom(for holder: ClientNetwork) -> Bool {
+        guard let transfer = waiting.yielding(to: holder), let place = transfer.place.take() else { return false }
+        waiting.remove(place)
+        fail(transfer, .overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)"))
+        return true
     }
 
     /// Makes a connection ready without sending anything on it: the request is taken back at the last moment.

@@ -65,7 +65,7 @@ struct AddressRankingTests {
         let now = Instant(nanoseconds: 0)
         addresses[0].health.backoff.failed(at: now)
         #expect(order(&ranking, addresses) == ["c", "b", "a"])
-        _ = addresses[0].health.answered(at: now + .seconds(40))
+        addresses[0].health.answered(at: now + .seconds(40))
         #expect(order(&ranking, addresses)[0] == "c")
         for _ in 0..<40 { addresses[0].health.responseTime.take(.milliseconds(20)) }
         #expect(order(&ranking, addresses)[0] == "a")
