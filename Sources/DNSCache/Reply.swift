@@ -3,8 +3,9 @@ package import DNSWire
 /// Composes every reply to a client, in the one place that knows which bits a client sees.
 ///
 /// The question is echoed bit for bit; ID, opcode, RD and CD are copied; QR and RA are set; AA, TC, AD and Z are clear
-/// (RFC 1035 section 4.1.1, RFC 6840 section 5.7 and 5.8). An OPT record is there if the query had one (RFC 6891 section
-/// 6.1.1), and holds no option but an extended error and a keepalive time-out.
+/// (RFC 1035 section 4.1.1, RFC 6840 section 5.7 and 5.8). The flags are defined for QUERY alone: with another opcode all
+/// but QR are clear (RFC 8906 section 8.1.4). An OPT record is there if the query had one (RFC 6891 section 6.1.1), and
+/// holds no option but an extended error and a keepalive time-out.
 package enum Reply {
     /// How the TTLs of a kept answer go out.
     package enum Aging: Hashable, Sendable {
@@ -60,7 +61,7 @@ package enum Reply {
         _ code: ResponseCode, to query: Query, message: Span<UInt8>, options: Options = Options(), limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
-        let echo = Echo(query)
+        let echo = query.flags.opcode == 0 ? Echo(query) : Echo(ofUnknownOpcode: query)
         let room = min(limit, output.freeCapacity) - echo.fixedLength
         let optionBytes = query.hasEDNS ? options.bytes(fitting: room) : []
         return write(
@@ -153,14 +154,20 @@ extension Reply {
         var hasEDNS: Bool
         var dnssecOK: Bool
 
-        /// Opcode, RD and CD are copied.
-        private static var copiedFlags: UInt16 { 0x7910 }
+        /// RD and CD are copied.
+        private static var copiedFlags: UInt16 { 0x0110 }
         /// QR and RA are set.
         private static var setFlags: UInt16 { 0x8080 }
 
+        /// - Parameter query: of opcode QUERY.
         @inline(__always)
-        init(_ query: Query) {
-            let flags = query.flags.rawValue & Self.copiedFlags | Self.setFlags
+        init(_ query: Query) { self.init(query, flags: query.flags.rawValue & Self.copiedFlags | Self.setFlags) }
+
+        /// Copies the opcode, and sets QR.
+        init(ofUnknownOpcode query: Query) { self.init(query, flags: query.flags.rawValue & 0x7800 | 0x8000) }
+
+        @inline(__always)
+        private init(_ query: Query, flags: UInt16) {
             head = UInt64(query.id) << 48 | UInt64(flags) << 32 | (query.questionLength > 0 ? 1 << 16 : 0)
             questionLength = query.questionLength
             hasEDNS = query.hasEDNS

@@ -52,10 +52,13 @@ struct ReplyTests {
         #expect(try MessageParser.parse(try answered(query)).edns?.options == [])
     }
 
-    @Test func `an opcode that we do not know is copied into NOTIMP with its question`() throws {
-        let query = TestQuery("example.com", flags: HeaderFlags(rawValue: 0x2800))
+    @Test(arguments: 1...15 as ClosedRange<UInt16>)
+    func `NOTIMP copies the opcode and the question, and none of the flags, which are defined for QUERY alone`(
+        opcode: UInt16
+    ) throws {
+        let query = TestQuery("example.com", flags: HeaderFlags(rawValue: opcode << 11 | 0x07f0), edns: EDNS())
         let reply = try failure(query.query.fault, to: query)
-        #expect(reply.flags == [HeaderFlags(rawValue: 0x2804), .response, .recursionAvailable])
+        #expect(reply.flags == HeaderFlags(rawValue: 0x8000 | opcode << 11 | 4))
         #expect(reply.questions.count == 1)
     }
 
