@@ -19,6 +19,10 @@ const char *clinux_error_text(int code) { return strerrordesc_np(code); }
 
 void clinux_thread_set_name(const char *name) { prctl(PR_SET_NAME, name); }
 
+void clinux_make_undumpable(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
+int clinux_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0; }
+
 const char *clinux_environment(int index) { return environ[index]; }
 
 int clinux_affinity_count(void) {

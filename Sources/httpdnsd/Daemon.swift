@@ -39,7 +39,10 @@ final class Daemon {
         let server = RunningServer(on: try bind(), source: source, descriptors: budget, log: log, loop: loop)
         let control = makeControlSocket()
         defer { control?.removeFile() }
-        if !settings.listen.user.isEmpty { try Privileges.drop(to: settings.listen.user) }
+        if !settings.listen.user.isEmpty {
+            try Privileges.drop(to: settings.listen.user)
+            CoreDumps.forbid()
+        }
         Loop.spawn { [settings] in await server.run(settings, control: control) }
         loop.run()
         // A second signal ends the loop before anybody else does this.

@@ -21,6 +21,8 @@ struct Httpdnsd: ParsableCommand {
     static let version = "0.1.0"
 
     static func main() {
+        // Before any command reads a secret.
+        CoreDumps.forbid()
         StandardStreams.open()
         do {
             var command = try parseAsRoot()

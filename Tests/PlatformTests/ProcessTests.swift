@@ -47,6 +47,17 @@ import Testing
         }
     }
 
+    @Test func `once core dumps are forbidden the process cannot be dumped, and its limit stays at 0`() async {
+        await #expect(processExitsWith: .success) {
+            guard CoreDumps.areAllowed else { exit(1) }
+            CoreDumps.forbid()
+            var limit = rlimit()
+            let resource = __rlimit_resource_t(RLIMIT_CORE.rawValue)
+            guard !CoreDumps.areAllowed, getrlimit(resource, &limit) == 0, limit.rlim_cur == 0, limit.rlim_max == 0
+            else { exit(2) }
+        }
+    }
+
     @Test func `dropping to a user that does not exist says so`() {
         let error = #expect(throws: SystemError.self) { try Privileges.drop(to: "no-such-user") }
         #expect(error?.description.contains("look up user no-such-user") == true)

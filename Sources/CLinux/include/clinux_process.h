@@ -8,6 +8,13 @@ const char *clinux_error_text(int code);
 /// The variable `index` of the environment, `NAME=value`; NULL behind the last.
 const char *clinux_environment(int index);
 
+/// Has the kernel write no core dump of this process, and let only root read its memory and the files of /proc that tell of
+/// it. Becoming another user may take that back.
+void clinux_make_undumpable(void);
+
+/// 1 unless that is in force.
+int clinux_is_dumpable(void);
+
 /// Names the calling thread, as `top -H` shows it; cut after 15 bytes.
 void clinux_thread_set_name(const char *name);
 
