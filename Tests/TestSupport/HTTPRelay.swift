@@ -28,10 +28,13 @@ package final class HTTPRelay: Sendable {
     package let port: UInt16
     private let listener: Int32
     private let role: Role
+    private let delay: Duration
     private let state = Monitor(State())
 
-    package init(to target: TestAddress, as role: Role = .relay) throws {
+    /// - Parameter delay: how long the first bytes on each connection wait until they are passed on.
+    package init(to target: TestAddress, as role: Role = .relay, delay: Duration = .zero) throws {
         self.role = role
+        self.delay = delay
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = Self.loopback(0)
         let bound = withUnsafePointer(to: &address) {
@@ -114,6 +117,14 @@ package final class HTTPRelay: Sendable {
             close(client)
             return
         }
+        guard delay > .zero else { return relay(client, port) }
+        Thread.detachNewThread { [self] in
+            Thread.sleep(forTimeInterval: delay.inSeconds)
+            relay(client, port)
+        }
+    }
+
+    private func relay(_ client: Int32, _ port: UInt16) {
         let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         let address = Self.loopback(port)
         _ = withUnsafePointer(to: address) {

@@ -1,0 +1,118 @@
+import TestSupport
+import Testing
+
+extension Integration {
+    /// What a client asks for, and what the owner of the name has the provider reply, costs other clients nothing.
+    @Suite(.serialized)
+    struct ChosenNamesTests {
+        /// A client that asks for random names, of which each request goes wrong in the same way; beside it another one
+        /// asks for names that do not.
+        struct Attack: Sendable, CustomStringConvertible {
+            let behaviour: FakeDoH.Behaviour
+            var providers = 1
+            /// Of the attacker's names.
+            var interval: Duration = .milliseconds(150)
+            /// How many of its look-ups have ended, one way or the other, before the other client asks.
+            var lead = 8
+            /// Of the other client's names, and how many there are.
+            var pace: (interval: Duration, count: Int) = (.milliseconds(400), 8)
+            var check = "off"
+            /// How many domains the attacker's names are in.
+            var domains = 1
+
+            /// Of names whose servers never answer.
+            static func slow(
+                providers: Int = 1, interval: Duration = .milliseconds(400), check: String = "off", domains: Int = 1
+            ) -> Attack {
+                // Between two names of the other client nothing that succeeds is under way, as on an idle network. Four
+                // providers take longer to wear down.
+                Attack(
+                    behaviour: .delay(.milliseconds(1_500)), providers: providers, interval: interval,
+                    lead: providers == 1 ? 4 : 80,
+                    pace: providers == 1 ? (.milliseconds(1_300), 5) : (.milliseconds(400), 8), check: check,
+                    domains: domains)
+            }
+
+            var description: String {
+                "\(behaviour), providers: \(providers), check \(check), domains: \(domains)"
+            }
+
+            func name(_ number: Int) -> String { "r\(number).slow.attacker\(number % domains).example" }
+        }
+
+        /// - Parameter misbehave: has requests for the attacker's names fail.
+        private func victims(
+            of attack: Attack, _ daemon: Daemon, by watch: Stopwatch, misbehave: () throws -> Void
+        ) throws -> [String] {
+            let warm = try daemon.client().ask("www.warm.example").addresses
+            guard warm == [FakeDoH.address] else { return ["before the attack: \(warm)"] }
+            try misbehave()
+            let attacker = try Traffic(
+                daemon, from: "127.0.9.1", every: attack.interval, by: watch, name: attack.name)
+            guard attacker.wait(until: { $0.count { $0.reply != nil } >= attack.lead }) else { return ["no attack"] }
+            return try withExtendedLifetime(attacker) {
+                try Traffic(
+                    daemon, from: "127.0.8.1", every: attack.pace.interval, count: attack.pace.count, by: watch
+                ) { "www.victim\($0).example" }.finish().surprises
+            }
+        }
+
+        private func play(_ attacks: [Attack]) -> [String] {
+            Scenes.play(attacks) { attack, watch in
+                let services = try (0..<attack.providers).map { _ in try FakeDoH() }
+                let stage = try DoHStage(services, check: attack.check)
+                return try victims(of: attack, stage.daemon, by: watch) {
+                    for service in services { try service.behave(attack.behaviour, with: "slow") }
+                }
+            }
+        }
+
+        @Test func `names whose servers never answer take no provider from other clients`() {
+            let surprises = play([
+                .slow(), .slow(check: "strict"), .slow(domains: 50),
+                .slow(providers: 4, interval: .milliseconds(100)),
+            ])
+            #expect(surprises == [])
+        }
+
+        @Test func `names for which the service replies something unusable take no provider from other clients`() {
+            let surprises = play(
+                [FakeDoH.Behaviour.opaqueRecord, .garbage, .status(500), .status(403), .status(429), .reset]
+                    .map { Attack(behaviour: $0) })
+            #expect(surprises == [])
+        }
+
+        @Test func `names for which the service breaks its connection take no provider from other clients`() {
+            let attack = Attack(behaviour: .reset)
+            let surprises = Scenes.play { watch in
+                let vendor = try FakeHTTPDNS(FakeZone("*", a: [FakeDoH.address]))
+                let localDNS = try FakeLocalDNS()
+                localDNS.behave(.lie([DoHStage.forged]))
+                let daemon = try Daemon(
+                    DaemonConfiguration.doh(vendor.url) + DaemonConfiguration.rest(localDNS: localDNS.address))
+                return try victims(of: attack, daemon, by: watch) {
+                    for number in 0..<100 { vendor.misbehave(.closeBeforeReply, for: attack.name(number)) }
+                }
+            }
+            #expect(surprises == [])
+        }
+
+        @Test func `one name that fails costs the others neither their provider nor their connection`() {
+            let surprises = Scenes.play([FakeDoH.Behaviour.status(500), .garbage, .reset, .hang, .drip]) {
+                behaviour, watch in
+                let service = try FakeDoH()
+                let stage = try DoHStage([service])
+                try service.behave(behaviour, with: "struck")
+                let others = try Traffic(
+                    stage.daemon, from: "127.0.8.1", every: .milliseconds(50), count: 40, by: watch
+                ) { $0 % 10 == 5 ? "www.struck.example" : "www.other\($0).example" }.finish()
+                let connections = Set(
+                    try service.requests.filter { $0.name.hasPrefix("www.other") }.map(\.connection))
+                return others.filter { $0.name != "www.struck.example" }.surprises
+                    + (connections.count == 1 ? [] : ["they were on \(connections.count) connections"])
+                    + (try stage.backsOff() ? ["it is not used as usual"] : [])
+            }
+            #expect(surprises == [])
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import TestSupport
+
+/// A daemon between DoH services that misbehave on command and a LocalDNS, with a control socket.
+struct DoHStage {
+    /// What LocalDNS answers with every name, where it answers.
+    static let forged = "198.51.100.66"
+    /// The longest that a client waits.
+    static let limit: Duration = .milliseconds(2_500)
+
+    let localDNS: FakeLocalDNS
+    let daemon: Daemon
+    private let directory: TemporaryDirectory
+    private let services: [FakeDoH]
+
+    /// Starts LocalDNS and the daemon, and has each service's first connection made.
+    ///
+    /// - Parameters:
+    ///   - services: the providers, in their order.
+    ///   - dead: a provider's table before theirs.
+    ///   - behaviour: LocalDNS's.
+    ///   - check: `certificate_check`; what LocalDNS answers is nowhere a TLS server.
+    init(
+        _ services: [FakeDoH], after dead: String = "", localDNS behaviour: FakeLocalDNS.Behaviour = .lie([forged]),
+        check: String = "off", route: String = ""
+    ) throws {
+        self.services = services
+        localDNS = try FakeLocalDNS()
+        localDNS.behave(behaviour)
+        directory = try TemporaryDirectory()
+        let tables = services.enumerated().map { $1.table("doh\($0)") }
+        daemon = try Daemon(
+            dead + tables.joined() + route
+                + DaemonConfiguration.rest(
+                    localDNS: localDNS.address, check: check, ports: [try FreePort.next()],
+                    control: directory.path + "/control.sock"))
+    }
+
+    /// Whether no address of a provider is used as usual now, by `status`.
+    func backsOff(from provider: Int = 0) throws -> Bool {
+        let addresses = try addresses(of: provider)
+        return !addresses.isEmpty && !addresses.contains { $0["state"] as? String == "used" }
+    }
+
+    /// What `status` says of each address of a provider.
+    private func addresses(of provider: Int) throws -> [[String: Any]] {
+        let outcome = try Daemon.run(["status", "--config", daemon.configurationFile, "--json"])
+        let status = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any]
+        let providers = status?["providers"] as? [[String: Any]] ?? []
+        guard providers.indices.contains(provider) else { throw TestFailure("status: \(outcome)") }
+        return providers[provider]["addresses"] as? [[String: Any]] ?? []
+    }
+
+    /// Begins to ask for fresh names below domains of their own, from several clients, 20 a second in all.
+    func crowd(_ prefix: String, by watch: Stopwatch) throws -> Crowd {
+        Crowd(
+            try (1...4).map { client in
+                try Traffic(daemon, from: "127.0.8.\(client)", every: .milliseconds(200), by: watch) {
+                    "www.\(prefix)\(client)x\($0).example"
+                }
+            })
+    }
+
+    /// Asks for names below domains of their own, one after the other.
+    ///
+    /// - Returns: each reply, and how long it took.
+    func ask(_ names: [String], by watch: Stopwatch) throws -> [Traffic.Lookup] {
+        try names.map { name in
+            try Traffic(daemon, from: "127.0.7.1", every: .zero, count: 1, by: watch) { _ in name }.finish()[0]
+        }
+    }
+
+    /// Clients that ask for fresh names.
+    struct Crowd {
+        private let members: [Traffic]
+
+        init(_ members: [Traffic]) { self.members = members }
+
+        var lookups: [Traffic.Lookup] { members.flatMap(\.lookups) }
+
+        func stop() throws -> [Traffic.Lookup] { try members.flatMap { try $0.stop() } }
+
+        /// Waits until some look-up fulfils a condition.
+        func wait(within limit: Duration, until holds: (Traffic.Lookup) -> Bool) -> Bool {
+            let deadline = ContinuousClock.now + limit
+            while ContinuousClock.now < deadline {
+                for member in members
+                where member.wait(within: .milliseconds(10), until: { $0.contains(where: holds) }) { return true }
+            }
+            return false
+        }
+    }
+}
+
+extension Traffic.Lookup {
+    var isProviders: Bool { reply?.addresses == [FakeDoH.address] }
+
+    /// For people: what came, and after how long.
+    var text: String {
+        guard let reply, let time else { return "\(name): no reply" }
+        return "\(name): \(reply.addresses) rcode \(reply.rcode) EDE \(reply.extendedErrors) after \(time)"
+    }
+}
+
+extension [Traffic.Lookup] {
+    /// How many are not the provider's address, in time, and the first of these; empty if there is none.
+    var surprises: [String] {
+        let wrong = filter { !$0.isProviders || $0.time ?? .seconds(60) > DoHStage.limit }
+        return wrong.first.map { ["\(wrong.count) of \(count), as \($0.text)"] } ?? []
+    }
+
+    /// The middle one of the times that clients waited.
+    var medianTime: Duration {
+        let times = map { $0.time ?? .seconds(60) }.sorted()
+        return times.isEmpty ? .seconds(60) : times[times.count / 2]
+    }
+}

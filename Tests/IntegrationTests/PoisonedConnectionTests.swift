@@ -1,0 +1,30 @@
+import TestSupport
+import Testing
+
+extension Integration {
+    /// A connection on which every request fails from some moment on, while new ones would do.
+    @Suite(.serialized)
+    struct PoisonedConnectionTests {
+        /// For how long clients ask before everything must be well again.
+        private static let time: Duration = .seconds(4)
+
+        @Test func `a connection on which nothing succeeds any more is replaced within seconds of traffic`() {
+            let surprises = Scenes.play([FakeDoH.Behaviour.status(500), .status(429), .garbage, .reset, .hang]) {
+                behaviour, watch in
+                let service = try FakeDoH()
+                let stage = try DoHStage([service])
+                var surprises = try stage.ask(["www.warm.example"], by: watch).surprises
+                let connections = try service.connections
+                try service.behave(behaviour, .existing)
+                let began = watch.fair
+                let crowd = try stage.crowd("during", by: watch)
+                _ = crowd.wait(within: .patience) { $0.asked > began + Self.time }
+                surprises += try stage.ask((0..<10).map { "www.after\($0).example" }, by: watch).surprises
+                _ = try crowd.stop()
+                if try service.connections == connections { surprises.append("no new connection") }
+                return surprises
+            }
+            #expect(surprises == [])
+        }
+    }
+}
