@@ -97,7 +97,7 @@ extension Integration {
             #expect(surprises == [])
         }
 
-        @Test func `one name that fails costs the others nothing, and the service one probe on a connection of its own`() {
+        @Test func `one name that fails costs the others nothing, and the service one probe`() {
             let surprises = Scenes.play([FakeDoH.Behaviour.status(500), .garbage, .reset, .hang, .drip]) {
                 behaviour, watch in
                 let service = try FakeDoH()
