@@ -1,5 +1,6 @@
 import DNSCache
 import DNSWire
+import Platform
 
 /// The open file: answers and state, read and written by one thread.
 ///
@@ -36,8 +37,8 @@ final class AnswerFile {
             try connection.execute(StoreSchema.begin)
         }
         try Self.checkOwner(connection)
-        // WAL: a commit is an append, and readers need not wait. Without a sync for each: a crash of the process loses
-        // nothing, one of the machine the last commits, and neither damages the file.
+        // WAL: a commit is an append. Without a sync for each: a crash of the process loses nothing, one of the machine the
+        // last commits, and neither damages the file.
         try connection.execute(
             """
             PRAGMA journal_mode = WAL;
@@ -50,9 +51,18 @@ final class AnswerFile {
         try self.init(connection, isNew: isNew)
     }
 
-    /// Opens a file that nobody writes, without leaving anything beside it.
-    convenience init(reading path: String) throws(SQLiteError) {
-        let connection = try SQLiteConnection(path, .readOnly)
+    /// Opens a file for reading, without leaving anything beside it. It may be used by a server.
+    convenience init(reading path: String) throws(DiskReaderError) {
+        let copy: StoreCopy?
+        do throws(SystemError) {
+            copy = StoreCopy.isNeeded(for: path) ? try StoreCopy(of: path) : nil
+        } catch { throw DiskReaderError(text: "\(error)") }
+        do throws(SQLiteError) {
+            try self.init(reading: SQLiteConnection(copy?.path ?? path, copy == nil ? .unchanging : .readWrite))
+        } catch { throw DiskReaderError(text: "\(path): \(error)") }
+    }
+
+    private convenience init(reading connection: consuming SQLiteConnection) throws(SQLiteError) {
         try Self.checkOwner(connection)
         guard try connection.integer("PRAGMA user_version", in: StoreSchema.numbers) == StoreSchema.version else {
             throw SQLiteError(damaged: "it is of another version; the server brings it up to date when it starts")
@@ -104,6 +114,14 @@ final class AnswerFile {
     func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
         try connection.transaction(body)
     }
+
+    /// Writes all that the log holds into the file itself, which does not change any more until `endStillness`: what is
+    /// written stays in the log, however long it gets.
+    func beginStillness() throws(SQLiteError) {
+        try connection.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(PASSIVE)")
+    }
+
+    func endStillness() throws(SQLiteError) { try connection.execute("PRAGMA wal_autocheckpoint = 1000") }
 
     // MARK: Answers
 

@@ -6,13 +6,7 @@ package final class DiskReader {
     private static let page = 1_024
 
     /// - Throws: for a file that is none of ours.
-    package init(_ path: String) throws(DiskReaderError) {
-        do throws(SQLiteError) {
-            file = try AnswerFile(reading: path)
-        } catch {
-            throw DiskReaderError(text: "\(path): \(error)")
-        }
-    }
+    package init(_ path: String) throws(DiskReaderError) { file = try AnswerFile(reading: path) }
 
     /// Gives the answers of the names below `suffix`, or all, the newest first, until `body` returns false.
     ///

@@ -208,11 +208,13 @@ final class DiskThread {
         guard !open.isDamaged else { return replaceFile(because: "answers are not as they were written") }
         cache.shared.withLock { $0.status.state = .used }
         guard !open.file.isNew else { return }
+        do throws(SQLiteError) { try open.file.beginStillness() } catch { return fail(error) }
         // Without a thread to spare there is no check: damage shows when it is read.
         open.check = try? SoundnessCheck(folder.path, system: cache.settings.system) { [cache] in
             cache.shared.withLock { $0.damage = "SQLite finds it damaged" }
             cache.wake.post()
         }
+        if open.check == nil { try? open.file.endStillness() }
     }
 
     // MARK: Writing
@@ -256,6 +258,10 @@ final class DiskThread {
         guard let (changes, identity, freshness) = due else { return true }
         defer { cache.shared.withLock { $0.isWriting = false } }
         do throws(SQLiteError) {
+            if open.check?.hasEnded ?? false {
+                open.check = nil
+                try open.file.endStillness()
+            }
             let written = try open.write(changes, identity, freshness)
             cache.shared.withLock { $0.status.written += written }
             if changes.needsAll { try writeAll(to: open, identity, freshness) }

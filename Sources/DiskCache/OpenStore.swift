@@ -67,6 +67,7 @@ final class OpenStore {
             self.mark = mark
             self.file = file
         } catch { throw .database(error) }
+        folder.removeIndex()
         identity = folder.identity
         self.lock = lock
     }

@@ -5,8 +5,9 @@ struct SQLiteConnection: ~Copyable {
     enum Mode {
         /// Makes the file if there is none.
         case readWrite
-        /// Never writes, and fails where there is no file.
-        case readOnly
+        /// Never writes, takes no lock, does not look at the write-ahead log, and fails where there is no file: for a file that
+        /// does not change while it is read.
+        case unchanging
         /// A database in memory; the path is not used.
         case memory
     }
@@ -29,12 +30,17 @@ struct SQLiteConnection: ~Copyable {
         let flags =
             switch mode {
             case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-            case .readOnly: SQLITE_OPEN_READONLY
+            case .unchanging: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
             case .memory: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY
             }
-        let code = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, system)
-        guard code == SQLITE_OK, let opened else {
-            let error = SQLiteError(code, "open", on: opened)
+        let name = mode == .unchanging ? "file:\(path.uriPath)?immutable=1" : path
+        let code = sqlite3_open_v2(name, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, system)
+        // No file is mapped: of one that is cut off, a read fails, and the process goes on. The index of the write-ahead log
+        // would be mapped, were there others to share it with.
+        let choice = "PRAGMA mmap_size = 0; PRAGMA locking_mode = EXCLUSIVE"
+        let outcome = code == SQLITE_OK ? sqlite3_exec(opened, choice, nil, nil, nil) : code
+        guard outcome == SQLITE_OK, let opened else {
+            let error = SQLiteError(outcome, "open", on: opened)
             sqlite3_close_v2(opened)
             throw error
         }
@@ -94,6 +100,19 @@ struct SQLiteConnection: ~Copyable {
 }
 
 extension String {
+    /// As a path in a URI, whose bytes of other meaning are escaped.
+    fileprivate var uriPath: String {
+        var bytes: [UInt8] = []
+        for byte in utf8 {
+            switch byte {
+            case UInt8(ascii: "%"), UInt8(ascii: "?"), UInt8(ascii: "#"):
+                bytes += Array("%".utf8) + Array(String(byte, radix: 16).utf8)
+            default: bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     /// Enough of a statement to recognize it.
     fileprivate var firstWords: String { String(prefix(40)) }
 }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// SQLite's own check of the whole file, on a thread of its own.
 ///
-/// It opens the file a second time, by its path: so it must have ended before the file is closed or renamed: the last
-/// connection of a file removes the write-ahead log by its name, whatever file has that name by then.
+/// It opens the file a second time, by its path, and without its log: so the file must not change until it has ended, nor be
+/// closed or renamed.
 final class SoundnessCheck: Sendable {
     private let isStopping = Atomic<Bool>(false)
     private let isOver = Atomic<Bool>(false)
@@ -43,7 +43,7 @@ final class SoundnessCheck: Sendable {
     private func finding(_ path: String, _ system: String?) -> Bool? {
         guard !isStopping.load(ordering: .acquiring) else { return nil }
         do throws(SQLiteError) {
-            let connection = try SQLiteConnection(path, .readOnly, system: system)
+            let connection = try SQLiteConnection(path, .unchanging, system: system)
             return try connection.interruptible(by: interrupt) { () throws(SQLiteError) in
                 let check = try connection.prepare("PRAGMA quick_check(1)")
                 return try check.step() && check.text(0) == "ok"

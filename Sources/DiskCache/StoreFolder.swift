@@ -29,6 +29,10 @@ struct StoreFolder {
         }
     }
 
+    /// Removes the index of the log that an earlier version, or another program that looked into the file, has left. The file's
+    /// lock is ours, and no index is used under it.
+    func removeIndex() { unlink(path + "-shm") }
+
     /// Which file stands at the path; nil when there is none.
     var identity: Identity? {
         var status = stat()

@@ -2,6 +2,8 @@ import DNSCache
 import DNSWire
 import Foundation
 import Glibc
+import Platform
+import Synchronization
 import TestSupport
 import Testing
 
@@ -86,17 +88,107 @@ import Testing
     }
 
     @Test func `another process's lock is waited for, and then done without`() throws {
-        let machine = try Machine(path)
-        #expect(machine.load())
+        try FileManager.default.createDirectory(atPath: directory.path + "/state", withIntermediateDirectories: true)
+        do { _ = try AnswerFile(path) }
+        let machine: Machine
         do {
             let other = try SQLiteConnection(path, .readWrite)
             try other.execute("BEGIN IMMEDIATE")
+            machine = try Machine(path)
             try machine.put("www.example.com")
             #expect(machine.wait { machine.disk.status.state == .memoryOnly })
             try other.execute("ROLLBACK")
         }
         #expect(machine.wait { machine.events.all.contains(.back) } && machine.flush())
         machine.disk.stop()
+    }
+
+    @Test func `no file is mapped into memory, so none that is cut off while it is used ends the process`() throws {
+        let first = try Machine(path)
+        for index in 0..<2_000 { try first.put("n\(index).example.com") }
+        #expect(first.flush())
+        first.disk.stop()
+        let machine = try Machine(path)
+        #expect(machine.load())
+        try machine.put("www.example.com")
+        #expect(machine.flush())
+        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+        #expect(!maps.contains(directory.path))
+        for end in ["-shm", "-wal", ""] {
+            _ = truncate(path + end, 0)
+            try machine.put("after\(end).example.com")
+            machine.disk.remove(key("n1.example.com"))
+            #expect(machine.wait { machine.disk.shared.withLock { $0.pending.isEmpty && !$0.isWriting } })
+        }
+        #expect(machine.has("www.example.com") && machine.has("after.example.com"))
+        machine.disk.stop()
+        // What is left may be damaged; it is read as far as it is sound.
+        let next = try Machine(path)
+        #expect(next.load())
+        next.disk.stop()
+    }
+
+    @Test func `the file is read beside a server that writes into it, and nothing is left behind`() throws {
+        let machine = try Machine(path)
+        #expect(machine.load())
+        let before = try FileManager.default.contentsOfDirectory(atPath: NSTemporaryDirectory()).filter(Self.isCopy)
+        let end = Atomic<Bool>(false)
+        try withExtendedLifetime(end) {
+            let writer = try NamedThread("writer") { [machine] in
+                var index = 0
+                while !end.load(ordering: .acquiring), index < 200_000 {
+                    try? machine.put("n\(index).example.com")
+                    index += 1
+                    if index % 100 == 0 { usleep(1_000) }
+                }
+            }
+            defer { end.store(true, ordering: .releasing) }
+            var counts: [Int] = []
+            while (counts.last ?? 0) < 5_000, counts.count < 2_000 {
+                var count = 0
+                _ = try DiskReader(path).forEach(below: nil) { answer in
+                    count += answer.answer.addresses == [address(of: answer.name.description)] ? 1 : -1_000_000
+                    return true
+                }
+                counts.append(count)
+            }
+            #expect(counts.allSatisfy { $0 >= 0 } && counts == counts.sorted() && counts.last ?? 0 >= 5_000)
+            _ = writer
+        }
+        machine.disk.stop()
+        let after = try FileManager.default.contentsOfDirectory(atPath: NSTemporaryDirectory()).filter(Self.isCopy)
+        #expect(Set(after).subtracting(before).isEmpty)
+    }
+
+    private static func isCopy(_ name: String) -> Bool { name.hasPrefix("httpdnsd-copy-") }
+
+    @Test func `a file of a server that was killed is read with what is in its log alone, and stays as it is`() throws {
+        try FileManager.default.createDirectory(atPath: directory.path + "/state", withIntermediateDirectories: true)
+        let killed = path + "-killed"
+        do {
+            let file = try AnswerFile(path)
+            try file.write(try stored("www.example.com"))
+            for end in ["", "-wal"] { try FileManager.default.copyItem(atPath: path + end, toPath: killed + end) }
+        }
+        let before = try ["", "-wal"].map { try Data(contentsOf: URL(fileURLWithPath: killed + $0)) }
+        #expect(before[0].count == 4_096)
+        #expect(try DiskReader(killed).answers(of: name("www.example.com")).count == 1)
+        #expect(try ["", "-wal"].map { try Data(contentsOf: URL(fileURLWithPath: killed + $0)) } == before)
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory.path + "/state")
+        #expect(names.filter { $0.contains("killed") }.sorted() == ["cache.sqlite-killed", "cache.sqlite-killed-wal"])
+    }
+
+    @Test func `a path with any characters is read`() throws {
+        let folder = directory.path + "/100% a?b#c&d=é"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let machine = try Machine(folder + "/cache.sqlite")
+        try machine.put("www.example.com")
+        #expect(machine.load() && machine.flush())
+        machine.disk.stop()
+        #expect(try DiskReader(folder + "/cache.sqlite").answers(of: name("www.example.com")).count == 1)
+        let next = try Machine(folder + "/cache.sqlite")
+        #expect(next.load() && next.has("www.example.com"))
+        next.disk.stop()
     }
 
     @Test func `a cache that has stopped has nothing open any more, not even for SQLite's check`() throws {

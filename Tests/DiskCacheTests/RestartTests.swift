@@ -288,12 +288,11 @@ import Testing
                 try file.write(StateRecord(.journal, "n\(index)", value: text, storedAt: noon))
             }
         }
-        let reader = try SQLiteConnection(path, .readOnly)
-        let full = try #require(try reader.integer("PRAGMA page_count", in: StoredRange.pages))
+        let full = try #require(try file.connection.integer("PRAGMA page_count", in: StoredRange.pages))
         try file.removeStates(.journal)
-        #expect(try reader.integer("PRAGMA page_count", in: StoredRange.pages) == full)
+        #expect(try file.connection.integer("PRAGMA page_count", in: StoredRange.pages) == full)
         try file.shrink()
-        #expect(try reader.integer("PRAGMA page_count", in: StoredRange.pages) ?? full <= full - 1_000)
+        #expect(try file.connection.integer("PRAGMA page_count", in: StoredRange.pages) ?? full <= full - 1_000)
     }
 
     @Test func `many changes do not wait until the interval is over`() throws {
