@@ -70,7 +70,8 @@ let package = Package(
         .target(
             name: "Admin",
             dependencies: [
-                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "Upstreams", "CCurl", "CMicrohttpd",
+                "DNSCache", "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "Upstreams", "CCurl",
+                "CMicrohttpd",
             ],
             swiftSettings: strict),
         .executableTarget(

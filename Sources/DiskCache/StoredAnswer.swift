@@ -43,6 +43,13 @@ package struct StoredAnswer: Equatable, Sendable {
         return checksum.value
     }
 
+    /// Seconds since it was stored; all its lifetime where the clock was set back since.
+    ///
+    /// - Parameter now: seconds since 1970.
+    package func age(at now: Int64) -> Int {
+        now < storedAt ? Int(lifetime) : Int(min(now, StoredRange.clock.upperBound) - storedAt)
+    }
+
     var flags: UInt16 { (dnssecOK ? 1 : 0) | (checkingDisabled ? 2 : 0) }
 }
 

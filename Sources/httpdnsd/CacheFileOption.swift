@@ -74,3 +74,15 @@ struct CacheFileReader {
         }
     }
 }
+
+extension CacheReport.Entry {
+    /// An answer of a file.
+    ///
+    /// - Parameter now: seconds since 1970.
+    fileprivate init(_ stored: StoredAnswer, at now: Int64, withRecords: Bool) {
+        self.init(
+            stored.question, stored.answer, isSigned: stored.dnssecOK || stored.checkingDisabled,
+            isNegative: stored.isNegative, age: stored.age(at: now), lifetime: Int(stored.lifetime),
+            source: stored.source, withRecords: withRecords)
+    }
+}

@@ -1,3 +1,4 @@
+import Admin
 import DNSResolver
 import DNSWire
 import HTTPDNS

@@ -1,15 +1,13 @@
-import Admin
-import DNSCache
-import DNSWire
-import DiskCache
+package import DNSCache
+package import DNSWire
 
 extension CacheReport.Entry {
     /// An answer of the cache.
     ///
     /// - Parameters:
-    ///   - age: seconds since it was stored.
-    ///   - lifetime: its original TTL in seconds.
-    init(
+    ///   - age: seconds since it was stored, not negative.
+    ///   - lifetime: its original TTL in seconds, not negative.
+    package init(
         _ question: Question, _ packed: PackedAnswer, isSigned: Bool, isNegative: Bool, age: Int, lifetime: Int,
         source: String, withRecords: Bool
     ) {
@@ -31,16 +29,5 @@ extension CacheReport.Entry {
                 name: record.name.description, type: record.type.description,
                 ttl: Int(record.ttl) - min(age, Int(record.ttl)), data: record.dataText)
         }
-    }
-
-    /// An answer of a file.
-    ///
-    /// - Parameter now: seconds since 1970.
-    init(_ stored: StoredAnswer, at now: Int64, withRecords: Bool) {
-        let age = now < stored.storedAt ? Int(stored.lifetime) : Int(clamping: now - stored.storedAt)
-        self.init(
-            stored.question, stored.answer, isSigned: stored.dnssecOK || stored.checkingDisabled,
-            isNegative: stored.isNegative, age: age, lifetime: Int(stored.lifetime), source: stored.source,
-            withRecords: withRecords)
     }
 }

@@ -1,10 +1,10 @@
-import DNSWire
+package import DNSWire
 import HTTPDNS
 
 extension Record {
     /// The data for people: an address or a name as text; everything else in the form for unknown types (RFC 3597
     /// section 5).
-    var dataText: String {
+    package var dataText: String {
         if let address { return address.description }
         if [.cname, .ns, .ptr].contains(type), let name = try? Name(wire: rdata) { return name.description }
         return "\\# \(rdata.count) \(TextEncoding.hexadecimal(rdata))"

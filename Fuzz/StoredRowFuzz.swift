@@ -1,0 +1,239 @@
+// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
+// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams Sources/DiskCache Sources/Admin Fuzz/FuzzSupport
+//
+// Rows of the cache's file with any numbers, texts and bodies, each with the checksum that fits: as a file that was
+// tampered with has them. What is read from them is within its ranges, and goes through everything that a row goes through:
+// the entry in memory, the reply to a client, the reports, the row that is written again, the number of a new text.
+
+@testable import Admin
+import DNSCache
+import DNSWire
+@testable import DiskCache
+import FuzzSupport
+import Scheduling
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzStoredRow(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let store = Store.shared else { preconditionFailure("no database in memory") }
+    do throws(SQLiteError) {
+        try store.play(Script(data, count))
+    } catch {
+        // Only what the file holds may be wrong: every statement is one that a sound file takes.
+        precondition(error.remedy == .replaceFile, "\(error)")
+    }
+    return 0
+}
+
+extension Script {
+    /// A number: usually `sound`, or one at an end of some range, or any.
+    fileprivate mutating func integer(_ sound: Int64) -> Int64 {
+        let choice = number()
+        switch choice {
+        case 0..<160: return sound
+        case 160..<180: return sound &+ Int64(choice - 170)
+        case 180..<190: return Int64.min &+ Int64(choice - 180)
+        case 190..<200: return Int64.max &- Int64(choice - 190)
+        case 200..<250:
+            let power = Int64(1) << Int64(choice - 187)
+            return Bool.random(from: &self) ? power : 0 &- power
+        default: return Int64(bitPattern: bytes(8).reduce(0) { $0 << 8 | UInt64($1) })
+        }
+    }
+}
+
+extension Bool {
+    fileprivate static func random(from script: inout Script) -> Bool { script.number() & 1 != 0 }
+}
+
+/// A database in memory, with a sound row's texts in it.
+private final class Store {
+    nonisolated(unsafe) static let shared = try? Store()
+
+    private static let today: Int64 = 1_800_000_000
+    private let file: AnswerFile
+    private let insert: SQLiteStatement
+    private let question: Question
+    private let sound: StoredAnswer
+
+    init() throws(SQLiteError) {
+        file = try AnswerFile(":memory:")
+        guard let name = try? Name("www.example.com") else { throw .damagedRow }
+        question = Question(name: name, type: .a)
+        let answer = Answer(name: name, addresses: [.v4(0xc000_0201), .v4(0xc000_0202)], ttl: 300)
+        guard let packed = PackedAnswer(answer, for: question) else { throw .damagedRow }
+        sound = StoredAnswer(
+            name: name, type: .a, class: .internet, dnssecOK: false, checkingDisabled: false, answer: packed,
+            isNegative: false, storedAt: Self.today - 100, lifetime: 300, source: "vendor", route: .protect,
+            policy: "policy")
+        try file.write(sound)
+        insert = try file.connection.prepare(
+            """
+            INSERT OR REPLACE INTO answer
+            (id, name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, addresses, body, checksum)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?)
+            """)
+    }
+
+    func play(_ script: Script) throws(SQLiteError) {
+        var script = script
+        try file.connection.execute("DELETE FROM answer; DELETE FROM state")
+        let reading = WallClock(
+            now: { [now = script.integer(5_000_000_000_000)] in Instant(nanoseconds: now) },
+            secondsSince1970: { [day = script.integer(Self.today)] in day }
+        ).reading
+        precondition(StoredRange.clock.contains(reading.secondsSince1970))
+        for _ in 0..<4 { try insertRow(&script) }
+        try checkTexts(&script)
+        try checkStates(&script)
+        let staleMax = Duration.seconds(min(max(script.integer(86_400), 0), 1 << 40))
+        let policy = FreshnessPolicy(staleMax: staleMax)
+        try checkRows(&script, reading, policy)
+        let last = try file.lastID()
+        precondition(last == 0 || StoredRange.ids.contains(last))
+        _ = try file.sweep(from: min(last, 1), count: last, now: reading.secondsSince1970, policy)
+        try file.remove(.name(question.name))
+        // What is left can be added to.
+        try file.write(sound)
+    }
+
+    /// One more row, whose checksum is that of what stands in it.
+    private func insertRow(_ script: inout Script) throws(SQLiteError) {
+        let flags = script.integer(0)
+        let (type, `class`) = (script.integer(1), script.integer(1))
+        let (stored, lifetime) = (script.integer(sound.storedAt), script.integer(300))
+        let (route, code, negative) = (script.integer(0), script.integer(0), script.integer(0))
+        let counts = script.number() < 200 ? [2, 0, 0] : (0..<3).map { _ in UInt16(script.number()) }
+        var body = sound.answer.body
+        for _ in 0..<(script.number() & 7) where !body.isEmpty {
+            let place = script.number() % body.count
+            switch script.number() & 3 {
+            case 0: body[place] = UInt8(script.number())
+            case 1: body.remove(at: place)
+            case 2: body.insert(UInt8(script.number()), at: place)
+            default: body[place] ^= 1 << (script.number() & 7)
+            }
+        }
+        var checksum = Checksum()
+        checksum.add(question.name.wire)
+        for number in [type, `class`, flags, route, code, negative, stored, lifetime] { checksum.add(number) }
+        checksum.add(sound.source)
+        checksum.add(sound.policy)
+        for count in counts { checksum.add(count) }
+        checksum.add(body)
+        let head = counts.flatMap { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] }
+        try insert.run([
+            .integer(script.integer(1)), .text("\(question.name)"), .integer(type), .integer(`class`), .integer(flags),
+            .integer(stored), .integer(lifetime), .integer(script.integer(1)), .integer(route),
+            .integer(script.integer(1)), .integer(code), .integer(negative), .blob(head + body), .bits(checksum.value),
+        ])
+    }
+
+    /// Reads all rows, in pages, and uses each.
+    private func checkRows(
+        _ script: inout Script, _ reading: WallClock.Reading, _ policy: FreshnessPolicy
+    ) throws(SQLiteError) {
+        let memory = MemoryCache(memory: 1 << 16, policy: policy)
+        let identity = PolicyIdentity(
+            sources: [1: sound.source], standIns: [], rules: [], digest: sound.policy, generation: 7,
+            route: { _ in 0 })
+        var next: Int64? = .max
+        while let position = next {
+            let page = try file.page(from: position, limit: 2)
+            for row in page.rows {
+                check(row)
+                try use(row, identity, reading, policy, memory, isClockSound: script.number() & 1 == 0)
+            }
+            precondition(page.next.map { $0 < position } ?? true, "the walk does not go on")
+            next = page.next
+        }
+        if let key = try? Self.key(question), let row = try? file.find(key) { check(row) }
+        let later = Instant(nanoseconds: script.integer(reading.now.nanoseconds))
+        reply(from: memory, at: later)
+    }
+
+    private static func key(_ question: Question) throws -> [UInt8] {
+        QueryKey(question, dnssecOK: false, checkingDisabled: false).array
+    }
+
+    /// A row that was read is one that could have been written.
+    private func check(_ row: AnswerFile.Row) {
+        let answer = row.answer
+        precondition(StoredRange.ids.contains(row.id) && StoredRange.times.contains(answer.storedAt))
+        precondition(StoredRange.ttls.contains(Int64(answer.lifetime)))
+        let records = answer.answer.unpacked(for: answer.question)
+        precondition(records?.answers.allSatisfy { Int64($0.ttl) <= StoredRange.ttls.upperBound } ?? false)
+    }
+
+    private func use(
+        _ row: AnswerFile.Row, _ identity: PolicyIdentity, _ reading: WallClock.Reading, _ policy: FreshnessPolicy,
+        _ memory: MemoryCache, isClockSound: Bool
+    ) throws(SQLiteError) {
+        for withRecords in [false, true] {
+            let age = row.answer.age(at: reading.secondsSince1970)
+            let report = CacheReport.Entry(
+                row.answer.question, row.answer.answer, isSigned: false, isNegative: row.answer.isNegative, age: age,
+                lifetime: Int(row.answer.lifetime), source: row.answer.source, withRecords: withRecords)
+            precondition(report.ttl >= 0 && report.age >= 0 && report.records.allSatisfy { $0.ttl >= 0 })
+            precondition(!report.json.isEmpty)
+        }
+        guard let entry = row.answer.entry(identity, reading, isClockSound: isClockSound) else { return }
+        _ = entry.freshness(at: reading.now, policy)
+        let key = row.answer.key
+        _ = memory.storeIfAbsent(entry, for: key)
+        guard let kept = memory.entry(for: key) else { return }
+        _ = policy.refreshMargin(lifetime: kept.lifetime)
+        // As it is written again after a fault.
+        let again = StoredAnswer(kept, key: key.array, identity, reading)
+        if let again { try file.write(again) }
+    }
+
+    /// What a client gets.
+    private func reply(from memory: MemoryCache, at now: Instant) {
+        let bytes = Message(id: 1, flags: .recursionDesired, questions: [question]).encoded
+        guard let query = Query.read(bytes.span) else { preconditionFailure("no query") }
+        var isHit = false
+        let reply = [UInt8](capacity: 4_096) { output in
+            isHit = memory.answer(
+                query, memory.prefetch(for: query, in: bytes.span), message: bytes.span, now: now, generation: 7,
+                limit: 4_096, into: &output)
+        }
+        guard isHit else { return }
+        guard let message = try? MessageParser.parse(reply) else { preconditionFailure("a reply that cannot be read") }
+        precondition(message.answers.allSatisfy { Int64($0.ttl) <= StoredRange.ttls.upperBound })
+    }
+
+    /// The numbers of texts.
+    private func checkTexts(_ script: inout Script) throws(SQLiteError) {
+        guard script.number() > 200 else { return }
+        try file.connection.execute("BEGIN")
+        do throws(SQLiteError) {
+            let add = try file.connection.prepare("INSERT OR REPLACE INTO source (id, identity) VALUES (?, ?)")
+            try add.run([.integer(script.integer(2)), .text("other")])
+            var texts = try IdentityTable(
+                file.connection, select: "SELECT id, identity FROM source",
+                insert: "INSERT INTO source (id, identity) VALUES (?, ?)")
+            let number = try texts.number(of: "other")
+            precondition(StoredRange.ids.contains(number))
+            _ = try texts.number(of: "new")
+        } catch {
+            try file.connection.execute("ROLLBACK")
+            precondition(error.remedy == .replaceFile, "\(error)")
+            return
+        }
+        try file.connection.execute("ROLLBACK")
+    }
+
+    /// Records beside the answers, and what is known of the clock.
+    private func checkStates(_ script: inout Script) throws(SQLiteError) {
+        let record = StateRecord(.calls, "vendor", value: "1", storedAt: script.integer(Self.today))
+        try file.write(record)
+        let mark = AnswerFile.ClockMark(latest: script.integer(Self.today), distrusted: script.integer(0))
+        try file.write(mark)
+        if let states = try? file.states() {
+            precondition(states.allSatisfy { StoredRange.times.contains($0.storedAt) })
+        }
+        if let mark = try? file.clockMark() { precondition(StoredRange.clock.contains(mark.latest)) }
+        try file.tidyStates(now: Self.today)
+    }
+}
