@@ -123,7 +123,7 @@ private final class Stage {
         let transfer = HTTPTransfer(
             request, timeout: .seconds(1), deadline: Instant(nanoseconds: 0), permit: nil, on: transfers, done: { _ in }
         )
-        let stream = HTTP2Stream(transfer, receivedBefore: 0, hasWaited: false, at: Instant(nanoseconds: 0))
+        let stream = HTTP2Stream(transfer, repliesBefore: 0, hasWaited: false, at: Instant(nanoseconds: 0))
         guard (try? session.open(stream, path: request.target)) != nil else { return }
         streams.append(stream)
         ids.append(stream.id)

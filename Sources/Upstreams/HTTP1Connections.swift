@@ -70,17 +70,10 @@ final class HTTP1Connections {
         if idle.count < HTTPLimits.connections { idle.append(handle) }
     }
 
-    /// Breaks the connections on which requests have got nothing for `limit`.
-    func evictSilent(for limit: Duration) { sockets.evictSilent(for: limit) }
-
     /// Breaks all connections.
     func evictAll() { sockets.evictAll() }
 
-    /// Breaks a connection.
-    func evict(_ connection: HTTPConnection) { sockets.evict(connection) }
-
     private func serve(_ descriptor: Int32?, _ ready: Interest) {
-        sockets.beginRound()
         let events =
             (ready.contains(.readable) ? CURL_CSELECT_IN : 0) | (ready.contains(.writable) ? CURL_CSELECT_OUT : 0)
         multi.act(on: descriptor, events)

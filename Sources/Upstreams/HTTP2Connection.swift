@@ -98,7 +98,7 @@ final class HTTP2Connection {
     private func send(_ transfer: HTTPTransfer, on session: HTTP2Session, hasWaited: Bool) throws(HTTPFailure) {
         guard transfer.isPermitted || transfer.permit?() ?? true else { throw .withheld }
         transfer.isPermitted = false
-        let stream = HTTP2Stream(transfer, receivedBefore: socket.received, hasWaited: hasWaited, at: loop.now)
+        let stream = HTTP2Stream(transfer, repliesBefore: session.replies, hasWaited: hasWaited, at: loop.now)
         try session.open(stream, path: origin.target(of: transfer.request))
         stream.index = streams.count
         streams.append(stream)
@@ -134,14 +134,16 @@ final class HTTP2Connection {
 
     // MARK: Silence
 
-    /// Whether anything has come since `stream`'s request was sent.
-    func hasReceived(since stream: HTTP2Stream) -> Bool {
-        socket.received != stream.receivedBefore || socket.hasUnread
-    }
+    /// Takes what has come and was not read yet, for the loop was busy: a reply may be among it.
+    func readUnread() { if socket.hasUnread { serve(.readable) } }
 
-    /// Whether nothing at all has come since a request that was sent `limit` ago or earlier.
+    /// Whether a reply has come since `stream`'s request was sent.
+    func hasAnswered(since stream: HTTP2Stream) -> Bool { session?.replies != stream.repliesBefore }
+
+    /// Whether no reply has come since a request that was sent `limit` ago or earlier.
     func isSilent(for limit: Duration, at now: Instant) -> Bool {
-        silence.hasLasted(limit, at: now) { isOpen && !socket.hasUnread ? socket.received : nil }
+        guard let session, silence.hasLasted(limit, at: now, replies: session.replies) else { return false }
+        return !socket.hasUnread
     }
 
     /// Whether it has been in the making for so long.
@@ -164,6 +166,7 @@ final class HTTP2Connection {
                 case .bytes(let bytes): try receive(bytes)
                 }
             }
+            try noteOverhead()
         } catch {
             end = error
         }
@@ -189,6 +192,8 @@ final class HTTP2Connection {
             throw broken(error)
         }
         self.session = session
+        // The handshake's.
+        _ = socket.takeOverhead()
         if !socket.tls.isResumed { verified = loop.now }
         let waiting = pending
         pending = []
@@ -204,6 +209,15 @@ final class HTTP2Connection {
     private func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTPEnd) {
         do {
             try session?.receive(bytes, at: loop.now)
+        } catch {
+            throw broken(error)
+        }
+    }
+
+    private func noteOverhead() throws(HTTPEnd) {
+        guard let session else { return }
+        do {
+            try session.noteOverhead(socket.takeOverhead())
         } catch {
             throw broken(error)
         }
@@ -235,7 +249,7 @@ final class HTTP2Connection {
                 try socket.write(frames)
             }
             if session.isStuffed { throw .network("the server takes nothing any more") }
-            if hasNewRequests, !streams.isEmpty { silence.requestSent(at: loop.now, received: socket.received) }
+            if hasNewRequests, !streams.isEmpty { silence.requestSent(at: loop.now, replies: session.replies) }
             hasNewRequests = false
         } catch {
             end = broken(error)
@@ -278,7 +292,7 @@ final class HTTP2Connection {
 
     private func end(of stream: HTTP2Stream, _ code: UInt32) -> HTTPEnd {
         if let failure = stream.failure { return .failed(failure) }
-        if code == 0, stream.isComplete {
+        if code == 0, stream.isAnswered {
             hasServed = true
             return .reply(stream.response, isHTTP2: true)
         }

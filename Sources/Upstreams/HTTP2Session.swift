@@ -9,8 +9,11 @@ final class HTTP2Session {
     /// A stream that has ended, and its error code (RFC 9113 section 7), 0 for none.
     typealias Ended = (stream: HTTP2Stream, code: UInt32)
 
-    /// Bytes that may come before we say that we have taken some: as many as all streams may bring.
-    private static let window = Int32(HTTPLimits.streams * HTTPLimits.body)
+    /// Bytes of a body that may come before we say that we have taken some, which we never do: one more than is taken, so
+    /// that of a longer one nothing is on its way any more when it is found to be.
+    private static let streamWindow = UInt32(HTTPLimits.body + 1)
+    /// Bytes of all bodies that may come before we say that we have taken some: as many as all streams may bring.
+    private static let window = Int32(HTTPLimits.streams) * Int32(streamWindow)
     /// Frames that may wait to be sent: more than all requests need. Beyond that the other end takes nothing.
     private static let queueLimit = 1_024
 
@@ -20,6 +23,12 @@ final class HTTP2Session {
     private let fixedFields: Int
     /// Those that have not been asked for.
     private var ended: [Ended] = []
+    /// How many streams have ended with a reply.
+    private(set) var replies = 0
+    /// How many have ended otherwise, the server's doing or ours.
+    private var lost = 0
+    /// Bytes that may yet come beside those of replies.
+    private var overheadLeft = HTTPLimits.overhead
     /// When what is being taken was received.
     fileprivate var now = Instant(nanoseconds: 0)
 
@@ -38,11 +47,19 @@ final class HTTP2Session {
         nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, http2ReceiveFrame)
         nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, http2StreamClosed)
         var session: OpaquePointer?
-        guard nghttp2_session_client_new(&session, callbacks, nil) == 0, let session else { throw Self.noMemory }
+        var options: OpaquePointer?
+        guard nghttp2_option_new(&options) == 0, let options else { throw Self.noMemory }
+        defer { nghttp2_option_del(options) }
+        nghttp2_option_set_no_auto_window_update(options, 1)
+        guard nghttp2_session_client_new2(&session, callbacks, nil, options) == 0, let session else {
+            throw Self.noMemory
+        }
         self.session = session
         nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
         let settings = [
             nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0),
+            nghttp2_settings_entry(
+                settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), value: Self.streamWindow),
             nghttp2_settings_entry(
                 settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue), value: UInt32(HTTPLimits.header)),
         ]
@@ -58,8 +75,12 @@ final class HTTP2Session {
 
     // MARK: Requests
 
-    /// Whether a further request may be sent: the other end is not closing the connection, and there are numbers left.
-    var mayOpen: Bool { nghttp2_session_check_request_allowed(session) != 0 }
+    /// Whether a further request may be sent: the other end is not closing the connection and has no reason to, there are
+    /// numbers left, and enough of what it brings are replies.
+    var mayOpen: Bool {
+        lost < HTTPLimits.lostStreams && overheadLeft >= HTTPLimits.overhead / 2
+            && nghttp2_session_check_request_allowed(session) != 0
+    }
 
     /// How many requests the server takes at once; `UInt32.max` until it has said so.
     var streamLimit: UInt32 { nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS) }
@@ -91,11 +112,17 @@ final class HTTP2Session {
         }
         guard id > 0 else { throw .network(Self.text(id)) }
         stream.id = id
+        overheadLeft = min(overheadLeft + HTTPLimits.overheadPerRequest, HTTPLimits.overhead)
     }
 
     /// Ends a stream from our side; nothing more is heard of it.
     func reset(_ stream: HTTP2Stream) {
+        lost += 1
         forget(stream)
+        cancel(stream)
+    }
+
+    fileprivate func cancel(_ stream: HTTP2Stream) {
         nghttp2_submit_rst_stream(
             session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, UInt32(NGHTTP2_CANCEL.rawValue))
     }
@@ -124,12 +151,24 @@ final class HTTP2Session {
 
     /// Takes what was received.
     ///
-    /// - Throws: `HTTPFailure.network` when it is no HTTP/2, after which the connection is of no use.
+    /// - Throws: `HTTPFailure.network` when it is no HTTP/2, or too much beside replies, after which the connection is of no
+    ///   use.
     func receive(_ bytes: UnsafeRawBufferPointer, at now: Instant) throws(HTTPFailure) {
         self.now = now
+        overheadLeft -= bytes.count
         let count = nghttp2_session_mem_recv(
             session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
         guard count >= 0 else { throw .network(Self.text(Int32(clamping: count))) }
+        try noteOverhead(0)
+    }
+
+    /// Takes note that bytes have come which TLS needed for itself, or, with less than none, that they were not its own.
+    ///
+    /// - Throws: `HTTPFailure.network` when there are too many: what each costs is little, but an endless row of PINGs, empty
+    ///   frames or new keys keeps a core busy.
+    func noteOverhead(_ count: Int) throws(HTTPFailure) {
+        overheadLeft -= count
+        guard overheadLeft >= 0 else { throw .network("the server sends too much beside replies") }
     }
 
     /// The streams that have ended since this was last asked.
@@ -138,7 +177,16 @@ final class HTTP2Session {
         return ended
     }
 
-    fileprivate func note(_ stream: HTTP2Stream, _ code: UInt32) { ended.append((stream, code)) }
+    fileprivate func note(_ stream: HTTP2Stream, _ code: UInt32) {
+        if code == 0, stream.isAnswered { replies += 1 } else { lost += 1 }
+        ended.append((stream, code))
+    }
+
+    /// Bytes that have come belong to a reply.
+    fileprivate func noteReply(_ count: Int) { overheadLeft += count }
+
+    /// A part of a body was received: another one may come instead, of whatever stream.
+    fileprivate func noteTaken(_ count: Int) { nghttp2_session_consume_connection(session, count) }
 
     /// Ends a stream whose reply is not acceptable; it is still to be reset.
     fileprivate func refuse(_ stream: HTTP2Stream) {
@@ -203,10 +251,14 @@ private func http2ReceiveBody(
     _ session: OpaquePointer?, _ flags: UInt8, _ id: Int32, _ bytes: UnsafePointer<UInt8>?, _ count: Int,
     _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let stream = stream(in: session, id), let owner = owner(userData) else { return 0 }
-    if !stream.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count)) {
+    guard let owner = owner(userData) else { return 0 }
+    owner.noteTaken(count)
+    guard let stream = stream(in: session, id) else { return 0 }
+    if stream.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count)) {
+        owner.noteReply(count)
+    } else {
         owner.refuse(stream)
-        owner.reset(stream)
+        owner.cancel(stream)
     }
     return 0
 }
@@ -215,9 +267,12 @@ private func http2ReceiveBody(
 private func http2ReceiveFrame(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
-    if let header = frame?.pointee.hd, header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 {
-        stream(in: session, header.stream_id)?.isComplete = true
+    guard let header = frame?.pointee.hd, header.stream_id != 0, let stream = stream(in: session, header.stream_id)
+    else {
+        return 0
     }
+    if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 { stream.isComplete = true }
+    if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { owner(userData)?.noteReply(header.length) }
     return 0
 }
 

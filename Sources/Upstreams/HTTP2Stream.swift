@@ -9,8 +9,8 @@ final class HTTP2Stream {
     var index = 0
     let transfer: HTTPTransfer
     let reply = HTTPReply()
-    /// How many bytes had come on the connection when the request was sent.
-    let receivedBefore: Int64
+    /// How many replies had come on the connection when the request was sent.
+    let repliesBefore: Int
     /// Whether the request waited until the connection was ready: before it there was none.
     let hasWaited: Bool
     private let sent: Instant
@@ -19,12 +19,14 @@ final class HTTP2Stream {
     private(set) var status = 0
     /// Whether the server has said that this is all (END_STREAM): a stream may end without.
     var isComplete = false
+    /// Whether all of a reply has come, and may be used.
+    var isAnswered: Bool { isComplete && failure == nil }
     /// Why the reply cannot be used, found before its end.
     private(set) var failure: HTTPFailure?
 
-    init(_ transfer: HTTPTransfer, receivedBefore: Int64, hasWaited: Bool, at now: Instant) {
+    init(_ transfer: HTTPTransfer, repliesBefore: Int, hasWaited: Bool, at now: Instant) {
         self.transfer = transfer
-        self.receivedBefore = receivedBefore
+        self.repliesBefore = repliesBefore
         self.hasWaited = hasWaited
         sent = now
     }

@@ -1,19 +1,15 @@
-import CLinux
 import Glibc
 import Scheduling
 
-/// One TCP connection of libcurl's, by its descriptor: whether anything still arrives on it.
+/// One TCP connection of libcurl's, by its descriptor.
 @Loop
 final class HTTPConnection {
     let descriptor: Int32
     /// Tells this socket from a later one of the same descriptor.
     private let inode: UInt
     private var knownPort: UInt16?
-    /// Whether we broke it because nothing came any more.
+    /// Whether we broke it, for it may lead nowhere.
     private(set) var isEvicted = false
-    /// How much had been received when a request was last sent, and in which call of libcurl that was looked up.
-    private var sent: (round: UInt64, received: Int64?)?
-    private var silence = ConnectionSilence()
 
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
@@ -28,35 +24,6 @@ final class HTTPConnection {
     private static func inode(of descriptor: Int32) -> UInt {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? status.st_ino : 0
-    }
-
-    /// How many bytes have arrived, counted by the kernel, so also those that nobody has read; nil if it cannot tell.
-    var bytesReceived: Int64? {
-        let count = clinux_bytes_received(descriptor)
-        return count < 0 ? nil : count
-    }
-
-    /// Whether anything has arrived since `bytesReceived` was `before`; nil if the kernel cannot tell.
-    func hasReceived(since before: Int64?) -> Bool? {
-        guard isOpen, let before, let now = bytesReceived else { return nil }
-        return now != before
-    }
-
-    /// To be called as a request is about to be sent on it.
-    ///
-    /// The kernel is asked once for all requests of one call of libcurl, which takes a fraction of a millisecond.
-    /// - Returns: how many bytes had arrived, for `hasReceived(since:)`.
-    func willSend(at now: Instant, round: UInt64) -> Int64? {
-        if let sent, sent.round == round { return sent.received }
-        let received = bytesReceived
-        sent = (round, received)
-        if let received { silence.requestSent(at: now, received: received) }
-        return received
-    }
-
-    /// Whether nothing at all has come since a request that was sent `limit` ago or earlier.
-    func isSilent(for limit: Duration, at now: Instant) -> Bool {
-        silence.hasLasted(limit, at: now) { isOpen ? bytesReceived : nil }
     }
 
     /// Whether its own end has this port; false while it is not connected.

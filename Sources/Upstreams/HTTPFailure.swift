@@ -1,10 +1,11 @@
 import CCurl
+import COpenSSL
 
 /// Why no complete HTTP reply came. Texts hold nothing of the request.
 package enum HTTPFailure: Error, Hashable, Sendable {
-    /// Nothing came in time: no connection, or nothing at all on it since the request was sent.
+    /// No reply came in time, nor to any other request that was sent to the address meanwhile.
     case timeout
-    /// No reply came in time, but something else did on the same connection: it is alive, and the service slow.
+    /// No reply came in time, but others did: the service is slow with this one.
     case slow
     /// Too much is under way already: the request was never sent.
     case overloaded(String)
@@ -29,7 +30,8 @@ package enum HTTPFailure: Error, Hashable, Sendable {
             case CURLE_PEER_FAILED_VERIFICATION: .certificate(Self.certificateText(verification))
             case CURLE_SSL_PINNEDPUBKEYNOTMATCH: .certificate("the certificate's key is not one of those in pin")
             case CURLE_ABORTED_BY_CALLBACK: .withheld
-            case CURLE_WRITE_ERROR, CURLE_FILESIZE_EXCEEDED: .tooLarge
+            // libcurl has no memory for a line of more than 100 KiB.
+            case CURLE_WRITE_ERROR, CURLE_FILESIZE_EXCEEDED, CURLE_OUT_OF_MEMORY: .tooLarge
             case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
                 .unusable("the reply is not HTTP")
             case CURLE_URL_MALFORMAT, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR:
@@ -52,7 +54,7 @@ package enum HTTPFailure: Error, Hashable, Sendable {
         }
     }
 
-    /// OpenSSL's verification result (`X509_V_ERR_…`) in words.
+    /// OpenSSL's verification result (`X509_V_ERR_…`) in words: OpenSSL's own for what is rare.
     ///
     /// libcurl looks at the name by itself, before it asks for the result: then that is 0 or still 1, which is no reason.
     static func certificateText(_ verification: Int?) -> String {
@@ -62,7 +64,7 @@ package enum HTTPFailure: Error, Hashable, Sendable {
         case 10: "the certificate has expired"
         case 18, 19: "the certificate is self-signed"
         case 2, 20, 21: "the certificate's issuer is not known"
-        case .some(let number): "the certificate is refused (OpenSSL's reason \(number))"
+        case .some(let number): "the certificate is refused (\(String(cString: X509_verify_cert_error_string(number))))"
         }
     }
 }

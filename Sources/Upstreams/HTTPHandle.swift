@@ -13,8 +13,6 @@ final class HTTPHandle {
     private(set) var transfer: HTTPTransfer?
     /// The connection that the request was sent on; nil until then.
     private(set) var connection: HTTPConnection?
-    /// The connection's count of received bytes when the request was sent.
-    private var receivedBefore: Int64?
     // What is set, of what may differ from request to request.
     private var host: Int?
     private var url: CurlURL?
@@ -134,13 +132,8 @@ final class HTTPHandle {
     func reset() {
         transfer = nil
         connection = nil
-        receivedBefore = nil
         reply.reset()
     }
-
-    /// Whether anything has arrived on the connection since the request was sent on it; nil if it was not sent, its
-    /// connection is gone, or the kernel cannot tell.
-    var hasConnectionReceived: Bool? { connection?.hasReceived(since: receivedBefore) }
 
     // MARK: From libcurl
 
@@ -149,10 +142,7 @@ final class HTTPHandle {
 
     /// - Returns: whether it may be sent.
     func isAboutToSend(localPort: UInt16) -> Bool {
-        if let (connection, received) = sockets.willSend(localPort: localPort) {
-            self.connection = connection
-            receivedBefore = received
-        }
+        connection = sockets.connection(localPort: localPort)
         guard let transfer else { return true }
         defer { transfer.isPermitted = false }
         return transfer.isPermitted || transfer.permit?() ?? true

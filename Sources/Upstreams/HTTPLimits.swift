@@ -16,6 +16,16 @@ package enum HTTPLimits {
     static let buffer = 1_024
     /// Bytes of a reply's header, all lines together.
     package static let header = 16_384
+    /// Bytes that may come on an HTTP/2 connection beside those of replies, TLS's own among them: so many at first, and
+    /// with each request so many more, but never more than at first. Replies of usual servers bring some 50 each. Beyond
+    /// that the connection is broken; with less than half of it left no further request is sent there.
+    static let overhead = 131_072
+    static let overheadPerRequest = 1_024
+    /// Streams of an HTTP/2 connection that may end without a reply, given up by us or reset by the server, until no further
+    /// request is sent there. Servers count them and close the connection, with all that is on it (CVE-2023-44487).
+    static let lostStreams = 20
+    /// Bytes that a TLS handshake and the proxy's reply before it may bring.
+    static let handshake = 262_144
     /// Seconds without use after which a connection is not used again: less than servers usually wait (nginx 75).
     static let connectionIdle = 55
     /// Seconds after which a connection is not used again: so that the certificate is looked at once in a while.
@@ -23,7 +33,7 @@ package enum HTTPLimits {
     /// Seconds of silence after which the kernel asks whether the other end is still there, and between two askings.
     static let keepAliveIdle = 20
     static let keepAliveInterval = 5
-    /// How long a connection with a request on it may bring nothing, at least, until no further one is sent there.
+    /// How long a connection with a request on it may bring no reply, at least, until no further one is sent there.
     static let silence: Duration = .seconds(1)
     /// How long after its last use a spare connection is made anew: while the old one still would do.
     static let spareRenewal: Duration = .seconds(50)

@@ -32,8 +32,6 @@ final class HTTPSockets {
     private var connections: [HTTPConnection] = []
     /// Why the last socket could not be opened, if that was for want of descriptors or memory; libcurl does not tell.
     private(set) var shortage: String?
-    /// How often libcurl has been called: between two calls anything may have been received.
-    private var round: UInt64 = 0
     /// Called when a descriptor is ready, or with nil when time is up.
     var onReady: (@Loop (_ descriptor: Int32?, _ ready: Interest) -> Void)?
 
@@ -45,34 +43,17 @@ final class HTTPSockets {
     /// Whether a connection was broken of which libcurl is told at the end of the turn.
     var willTellOfEvicted: Bool { !evicted.isEmpty }
 
-    /// Breaks the connections on which requests have got nothing for `limit`; libcurl is told before anything more is sent.
-    func evictSilent(for limit: Duration) {
-        let now = loop.now
-        for connection in connections where connection.isSilent(for: limit, at: now) { evict(connection) }
-    }
-
     /// Breaks all connections; libcurl is told before anything more is sent.
-    func evictAll() { for connection in connections { evict(connection) } }
-
-    /// Breaks a connection; libcurl is told before anything more is sent.
-    func evict(_ connection: HTTPConnection) {
-        guard connection.evict() else { return }
-        evicted.append(connection)
-        settleLater()
+    func evictAll() {
+        for connection in connections where connection.evict() { evicted.append(connection) }
+        if !evicted.isEmpty { settleLater() }
     }
-
-    /// To be called before libcurl is called.
-    func beginRound() { round += 1 }
 
     // MARK: From libcurl
 
-    /// A request is about to be sent on the connection whose own end has this port.
-    ///
-    /// - Returns: that connection, and how many bytes have arrived on it so far.
-    func willSend(localPort: UInt16) -> (connection: HTTPConnection, received: Int64?)? {
-        for connection in connections where connection.hasLocalPort(localPort) {
-            return (connection, connection.willSend(at: loop.now, round: round))
-        }
+    /// The connection whose own end has this port.
+    func connection(localPort: UInt16) -> HTTPConnection? {
+        for connection in connections where connection.hasLocalPort(localPort) { return connection }
         return nil
     }
 

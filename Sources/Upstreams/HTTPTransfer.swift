@@ -36,6 +36,8 @@ final class HTTPTransfer: Cancellable {
     var host = 0
     /// Names whose certificate was refused during this request.
     var refusedHosts: Set<Int> = []
+    /// How many replies the address had given when its clock began to run.
+    var repliesBefore = 0
     /// How often a server did nothing with it.
     var refusals = 0
     /// Whether it may be sent without being asked for: that it may was told before, and nothing came of it.

@@ -33,6 +33,8 @@ package final class HTTPTransfers {
     private var capacity: Int { usesHTTP2 ? http2.capacity : HTTPLimits.connections }
     /// The name that worked last, by its place in the origin's list.
     private var preferredHost = 0
+    /// How many replies have come.
+    private var replies = 0
     /// Whether the last reply came over HTTP/2.
     package private(set) var isMultiplexed = false
 
@@ -94,7 +96,6 @@ package final class HTTPTransfers {
         } else {
             // A service that may take longer is not silent before its time is up.
             let silence = max(HTTPLimits.silence, timeout)
-            http1?.evictSilent(for: silence)
             http2.evictSilent(for: silence)
             if waiting.count == 0, hasRoom {
                 dispatch(transfer)
@@ -180,6 +181,7 @@ package final class HTTPTransfers {
         if !transfer.isStarted {
             transfer.isStarted = true
             transfer.end = min(transfer.end, loop.now + transfer.timeout)
+            transfer.repliesBefore = replies
         }
         watchClock(until: transfer.end)
     }
@@ -281,6 +283,8 @@ package final class HTTPTransfers {
         for transfer in waiting.all { look(at: transfer) }
         if let next { watchClock(until: max(next, now + Self.clockInterval)) }
         for transfer in overdue where !transfer.isEnded && transfer.end <= now {
+            transfer.connection?.readUnread()
+            guard !transfer.isEnded, transfer.end <= now else { continue }
             // The first of several on a dead connection has just broken it: the others are not to blame their address.
             let isEvicted = transfer.connection?.isOpen == false || transfer.handle?.connection?.isEvicted == true
             if isEvicted, !transfer.isRepeated {
@@ -293,27 +297,24 @@ package final class HTTPTransfers {
         fill()
     }
 
-    /// Ends a transfer whose time is up: resets its stream, and breaks its connection only if that has fallen silent.
+    /// Ends a transfer whose time is up: resets its stream, and breaks its connection only if that has fallen silent. Of
+    /// HTTP/1.1 each has one to itself, which ends with it.
     private func timeOut(_ transfer: HTTPTransfer) {
-        var failure = HTTPFailure.timeout
-        var silent: HTTP2Connection?
-        if !transfer.isStarted {
-            failure = .overloaded("\(active.count) requests are under way to \(origin.addressText)")
-        } else if let connection = transfer.connection {
+        let failure: HTTPFailure =
+            if !transfer.isStarted {
+                .overloaded("\(active.count) requests are under way to \(origin.addressText)")
+            } else {
+                replies == transfer.repliesBefore ? .timeout : .slow
+            }
+        let connection = transfer.connection
+        let isSilent =
             if let stream = transfer.stream {
-                if connection.hasReceived(since: stream) { failure = .slow } else { silent = connection }
-            } else if connection.isMaking(for: transfer.timeout, at: loop.now) {
-                silent = connection
+                connection?.hasAnswered(since: stream) == false
+            } else {
+                connection?.isMaking(for: transfer.timeout, at: loop.now) == true
             }
-        } else if let handle = transfer.handle, let hasReceived = handle.hasConnectionReceived {
-            if hasReceived {
-                failure = .slow
-            } else if let connection = handle.connection {
-                transfer.http1?.evict(connection)
-            }
-        }
         withdraw(transfer)
-        silent?.evict()
+        if isSilent { connection?.evict() }
         transfer.finish(.failure(failure))
     }
 
@@ -326,6 +327,7 @@ package final class HTTPTransfers {
         switch end {
         case .reply(let response, let isHTTP2):
             endRenewal(transfer, isGood: response.status < 500 && response.status != 429, http1: http1)
+            replies += 1
             isMultiplexed = isHTTP2
             if origin.scheme == .https { preferredHost = transfer.host }
             transfer.finish(.success(response))

@@ -45,8 +45,9 @@ final class TLSSocket {
     private var descriptor: Descriptor?
     private var watch: Watch?
     private var tunnel: HTTPTunnel?
-    /// Bytes that have come.
-    private(set) var received: Int64 = 0
+    /// Bytes that have come, without those of what the server says: TLS's own, and the beginning of a record whose end has
+    /// not come.
+    private var overhead = 0
 
     /// Begins to connect.
     ///
@@ -161,7 +162,7 @@ final class TLSSocket {
                 throw broken(SystemError.last("receive").description)
             }
             if count == 0 { throw broken("the connection was closed") }
-            received += Int64(count)
+            overhead += count
             var bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffers.input)[..<count])
             if phase == .tunnelling { try passTunnel(&bytes, take) }
             if phase != .tunnelling { try decrypt(bytes, into: buffers.plaintext, take) }
@@ -175,7 +176,10 @@ final class TLSSocket {
         _ take: (Event) throws(HTTPEnd) -> Void
     ) throws(HTTPEnd) {
         guard tls.receive(bytes) else { throw broken("no memory for TLS") }
-        if phase == .shakingHands { try shakeHands(take) }
+        if phase == .shakingHands {
+            guard overhead <= HTTPLimits.handshake else { throw broken("the server's handshake has no end") }
+            try shakeHands(take)
+        }
         while phase == .ready {
             let plaintext: TLSChannel.Plaintext
             do {
@@ -185,11 +189,19 @@ final class TLSSocket {
             }
             switch plaintext {
             case .bytes(let count):
+                overhead -= count
                 try take(.bytes(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count])))
             case .nothing: return
             case .end: throw broken("the connection was closed")
             }
         }
+    }
+
+    /// How many bytes have come since this was last asked that are TLS's own. Less than none when a record that was counted
+    /// before, for it had come in part, was read since.
+    func takeOverhead() -> Int {
+        defer { overhead = 0 }
+        return overhead
     }
 
     /// Encrypts `bytes` and sends what the socket takes of that; only once it is ready.

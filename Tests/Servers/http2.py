@@ -11,6 +11,8 @@ show the last:
   slow          each request gets a reply after 100 ms, one after the other
   fail          each request gets a reply with status 500 at once
   hang          no request gets a reply
+  ping          no request gets a reply, but PINGs come without end, 100 a second
+  flood         no request gets a reply, but answers to PINGs that were never sent come as fast as they are taken
   break         the first request ends the connection, without a word
   goodbye       with the first request the connection is said to end (GOAWAY); no reply comes. Once the client has read that, a
                 line is written to FOLDER/goodbyes
@@ -61,6 +63,13 @@ def behave(behaviour: str, connection: ssl.SSLSocket, stream: int) -> None:
     elif behaviour == "fail":
         # Status 500 has a number of its own, too.
         connection.sendall(frame(HEADERS, END_HEADERS | END_STREAM, stream, b"\x8e"))
+    elif behaviour == "ping":
+        while True:
+            connection.sendall(frame(PING, 0, 0, bytes(8)))
+            time.sleep(0.01)
+    elif behaviour == "flood":
+        while True:
+            connection.sendall(frame(PING, ACK, 0, bytes(8)) * 1_000)
     elif behaviour == "slow":
         time.sleep(0.1)
         connection.sendall(reply(stream))

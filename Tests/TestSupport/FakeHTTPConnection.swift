@@ -80,6 +80,11 @@ struct FakeHTTPConnection: Sendable {
                 guard socket.wait(for: hangUp, pause) == 0, (try? socket.write([byte])) != nil else { return false }
             }
             return true
+        case .endless(let start, let part):
+            let parts = Array(String(repeating: part, count: 1_000).utf8)
+            guard (try? socket.write(Array(start.utf8))) != nil else { return false }
+            while (try? socket.write(parts)) != nil {}
+            return false
         case .wrongName:
             reply = service.reply(zone, renamed: "other.example.net")
         case .rcode(let code):

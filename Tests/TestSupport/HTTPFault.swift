@@ -26,6 +26,8 @@ package enum HTTPFault: Sendable, Equatable {
     case wrongName
     /// The head at once, then one byte of the body after each of these times.
     case drip(Duration)
+    /// The first text instead of a reply, then the second one again and again until the client closes.
+    case endless(String, String)
     /// A DNS message with this RCODE and nothing else; of `/dns-query` only.
     case rcode(Int)
     /// A DNS message whose ID is not the one that was sent.

@@ -4,7 +4,7 @@ import Foundation
 /// reference goes.
 package final class ScriptedHTTP2: Sendable {
     package enum Behaviour: String, Sendable {
-        case answer, fail, slow, hang, `break`, goodbye, refuse, downgrade, cut, confuse, chaos
+        case answer, fail, slow, hang, ping, flood, `break`, goodbye, refuse, downgrade, cut, confuse, chaos
     }
 
     package let port: UInt16

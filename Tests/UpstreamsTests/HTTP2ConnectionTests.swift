@@ -152,6 +152,102 @@ struct HTTP2ConnectionTests {
         #expect(server.connections == 2)
     }
 
+    // MARK: Requests without a reply
+
+    private func nginx(_ backend: FakeHTTPDNS) throws -> Nginx {
+        try Nginx(certificates.leaf(names: ["right.example"]), backend: backend)
+    }
+
+    private func transfers(_ nginx: Nginx) async throws -> HTTPTransfers {
+        try await HTTPFixture.secure(
+            nginx.address.port, hosts: ["right.example"], authority: certificates.authority)
+    }
+
+    @Test(arguments: [65_537, 300_000, 5_000_000])
+    func `names whose replies are over the limit take no other name's reply away`(size: Int) async throws {
+        let backend = try FakeHTTPDNS(HTTPFixture.zone)
+        backend.misbehave(.oversizedBody(size))
+        let nginx = try nginx(backend)
+        let transfers = try await transfers(nginx)
+        for round in 0..<40 {
+            #expect(await transfers.get("slow\(round).example.com").failure == .tooLarge)
+            #expect(await transfers.get("fast\(round).example.com").isSuccess)
+        }
+        let crowd = await HTTPFixture.parallel(40, on: transfers, name: "slow")
+        #expect(crowd.allSatisfy { $0.failure == .tooLarge })
+        #expect(await transfers.get("fast.example.com").isSuccess)
+        #expect(await transfers.openConnections == 1)
+        backend.misbehave(.oversizedBody(HTTPLimits.body))
+        #expect(await transfers.get("slow.example.com").status == 200)
+    }
+
+    @Test func `after some requests that were given up the next ones go out on a new connection`() async throws {
+        let server = try server(.hang, .answer)
+        let transfers = try await transfers(server)
+        await transfers.connect(timeout: .patience)
+        for number in 0..<HTTPLimits.lostStreams {
+            let early = Task { await transfers.get("n\(number).example.com") }
+            #expect(await HTTPFixture.eventually { await transfers.load.active == 1 })
+            early.cancel()
+            _ = await early.value
+        }
+        #expect(server.connections == 1)
+        #expect(await transfers.get("www.example.com").isSuccess)
+        #expect(server.connections == 2)
+        #expect(await transfers.openConnections == 1)
+    }
+
+    @Test func `a reply that comes byte by byte ends with its time, and holds nothing after that`() async throws {
+        let backend = try FakeHTTPDNS(HTTPFixture.zone)
+        backend.misbehave(.drip(.milliseconds(50)))
+        let nginx = try nginx(backend)
+        let transfers = try await transfers(nginx)
+        #expect(await transfers.get("slow.example.com", timeout: .milliseconds(500)).failure == .timeout)
+        #expect(await transfers.load == (0, 0))
+        #expect(await transfers.openConnections == 0)
+        // nginx has heard of it.
+        #expect(backend.waitForOpenConnections(atMost: 0))
+        let (slow, others) = await HTTPFixture.leading(
+            10, on: transfers, HTTPFixture.request("slow.example.com"), timeout: .milliseconds(500))
+        #expect(slow?.failure == .slow)
+        #expect(others.allSucceeded)
+        #expect(await transfers.openConnections == 1)
+        #expect(backend.waitForOpenConnections(atMost: 0))
+    }
+
+    @Test func `a server that sends pings and answers nothing is silent`() async throws {
+        let server = try server(.ping, .answer)
+        let transfers = try await transfers(server)
+        #expect(await transfers.get("first.example.com", timeout: .milliseconds(500)).failure == .timeout)
+        #expect(await transfers.openConnections == 0)
+        #expect(await transfers.get("second.example.com").isSuccess)
+    }
+
+    @Test func `a server that sends what is no reply without end is broken off`() async throws {
+        let server = try server(.flood, .answer)
+        let transfers = try await transfers(server)
+        let failure = await transfers.get("first.example.com").failure
+        #expect(failure == .network("the server sends too much beside replies"))
+        #expect(await transfers.openConnections == 0)
+        #expect(await transfers.get("second.example.com").isSuccess)
+    }
+
+    @Test func `a server that changes its keys without end is broken off`() async throws {
+        let server = try KeyFloodServer(certificates.leaf(names: ["right.example"]))
+        let transfers = try await HTTPFixture.secure(
+            server.port, hosts: ["right.example"], authority: certificates.authority)
+        let failure = await transfers.get("first.example.com").failure
+        #expect(failure == .network("the server sends too much beside replies"))
+    }
+
+    @Test func `ten thousand requests to an honest server share one connection`() async throws {
+        let nginx = try nginx(FakeHTTPDNS(HTTPFixture.zone))
+        let transfers = try await transfers(nginx)
+        for _ in 0..<10 { #expect(await HTTPFixture.parallel(1_000, on: transfers).allSucceeded) }
+        #expect(nginx.waitForRequests(10_000))
+        #expect(nginx.connections == 1)
+    }
+
     @Test func `a server that takes one request at once is asked over several connections`() async throws {
         let server = try server(streams: 1, .slow)
         let transfers = try await transfers(server)

@@ -3,16 +3,21 @@ struct HTTP2Frame {
     enum Kind: UInt8 {
         case data = 0
         case headers = 1
+        case priority = 2
         case reset = 3
         case settings = 4
         case pushPromise = 5
         case ping = 6
         case goAway = 7
         case windowUpdate = 8
+        /// No such type.
+        case unknown = 64
     }
 
     static let endStream: UInt8 = 1
+    static let acknowledgement: UInt8 = 1
     static let endHeaders: UInt8 = 4
+    static let padded: UInt8 = 8
 
     var type: Kind
     var flags: UInt8 = 0

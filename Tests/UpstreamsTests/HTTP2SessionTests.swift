@@ -137,9 +137,9 @@ struct HTTP2SessionTests {
         let stage = try Stage()
         let (large, small) = (try stage.open(), try stage.open())
         try stage.receive(.reply(large.id))
-        for _ in 0..<5 {
+        for count in [16_384, 16_384, 16_384, 16_384, 1] {
             try stage.receive(
-                HTTP2Frame(.data, stream: large.id, payload: [UInt8](repeating: 0, count: 16_384)))
+                HTTP2Frame(.data, stream: large.id, payload: [UInt8](repeating: 0, count: count)))
             _ = try stage.frames()
         }
         #expect(stage.session.takeEnded().map { $0.stream === large } == [true])
@@ -196,7 +196,7 @@ struct HTTP2SessionTests {
     }
 
     @Test @Loop func `a reply that is pushed before the server knows that we want none changes no other`() throws {
-        let stage = try Stage()
+        let stage = try Stage(isAcknowledged: false)
         let stream = try stage.open()
         try stage.receive(.reply(stream.id, fields: [("content-type", "text/a")]))
         // It has not acknowledged our settings (RFC 9113 section 6.5.3).
@@ -221,6 +221,125 @@ struct HTTP2SessionTests {
         let ping = HTTP2Frame(.ping, payload: [UInt8](repeating: 1, count: 8)).bytes
         let flood = (0..<4_000).flatMap { _ in ping }
         #expect(stage.isRefused(flood))
+    }
+
+    /// Frames that are no part of a reply, each of a kind of its own.
+    enum Flood: CaseIterable {
+        case emptyData, paddedData, informational, dataAfterReply, dataOfCancelled, ping, pingAnswer, settings
+        case windowUpdate, streamWindowUpdate, priority, reset, goodbye, unknown, promise
+
+        /// - Parameters: streams of a request that is under way, and of one that is answered.
+        func frame(open: Int32, answered: Int32, cancelled: Int32) -> HTTP2Frame {
+            switch self {
+            case .emptyData: HTTP2Frame(.data, stream: open)
+            case .paddedData:
+                HTTP2Frame(
+                    .data, flags: HTTP2Frame.padded, stream: open, payload: [255] + [UInt8](repeating: 0, count: 255))
+            case .informational: .reply(open, status: "103")
+            case .dataAfterReply: HTTP2Frame(.data, stream: answered, payload: [1])
+            case .dataOfCancelled: HTTP2Frame(.data, stream: cancelled, payload: [1])
+            case .ping: HTTP2Frame(.ping, payload: [UInt8](repeating: 1, count: 8))
+            case .pingAnswer:
+                HTTP2Frame(.ping, flags: HTTP2Frame.acknowledgement, payload: [UInt8](repeating: 1, count: 8))
+            case .settings: HTTP2Frame(.settings)
+            case .windowUpdate: HTTP2Frame(.windowUpdate, payload: [0, 0, 0, 1])
+            case .streamWindowUpdate: HTTP2Frame(.windowUpdate, stream: open, payload: [0, 0, 0, 1])
+            case .priority: HTTP2Frame(.priority, stream: open, payload: [0, 0, 0, 0, 9])
+            case .reset: HTTP2Frame(.reset, stream: answered, payload: [0, 0, 0, 8])
+            case .goodbye: HTTP2Frame(.goAway, payload: [0, 0, 0, UInt8(cancelled), 0, 0, 0, 0])
+            case .unknown: HTTP2Frame(.unknown, payload: [1])
+            case .promise:
+                HTTP2Frame(
+                    .pushPromise, flags: HTTP2Frame.endHeaders, stream: open, payload: [0, 0, 0, 2, 0x82, 0x84, 0x87])
+            }
+        }
+    }
+
+    @Test(arguments: Flood.allCases) @Loop func `a flood of frames that are no replies ends the connection`(
+        flood: Flood
+    ) throws {
+        let stage = try Stage()
+        let (open, answered, cancelled) = (try stage.open(), try stage.open(), try stage.open())
+        try stage.receive(.reply(answered.id, ends: true))
+        stage.session.reset(cancelled)
+        _ = try stage.frames()
+        let frame = flood.frame(open: open.id, answered: answered.id, cancelled: cancelled.id).bytes
+        let part = (0..<100).flatMap { _ in frame }
+        var received = 0
+        while received < 2 * HTTPLimits.overhead, !stage.isRefused(part) { received += part.count }
+        #expect(received <= HTTPLimits.overhead + 2 * HTTPLimits.header)
+    }
+
+    @Test @Loop func `pings and the like in honest numbers end nothing, whatever the number of requests`() throws {
+        let stage = try Stage()
+        for number in 0..<10_000 {
+            #expect(stage.session.mayOpen)
+            let stream = try stage.open()
+            for _ in 0..<2 {
+                try stage.receive(HTTP2Frame(.ping, payload: [UInt8](repeating: 1, count: 8)))
+                try stage.receive(HTTP2Frame(.windowUpdate, payload: [0, 0, 0, 9]))
+                try stage.receive(HTTP2Frame(.unknown, payload: [UInt8](repeating: 1, count: 40)))
+            }
+            if number % 100 == 0 { try stage.receive(HTTP2Frame(.settings, payload: [0, 3, 0, 0, 0, 100])) }
+            try stage.receive(.reply(stream.id, fields: [("a", String(repeating: "x", count: 400))]))
+            let body = HTTP2Frame(.data, stream: stream.id, payload: [UInt8](repeating: 1, count: 100))
+            for _ in 0..<5 { try stage.receive(body) }
+            try stage.receive(HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream.id))
+            _ = try stage.frames()
+            #expect(stage.session.takeEnded().map(\.code) == [0])
+        }
+    }
+
+    @Test @Loop func `large replies in small frames end nothing`() throws {
+        let stage = try Stage()
+        for _ in 0..<200 {
+            let stream = try stage.open()
+            try stage.receive(.reply(stream.id))
+            let part = HTTP2Frame(.data, stream: stream.id, payload: [UInt8](repeating: 1, count: 1_024))
+            for _ in 0..<64 {
+                try stage.receive(part)
+                _ = try stage.frames()
+            }
+            try stage.receive(HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream.id))
+            #expect(stage.session.takeEnded().map(\.code) == [0])
+            #expect(stage.session.mayOpen)
+        }
+    }
+
+    @Test @Loop func `of a body no more can be on its way than one byte over the limit`() throws {
+        let session = try HTTP2Session(authority: "service.example")
+        var sent: [UInt8] = []
+        try session.takeFrames(into: &sent, limit: .max)
+        let settings = try #require(HTTP2Frame.parse(sent.dropFirst(24)).first)
+        // SETTINGS_INITIAL_WINDOW_SIZE
+        #expect(settings.payload.dropFirst(6).prefix(6) == [0, 4, 0, 1, 0, 1])
+        let stage = try Stage()
+        let stream = try stage.open()
+        try stage.receive(.reply(stream.id))
+        var updates: [HTTP2Frame] = []
+        for _ in 0..<4 {
+            try stage.receive(HTTP2Frame(.data, stream: stream.id, payload: [UInt8](repeating: 0, count: 16_384)))
+            updates += try HTTP2Frame.parse(stage.frames()[...])
+        }
+        #expect(updates.allSatisfy { $0.stream == 0 } && stage.session.takeEnded().isEmpty)
+        try stage.receive(HTTP2Frame(.data, stream: stream.id, payload: [0]))
+        #expect(stage.session.takeEnded().count == 1)
+        #expect(stream.failure == .tooLarge)
+    }
+
+    @Test @Loop func `after some streams without a reply no further request is sent`() throws {
+        let stage = try Stage()
+        for number in 0..<HTTPLimits.lostStreams {
+            #expect(stage.session.mayOpen)
+            let stream = try stage.open()
+            if number % 2 == 0 {
+                stage.session.reset(stream)
+            } else {
+                try stage.receive(HTTP2Frame(.reset, stream: stream.id, payload: [0, 0, 0, 2]))
+            }
+            _ = try stage.frames()
+        }
+        #expect(!stage.session.mayOpen && !stage.session.isOver)
     }
 
     @Test @Loop func `a server that sends anything is survived`() async throws {
@@ -257,10 +376,12 @@ private final class Stage {
     let session: HTTP2Session
     private var streams: [HTTP2Stream] = []
 
-    init() throws {
+    /// - Parameter isAcknowledged: whether the server has taken our settings.
+    init(isAcknowledged: Bool = true) throws {
         session = try HTTP2Session(authority: "service.example")
         _ = try frames()
         try receive(HTTP2Frame(.settings))
+        if isAcknowledged { try receive(HTTP2Frame(.settings, flags: HTTP2Frame.acknowledgement)) }
         _ = try frames()
     }
 
@@ -277,7 +398,7 @@ private final class Stage {
         let transfer = HTTPTransfer(
             request, timeout: .seconds(1), deadline: .bootTime + .seconds(1), permit: nil,
             on: try HTTPTransfers(origin, loop: LoopRunner.shared.loop), done: { _ in })
-        let stream = HTTP2Stream(transfer, receivedBefore: 0, hasWaited: false, at: Instant(nanoseconds: 0))
+        let stream = HTTP2Stream(transfer, repliesBefore: 0, hasWaited: false, at: Instant(nanoseconds: 0))
         try session.open(stream, path: request.target)
         streams.append(stream)
         return stream

@@ -209,7 +209,8 @@ struct HTTPSecureTests {
             #expect(await early.value.failure == .cancelled)
             // Bytes from before the silence may yet be read, and the loop's clock stands still within a turn.
             end = end ?? .now + timeout * 2.5
-            try await Task.sleep(for: .milliseconds(100))
+            // Few enough that it is not for their number that the connection takes no more.
+            try await Task.sleep(for: .milliseconds(400))
         } while ContinuousClock.now < end ?? .now
         #expect(relay.connections == 1)
         // For longer than this one may take the connection has brought nothing.

@@ -76,6 +76,28 @@ struct HTTPTransfersTests {
         #expect(result.failure == .unusable("the reply is larger than the limit"))
     }
 
+    @Test(arguments: [
+        HTTPFault.endless("HTTP/1.1 200 OK\r\nX: ", "x"), .endless("HTTP/1.1 200 OK\r\n", "X: x\r\n"),
+        .endless("", "HTTP/1.1 103 Early Hints\r\n\r\n"),
+        .endless("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "X: x\r\n"),
+        .endless("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"),
+    ])
+    func `a reply without an end is refused at its limit`(fault: HTTPFault) async throws {
+        server.misbehave(fault)
+        let transfers = try await HTTPFixture.plain(server.address)
+        #expect(await transfers.get("www.example.com").failure == .tooLarge)
+        #expect(server.waitForOpenConnections(atMost: 0))
+    }
+
+    @Test func `a reply that comes byte by byte ends with its time, and holds nothing after that`() async throws {
+        server.misbehave(.drip(.milliseconds(50)))
+        let transfers = try await HTTPFixture.plain(server.address)
+        #expect(await transfers.get("www.example.com", timeout: .milliseconds(500)).failure == .timeout)
+        #expect(await transfers.load == (0, 0))
+        #expect(await transfers.openConnections == 0)
+        #expect(server.waitForOpenConnections(atMost: 0))
+    }
+
     @Test func `a redirect is a reply like any other`() async throws {
         server.addHeaders(["Location: http://127.0.0.1:\(server.address.port)/elsewhere"])
         server.misbehave(.status(302))
@@ -125,15 +147,6 @@ struct HTTPTransfersTests {
             let failure = await transfers.get("www.example.com").failure
             #expect(failure == .overloaded("no socket for 127.0.0.1:9: out of file descriptors"))
         }
-    }
-
-    @Test @Loop func `a kernel that does not count received bytes tells nothing of a connection`() {
-        var pair: [Int32] = [-1, -1]
-        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
-        defer { for descriptor in pair { close(descriptor) } }
-        let connection = HTTPConnection(pair[0])
-        #expect(connection.isOpen && connection.bytesReceived == nil)
-        #expect(connection.hasReceived(since: nil) == nil)
     }
 
     @Test func `a refused connection is a failure at once`() async throws {
@@ -264,6 +277,11 @@ struct HTTPTransfersTests {
         #expect(server.openConnections == 1)
         transfers = nil
         #expect(server.waitForOpenConnections(atMost: 0))
+    }
+
+    @Test func `why a certificate is refused is told in OpenSSL's words where there are none of ours`() {
+        // X509_V_ERR_INVALID_PURPOSE
+        #expect(HTTPFailure.certificateText(26) == "the certificate is refused (unsuitable certificate purpose)")
     }
 
     @Test func `nothing of the request is in a failure's text`() async throws {

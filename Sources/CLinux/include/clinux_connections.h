@@ -6,8 +6,5 @@
 /// Accepts one connection, non-blocking and closed on exec. Returns its descriptor, or -errno.
 int clinux_accept(int descriptor, struct sockaddr_in6 *peer, uint32_t *peer_length);
 
-/// How many bytes of payload a TCP socket has received, read or not; -1 if the kernel does not tell.
-int64_t clinux_bytes_received(int descriptor);
-
 /// After so many milliseconds without an acknowledgement the kernel gives the connection up (RFC 5482). Returns 0 or -errno.
 int clinux_set_user_timeout(int descriptor, unsigned int milliseconds);
