@@ -3,7 +3,7 @@ import Glibc
 
 /// Images of the process's memory, with the secrets in it, that the kernel writes when it crashes.
 package enum CoreDumps {
-    /// Has none be written, neither to a file nor to a program (core(5)), and keeps the memory from other users' debuggers.
+    /// Has none be written, neither to a file nor to a program (core(5)), and has only root read the memory.
     ///
     /// To be called before secrets are read, and once more after becoming another user, which may take it back.
     package static func forbid() {

@@ -16,7 +16,7 @@ extension Integration {
             #expect(try daemon.stop() == 0)
         }
 
-        @Test func `systemd is told to have none be written`() throws {
+        @Test func `the unit for systemd allows none`() throws {
             let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
             let unit = try String(contentsOf: root.appendingPathComponent("conf/httpdnsd.service"), encoding: .utf8)
             #expect(unit.split(separator: "\n").contains("LimitCORE=0"))

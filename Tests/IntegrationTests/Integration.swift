@@ -18,6 +18,8 @@ enum Requirement {
     case ipv6
     /// A user other than root to become.
     case otherUser
+    /// Leave to see the open files of the server, which cannot be dumped.
+    case processFiles
 
     var isMet: Bool {
         switch self {
@@ -27,7 +29,7 @@ enum Requirement {
             access("/run/systemd/resolve/resolv.conf", F_OK) != 0
                 && access("/run/NetworkManager/no-stub-resolv.conf", F_OK) != 0
         case .ipv6: (try? FreePort.next(on: ["::1"])) != nil
-        case .otherUser: geteuid() == 0
+        case .otherUser, .processFiles: geteuid() == 0
         }
     }
 
@@ -39,6 +41,7 @@ enum Requirement {
         case .noSystemResolverLists: "the system keeps a list of resolvers that the test cannot replace"
         case .ipv6: "no IPv6 on the loopback interface"
         case .otherUser: "no leave to become another user"
+        case .processFiles: "no leave to see the open files of a process that cannot be dumped"
         }
     }
 }

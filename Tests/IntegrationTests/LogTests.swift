@@ -115,7 +115,8 @@ extension Integration {
             #expect(try daemon.stop() == 0)
         }
 
-        @Test func `a server whose standard streams are closed writes its log into nothing else`() throws {
+        @Test(.requires(.processFiles))
+        func `a server whose standard streams are closed writes its log into nothing else`() throws {
             let vendor = try FakeHTTPDNS(Stage.zone)
             let daemon = try Daemon(
                 DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest() + "queries = true\n",

@@ -155,6 +155,7 @@ extension Integration {
 
         /// What a process uses.
         private struct Usage {
+            /// 0 for a plain user: of a process that cannot be dumped only root sees them.
             let descriptors: Int
             let threads: Int
             /// Resident bytes.
@@ -162,7 +163,8 @@ extension Integration {
 
             init(_ pid: Int32) {
                 let files = FileManager.default
-                descriptors = (try? files.contentsOfDirectory(atPath: "/proc/\(pid)/fd"))?.count ?? .max
+                let open = try? files.contentsOfDirectory(atPath: "/proc/\(pid)/fd")
+                descriptors = open?.count ?? (geteuid() == 0 ? .max : 0)
                 threads = (try? files.contentsOfDirectory(atPath: "/proc/\(pid)/task"))?.count ?? .max
                 let words = (try? String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8))?.split(separator: " ")
                 memory = (words.flatMap { $0.count > 1 ? Int($0[1]) : nil } ?? .max / 8_192) * 4_096
