@@ -1,0 +1,184 @@
+// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/Platform
+// sources: Fuzz/FuzzSupport
+//
+// A script of steps on a small cache: answers of many sizes, and what can be made of any bytes, are stored under few names,
+// asked for, stamped anew, removed, walked over and moved to a cache of another size. A model says what was stored last
+// under each name: a hit is that, or there is none. Replies are written between pages that must not be touched.
+
+import DNSWire
+import FuzzSupport
+import Scheduling
+
+@testable import DNSCache
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzCacheBlocks(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    var play = CachePlay(Script(data, count))
+    play.run()
+    return 0
+}
+
+private let messageMemory = GuardedBytes(512)
+private let replyMemory = GuardedBytes(65_536)
+
+private struct CachePlay {
+    private var script: Script
+    private let cache: MemoryCache
+    /// What was stored last under a question, by the bytes of its key.
+    private var stored: [[UInt8]: PackedAnswer] = [:]
+    private var now = Instant(nanoseconds: 1_000_000_000)
+
+    init(_ script: Script) {
+        self.script = script
+        cache = MemoryCache(memory: (self.script.number() + 8) << 10)
+    }
+
+    mutating func run() {
+        while let step = script.next() {
+            switch step % 10 {
+            case 0, 1: storeAddresses()
+            case 2: storeBytes(isReply: true)
+            case 3: storeBytes(isReply: false)
+            case 4, 5: ask()
+            case 6: change(step)
+            case 7: walk(removing: false)
+            case 8: cache.rebuild(part: 0, memory: (script.number() + 8) << 10, policy: FreshnessPolicy())
+            default: now = now + .seconds(script.number())
+            }
+        }
+        walk(removing: true)
+        precondition(cache.statistics.entries == 0, "something stays that no walk meets")
+    }
+
+    /// One of few names, of any length: some shorter than a word, one as long as there are.
+    private mutating func question() -> Question {
+        let number = script.number()
+        var wire: [UInt8] = []
+        for _ in 0..<(number & 3) { wire += [63] + [UInt8](repeating: UInt8(ascii: "A"), count: 63) }
+        let length = number >> 2
+        if length > 0 {
+            wire += [UInt8(min(length, 61))] + [UInt8](repeating: 0x61 + UInt8(number & 7), count: min(length, 61))
+        }
+        guard let name = try? Name(wire: wire + [0]) else { return Question(name: .root, type: .a) }
+        return Question(name: name, type: number & 64 == 0 ? .a : .txt)
+    }
+
+    private mutating func storeAddresses() {
+        let question = question()
+        let count = script.number()
+        store(
+            PackedAnswer(
+                Answer(name: question.name, addresses: (0..<UInt32(count * count / 64)).map { .v4($0) }, ttl: 300),
+                for: question), for: question)
+    }
+
+    /// What is made of bytes: of the records of a service's reply, or of a row of the disk.
+    private mutating func storeBytes(isReply: Bool) {
+        let question = question()
+        let code: ResponseCode = script.number() & 1 == 0 ? .noError : .nameError
+        let counts = PackedAnswer.SectionCounts(
+            answer: UInt16(script.number() & 7), authority: UInt16(script.number() & 3),
+            additional: UInt16(script.number() & 1))
+        let body = script.bytes(script.number())
+        if !isReply {
+            guard let checked = PackedAnswer.checked(body, responseCode: code, counts: counts, for: question) else {
+                return
+            }
+            precondition(checked.answer.body == body && checked.answer.counts == counts, "another answer")
+            precondition(checked.answer.ttlOffsets.count == counts.total, "another number of records")
+            return store(checked.answer, for: question)
+        }
+        var bytes = Message(id: 1, flags: .response, questions: [question]).encoded
+        for (place, count) in [(7, counts.answer), (9, counts.authority), (11, counts.additional)] {
+            bytes[place] = UInt8(count)
+        }
+        bytes[3] |= UInt8(code.rawValue)
+        guard let message = try? MessageParser.parse(bytes + body),
+            case .answer(let answer) = ReceivedReply(message, to: question)
+        else { return }
+        store(PackedAnswer(answer, for: question), for: question)
+    }
+
+    private mutating func store(_ packed: PackedAnswer?, for question: Question) {
+        guard let packed else { return }
+        for type in [RecordType.a, .aaaa] { _ = packed.holds(type) }
+        for address in packed.addresses.prefix(3) {
+            precondition(packed.holds(address), "an address that is not there")
+        }
+        precondition(packed.unpacked(for: question) != nil, "what was packed cannot be read")
+        let key = QueryKey(question, dnssecOK: false, checkingDisabled: false)
+        let entry = CacheEntry(
+            answer: packed, storedAt: now, lifetime: 300, generation: 1, refreshMargin: UInt32(script.number()))
+        stored[key.array] = cache.store(entry, for: key) ? packed : nil
+    }
+
+    /// Asks for a name in any letter case, with room for any reply or too little.
+    private mutating func ask() {
+        let question = question()
+        let limit = script.number() << 8 | 255
+        let bytes = Message(id: 7, flags: .recursionDesired, questions: [question]).encoded
+        let span = unsafe Span(_unsafeElements: messageMemory.copy(bytes, atEnd: limit & 0x100 == 0))
+        guard let query = Query.read(span) else { preconditionFailure("no query") }
+        var output = OutputSpan(buffer: replyMemory.bytes(limit, atEnd: limit & 0x200 == 0), initializedCount: 0)
+        let isHit = cache.answer(
+            query, cache.prefetch(for: query, in: span), message: span, now: now, generation: 1, limit: limit,
+            into: &output)
+        let key = QueryKey(question, dnssecOK: false, checkingDisabled: false)
+        guard isHit else {
+            precondition(output.count == 0, "a miss with a reply")
+            return refuseHeader(of: bytes, atEnd: limit & 0x400 == 0)
+        }
+        let reply = output.span.indices.map { output.span[$0] }
+        guard let message = try? MessageParser.parse(reply) else { preconditionFailure("a reply that is no message") }
+        precondition(message.questions == [question] && reply.count <= limit, "a reply to something else")
+        guard let packed = stored[key.array] else { preconditionFailure("an answer that was never stored") }
+        guard !message.flags.contains(.truncated) else { return }
+        precondition(reply.count == bytes.count + packed.body.count, "a reply of another length")
+        precondition(cache.entry(for: key)?.answer == packed, "another answer")
+    }
+
+    /// Answers a message that ends with its header: the shortest one, with the shortest reply.
+    private func refuseHeader(of message: [UInt8], atEnd: Bool) {
+        let bytes = Array(message.prefix(4)) + [UInt8](repeating: 0, count: 8)
+        let span = unsafe Span(_unsafeElements: messageMemory.copy(bytes, atEnd: atEnd))
+        guard let query = Query.read(span) else { preconditionFailure("no query") }
+        var output = OutputSpan(buffer: replyMemory.bytes(bytes.count, atEnd: atEnd), initializedCount: 0)
+        let isWritten = Reply.write(query.fault, to: query, message: span, limit: bytes.count, into: &output)
+        precondition(isWritten && output.count == bytes.count, "no reply to a header")
+    }
+
+    private mutating func change(_ step: UInt8) {
+        let question = question()
+        let key = QueryKey(question, dnssecOK: false, checkingDisabled: false)
+        switch step / 10 % 4 {
+        case 0: cache.restamp(key, generation: UInt32(script.number() & 1))
+        case 1: _ = cache.claimRefresh(of: key)
+        case 2:
+            cache.remove(key)
+            precondition(cache.entry(for: key) == nil, "what was removed is there")
+        default:
+            cache.removeAll()
+            precondition(cache.statistics.entries == 0, "what was removed is there")
+        }
+    }
+
+    private func walk(removing: Bool) {
+        // Removing moves what is behind to the front: so from the start again until there is nothing.
+        var left = cache.statistics.entries
+        repeat {
+            var cursor: CacheCursor? = .start
+            while let place = cursor {
+                let (answers, next) = cache.walk(from: place, slots: 7) { _ in true }
+                for answer in answers {
+                    let key = answer.key()
+                    precondition(stored[key.array] == answer.entry.answer, "an answer that was not stored last")
+                    if removing { cache.remove(key) }
+                }
+                cursor = next
+            }
+            precondition(!removing || left == 0 || cache.statistics.entries < left, "nothing was met")
+            left = cache.statistics.entries
+        } while removing && left > 0
+    }
+}

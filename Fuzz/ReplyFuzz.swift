@@ -1,0 +1,70 @@
+// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/Platform
+// sources: Fuzz/FuzzSupport
+//
+// A client's message of any bytes, and a reply to it: a refusal, or records with TTLs at any places. The message, the
+// records, their TTLs' places and the room for the reply each lie between pages that must not be touched, now at the one
+// and now at the other. What is written is a reply to that message, no longer than allowed.
+
+import DNSWire
+import FuzzSupport
+
+@testable import DNSCache
+
+private let messageMemory = GuardedBytes(4_096)
+private let bodyMemory = GuardedBytes(4_096)
+private let offsetMemory = GuardedBytes(4_096)
+private let replyMemory = GuardedBytes(65_536)
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard count <= 4_096 else { return 0 }
+    var script = Script(data, count)
+    let places = script.number()
+    let kind = script.number()
+    // Few bytes more or less than what a reply needs, or any number.
+    let limit = script.number() << 4 | script.number() & 15
+    let capacity = places & 0x10 == 0 ? limit : script.number() << 4
+    let records = script.bytes(script.number())
+    let offsets = script.bytes(script.number() & 30)
+    let bytes = script.bytes(count)
+    guard let query = Query.read(bytes.span) else { return 0 }
+
+    let message = messageMemory.copy(bytes, atEnd: places & 1 != 0)
+    let body = bodyMemory.copy(records, atEnd: places & 2 != 0)
+    let ttlOffsets = UnsafeRawBufferPointer(offsetMemory.copy(offsets, atEnd: places & 4 != 0))
+        .assumingMemoryBound(to: UInt16.self)
+    var output = OutputSpan(buffer: replyMemory.bytes(capacity, atEnd: places & 8 != 0), initializedCount: 0)
+    let span = unsafe Span(_unsafeElements: message)
+    let isWritten: Bool
+    if kind & 1 == 0 {
+        let error = kind & 2 == 0 ? nil : ExtendedError(.other, String(repeating: "e", count: kind))
+        isWritten = Reply.write(
+            ResponseCode(rawValue: UInt16(kind >> 2)), to: query, message: span,
+            options: Reply.Options(error: error, keepalive: kind & 4 == 0 ? nil : 100), limit: limit, into: &output)
+    } else {
+        // Counts that are right and wrong.
+        let answers = UInt16(kind & 8 == 0 ? ttlOffsets.count : kind)
+        isWritten = unsafe Reply.write(
+            0, counts: PackedAnswer.SectionCounts(answer: answers), body: Span(_unsafeElements: body),
+            ttlOffsets: Span(_unsafeElements: ttlOffsets), echo: Reply.Echo(query), message: span,
+            aging: kind & 16 == 0 ? .stale : .fresh(age: UInt32(kind)), options: Span(), limit: limit, into: &output)
+    }
+    check(output.count, isWritten, min(limit, capacity))
+    if isWritten { check(output.span, query, bytes) }
+    return 0
+}
+
+private func check(_ count: Int, _ isWritten: Bool, _ room: Int) {
+    precondition(isWritten == (count > 0), "says that it wrote and did not, or the other way round")
+    precondition(count <= room, "a reply over its limit")
+}
+
+private func check(_ reply: Span<UInt8>, _ query: Query, _ message: [UInt8]) {
+    precondition(reply.count >= 12 + query.questionLength, "a reply without its question")
+    precondition(reply[0] == message[0] && reply[1] == message[1], "another ID")
+    precondition(reply[2] & 0x80 != 0, "no response")
+    for index in 12..<(12 + query.questionLength) {
+        precondition(reply[index] == message[index], "another question")
+    }
+}
