@@ -133,7 +133,7 @@ private func replyArrived(
     let channel = Unmanaged<AresChannel>.fromOpaque(data).takeUnretainedValue()
     let outcome: AresOutcome =
         if status == ccares_success, let bytes {
-            .reply(Array(UnsafeBufferPointer(start: bytes, count: Int(count))))
+            .reply(Array(UnsafeBufferPointer(start: bytes, count: max(0, Int(count)))))
         } else {
             .failure(AresError(status: status))
         }
