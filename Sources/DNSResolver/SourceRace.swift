@@ -95,6 +95,12 @@ struct SourceRace {
         return false
     }
 
+    /// Whether a denial of the providers waits for LocalDNS.
+    var hasDenial: Bool {
+        for index in entries.indices where entries[index].isOpen && entries[index].denial != nil { return true }
+        return false
+    }
+
     var openTypes: [RecordType] {
         for index in entries.indices where !entries[index].isOpen { return entries.filter(\.isOpen).map(\.type) }
         return types
@@ -178,6 +184,14 @@ struct SourceRace {
         for index in entries.indices {
             if entries[index].httpdns == nil { entries[index].httpdns = .failure(.timeout) }
             if entries[index].localDNS == nil { entries[index].localDNS = LocalDNSResult(.failure(.timeout)) }
+            decide(index)
+        }
+    }
+
+    /// Settles what the providers deny: LocalDNS has had its time.
+    mutating func settleDenied() {
+        for index in entries.indices where entries[index].denial != nil && entries[index].localDNS == nil {
+            entries[index].localDNS = LocalDNSResult(.failure(.timeout))
             decide(index)
         }
     }

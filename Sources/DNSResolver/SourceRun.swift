@@ -18,6 +18,8 @@ final class SourceRun: Cancellable {
     private var hedgeDue: Instant?
     /// When the second source is asked; nil: it was time for that.
     private var secondDue: Instant?
+    /// When a denial of the providers is taken although LocalDNS has not answered; nil: there is none that waits.
+    private var denialDue: Instant?
     /// For what is due next: one for all, for mostly none comes to pass.
     private var timer: LoopTimer?
 
@@ -56,8 +58,11 @@ final class SourceRun: Cancellable {
     }
 
     private var nextDue: Instant? {
-        guard let hedgeDue, let secondDue else { return hedgeDue ?? secondDue }
-        return min(hedgeDue, secondDue)
+        var next = hedgeDue
+        for due in [secondDue, denialDue] {
+            if let due { next = min(next ?? due, due) }
+        }
+        return next
     }
 
     /// Does what is due.
@@ -70,6 +75,11 @@ final class SourceRun: Cancellable {
         if let due = secondDue, due <= now {
             secondDue = nil
             startSecond()
+            goOn()
+        }
+        if let due = denialDue, due <= now {
+            denialDue = nil
+            race.settleDenied()
             goOn()
         }
         if timer == nil { setTimer() }
@@ -134,6 +144,9 @@ final class SourceRun: Cancellable {
         }
         if race.isOver || (attempts == nil && lookUpsUnderWay == 0 && secondDue == nil) {
             finish()
+        } else if denialDue == nil, race.hasDenial {
+            denialDue = job.began + Budget.lastStart
+            setTimer()
         }
     }
 

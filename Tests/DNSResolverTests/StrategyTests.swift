@@ -283,6 +283,19 @@ struct StrategyTests {
     }
 
     @Test @Loop
+    func `a name of the network that the vendor denies is denied after 1.9 seconds when LocalDNS is silent`() async {
+        let network = Network()
+        let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 60))
+        network.first.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        network.localDNS.behaviour = .silence
+        await network.fly(mayBeLocal: true)
+        await network.clock.advance(by: .milliseconds(1_899))
+        #expect(!network.finished)
+        await network.clock.advance(by: .milliseconds(1))
+        #expect(network.finished && network.sources[.a] == .provider(index: 0))
+    }
+
+    @Test @Loop
     func `a name that the vendor has is its own, whatever the network's search list says`() async {
         let network = Network()
         await network.fly(mayBeLocal: true)

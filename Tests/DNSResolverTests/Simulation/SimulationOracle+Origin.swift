@@ -235,10 +235,14 @@ extension SimulationOracle.Case {
     }
 
     /// How old it is. LocalDNS's word in reserve counts from when it is taken, at the latest at the end of its flight, or from
-    /// when it is proven (sections 7 and 9); a denied name waits for the other family, a record of type HTTPS for its hints.
+    /// when it is proven (sections 7 and 9); a denied name waits for the other family, or for LocalDNS where a search list
+    /// has it, a record of type HTTPS for its hints.
     private func age(of telling: Chronicle.Telling) -> Duration {
         var since = telling.at
         if telling.result == .nameError || telling.type == .https { since = since + .milliseconds(300) }
+        if telling.result == .nameError, !reign.policy.searchDomains.isEmpty {
+            since = max(since, telling.flightBegan + SimulatedWorld.patience)
+        }
         if case .localDNS = telling.giver, route.isProtected {
             since = telling.flightBegan + SimulatedWorld.patience
             if reign.mode == .localDNSFirst { since = since + .milliseconds(1_500) }
