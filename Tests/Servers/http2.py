@@ -13,6 +13,8 @@ show the last:
   hang          no request gets a reply
   ping          no request gets a reply, but PINGs come without end, 100 a second
   flood         no request gets a reply, but answers to PINGs that were never sent come as fast as they are taken
+  complain      each request gets a reply with a body of one byte over 64 KiB. With the 25th stream that the client resets the
+                connection ends (GOAWAY, ENHANCE_YOUR_CALM), and a line is written to FOLDER/goodbyes
   break         the first request ends the connection, without a word
   goodbye       with the first request the connection is said to end (GOAWAY); no reply comes. Once the client has read that, a
                 line is written to FOLDER/goodbyes
@@ -36,7 +38,9 @@ import time
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 5, 6, 7, 8
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
-MAX_CONCURRENT_STREAMS, NO_ERROR, REFUSED_STREAM, HTTP_1_1_REQUIRED = 3, 0, 7, 13
+MAX_CONCURRENT_STREAMS, NO_ERROR, REFUSED_STREAM, ENHANCE_YOUR_CALM, HTTP_1_1_REQUIRED = 3, 0, 7, 11, 13
+# Streams that a client may reset.
+RESETS = 24
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
@@ -63,6 +67,10 @@ def behave(behaviour: str, connection: ssl.SSLSocket, stream: int) -> None:
     elif behaviour == "fail":
         # Status 500 has a number of its own, too.
         connection.sendall(frame(HEADERS, END_HEADERS | END_STREAM, stream, b"\x8e"))
+    elif behaviour == "complain":
+        connection.sendall(header(stream))
+        for length in [16_384] * 4 + [1]:
+            connection.sendall(frame(DATA, END_STREAM if length == 1 else 0, stream, bytes(length)))
     elif behaviour == "ping":
         while True:
             connection.sendall(frame(PING, 0, 0, bytes(8)))
@@ -160,6 +168,7 @@ def serve(
         # The client's preface (RFC 9113 section 3.4).
         source.read(24)
         chaos = Chaos(connection, number)
+        resets = 0
         connection.sendall(frame(SETTINGS, 0, 0, struct.pack(">HI", MAX_CONCURRENT_STREAMS, streams)))
         while len(head := source.read(9)) == 9:
             length, kind, flags = int.from_bytes(head[:3]), head[3], head[4]
@@ -169,6 +178,12 @@ def serve(
                 connection.sendall(frame(SETTINGS, ACK, 0))
             elif kind == PING and not flags & ACK:
                 connection.sendall(frame(PING, ACK, 0, payload))
+            elif behaviour == "complain" and kind == RST_STREAM:
+                resets += 1
+                if resets > RESETS:
+                    goodbyes.write(f"{number}\n")
+                    connection.sendall(frame(GOAWAY, 0, 0, struct.pack(">II", stream, ENHANCE_YOUR_CALM)))
+                    return
             elif behaviour == "goodbye" and kind == PING:
                 goodbyes.write(f"{number}\n")
             elif behaviour == "chaos":

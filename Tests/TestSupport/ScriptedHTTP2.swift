@@ -4,7 +4,7 @@ import Foundation
 /// reference goes.
 package final class ScriptedHTTP2: Sendable {
     package enum Behaviour: String, Sendable {
-        case answer, fail, slow, hang, ping, flood, `break`, goodbye, refuse, downgrade, cut, confuse, chaos
+        case answer, fail, slow, hang, ping, flood, complain, `break`, goodbye, refuse, downgrade, cut, confuse, chaos
     }
 
     package let port: UInt16
@@ -36,7 +36,7 @@ package final class ScriptedHTTP2: Sendable {
     /// How many connections it has accepted.
     package var connections: Int { lines(of: "connections") }
 
-    /// On how many connections it has said goodbye and the client has read it.
+    /// On how many connections it has said goodbye and the client has read it, or has complained.
     package var goodbyes: Int { lines(of: "goodbyes") }
 
     private func lines(of file: String) -> Int { directory.read(file).split(separator: "\n").count }

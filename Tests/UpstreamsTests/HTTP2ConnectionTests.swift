@@ -181,6 +181,14 @@ struct HTTP2ConnectionTests {
         #expect(await transfers.get("slow.example.com").status == 200)
     }
 
+    @Test func `a server that counts the streams we reset has no reason to complain`() async throws {
+        let server = try server(.complain)
+        let transfers = try await transfers(server)
+        for number in 0..<60 { #expect(await transfers.get("n\(number).example.com").failure == .tooLarge) }
+        #expect(server.goodbyes == 0)
+        #expect(server.connections == 60 / HTTPLimits.lostStreams)
+    }
+
     @Test func `after some requests that were given up the next ones go out on a new connection`() async throws {
         let server = try server(.hang, .answer)
         let transfers = try await transfers(server)
