@@ -63,10 +63,22 @@ import Testing
         #expect(problems(wide) == ["65: \"x\" has more than 64 addresses"])
     }
 
-    @Test func `any bytes whatever are read`() {
-        _ = HostsFile((0...255).map { UInt8($0) })
-        _ = HostsFile([])
-        _ = HostsFile(Array(repeating: 0x20, count: 100_000))
+    @Test func `bytes that are no text make a bad line, and the other lines count`() {
+        let line = Array("\n192.0.2.1 www.example.com\n".utf8)
+        let file = HostsFile(Array(0x80...0xff) + line + [0x00] + line)
+        #expect(texts(file) == ["www.example.com 192.0.2.1"])
+        #expect(
+            problems(file) == ["1: does not begin with an IP address", "3: does not begin with an IP address"])
+        let badName = HostsFile(Array("192.0.2.1 ".utf8) + [0xff, 0xfe] + Array(" www.example.com".utf8))
+        #expect(texts(badName) == ["www.example.com 192.0.2.1"])
+        #expect(badName.problems.map(\.line) == [1])
+    }
+
+    @Test(arguments: [0, 100_000])
+    func `a file of nothing but blanks has no entries, and nothing is wrong with it`(count: Int) {
+        let file = HostsFile([UInt8](repeating: 0x20, count: count))
+        #expect(file.entries.isEmpty)
+        #expect(problems(file).isEmpty)
     }
 
     @Test func `the file of the configuration is read, and its bad lines are warnings that name it`() throws {
