@@ -102,7 +102,7 @@ extension StatusReport.Provider {
     /// A line for the provider, and one for each address.
     fileprivate var rows: [[String]] {
         var text = "\(name): \(type) at \(url)"
-        if !isAuthenticated { text += ", can be forged on the path" }
+        if !isAuthenticated { text += ", can be forged or replayed on the path" }
         if callsToday > 0 {
             text += "; " + (dailyLimit > 0 ? "\(callsToday) of " : "")
             text += counted(dailyLimit > 0 ? dailyLimit : callsToday, "call") + " today"

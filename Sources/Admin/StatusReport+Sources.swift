@@ -24,7 +24,7 @@ extension StatusReport {
         /// As `type` in the configuration.
         package var type = ""
         package var url = ""
-        /// Whether its answers cannot be forged on the path.
+        /// Whether its answers can be neither forged nor replayed on the path.
         package var isAuthenticated = true
         package var state = State.used
         /// Seconds until it is asked again; nil while it is used.

@@ -43,7 +43,7 @@ package struct StatusReport: JSONRecord {
 
     package init() {}
 
-    /// Providers whose answers can be forged on the path.
+    /// Providers whose answers can be forged or replayed on the path.
     package var forgeable: [String] { providers.filter { !$0.isAuthenticated }.map(\.name) }
 
     package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {

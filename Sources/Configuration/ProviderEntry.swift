@@ -45,9 +45,9 @@ extension Configuration {
 
         package init() {}
 
-        /// Whether its answers are proven to come from the service: by https, or by GCM, whose tag only the account's key
-        /// makes. Anything else that goes over plain http can be forged on the path, encrypted or not.
-        package var isAuthenticated: Bool { url.scheme == .https || encryption == .gcm }
+        /// Whether its answers are known to come from the service, and now: only over https. What goes over plain http can
+        /// be forged or replayed on the path, encrypted or not.
+        package var isAuthenticated: Bool { url.scheme == .https }
 
         /// Whether each question is billed: by the type, and by AliDNS to whoever has an account there.
         var isMetered: Bool { type.isMetered || type == .dohJSON && !account.isEmpty }

@@ -15,7 +15,7 @@ package protocol Provider: AnyObject, Sendable {
     /// Suffixes that the provider is asked for; empty means every name.
     nonisolated var names: [Name] { get }
 
-    /// Whether answers are authenticated on the way; plain HTTP can be forged.
+    /// Whether answers are authenticated on the path; over plain HTTP they can be forged or replayed.
     nonisolated var isAuthenticated: Bool { get }
 
     /// How much it is told of clients' addresses; nil: nothing, or the same for all clients.

@@ -8,8 +8,9 @@ package struct AliyunV2Service: Service {
     /// How requests and replies are encrypted. Keys are 32 hexadecimal digits.
     package enum Encryption: Sendable {
         case none
-        /// Proves nothing of who made a reply.
+        /// A response can be changed without the key.
         case cbc(key: Secret)
+        /// Only the key makes a response, but one that was made can be sent again at any time.
         case gcm(key: Secret)
 
         /// The parameter `m`, and the `mode` of the reply.
@@ -35,11 +36,6 @@ package struct AliyunV2Service: Service {
         self.secret = secret
         self.encryption = encryption
         self.crypto = crypto
-    }
-
-    /// With GCM only the service can have made a reply: its tag needs the key, and a reply in another mode is refused.
-    package var authenticatesReplies: Bool {
-        if case .gcm = encryption { true } else { false }
     }
 
     private var box: PayloadBox? {

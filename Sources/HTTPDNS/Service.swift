@@ -7,9 +7,6 @@ package protocol Service: Sendable {
     /// Whether one request brings A and AAAA together.
     var answersBothFamilies: Bool { get }
 
-    /// Whether a reply proves by a key of the account's that the service made it, whatever carried it.
-    var authenticatesReplies: Bool { get }
-
     /// Whether the service can be asked for records of this type at all.
     func answers(_ type: RecordType) -> Bool
 
@@ -21,8 +18,4 @@ package protocol Service: Sendable {
 
     /// What a complete reply means. Never traps on any bytes.
     func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome
-}
-
-extension Service {
-    package var authenticatesReplies: Bool { false }
 }

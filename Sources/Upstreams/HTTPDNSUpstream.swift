@@ -111,9 +111,7 @@ package final class HTTPDNSUpstream: Provider {
 
     package nonisolated var clientScoping: ClientScoping? { settings.clientSubnet.scoping }
 
-    package nonisolated var isAuthenticated: Bool {
-        settings.scheme == .https || settings.service.authenticatesReplies
-    }
+    package nonisolated var isAuthenticated: Bool { settings.scheme == .https }
 
     package var unavailability: String? {
         if schedule?.isDisabled == true { return "the vendor has disabled the service for this account" }

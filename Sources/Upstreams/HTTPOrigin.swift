@@ -5,7 +5,7 @@ package import Platform
 /// One address of an HTTP service: where to connect, and what the service is called there.
 package struct HTTPOrigin: Hashable, Sendable {
     package enum Scheme: String, Sendable {
-        /// Can be read and forged on the path.
+        /// Can be read, forged and replayed on the path.
         case http
         case https
 

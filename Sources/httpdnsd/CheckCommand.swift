@@ -20,7 +20,7 @@ struct CheckCommand: ParsableCommand {
         }
         print("listen    \(Self.list(settings.listen.addresses))")
         for provider in settings.providers {
-            let mark = provider.isAuthenticated ? "" : "  (not authenticated: can be forged on the path)"
+            let mark = provider.isAuthenticated ? "" : "  (not authenticated: can be forged or replayed on the path)"
             print("provider  \(provider.name): \(provider.type.rawValue) at \(provider.url)\(mark)")
         }
         print("mode      \(settings.route.mode.rawValue)")

@@ -316,11 +316,12 @@ import Testing
 
     private static let overHTTP = "type = \"aliyun-v2\"\naccount = \"1\"\nurl = \"http://203.107.1.1\"\n"
 
-    @Test func `aliyun-v2 over plain http is encrypted with GCM, which nobody can forge without the key`() throws {
-        let entry = try provider(Self.overHTTP + "encryption_key = \"\(Self.hexadecimalKey)\"")
-        #expect(entry.encryption == .gcm)
-        #expect(entry.isAuthenticated)
-        for encryption in ["none", "cbc"] {
+    @Test func `aliyun-v2 over plain http is encrypted with GCM`() throws {
+        #expect(try provider(Self.overHTTP + "encryption_key = \"\(Self.hexadecimalKey)\"").encryption == .gcm)
+    }
+
+    @Test func `no cipher authenticates aliyun-v2 over plain http, for a response can be replayed`() throws {
+        for encryption in ["none", "cbc", "gcm"] {
             let entry = try provider(
                 Self.overHTTP + "encryption_key = \"\(Self.hexadecimalKey)\"\nencryption = \"\(encryption)\"")
             #expect(!entry.isAuthenticated)

@@ -130,12 +130,6 @@ struct AliyunV2Tests {
         #expect(!dumped.contains(Self.secret.value) && !dumped.contains(Self.key.value))
     }
 
-    @Test func `only GCM authenticates replies`() {
-        #expect(Self.service(.gcm(key: Self.key)).authenticatesReplies)
-        #expect(!Self.service(.cbc(key: Self.key)).authenticatesReplies)
-        #expect(!Self.service().authenticatesReplies)
-    }
-
     // MARK: Replies
 
     private func outcome(

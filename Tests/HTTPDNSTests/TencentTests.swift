@@ -86,10 +86,6 @@ struct TencentTests {
         }
     }
 
-    @Test func `no form of it authenticates replies`() {
-        for service in [Self.des, Self.aes, Self.token] { #expect(!service.authenticatesReplies) }
-    }
-
     // MARK: Replies
 
     private func outcome(

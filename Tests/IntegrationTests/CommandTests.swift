@@ -15,9 +15,9 @@ extension Integration {
             #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
         }
 
-        @Test func `check marks what can be forged on the path`() throws {
+        @Test func `check marks what can be forged or replayed on the path`() throws {
             let outcome = try Daemon.check(Self.good)
-            #expect((outcome.output + outcome.errors).contains("can be forged on the path"))
+            #expect((outcome.output + outcome.errors).contains("can be forged or replayed on the path"))
         }
 
         @Test func `an unknown key is named with file, line, path and the nearest key`() throws {

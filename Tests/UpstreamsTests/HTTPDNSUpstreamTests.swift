@@ -69,13 +69,13 @@ struct HTTPDNSUpstreamTests {
     }
 
     private func provider(
-        host: String = "127.0.0.1", scheme: HTTPOrigin.Scheme = .http,
+        service: any Service = PlainService(), host: String = "127.0.0.1", scheme: HTTPOrigin.Scheme = .http,
         addresses: [SocketAddress] = [], timeout: Duration = .patience, bootstrap: FakeBootstrap? = nil,
         limit: Int = 0, paths: NetworkPaths = NetworkPaths(), events: EventList? = nil,
         time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
     ) async -> HTTPDNSUpstream {
         let settings = HTTPDNSSettings(
-            name: "plain", service: PlainService(), scheme: scheme, host: host,
+            name: "plain", service: service, scheme: scheme, host: host,
             port: server.address.port, addresses: addresses, dailyLimit: limit, timeout: timeout)
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
         return await HTTPDNSUpstream(
@@ -94,6 +94,16 @@ struct HTTPDNSUpstreamTests {
     private func failure(_ status: Int) async throws -> Set<UpstreamResult> {
         server.misbehave(.status(status))
         return try await Set(ask(provider()).results.map(\.value))
+    }
+
+    @Test func `only https authenticates responses, whatever the service encrypts`() async {
+        let key = Secret("00112233445566778899aabbccddeeff")
+        let encrypted = AliyunV2Service(
+            account: "139450", secret: nil, encryption: .gcm(key: key), crypto: OpenSSLCrypto())
+        for service in [encrypted, PlainService()] as [any Service] {
+            #expect(await !provider(service: service, scheme: .http).isAuthenticated)
+            #expect(await provider(service: service, scheme: .https).isAuthenticated)
+        }
     }
 
     @Test func `a service that answers both families is asked once`() async throws {
