@@ -68,7 +68,6 @@ package final class AddressHealth {
     package func probeAnswered(at now: Instant) {
         lastCleanProbe = now
         answered(at: now)
-        backoff.probeWasAbandoned()
     }
 
     /// - Returns: whether that is news: it was not refused before, or for another reason.

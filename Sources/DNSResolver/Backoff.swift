@@ -16,7 +16,8 @@ package struct Backoff: Sendable {
     package private(set) var nextProbe: Instant?
     /// The same where nothing else is left to ask.
     package private(set) var nextUrgentProbe: Instant?
-    package private(set) var isProbing = false
+    /// The number of the probe under way; nil: none.
+    private var probe: Int?
 
     /// - Parameter pauses: the first and the longest pause.
     package init(_ pauses: ClosedRange<Duration>) {
@@ -27,6 +28,8 @@ package struct Backoff: Sendable {
     /// Whether there has been a failure without a success since.
     package var isActive: Bool { nextProbe != nil }
 
+    package var isProbing: Bool { probe != nil }
+
     /// Whether a probe may begin.
     ///
     /// - Parameter isUrgent: whether nothing else is left to ask.
@@ -35,10 +38,13 @@ package struct Backoff: Sendable {
         return now >= due
     }
 
-    package mutating func probeBegan() { isProbing = true }
+    /// - Parameter number: no other probe has it.
+    package mutating func probeBegan(_ number: Int) { probe = number }
 
-    /// A probe ended and found nothing out.
-    package mutating func probeWasAbandoned() { isProbing = false }
+    /// A probe ended, whatever it found out. An older one than the probe under way changes nothing.
+    package mutating func probeEnded(_ number: Int) {
+        if probe == number { probe = nil }
+    }
 
     package mutating func succeeded() { self = Backoff(pauses) }
 
@@ -48,7 +54,6 @@ package struct Backoff: Sendable {
     /// - Returns: the pause that begins.
     @discardableResult
     package mutating func failed(at now: Instant, notBefore: Instant? = nil) -> Duration {
-        isProbing = false
         let taken = notBefore.map { max(pause, $0 - now) } ?? pause
         nextProbe = now + taken
         nextUrgentProbe = notBefore ?? now + min(pause / Self.urgentPart, Self.longestUrgentPause)

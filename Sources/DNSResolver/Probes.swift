@@ -16,6 +16,8 @@ final class Probes {
     private(set) var recoveries = 0
     /// Called when a backoff ends.
     var onRecovery: (@Loop () -> Void)?
+    /// The number of the last one.
+    private var lastProbe = 0
     private let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
     /// Called when a probe ends or may begin, by a number.
@@ -47,10 +49,14 @@ final class Probes {
 
     private func begin(_ endpoint: any Endpoint, of provider: any Provider) {
         let began = clock.now
-        endpoint.health.backoff.probeBegan()
-        if provider.access.isActive { provider.access.probeBegan() }
+        lastProbe += 1
+        let number = lastProbe
+        endpoint.health.backoff.probeBegan(number)
+        if provider.access.isActive, !provider.access.isProbing { provider.access.probeBegan(number) }
         endpoint.health.began()
         _ = endpoint.probe(until: began + Self.longest) { [self] reply in
+            endpoint.health.backoff.probeEnded(number)
+            provider.access.probeEnded(number)
             judge(reply, endpoint, provider, began)
             wake()
         }
@@ -61,7 +67,6 @@ final class Probes {
     private func judge(_ reply: UpstreamReply, _ endpoint: any Endpoint, _ provider: any Provider, _ began: Instant) {
         let now = clock.now
         let health = endpoint.health
-        if provider.access.isProbing { provider.access.probeWasAbandoned() }
         guard let failure = reply.failure else {
             accept(provider)
             return answered(endpoint, of: provider, isProbe: true)
@@ -73,13 +78,15 @@ final class Probes {
             accept(provider)
             answered(endpoint, of: provider, isProbe: true)
         case .overloaded, .cancelled:
-            health.backoff.probeWasAbandoned()
+            break
+        case _ where health.hasAnswered(since: began):
+            // A question was answered meanwhile, or the network is another one.
+            break
         case .authentication(let reason):
             answered(endpoint, of: provider, isProbe: true)
             let pause = provider.access.failed(at: now)
             report(.providerRefusedAccess(provider: provider.name, reason: reason, pause: pause))
         case .timeout, .slow, .network, .unusable, .certificate, .forged, .busy:
-            guard !health.hasAnswered(since: began) else { return health.backoff.probeWasAbandoned() }
             failed(endpoint, of: provider, failure)
         }
     }

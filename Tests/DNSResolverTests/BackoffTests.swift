@@ -41,10 +41,20 @@ struct BackoffTests {
 
     @Test func `of many who come when it is due one probes`() {
         var backoff = begun()
-        backoff.probeBegan()
+        backoff.probeBegan(1)
         #expect(!backoff.isDue(at: at(5), isUrgent: true) && !backoff.isDue(at: at(5), isUrgent: false))
-        backoff.probeWasAbandoned()
+        backoff.probeEnded(1)
         #expect(backoff.isDue(at: at(5), isUrgent: false))
+    }
+
+    @Test func `the end of an older probe leaves the one under way as it is`() {
+        var backoff = begun()
+        backoff.probeBegan(1)
+        backoff.probeBegan(2)
+        backoff.probeEnded(1)
+        #expect(backoff.isProbing)
+        backoff.probeEnded(2)
+        #expect(!backoff.isProbing)
     }
 
     @Test func `a server that says when to come back is not probed before, even where nothing else is left`() {

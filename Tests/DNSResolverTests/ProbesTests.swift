@@ -1,0 +1,79 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+/// Probes that overlap, and what has no client of its own.
+@Suite(.onLoop)
+struct ProbesTests {
+    private typealias Machine = ResolverTests.Machine
+    private typealias Reply = ResolverTests.Reply
+
+    @Test @Loop func `the end of an older probe fails no question that waits for a newer one`() async {
+        let machine = Machine()
+        machine.failEverything()
+        machine.vendor.probeBehaviour = .failure(.timeout, after: .seconds(1))
+        machine.start("first.example.com", .a, Reply(clock: machine.clock))
+        await machine.clock.advance(by: .milliseconds(100))
+        machine.vendor.health.networkChanged(at: machine.clock.now)
+        machine.resolver.networkChanged()
+        machine.vendor.probeBehaviour = nil
+        machine.start("second.example.com", .a, Reply(clock: machine.clock))
+        await machine.clock.advance(by: .milliseconds(100))
+        #expect(machine.vendor.probes.count == 2 && !machine.vendor.health.isUsable)
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        machine.vendor.probeBehaviour = .addresses("192.0.2.1", after: .milliseconds(900))
+        let waiting = Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, waiting)
+        await machine.clock.advance(by: .milliseconds(1_300))
+        #expect(machine.vendor.probes.count == 3)
+        #expect(waiting.has("192.0.2.1"))
+    }
+
+    @Test @Loop func `a refusal that a probe of the old network brings is none of the account`() async {
+        let machine = Machine()
+        machine.failEverything()
+        machine.vendor.probeBehaviour = .failure(.authentication("HTTP 403"), after: .milliseconds(200))
+        machine.start("first.example.com", .a, Reply(clock: machine.clock))
+        await machine.clock.advance(by: .milliseconds(100))
+        machine.vendor.health.networkChanged(at: machine.clock.now)
+        machine.provider.access.succeeded()
+        machine.resolver.networkChanged()
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        await machine.clock.advance(by: .milliseconds(200))
+        #expect(!machine.provider.access.isActive)
+        #expect(await machine.ask().has("192.0.2.1"))
+    }
+
+    @Test(arguments: [true, false]) @Loop
+    func `look-ups in the background that fail make their provider suspect, and one probe decides`(isDown: Bool) async {
+        let machine = Machine(
+            preresolve: ["a", "b", "c", "d"].compactMap { try? Name("\($0).example.com") })
+        machine.vendor.behaviour = .failure(.timeout, after: .milliseconds(400))
+        machine.vendor.probeBehaviour = isDown ? .failure(.network("refused")) : .addresses("192.0.2.1")
+        machine.resolver.preresolve()
+        await machine.clock.advance(by: .milliseconds(400))
+        #expect(machine.vendor.asked.count >= 4 && machine.vendor.probes.count == 1)
+        #expect(machine.vendor.health.isUsable != isDown)
+    }
+
+    @Test @Loop func `a provider given up with the flight that is replaced is not blamed for it`() async {
+        let machine = Machine(policy: RoutePolicy(mode: .localDNSFirst), rule: CertificateRule(.auto))
+        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .milliseconds(700))
+        machine.vendor.probeBehaviour = .addresses("192.0.2.1")
+        machine.localDNS.behaviour = .reply(
+            after: .zero,
+            [
+                .a: .answer(Answer(name: .root, addresses: [.v4(0xcb00_7109)], ttl: 60)),
+                .aaaa: .failure(.responseCode(.serverFailure)),
+            ])
+        machine.handshake.servers["203.0.113.9"] = .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(400))
+        machine.start("www.example.com", .a, Reply(clock: machine.clock))
+        await machine.clock.advance(by: .milliseconds(400))
+        #expect(machine.vendor.asked.count == 2)
+        await machine.clock.advance(by: .milliseconds(700))
+        #expect(await machine.ask().has("192.0.2.1"))
+        #expect(machine.vendor.health.isUsable && machine.vendor.health.counters.failures == 0)
+    }
+}
