@@ -11,7 +11,8 @@ package protocol AnswerArchive: AnyObject, Sendable {
     /// Forgets the answer under a key.
     func remove(_ key: borrowing QueryKey)
 
-    /// Forgets answers, also those that memory does not have; called before memory forgets them.
+    /// Forgets answers, also those that memory does not have; called before memory forgets them, and once
+    /// more afterwards: all of memory may have been written in between.
     func remove(_ removal: AnswerStore.Removal)
 
     /// Forgets answers that hold an address, as above.

@@ -17,6 +17,8 @@ extension AnswerStore {
     /// Forgets answers of every type. Returns how many.
     package func remove(_ removal: Removal) async -> Int {
         archive?.remove(removal)
+        // What has been written from memory meanwhile.
+        defer { archive?.remove(removal) }
         switch removal {
         case .all:
             let count = memory.statistics.entries
@@ -39,6 +41,7 @@ extension AnswerStore {
     /// Forgets the answers that hold an address, and those of the other family of their names. Returns how many.
     package func remove(holding address: IPAddress) async -> Int {
         archive?.remove(holding: address)
+        defer { archive?.remove(holding: address) }
         var count = 0
         await forEach(where: { _ in true }) { answer in
             guard answer.type.isAddress, answer.entry.answer.holds(address) else { return }

@@ -114,8 +114,8 @@ package final class DiskCache: Sendable {
         change { $0.remove(bytes) }
     }
 
-    /// Forgets answers, those included that memory does not have. Called before memory forgets them: what is read from
-    /// the file at this moment does not come back.
+    /// Forgets answers, those included that memory does not have. Called before memory forgets them, so that what is read
+    /// from the file at this moment does not come back, and once more afterwards, for what was written at this moment.
     package func remove(_ removal: DiskRemoval) { change { $0.remove(removal) } }
 
     private func change(_ body: (inout PendingChanges) -> Void) {

@@ -64,7 +64,7 @@ struct PendingChanges {
             removalCount = 0
             return
         }
-        removals.append(removal)
+        if !removals.contains(removal) { removals.append(removal) }
         // Forgotten, not left out: what an answer was to replace is no longer true.
         for index in answers.indices {
             let change = answers[index]

@@ -96,6 +96,15 @@ import Testing
         #expect(flushed.removals == [.all] && !flushed.needsAll)
     }
 
+    @Test func `a removal that waits already takes no further place, and forgets what came since`() throws {
+        var changes = PendingChanges()
+        for _ in 0...64 { changes.remove(.name(name("www.example.com"))) }
+        changes.store(try entry("www.example.com"), for: keyBytes("www.example.com"))
+        changes.remove(.name(name("www.example.com")))
+        #expect(changes.removals == [.name(name("www.example.com"))] && !changes.needsAll)
+        #expect(kept(by: changes).isEmpty)
+    }
+
     @Test func `records that wait are bounded, and known ones still change`() {
         var changes = PendingChanges()
         for number in 0...StateRecord.limit { changes.keep(record("n\(number)")) }
