@@ -74,10 +74,7 @@ package final class AnswerCheck {
     func verdicts(
         on answer: Answer, to name: Name, until deadline: Instant, endsAtLie: Bool = false
     ) async -> [IPAddress: AddressVerdict] {
-        var addresses: [IPAddress] = []
-        for address in answer.addresses where addresses.count < Self.addressLimit && !addresses.contains(address) {
-            addresses.append(address)
-        }
+        let addresses = Self.checkedAddresses(of: answer)
         guard let first = addresses.first else { return [:] }
         return await withTaskGroup(of: Event.self) { group in
             group.addTask { await self.look(at: first, name, isFirst: true, until: deadline) }
@@ -97,6 +94,15 @@ package final class AnswerCheck {
             group.cancelAll()
             return verdicts
         }
+    }
+
+    /// The first addresses of an answer, each once.
+    nonisolated static func checkedAddresses(of answer: Answer) -> [IPAddress] {
+        var addresses: [IPAddress] = []
+        for address in answer.addresses where addresses.count < addressLimit && !addresses.contains(address) {
+            addresses.append(address)
+        }
+        return addresses
     }
 
     private enum Event: Sendable {

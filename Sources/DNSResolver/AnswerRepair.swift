@@ -9,10 +9,33 @@ final class AnswerRepair {
     private static let limit = 16
     private static let queueLimit = 2_048
 
-    /// An answer of LocalDNS, and the server that gave it.
+    /// What is to be checked of an answer of LocalDNS, and the server that gave it.
+    ///
+    /// Many of them may wait, and a forged reply may hold thousands of records: no more is held than can be verified.
     struct Told {
+        /// Records other than addresses that are held: a longer chain of aliases is not verified.
+        static let aliasLimit = 32
+
         let answer: Answer
         let server: String
+
+        init(_ answer: Answer, server: String) {
+            var left = AnswerCheck.checkedAddresses(of: answer)
+            var held = answer.keeping { left.contains($0) }
+            var aliases = 0
+            held.answers.removeAll { record in
+                if let address = record.address {
+                    guard let place = left.firstIndex(of: address) else { return true }
+                    left.remove(at: place)
+                    return false
+                }
+                guard record.type == .cname || record.coveredType != nil else { return true }
+                aliases += 1
+                return aliases > Self.aliasLimit
+            }
+            (held.authorities, held.additionals) = ([], [])
+            (self.answer, self.server) = (held, server)
+        }
     }
 
     private struct Job {
@@ -70,7 +93,7 @@ final class AnswerRepair {
             return isCurrent
         }
         // Checks that had to wait for others may still find one.
-        job.check.watch(told.answer, to: job.key, type) { [cache] in cache.forgetUnverified(job.key, type) }
+        job.check.watch(told.answer, to: job.key, type) { [cache, key = job.key] in cache.forgetUnverified(key, type) }
         let checked = CheckedAnswer(told.answer, for: type, verdicts: verdicts, level: .lenient)
         if isCurrent, case .verified(let proven) = checked { cache.keepProven(proven, for: job.key, type, told.server) }
         return false

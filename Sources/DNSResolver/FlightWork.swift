@@ -71,7 +71,7 @@ final class FlightWork {
 
     private func take(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
         if !prefersProviders, policy.strategy.isUnchecked(answer, key, type, source) {
-            let told = AnswerRepair.Told(answer: copy answer, server: server)
+            let told = AnswerRepair.Told(copy answer, server: server)
             let kept = yielded(type) ?? preferring(cache.keepUnchecked(answer, for: key, type, server), type)
             finish(type, with: kept, source: policy.sources.tag(of: source))
             checkBehind(told, type)
@@ -116,16 +116,22 @@ final class FlightWork {
     /// Checks an answer of LocalDNS that is given already, whatever the other family still waits for.
     private func checkBehind(_ told: AnswerRepair.Told, _ type: RecordType) {
         guard let check = policy.strategy.answerCheck else { return }
-        resolver.repair.begin(key, type, told, by: check) { [self] in askAgain() }
+        // The check may outlive the flight, and must not hold what that has brought.
+        resolver.repair.begin(key, type, told, by: check) { [weak self, key, policy, resolver] in
+            if let self { return askAgain() }
+            _ = resolver.coalescer.join(key) { Self.askProviders($0, by: policy, of: resolver) }
+        }
     }
 
     /// What LocalDNS lied about goes to HTTPDNS first, this once.
     private func askAgain() {
         guard !isAskedAgain else { return }
         isAskedAgain = true
-        resolver.coalescer.replace(flight) { [policy, resolver] in
-            FlightWork($0, by: policy, mode: .httpdnsFirst, of: resolver).begin()
-        }
+        resolver.coalescer.replace(flight) { Self.askProviders($0, by: policy, of: resolver) }
+    }
+
+    private static func askProviders(_ flight: Flight, by policy: ResolverPolicy, of resolver: Resolver) {
+        FlightWork(flight, by: policy, mode: .httpdnsFirst, of: resolver).begin()
     }
 
     // MARK: What waits for other look-ups
