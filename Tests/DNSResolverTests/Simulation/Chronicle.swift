@@ -42,6 +42,8 @@ final class Chronicle {
         var ended: Instant?
         /// Whether the reply was told, and not given up before.
         var isTold = false
+
+        var isAttackers: Bool { SimulationPlan.isAttackers(name) }
     }
 
     /// What a server said of one type.
@@ -77,10 +79,16 @@ final class Chronicle {
     var mostHandshakes = 0
     /// Since when each server behaves as it does.
     var conductSince: [Instant] = []
+    /// When a probe of each server last failed, or was refused, by the server's own conduct.
+    var lastFailedProbe: [Int: Instant] = [:]
+    /// How many requests providers have had from attackers.
+    private var attackersRequests = 0
     /// What is wrong already by itself.
     var faults: [String] = []
 
-    init(clock: ManualClock) { self.clock = clock }
+    private let attacks: [Attack]
+
+    init(clock: ManualClock, attacks: [Attack]) { (self.clock, self.attacks) = (clock, attacks) }
 
     /// The policy in force.
     var reign: Reign { reigns[reigns.count - 1] }
@@ -115,7 +123,7 @@ final class Chronicle {
     func catchLiar(_ address: IPAddress) { caught[address] = (clock.now, epoch.network) }
 
     func begin(_ question: UpstreamQuestion, at server: SimulatedServer) -> Int {
-        let name = SimulationPlan.names.firstIndex { $0 == question.name.description } ?? -1
+        let name = SimulationPlan.number(of: question.name) ?? -1
         if name < 0 { faults.append("question: \(question.name) is asked, which nobody has asked for") }
         let budget = if case .provider = server.giver { Budget.lastStart } else { Budget.answer }
         asks.append(
@@ -125,6 +133,14 @@ final class Chronicle {
                 epoch: epoch, at: clock.now, flightBegan: question.deadline - budget,
                 isWell: server.conduct.isWell))
         return asks.count - 1
+    }
+
+    /// What a request to a provider meets that asks an attacker's name, whatever becomes of others there.
+    func conductForAttacker(_ ask: Int) -> Conduct? {
+        guard asks[ask].isAttackers else { return nil }
+        let conducts = attacks[asks[ask].name - SimulationPlan.names.count].conducts
+        attackersRequests += 1
+        return conducts[attackersRequests % conducts.count]
     }
 
     func end(_ ask: Int, isTold: Bool) {

@@ -46,6 +46,11 @@ struct Conduct: Sendable {
         addresses = (0..<lots.number(1...3)).map { _ in lots.pick(Address.allCases) }
     }
 
+    init(_ reply: Reply, delay: Duration, ttl: UInt32) {
+        (self.reply, self.delay, self.ttl) = (reply, delay, ttl)
+        addresses = [.honest]
+    }
+
     private static let failures: [UpstreamFailure] = [
         .network("refused"), .network("refused"), .unusable("HTTP 500"), .responseCode(.serverFailure),
         .responseCode(.refused), .rejected("name not listed"), .authentication("signature"), .certificate("expired"),

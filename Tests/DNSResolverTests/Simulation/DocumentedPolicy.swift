@@ -34,7 +34,7 @@ extension Chronicle.Reign {
                 let provider = plan.providers[number]
                 return provider.isToldNetworks
                     && (provider.names.isEmpty
-                        || provider.names.contains { SimulationPlan.names[name].isWithin($0) })
+                        || provider.names.contains { SimulationPlan.name(name).isWithin($0) })
             }
         guard isTold else { return .everyone }
         return client?.networks[plan.networkBits].map { .network($0) } ?? .untold
@@ -42,7 +42,7 @@ extension Chronicle.Reign {
 
     /// Section 1.
     func route(of name: Int) -> DocumentedRoute {
-        let name = SimulationPlan.names[name]
+        let name = SimulationPlan.name(name)
         let listed = listedRoute(of: name)
         let route: DocumentedRoute =
             if let listed {
@@ -55,6 +55,11 @@ extension Chronicle.Reign {
                 .protect(isListed: false)
             }
         return mode == .localDNSOnly && route.isProtected ? .bypass : route
+    }
+
+    /// Whether LocalDNS may know a name that HTTPDNS denies (section 1).
+    func mayBeLocal(_ name: Int) -> Bool {
+        policy.searchDomains.contains { SimulationPlan.name(name).isWithin($0) }
     }
 
     private func listedRoute(of name: String) -> DocumentedRoute? {
@@ -75,7 +80,7 @@ extension Chronicle.Reign {
 
     /// The preset of a name among `entries` (section 2).
     func preset(of name: Int, among entries: [SimulationPlan.Preset]) -> SimulationPlan.Preset? {
-        let text = SimulationPlan.names[name]
+        let text = SimulationPlan.name(name)
         if let own = entries.first(where: { !$0.isWildcard && $0.name == text }) { return own }
         return entries.filter { $0.isWildcard && text.isWithin($0.name) && text != $0.name }
             .max { $0.name.count < $1.name.count }
@@ -85,7 +90,7 @@ extension Chronicle.Reign {
     enum Check { case strict, lenient, off }
 
     func check(of name: Int) -> Check {
-        let isUnverified = policy.unverified.contains { SimulationPlan.names[name].isWithin($0) }
+        let isUnverified = policy.unverified.contains { SimulationPlan.name(name).isWithin($0) }
         guard case .protect(let isListed) = route(of: name), !isUnverified else { return .off }
         return switch policy.certificates {
         case .auto: isListed ? .strict : .lenient
@@ -113,7 +118,7 @@ extension Chronicle.Reign {
             let isGuarded = type == .https && policy.guardsServiceBindings
             return (type.isAddress || provider.answersAnyType) && (provider.isAuthenticated || !isGuarded)
                 && (provider.names.isEmpty
-                    || provider.names.contains { SimulationPlan.names[name].isWithin($0) })
+                    || provider.names.contains { SimulationPlan.name(name).isWithin($0) })
         }
     }
 

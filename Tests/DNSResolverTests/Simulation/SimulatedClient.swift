@@ -19,6 +19,9 @@ struct SimulatedClient: Sendable {
         SimulatedClient("192.168.1.7", [:]),
     ]
 
+    /// In a network of its own.
+    static let attacker = SimulatedClient("203.0.113.66", [16: "203.0.0.0/16", 24: "203.0.113.0/24"])
+
     private init(_ address: String, _ networks: [Int: String], hidesNetwork: Bool = false) {
         self.address = IPAddress(address) ?? .v4(0)
         self.hidesNetwork = hidesNetwork

@@ -15,8 +15,13 @@ final class SimulatedServer: Upstream, Endpoint {
     nonisolated var family: AddressFamily { .ipv4 }
     let health = AddressHealth()
     private(set) var conduct: Conduct
+    /// Whether a probe of this address has failed by its own conduct since it was last usable; the same of its provider's
+    /// account and a probe that was refused.
+    private var hasFailedProbe = false
+    private var hasRefusedProbe = false
     private let chronicle: Chronicle
     private var clock: ManualClock { chronicle.clock }
+
     init(_ giver: SimulatedAddress.Giver, index: Int, _ conduct: Conduct, _ chronicle: Chronicle) {
         name = "\(giver) #\(index)"
         self.giver = giver
@@ -41,15 +46,39 @@ final class SimulatedServer: Upstream, Endpoint {
         let conduct = conduct
         let (due, isAnswered) = due(conduct, min(clock.now + .seconds(1), deadline))
         return Probe(
-            timer: clock.schedule(at: due) {
-                guard isAnswered, let result = conduct.result(for: .a) else {
-                    return done(UpstreamReply(failure: .timeout, types: [.a]))
-                }
-                if case .failure(let failure) = result {
-                    return done(UpstreamReply(failure: failure, types: [.a]))
-                }
+            timer: clock.schedule(at: due) { [self] in
+                guard isAnswered, let result = conduct.result(for: .a) else { return endProbe(by: .timeout, done) }
+                if case .failure(let failure) = result { return endProbe(by: failure, done) }
                 done(UpstreamReply([.a]) { _ in .unknownEmpty(ttl: nil) })
+                judgeBackoff()
             })
+    }
+
+    private func endProbe(by failure: UpstreamFailure, _ done: @Loop (UpstreamReply) -> Void) {
+        switch failure {
+        case .responseCode, .rejected: break
+        case .authentication: hasRefusedProbe = true
+        default: hasFailedProbe = true
+        }
+        if hasFailedProbe || hasRefusedProbe { chronicle.lastFailedProbe[index] = clock.now }
+        done(UpstreamReply(failure: failure, types: [.a]))
+        judgeBackoff()
+    }
+
+    /// Whatever clients ask, and whatever becomes of it: an address is in backoff only after a probe that failed by what is wrong
+    /// there itself.
+    func judgeBackoff() {
+        if health.isUsable {
+            hasFailedProbe = false
+        } else if !hasFailedProbe {
+            chronicle.faults.append("backoff: \(name) without a failed probe, at \(clock.now.nanoseconds / 1_000_000)")
+        }
+    }
+
+    /// Whether a probe here was refused, by this server's own conduct, since its provider's account was last usable.
+    func wasRefused(accessIsActive: Bool) -> Bool {
+        if !accessIsActive { hasRefusedProbe = false }
+        return hasRefusedProbe
     }
 
     @Loop
@@ -93,12 +122,13 @@ final class SimulatedServer: Upstream, Endpoint {
             self.server = server
             ask = server.chronicle.begin(question, at: server)
             began = server.clock.now
-            let conduct = server.conduct
+            let conduct = server.chronicle.conductForAttacker(ask) ?? server.conduct
             let (due, isAnswered) = server.due(conduct, deadline)
             timer = server.clock.schedule(at: due) { [self] in
                 timer = nil
                 if isAnswered { server.health.responseTime.take(server.clock.now - began) }
                 done(server.reply(to: question, ask, conduct, isAnswered))
+                server.judgeBackoff()
             }
         }
 
@@ -202,6 +232,13 @@ final class SimulatedProvider: Provider {
     nonisolated func answers(_ type: RecordType) -> Bool { answersAnyType ? !type.isMeta : type.isAddress }
 
     var endpoints: [any Endpoint] { servers }
+
+    /// The account is in backoff only after a probe that was refused.
+    func judgeAccess(_ chronicle: Chronicle) {
+        // Each of them takes note.
+        let refused = servers.count { $0.wasRefused(accessIsActive: access.isActive) }
+        if access.isActive, refused == 0 { chronicle.faults.append("backoff: \(name), access without a refused probe") }
+    }
 }
 
 /// Servers that certificate checks meet in a simulated world.
@@ -216,7 +253,7 @@ final class SimulatedHandshake: Handshake {
         with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant
     ) async -> HandshakeOutcome {
         guard let simulated = SimulatedAddress(address), let kind = simulated.kind,
-            SimulationPlan.names[simulated.name] == name.description
+            SimulationPlan.number(of: name) == simulated.name
         else {
             chronicle.faults.append("handshake: with \(address) for \(name)")
             return .cancelled

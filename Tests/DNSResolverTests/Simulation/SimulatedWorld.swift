@@ -26,6 +26,7 @@ final class SimulatedWorld {
         var lastAsk: Int?
         var answered: Instant?
         var replies = 0
+        var isAttacker: Bool { SimulationPlan.isAttackers(name) }
 
         init(_ question: Question, _ asking: SimulationPlan.Asking, _ client: SimulatedClient, _ chronicle: Chronicle) {
             (self.question, name, isSigned) = (question, asking.name, asking.isSigned)
@@ -58,6 +59,8 @@ final class SimulatedWorld {
     let resolver: Resolver
     private var clients: [Client] = []
     private var doors: [DoorPlate] = []
+    /// Of the questions that attackers have yet to ask.
+    private var attackers: [LoopTimer] = []
     private var oracle: SimulationOracle
     /// Number of the policy in force, by the configuration.
     private var policy = 0
@@ -66,7 +69,7 @@ final class SimulatedWorld {
     init(_ plan: SimulationPlan) {
         self.plan = plan
         let clock = ManualClock()
-        let chronicle = Chronicle(clock: clock)
+        let chronicle = Chronicle(clock: clock, attacks: plan.attacks)
         self.clock = clock
         self.chronicle = chronicle
         var servers: [SimulatedServer] = []
@@ -159,8 +162,11 @@ final class SimulatedWorld {
         for step in plan.steps {
             await play(step)
             judgeLoad()
+            judgeBackoffs()
             guard chronicle.faults.isEmpty else { return chronicle.faults }
         }
+        attackers.forEach { $0.cancel() }
+        attackers.removeAll()
         await clock.advance(by: Self.patience)
         for client in clients where client.replies != 1 {
             chronicle.faults.append("answers: \(client.question) has \(client.replies)")
@@ -205,13 +211,33 @@ final class SimulatedWorld {
                 name.flatMap { try? Name(SimulationPlan.names[$0]) }.map { .name($0) } ?? .all
             Loop.spawn { [store] in _ = await store.remove(removal) }
             await clock.advance(by: .zero)
+        case .attack(let number): attack(number)
+        }
+    }
+
+    private func attack(_ number: Int) {
+        let attack = plan.attacks[number]
+        for place in 0..<attack.count {
+            let at = clock.now + attack.interval * place
+            attackers.append(
+                clock.schedule(at: at) { [self] in
+                    judgeBackoffs()
+                    let text = "r\(place % attack.names).\(Attack.domains[number])"
+                    guard let name = try? Name(text) else { return }
+                    ask(
+                        Question(name: name, type: attack.type),
+                        .init(name: SimulationPlan.names.count + number, types: [attack.type]), .attacker)
+                })
         }
     }
 
     private func ask(_ asking: SimulationPlan.Asking, _ type: RecordType, place: Int) {
         guard let text = try? Name(SimulationPlan.names[asking.name]) else { return }
-        let question = Question(name: text, type: type)
         let simulated = SimulatedClient.all[(asking.client + place) % SimulatedClient.all.count]
+        ask(Question(name: text, type: type), asking, simulated)
+    }
+
+    private func ask(_ question: Question, _ asking: SimulationPlan.Asking, _ simulated: SimulatedClient) {
         let client = Client(question, asking, simulated, chronicle)
         clients.append(client)
         if !client.isSigned, let hit = hit(question) { return take(hit, for: client) }
@@ -248,6 +274,15 @@ final class SimulatedWorld {
             return
         }
         chronicle.faults += oracle.judge(reply, to: client, chronicle, servers)
+    }
+
+    // MARK: Health
+
+    private func judgeBackoffs() {
+        for provider in providers {
+            provider.judgeAccess(chronicle)
+            for server in provider.servers { server.judgeBackoff() }
+        }
     }
 
     // MARK: No waste

@@ -58,11 +58,35 @@ extension SimulationOracle.Case {
             if isAskedAgainSoon(giver) { return true }
             // Beside others that may be asked an address is left alone for longer.
             let last = chronicle.asks.last { ask in
-                ask.server == server.index && (ask.isTold || !ask.isWell) && ask.ended.map { $0 < client.at } ?? false
+                ask.server == server.index && !ask.isAttackers && (ask.isTold || !ask.isWell)
+                    && ask.ended.map { $0 < client.at } ?? false
             }
+            // What is asked by an attacker may begin the probe that finds out how badly it behaves.
+            if let failed = chronicle.lastFailedProbe[server.index], failed >= last?.ended ?? failed { return false }
             return last?.isWell ?? true
         }
     }
+
+    /// What speaks against LocalDNS's answer to a protected name: a provider that is well answers, whatever an attacker does.
+    func loss(_ servers: [SimulatedServer]) -> [String] {
+        guard route.isProtected, reign.mode == .httpdnsFirst, type.isAddress, !client.isSigned, isUndisturbed,
+            client.lateness == .zero, case .localDNS? = addresses.first??.giver,
+            let first = reign.providers(for: name, type, in: plan).first, isWell(.provider(first), servers)
+        else { return [] }
+        // A name that LocalDNS may know is given to it when it is denied.
+        let denies = servers.contains { server in
+            server.giver == .provider(first) && server.conduct.result(for: type) == .nameError
+        }
+        if denies, reign.mayBeLocal(name) { return [] }
+        // It may be older.
+        let isOlder = chronicle.tellings.contains { telling in
+            guard case .localDNS = telling.giver else { return false }
+            return telling.name == name && telling.type == type && telling.network == scope.network
+                && telling.flightBegan < client.at
+        }
+        return isOlder ? [] : ["loss: LocalDNS's answer though provider \(first) is well"]
+    }
+
     /// Whether a provider is tried again within `memory` whatever it did: it is the only one, and has one address. Whoever comes
     /// while another question tries it waits for that (section 10). Refused access is another matter.
     private func isAskedAgainSoon(_ giver: SimulatedAddress.Giver) -> Bool {

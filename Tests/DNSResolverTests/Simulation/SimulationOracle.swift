@@ -41,6 +41,8 @@ struct SimulationOracle {
     ) -> [String] {
         let one = Case(reply: reply, client: client, chronicle: chronicle, plan: plan)
         var faults = one.form + one.time
+        // Of its own names an attacker is owed no more.
+        if client.isAttacker { return faults.map { "\($0) | \(one.text)" } }
         if let preset = one.preset {
             faults += one.faults(with: preset)
         } else if one.reign.excludes(one.type), !client.isSigned {
@@ -50,6 +52,7 @@ struct SimulationOracle {
         } else {
             faults += one.origin
             faults += one.despair(servers)
+            faults += one.loss(servers)
             faults += given.faults(with: one)
         }
         given.take(one)
@@ -60,7 +63,7 @@ struct SimulationOracle {
     func waste(in chronicle: Chronicle) -> [String] {
         var faults: [String] = []
         let asks = chronicle.asks
-        for (index, ask) in asks.enumerated() {
+        for (index, ask) in asks.enumerated() where !ask.isAttackers {
             for other in asks[..<index]
             where other.server == ask.server && other.name == ask.name && other.isSigned == ask.isSigned
                 && other.network == ask.network

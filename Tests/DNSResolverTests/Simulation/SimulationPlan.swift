@@ -73,6 +73,8 @@ struct SimulationPlan: Sendable {
         case turn(on: Bool)
         case changeNetwork
         case flush(name: Int?)
+        /// The number of an attack, which goes on during the steps that follow.
+        case attack(Int)
     }
 
     var providers: [Provider] = []
@@ -82,6 +84,7 @@ struct SimulationPlan: Sendable {
     /// Of each server at the start, in the order of `SimulatedWorld.servers`.
     var conducts: [Conduct] = []
     var steps: [Step] = []
+    var attacks: [Attack] = []
 
     /// How many LocalDNS, and how many sets of forward servers there are to choose from.
     static let localDNSCount = 2
@@ -104,7 +107,34 @@ struct SimulationPlan: Sendable {
         // Few names: they are asked for again and again.
         let names = (0..<lots.number(1...3)).map { _ in lots.number(0...(Self.names.count - 1)) }
         for _ in 0..<rounds { addRound(&lots, names: names, servers: servers) }
+        addAttacks(seed: seed)
     }
+
+    /// In one world of three. Drawn from numbers of their own, so that without them a world is the same.
+    private mutating func addAttacks(seed: UInt64) {
+        var lots = SeededNumbers(seed ^ 0x6174_7461_636b)
+        guard lots.happens(1, in: 3) else { return }
+        for number in 0..<lots.number(1...Attack.domains.count) {
+            attacks.append(Attack(&lots))
+            steps.insert(.attack(number), at: lots.number(0...(steps.count - 1)))
+        }
+    }
+
+    /// The number of a name: of one asked for by honest clients its place in `names`, and of an attacker's that of its domain,
+    /// behind these.
+    static func number(of name: Name) -> Int? {
+        let text = name.description
+        return names.firstIndex(of: text)
+            ?? Attack.domains.firstIndex { text.isWithin($0) }.map { names.count + $0 }
+    }
+
+    /// The name of this number; of an attacker's the domain.
+    static func name(_ number: Int) -> String {
+        isAttackers(number) ? Attack.domains[number - names.count] : names[number]
+    }
+
+    /// Whether the name of this number is one of an attacker.
+    static func isAttackers(_ number: Int) -> Bool { number >= names.count }
 
     private mutating func addRound(_ lots: inout SeededNumbers, names: [Int], servers: Int) {
         switch lots.number(0...13) {

@@ -1,0 +1,48 @@
+import DNSResolver
+import DNSWire
+import TestSupport
+
+/// One client that chooses what it asks and when, and owns the domain of these names: its servers decide what becomes of each
+/// question for them at any provider.
+struct Attack: Sendable {
+    /// One for each attack of a world. No honest client asks for names in them, and no policy lists them.
+    static let domains = ["evil0.example", "evil1.example", "evil2.example"]
+
+    /// How many questions it asks, and how many different names these are for, by turns.
+    let count: Int
+    let names: Int
+    /// The time between two of them.
+    let interval: Duration
+    let type: RecordType
+    /// What the questions meet at providers, one after the other.
+    let conducts: [Conduct]
+
+    init(_ lots: inout SeededNumbers) {
+        count = lots.number(1...40)
+        names = lots.pick([1, 5, 40, 40])
+        interval = .milliseconds(lots.pick([0, 10, 90, 250, 400, 990, 1_000, 1_010, 1_300, 2_000]))
+        type = lots.pick([.a, .aaaa])
+        conducts = (0..<lots.number(1...3)).map { _ in Conduct(ofOwnName: &lots) }
+    }
+}
+
+extension Conduct {
+    /// What the owner of a name can bring about for it at a provider that works well: not what a connection meets.
+    fileprivate init(ofOwnName lots: inout SeededNumbers) {
+        let reply: Reply
+        let delays: [Int64]
+        switch lots.number(0...4) {
+        case 0: (reply, delays) = (.silence, [0])
+        case 1: (reply, delays) = (.addresses, [950, 1_200, 1_600, 2_100])
+        default: (reply, delays) = (.failure(lots.pick(Self.ownersFailures)), [0, 0, 90, 320, 950])
+        }
+        self.init(reply, delay: .milliseconds(lots.pick(delays)), ttl: 60)
+    }
+
+    private static let ownersFailures: [UpstreamFailure] = [
+        .timeout, .slow, .unusable("HTTP 500"), .unusable("the reply is larger than the limit"),
+        .busy("HTTP 429", retryAfter: .seconds(7)), .busy("HTTP 429", retryAfter: .seconds(300)),
+        .authentication("HTTP 403"), .rejected("name not listed"), .responseCode(.serverFailure),
+        .responseCode(.refused), .network("stream reset"),
+    ]
+}
