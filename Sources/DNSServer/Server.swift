@@ -20,9 +20,9 @@ package final class Server: Sendable {
     package nonisolated let feed: QueryFeed
     private var listeners: [TCPListener]
     private var threads: [UDPThread]
-    /// How many threads have not ended.
-    private var running = 0
-    private var ended: CheckedContinuation<Void, Never>?
+    /// How many threads may still post misses.
+    private var posting = 0
+    private var allPosted: CheckedContinuation<Void, Never>?
     /// What we listen on, with real ports.
     package let addresses: [SocketAddress]
 
@@ -83,9 +83,9 @@ package final class Server: Sendable {
             for (index, thread) in threads.enumerated() {
                 try thread.start("udp-\(index)", handler: handler, misses: misses, refusals: refusals, feed: feed) {
                     [self] in
-                    Loop.spawn { [self] in threadEnded() }
+                    Loop.spawn { [self] in threadDrained() }
                 }
-                running += 1
+                posting += 1
             }
         } catch {
             for listener in listeners { listener.stop() }
@@ -94,14 +94,15 @@ package final class Server: Sendable {
         }
     }
 
-    /// Stops in two phases: takes no more queries, then waits for the outstanding ones, 2.5 s at most, and closes all.
+    /// Stops in two phases: begins nothing new, waits for what is outstanding, 2.5 s at most, and closes all. Cached answers are
+    /// given over UDP until then.
     ///
     /// The caller must have let go of the `ServerSockets` for the ports to be free afterwards.
     package func stop() async {
         let deadline = loop.now + limits.drain
         for listener in listeners { listener.stop() }
-        for thread in threads { thread.stop() }
-        await threadsEnd()
+        for thread in threads { thread.drain() }
+        await threadsDrain()
         // Further turns of the loop bring what the threads posted last.
         repeat { await loop.sleep(until: loop.now) } while !misses.isEmpty && loop.now < deadline
         connections.finish()
@@ -109,20 +110,21 @@ package final class Server: Sendable {
         let timer = loop.schedule(at: deadline) { [connections] in connections.closeAll() }
         await connections.drain()
         timer.cancel()
+        for thread in threads { thread.stop() }
         for thread in threads { thread.join() }
         threads = []
         listeners = []
     }
 
-    private func threadEnded() {
-        running -= 1
-        if running == 0 { ended.take()?.resume() }
+    private func threadDrained() {
+        posting -= 1
+        if posting == 0 { allPosted.take()?.resume() }
     }
 
-    private func threadsEnd() async {
+    private func threadsDrain() async {
         // Looked at inside: a task that does not prefer the loop's executor is suspended before the continuation is made.
         await withCheckedContinuation { continuation in
-            if running == 0 { continuation.resume() } else { ended = continuation }
+            if posting == 0 { continuation.resume() } else { allPosted = continuation }
         }
     }
 }

@@ -18,12 +18,23 @@ final class UDPThread: Sendable {
     /// Bytes of the longest query taken whole; a longer one is answered FORMERR, as none we know how to answer is so long.
     static let longestQuery = 4_096
 
-    /// How many batches are still taken at a stop, so that what waits in the kernel is answered and a flood cannot hold us.
-    private static let lastBatches = 64
+    /// How far it has come with ending.
+    private enum Stage: Int, AtomicRepresentable {
+        /// Takes every query.
+        case serving
+        /// Begins nothing new: the loop gets the misses that the kernel had taken already, then only hits are answered.
+        case draining
+        /// Ends with what waits in the kernel.
+        case ending
+    }
+
+    /// How many batches are still taken of what waits in the kernel, before the last miss and before the end: so that a flood
+    /// cannot hold us.
+    fileprivate static let lastBatches = 64
 
     private let socket: UDPSocket
     private let lateReplies: UDPSocket
-    private let isStopping = Atomic<Bool>(false)
+    private let stage = Atomic<Stage>(.serving)
     private let thread: Mutex<NamedThread?> = Mutex(nil)
 
     /// - Parameters:
@@ -36,11 +47,11 @@ final class UDPThread: Sendable {
 
     /// Starts to answer.
     ///
-    /// - Parameter ended: called on the thread when it has posted its last miss.
+    /// - Parameter drained: called on the thread when it has posted its last miss, after `drain` or `stop`.
     /// - Throws: when there is no memory or the limit of threads is reached.
     func start(
         _ name: String, handler: QueryHandler, misses: Mailbox<MissedQuery>, refusals: RefusalShare, feed: QueryFeed,
-        ended: @escaping @Sendable () -> Void
+        drained: @escaping @Sendable () -> Void
     ) throws(SystemError) {
         guard let batch = clinux_batch_new(Self.batchSize, Self.longestQuery, EDNS.defaultPayloadSize) else {
             throw SystemError(code: ENOMEM, operation: "allocate datagram buffers")
@@ -55,16 +66,22 @@ final class UDPThread: Sendable {
                     socket: socket, lateReplies: lateReplies, batch: buffers, handler: handler, misses: misses,
                     refusals: refusals, feed: feed, prepared: prepared)
                 service.serveEarly()
-                var batchesLeft = Self.lastBatches
-                while batchesLeft > 0 {
+                while stage.load(ordering: .relaxed) == .serving {
                     let count = service.receive()
                     if service.handler.isOutdated { service = service.updated }
-                    let isEmpty = service.serve(count)
+                    _ = service.serve(count)
                     if misses.isRefusing, count < Self.batchSize { Self.pause() }
-                    if isStopping.load(ordering: .relaxed) { batchesLeft = isEmpty ? 0 : batchesLeft - 1 }
                 }
+                service.takeRest()
+                drained()
+                service.takesMisses = false
+                while stage.load(ordering: .relaxed) == .draining {
+                    if service.handler.isOutdated { service = service.updated }
+                    // A socket that was shut down still receives, but does not wait.
+                    if service.serve(service.receive()) { Self.pause() }
+                }
+                service.takeRest()
                 clinux_batch_free(buffers)
-                ended()
             }
             thread.withLock { $0 = started }
         } catch {
@@ -77,11 +94,18 @@ final class UDPThread: Sendable {
     /// threads that what is told SERVFAIL takes the time of what could be answered.
     private static func pause() { _ = poll(nil, 0, 1) }
 
-    /// Makes the thread end once it has taken what the kernel has queued. The socket can still send.
-    func stop() {
-        isStopping.store(true, ordering: .relaxed)
+    /// Has the thread begin nothing new: it takes what the kernel has queued, calls `drained`, and goes on to answer hits until
+    /// `stop`. A miss hears nothing: its client asks again, and the next process answers.
+    func drain() {
+        stage.store(.draining, ordering: .relaxed)
         // Wakes a receive that waits; the kernel reports ENOTCONN all the same.
         _ = shutdown(socket.descriptor.number, Int32(SHUT_RD))
+    }
+
+    /// Makes the thread end once it has taken what the kernel has queued. The socket can still send.
+    func stop() {
+        drain()
+        stage.store(.ending, ordering: .relaxed)
     }
 
     /// Waits until the thread has ended; at once if it never started.
@@ -99,12 +123,14 @@ private struct UDPService {
     let feed: QueryFeed
     /// What was read of each datagram of the batch at hand; room for as many as a batch has.
     let prepared: UnsafeMutablePointer<QueryHandler.Prepared>
+    /// Whether misses are handed to the loop.
+    var takesMisses = true
 
     /// The same by the policy that is in force now.
     var updated: UDPService {
         UDPService(
             socket: socket, lateReplies: lateReplies, batch: batch, handler: handler.updated, misses: misses,
-            refusals: refusals, feed: feed, prepared: prepared)
+            refusals: refusals, feed: feed, prepared: prepared, takesMisses: takesMisses)
     }
 
     /// Waits for datagrams. Returns how many came, or a negated error number.
@@ -117,6 +143,11 @@ private struct UDPService {
             let count = clinux_batch_receive(batch, lateReplies.descriptor.number, 0)
             isEmpty = count <= 0 || serve(count)
         }
+    }
+
+    /// Answers or passes on what the kernel has of a socket that was shut down.
+    func takeRest() {
+        for _ in 0..<UDPThread.lastBatches where serve(receive()) { return }
     }
 
     /// Answers or passes on each of `count` datagrams. Returns whether there was none.
@@ -170,6 +201,7 @@ private struct UDPService {
             buffer: UnsafeMutableBufferPointer(start: room, count: EDNS.defaultPayloadSize), initializedCount: 0)
         var disposition = handler.handleMiss(
             prepared[index], message, from: client, over: .udp, now: now, into: &reply)
+        if disposition == .miss, !takesMisses { return }
         if disposition == .miss, !post(message, from: UnsafePointer(slot), at: Int32(index), now) {
             guard refusals.refuse() else { return }
             disposition = handler.reject(

@@ -22,6 +22,30 @@ import Testing
         }
     }
 
+    @Test func `while a stop waits for an answer, cached ones are given, and nothing new is begun`() async throws {
+        try await TestServer.run(threads: 2, responder: FakeResponder()) { server in
+            try server.store("cached.example")
+            let slow = try TestDNSClient(server.address)
+            let tcp = try TestTCPClient(server.address)
+            #expect(try tcp.ask(.query("cached.example")).rcode == 0)
+            try slow.send(.query("slow.example"))
+            await server.responder.asked(1)
+            let stop = Task { await server.server.stop() }
+            // A quiet connection is closed when the threads have handed over their last question.
+            #expect(tcp.isClosed(within: .patience))
+            // Of several clients, so that both threads are asked.
+            for _ in 0..<20 {
+                let client = try TestDNSClient(server.address)
+                try client.send(.query("new.example"))
+                #expect(try client.ask("cached.example").rcode == 0)
+            }
+            #expect(await server.responder.questions.count == 1)
+            await server.responder.release()
+            #expect(try slow.receive().message.rcode == 0)
+            await stop.value
+        }
+    }
+
     @Test func `a stop answers what the kernel had already taken`() async throws {
         try await TestServer.run { server in
             let client = try TestDNSClient(server.address)

@@ -165,6 +165,32 @@ extension Integration {
             #expect(line.contains("CAP_NET_BIND_SERVICE") || line.contains("setcap"))
         }
 
+        @Test func `at a stop, cached names are answered as long as a question hangs`() throws {
+            let stage = try Stage()
+            #expect(try stage.ask("four.example.com").addresses == ["192.0.2.4"])
+            stage.vendor.misbehave(.hang)
+            stage.localDNS.behave(.silent)
+            let (slow, client) = (try stage.daemon.client(), try stage.daemon.client())
+            try slow.send(.query("www.example.com"))
+            #expect(stage.vendor.waitForCalls(1, for: "www.example.com"))
+            stage.daemon.signal(SIGTERM)
+            #expect(stage.daemon.waitForLog { $0.contains("stopping") })
+            var answered = 0
+            while try slow.receiveIfAny(within: .zero) == nil {
+                do {
+                    let reply = try client.ask("four.example.com", within: .seconds(1))
+                    #expect(reply.addresses == ["192.0.2.4"])
+                    answered += 1
+                } catch {
+                    // Between the two the last question may have been answered, and the daemon have ended.
+                    #expect(try slow.receiveIfAny(within: .zero) != nil)
+                    break
+                }
+            }
+            #expect(answered > 0)
+            #expect(try stage.daemon.finish().status == 0)
+        }
+
         @Test func `several UDP threads answer as one`() throws {
             let stage = try Stage(listen: "udp_threads = 4")
             let clients = try (1...40).map { try stage.daemon.client(from: "127.0.1.\($0)") }
