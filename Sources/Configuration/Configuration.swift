@@ -11,6 +11,7 @@ package struct Configuration: SettingsTable {
     package var answers = AnswerSettings()
     package var control = ControlSettings()
     package var http = HTTPSettings()
+    package var limits = LimitSettings()
     package var log = LogSettings()
 
     package init() {}
@@ -26,6 +27,7 @@ package struct Configuration: SettingsTable {
         Setting("answers", \.answers, .table, "What answers may hold."),
         Setting("control", \.control, .table, "How a running server is asked and told."),
         Setting("http", \.http, .table, "How HTTP requests leave."),
+        Setting("limits", \.limits, .table, "What the server may use."),
         Setting("log", \.log, .table, "What is logged."),
     ]
 

@@ -19,6 +19,7 @@ final class PendingQueries: Sendable {
     private let limits: ServerLimits
     private let feed: QueryFeed
     private let events: EventLog
+    private let memory: MemoryReturn
     let outbox = ReplyOutbox()
     /// Which client networks they are of; what has waited longest gives way first.
     private var holdings: FairShare
@@ -35,7 +36,11 @@ final class PendingQueries: Sendable {
     /// Those who wait until nothing waits.
     private var drained: [CheckedContinuation<Void, Never>] = []
 
-    init(responder: any QueryResponder, clock: any LoopClock, limits: ServerLimits, feed: QueryFeed, events: EventLog) {
+    init(
+        responder: any QueryResponder, clock: any LoopClock, limits: ServerLimits, feed: QueryFeed, events: EventLog,
+        memory: MemoryReturn
+    ) {
+        self.memory = memory
         self.feed = feed
         self.events = events
         self.responder = responder
@@ -87,13 +92,16 @@ final class PendingQueries: Sendable {
         pending.ticket = ticket
         while waiting.count <= ticket { waiting.append(nil) }
         waiting[ticket] = pending
+        if count >= MemoryReturn.queries { memory.burst() }
     }
 
     private func remove(_ pending: PendingQuery) {
         guard let ticket = pending.ticket.take() else { return }
         holdings.remove(ticket)
         waiting[ticket] = nil
-        if count == 0, waiting.count > Self.retained { waiting = [] }
+        guard count == 0 else { return }
+        if waiting.count > Self.retained { (waiting, datagrams) = ([], []) }
+        memory.emptied()
     }
 
     private func send(_ response: Response, to pending: PendingQuery) {

@@ -39,7 +39,9 @@ package final class Server: Sendable {
         self.events = events
         let feed = QueryFeed(on: loop)
         self.feed = feed
-        let pending = PendingQueries(responder: responder, clock: loop, limits: limits, feed: feed, events: events)
+        let memory = MemoryReturn(clock: loop)
+        let pending = PendingQueries(
+            responder: responder, clock: loop, limits: limits, feed: feed, events: events, memory: memory)
         self.pending = pending
         misses = Mailbox(capacity: limits.mailbox, on: loop)
         intake = QueryIntake(
@@ -48,7 +50,8 @@ package final class Server: Sendable {
             loop.isSaturated
         }
         let connections = TCPConnections(
-            loop: loop, limits: limits, handler: handler, pending: pending, intake: intake, feed: feed, events: events)
+            loop: loop, limits: limits, handler: handler, pending: pending, intake: intake, feed: feed, events: events,
+            memory: memory)
         self.connections = connections
         listeners = sockets.tcp.map { TCPListener($0, connections: connections, events: events) }
         threads = sockets.udp.flatMap { sockets in

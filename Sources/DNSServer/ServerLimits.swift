@@ -1,3 +1,4 @@
+import Platform
 import Scheduling
 
 /// What the server never goes beyond, whatever clients do.
@@ -18,8 +19,8 @@ package struct ServerLimits: Sendable {
     package var flood = 2_000
     /// For how long less is taken on, once the loop had more to do than it could, before that is judged anew.
     package var saturation: Duration = .milliseconds(100)
-    /// Queries that wait for the resolver, over all clients; more than the 10,000 flights it has at once.
-    package var pending = 16_384
+    /// Queries that wait for the resolver, over all clients and whatever they ask; fewer where memory is limited.
+    package var pending = MemoryBudget.queries
     /// Open TCP connections, over all clients; fewer where few descriptors may be open.
     package var connections = 1_000
     /// Queries of one TCP connection that wait for the resolver; until some are answered it is not read further. Fewer while
@@ -28,8 +29,10 @@ package struct ServerLimits: Sendable {
     /// Bytes of replies that a TCP client has not taken yet, past which its connection is not read further.
     package var queuedReplies = 256 << 10
     /// Bytes of unfinished queries and replies not yet taken that all TCP connections hold together; the connection
-    /// that goes beyond is closed.
-    package var buffered = 64 << 20
+    /// that goes beyond is closed. With fewer, each may have fewer replies queued.
+    package var buffered = MemoryBudget.buffered {
+        didSet { queuedReplies = max(Self.oneReply, min(queuedReplies, buffered / 64)) }
+    }
     /// How long a TCP connection may be quiet, with no query outstanding, before it is closed.
     package var idle: Duration = .seconds(10)
     /// How long a TCP client may take nothing of the replies queued for it before its connection is closed.
@@ -40,6 +43,9 @@ package struct ServerLimits: Sendable {
     package var answer: Duration = .milliseconds(2_400)
     /// How long a stop waits for outstanding queries and for replies to be taken.
     package var drain: Duration = .milliseconds(2_500)
+
+    /// Bytes of the longest reply, with its length before it.
+    private static let oneReply = 65_537
 
     package init() {}
 

@@ -17,6 +17,7 @@ final class TCPConnections: Sendable {
     private let feed: QueryFeed
     private var handler: QueryHandler
     private let events: EventLog
+    private let memory: MemoryReturn
     private var open: [FairShare.Ticket: TCPConnection] = [:]
     /// Which client networks have them; the connection idle for longest gives way first.
     private var holdings: FairShare
@@ -30,8 +31,9 @@ final class TCPConnections: Sendable {
 
     init(
         loop: EventLoop, limits: ServerLimits, handler: QueryHandler, pending: PendingQueries, intake: QueryIntake,
-        feed: QueryFeed, events: EventLog
+        feed: QueryFeed, events: EventLog, memory: MemoryReturn
     ) {
+        self.memory = memory
         self.events = events
         holdings = FairShare(capacity: limits.connections)
         self.intake = intake
@@ -63,6 +65,7 @@ final class TCPConnections: Sendable {
         let ticket = holdings.add(for: network)
         connection.ticket = ticket
         open[ticket] = connection
+        if count >= MemoryReturn.connections { memory.burst() }
     }
 
     private func makeRoom(for network: ClientNetwork) -> Bool {
@@ -86,6 +89,7 @@ final class TCPConnections: Sendable {
         holdings.remove(ticket)
         for body in closed { body() }
         guard open.isEmpty else { return }
+        memory.emptied()
         let waiters = drained
         drained = []
         for waiter in waiters { waiter.resume() }

@@ -5,6 +5,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     // MARK: Start and end
     case configurationWarning = "configuration.warning"
     case startDescriptors = "start.descriptors"
+    case startMemory = "start.memory"
     case startIPv4Only = "start.ipv4_only"
     case startAuthorities = "start.authorities"
     case startControlSocket = "start.control_socket"
@@ -63,7 +64,7 @@ package enum LogKind: String, CaseIterable, Sendable {
 
     package var level: Logger.Level {
         switch self {
-        case .query, .diskLoaded, .providerAddresses: .info
+        case .startMemory, .query, .diskLoaded, .providerAddresses: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerCertificateAccepted,
             .providerAccepted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged,
             .answerStale,

@@ -56,6 +56,7 @@ extension Configuration {
         keep(\.listen.addresses, of: old, "listen.addresses", &changed)
         keep(\.listen.udpThreads, of: old, "listen.udp_threads", &changed)
         keep(\.listen.user, of: old, "listen.user", &changed)
+        keep(\.limits.memory, of: old, "limits.memory", &changed)
         keep(\.control.socket, of: old, "control.socket", &changed)
         keep(\.cache.disk.path, of: old, "cache.disk.path", &changed)
         return changed

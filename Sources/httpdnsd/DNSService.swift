@@ -28,6 +28,7 @@ final class DNSService {
     private(set) var reloads = 0
     /// Where the configuration is read again.
     let source: ConfigurationSource
+    private let budget: MemoryBudget
     let log: LogOutput
     let events: EventLog
     let reloadTurn = Turnstile()
@@ -40,11 +41,13 @@ final class DNSService {
     ///   - source: where `settings` came from.
     ///   - sockets: bound ones; the server closes them.
     ///   - descriptors: how many of them clients and LocalDNS may use.
+    ///   - budget: how much memory the parts may use.
     init(
         _ settings: Configuration, from source: ConfigurationSource, on sockets: ServerSockets,
-        descriptors: DescriptorBudget, log: LogOutput, loop: EventLoop
+        descriptors: DescriptorBudget, budget: MemoryBudget, log: LogOutput, loop: EventLoop
     ) {
         self.source = source
+        self.budget = budget
         self.log = log
         self.loop = loop
         let events = EventLog(log.logger, clock: loop)
@@ -52,11 +55,12 @@ final class DNSService {
         startedAt = loop.now
         paths = NetworkPaths()
         let freshness = FreshnessPolicy(settings.cache)
-        memory = MemoryCache(memory: settings.cache.memory, policy: freshness)
+        memory = MemoryCache(memory: budget.cache(settings.cache.memory), policy: freshness)
         // First of all: the file is opened on another thread meanwhile.
         disk = Self.disk(settings, memory: memory, freshness: freshness, log: log)
         composition = Composition(
-            settings, paths: paths, limit: LocalDNSChannelLimit(maximum: descriptors.queries), loop: loop,
+            settings, paths: paths,
+            limit: LocalDNSChannelLimit(maximum: min(descriptors.queries, budget.localDNSQueries)), loop: loop,
             events: events)
         reported = BadAddresses(clock: loop)
         store = AnswerStore(
@@ -65,11 +69,15 @@ final class DNSService {
         let policy = composition.policy()
         routes = policy.routes
         store.archive = disk
-        resolver = Resolver(policy: policy, cache: store, clock: loop) { events.report(LogMessage($0)) }
+        resolver = Resolver(policy: policy, cache: store, clock: loop, flightLimit: budget.flights) {
+            events.report(LogMessage($0))
+        }
         rules = SharedClientRules(ClientRules(settings, policy))
         for provider in composition.providers { provider.upstream.start() }
         var limits = ServerLimits()
         limits.connections = descriptors.connections
+        limits.pending = budget.queries
+        limits.buffered = budget.buffered
         server = Server(
             sockets: sockets, loop: loop, cache: memory, generation: generation, rules: rules, responder: resolver,
             limits: limits, events: events)
@@ -117,7 +125,7 @@ final class DNSService {
         new.findLoops(with: resolver.probes)
         network?.watch(Composition.networkFiles(settings))
         if settings.cache != old.settings.cache {
-            await store.rebuild(memory: settings.cache.memory, freshness: freshness)
+            await store.rebuild(memory: budget.cache(settings.cache.memory), freshness: freshness)
         }
     }
 

@@ -34,9 +34,13 @@ final class Daemon {
                 """
             )
         }
+        let memory = MemoryBudget(
+            limit: settings.limits.memory ?? ControlGroups().memory, cache: settings.cache.memory)
+        report(memory)
         let loop = try EventLoop()
         // Nobody else keeps the sockets: the server gives the ports back as soon as it stops listening.
-        let server = RunningServer(on: try bind(), source: source, descriptors: budget, log: log, loop: loop)
+        let server = RunningServer(
+            on: try bind(), source: source, descriptors: budget, memory: memory, log: log, loop: loop)
         let control = makeControlSocket()
         defer { control?.removeFile() }
         if !settings.listen.user.isEmpty {
@@ -48,6 +52,18 @@ final class Daemon {
         // A second signal ends the loop before anybody else does this.
         Loop.assumeIsolated { server.stopControl() }
         if let failure = Loop.assumeIsolated({ server.failure }) { throw failure }
+    }
+
+    private func report(_ memory: MemoryBudget) {
+        guard let limit = memory.limit else { return }
+        let cache = memory.cache(settings.cache.memory)
+        log.logger.log(
+            .startMemory,
+            """
+            memory is limited to \(limit >> 20) MiB: the cache has \(cache >> 20) MiB\
+            \(cache < settings.cache.memory ? " instead of \(settings.cache.memory >> 20)" : ""), \(memory.queries) queries may \
+            wait for an answer, \(memory.flights) questions and \(memory.localDNSQueries) queries to LocalDNS be under way
+            """)
     }
 
     /// The control socket; nil when none is wanted, or none can be made: DNS is served all the same.

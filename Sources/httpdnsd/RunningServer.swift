@@ -21,6 +21,7 @@ final class RunningServer {
     private let loop: EventLoop
     private let source: ConfigurationSource
     private let descriptors: DescriptorBudget
+    private let memory: MemoryBudget
     private let log: LogOutput
     private var service: DNSService?
     private var control: ControlServer?
@@ -30,10 +31,11 @@ final class RunningServer {
     private let manager = ServiceManager(path: processEnvironment()["NOTIFY_SOCKET"])
 
     nonisolated init(
-        on sockets: ServerSockets, source: ConfigurationSource, descriptors: DescriptorBudget, log: LogOutput,
-        loop: EventLoop
+        on sockets: ServerSockets, source: ConfigurationSource, descriptors: DescriptorBudget,
+        memory: MemoryBudget, log: LogOutput, loop: EventLoop
     ) {
         self.descriptors = descriptors
+        self.memory = memory
         self.sockets = sockets
         self.source = source
         self.log = log
@@ -57,7 +59,7 @@ final class RunningServer {
             if let text = settings.unprovableLocalDNS { log.logger.log(.startAuthorities, text) }
             guard let bound = sockets.take() else { return }
             service = DNSService(
-                settings, from: source, on: bound, descriptors: descriptors, log: log, loop: loop)
+                settings, from: source, on: bound, descriptors: descriptors, budget: memory, log: log, loop: loop)
             self.service = service
             try service.server.start()
         } catch {

@@ -72,6 +72,8 @@ let everyKey = #"""
     http = ""                                    # later: metrics, health, page
     [http]
     proxy = ""
+    [limits]
+    memory = ""                                  # empty: what the control group allows
     [log]
     level = "info"
     format = "text"                              # text json

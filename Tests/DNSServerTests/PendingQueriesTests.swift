@@ -19,11 +19,12 @@ import Testing
         private let sockets: UDPSockets
         private let received: UDPSocket
 
-        init(_ limits: ServerLimits = TestServer.limits) throws {
+        init(_ limits: ServerLimits = TestServer.limits, memory: MemoryReturn? = nil) throws {
             let loop = TestServer.loop
             queries = PendingQueries(
                 responder: responder, clock: loop, limits: limits, feed: QueryFeed(on: loop),
-                events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: loop))
+                events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: loop),
+                memory: memory ?? MemoryReturn(clock: loop) {})
             let any = try #require(SocketAddress("127.0.0.1:0"))
             sockets = try UDPSocket.bind(any)
             received = try UDPSocket.bind(any).receivers[0]
@@ -140,6 +141,20 @@ import Testing
         #expect(fixture.queries.count == 3)
         fixture.responder.releaseForEver()
         await fixture.queries.drain()
+    }
+
+    @Test @Loop func `20,000 clients of one name all wait, and all get its answer`() async throws {
+        let fixture = try Fixture()
+        var refused = 0
+        for index in 0..<20_000 {
+            try fixture.add(.query("one.example"), from: "192.\(index >> 16).\(index >> 8 & 255).\(index & 255):1")
+            refused += try fixture.replies().count
+        }
+        #expect(refused == 0)
+        #expect(fixture.queries.count == 20_000)
+        fixture.responder.releaseForEver()
+        await fixture.queries.drain()
+        #expect(fixture.queries.answered == 20_000)
     }
 
     @Test @Loop func `a repeated datagram does not count against its client`() async throws {

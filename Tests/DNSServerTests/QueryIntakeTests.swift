@@ -50,7 +50,8 @@ import Testing
             queries = Mailbox(capacity: limits.mailbox, on: loop)
             pending = PendingQueries(
                 responder: responder, clock: clock, limits: limits, feed: QueryFeed(on: loop),
-                events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: clock))
+                events: EventLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: clock),
+                memory: MemoryReturn(clock: clock) {})
             socket = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
             intake = QueryIntake(
                 queries, pending: pending, responder: responder, clock: clock, limits: limits, refusals: refusals,

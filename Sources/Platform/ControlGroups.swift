@@ -1,0 +1,94 @@
+/// The control groups that this process is in, as the kernel's files say.
+package struct ControlGroups {
+    private let groups: String
+    private let read: (String) -> String?
+
+    /// - Parameter read: returns a file's text, `nil` if there is none.
+    package init(readingWith read: @escaping (String) -> String?) {
+        self.read = read
+        groups = read("/proc/self/cgroup") ?? ""
+    }
+
+    /// Those of this process.
+    package init() {
+        self.init { path in (try? readFile(path, limit: 64 << 10)).map { String(decoding: $0, as: UTF8.self) } }
+    }
+
+    /// The CPUs granted, in version 2 or 1; the tightest of them; `nil` without a limit.
+    package var cpus: Double? {
+        var quotas: [Double?] = []
+        if let path = unifiedPath {
+            quotas += Self.ancestors(path).map { Self.unifiedQuota(read("/sys/fs/cgroup\($0)/cpu.max") ?? "") }
+        }
+        if let path = path(of: "cpu") {
+            quotas += Self.ancestors(path).map { folder in
+                let base = "/sys/fs/cgroup/cpu\(folder)/cpu.cfs_"
+                return Self.bandwidthQuota(
+                    quota: read(base + "quota_us") ?? "", period: read(base + "period_us") ?? "")
+            }
+        }
+        return quotas.compactMap(\.self).min()
+    }
+
+    /// The bytes of memory granted, in version 2 or 1; the tightest of them; `nil` without a limit.
+    package var memory: Int? {
+        var files: [String] = []
+        if let path = unifiedPath { files += Self.ancestors(path).map { "/sys/fs/cgroup\($0)/memory.max" } }
+        if let path = path(of: "memory") {
+            files += Self.ancestors(path).map { "/sys/fs/cgroup/memory\($0)/memory.limit_in_bytes" }
+        }
+        return files.compactMap { Self.bytes(read($0) ?? "") }.min()
+    }
+
+    /// Our group in version 2: the path of the line "0::/path".
+    package var unifiedPath: String? {
+        groups.split(separator: "\n").first { $0.hasPrefix("0::/") }.map { String($0.dropFirst(3)) }
+    }
+
+    /// Our group of a controller in version 1: the path of a line such as "4:cpu,cpuacct:/path".
+    package func path(of controller: String) -> String? {
+        for line in groups.split(separator: "\n") {
+            let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+            if fields.count == 3, fields[1].split(separator: ",").contains(where: { $0 == controller }) {
+                return String(fields[2])
+            }
+        }
+        return nil
+    }
+
+    /// A limit of memory: "134217728"; "max", and what version 1 says without a limit, is none.
+    package static func bytes(_ text: String) -> Int? {
+        guard let bytes = number(text), bytes > 0, bytes < 1 << 60 else { return nil }
+        return bytes
+    }
+
+    /// The CPUs that a `cpu.max` grants: "200000 100000" is 2, "max 100000" is no limit.
+    package static func unifiedQuota(_ text: String) -> Double? {
+        let fields = text.split(whereSeparator: \.isWhitespace)
+        guard fields.count == 2 else { return nil }
+        return bandwidthQuota(quota: String(fields[0]), period: String(fields[1]))
+    }
+
+    /// The CPUs that a quota of microseconds in each period grants; "-1" is no limit.
+    package static func bandwidthQuota(quota: String, period: String) -> Double? {
+        guard let quota = number(quota), let period = number(period), quota > 0, period > 0 else { return nil }
+        return Double(quota) / Double(period)
+    }
+
+    private static func number(_ text: String) -> Int? {
+        text.split(whereSeparator: \.isWhitespace).first.flatMap { Int($0) }
+    }
+
+    /// A group's path and those of all groups around it, each without a final slash: "/a/b", "/a", "".
+    ///
+    /// Inside a container the path may be the host's, which is not visible there; the last one, the root, always is.
+    package static func ancestors(_ path: String) -> [String] {
+        var parts = path.split(separator: "/")
+        var folders: [String] = []
+        while !parts.isEmpty {
+            folders.append("/" + parts.joined(separator: "/"))
+            parts.removeLast()
+        }
+        return folders + [""]
+    }
+}

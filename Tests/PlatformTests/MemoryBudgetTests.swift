@@ -1,0 +1,42 @@
+import Testing
+
+@testable import Platform
+
+@Suite struct MemoryBudgetTests {
+    private static let sizes = [32, 48, 64, 100, 128, 256, 512, 1_024, 4_096].map { $0 << 20 }
+
+    /// Bytes of all that a load may make the server hold.
+    private func load(_ budget: MemoryBudget) -> Int {
+        budget.localDNSQueries * MemoryBudget.localDNSQuery + budget.flights * MemoryBudget.flight
+            + budget.queries * MemoryBudget.query + budget.buffered
+    }
+
+    @Test(arguments: [64, 128, 256, 512, 1_024, 4_096], [1, 16, 64, 8_192])
+    func `all bounds together are no more than the limit`(limit: Int, cache: Int) {
+        let budget = MemoryBudget(limit: limit << 20, cache: cache << 20)
+        #expect(MemoryBudget.base + budget.cache(cache << 20) + load(budget) <= limit << 20)
+        // After a reload with another cache as well.
+        #expect(MemoryBudget.base + budget.cache(.max) + load(budget) <= limit << 20)
+    }
+
+    @Test(arguments: sizes, sizes)
+    func `more memory is never less of anything`(limit: Int, cache: Int) {
+        let (less, more) = (MemoryBudget(limit: limit, cache: cache), MemoryBudget(limit: limit * 2, cache: cache))
+        #expect(less.cache(cache) <= more.cache(cache))
+        #expect(less.localDNSQueries <= more.localDNSQueries && less.flights <= more.flights)
+        #expect(less.queries <= more.queries && less.buffered <= more.buffered)
+        #expect(less.localDNSQueries > 0 && less.flights > 0 && less.queries > 0 && less.buffered > 0)
+    }
+
+    @Test func `the cache of the default size fits into 128 MiB, and a larger one is cut to half`() {
+        #expect(MemoryBudget(limit: 128 << 20, cache: 64 << 20).cache(64 << 20) == 64 << 20)
+        #expect(MemoryBudget(limit: 128 << 20, cache: 256 << 20).cache(256 << 20) >> 20 == 64)
+    }
+
+    @Test func `without a limit every part has its most, and the cache what it is configured to`() {
+        let budget = MemoryBudget(limit: nil, cache: 8 << 30)
+        #expect(budget.cache(8 << 30) == 8 << 30)
+        #expect(budget.localDNSQueries == MemoryBudget.localDNSQueries && budget.flights == MemoryBudget.flights)
+        #expect(budget.queries == MemoryBudget.queries && budget.buffered == MemoryBudget.buffered)
+    }
+}
