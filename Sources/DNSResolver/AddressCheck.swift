@@ -21,8 +21,12 @@ package protocol AddressCheck: AnyObject, Sendable {
     /// Looks whether the server at `address` proves to be the name's; `.unchecked` at `deadline`, or when the task is
     /// cancelled.
     ///
-    /// - Parameter isFirst: whether it is the first address of an answer, which goes before further ones of others.
-    func verdict(on address: IPAddress, for name: Name, isFirst: Bool, until deadline: Instant) async -> AddressVerdict
+    /// - Parameters:
+    ///   - isFirst: whether it is the first address of an answer, which goes before further ones of others.
+    ///   - holder: the client network in whose share of the checks it is.
+    func verdict(
+        on address: IPAddress, for name: Name, isFirst: Bool, holder: ClientNetwork, until deadline: Instant
+    ) async -> AddressVerdict
 
     /// What was found out lately; nil when nothing was.
     func known(_ address: IPAddress, for name: Name) -> AddressVerdict?

@@ -12,8 +12,8 @@ package final class AddressChecks: AddressCheck {
     package nonisolated static let limit = 16
     /// How many of these may be with further addresses of an answer: a long answer keeps no first address waiting.
     private static let furtherLimit = 12
-    /// Checks that wait for their turn; beyond it an address stays unchecked.
-    private static let queueLimit = 1_024
+    /// Checks that wait for their turn, shared by client network; beyond it an address stays unchecked.
+    private nonisolated static let queueLimit = 1_024
     /// Those of them that may be for one address that has not answered anything yet.
     private static let unknownQueueLimit = 64
     /// How long a check may take, over all ports, whoever still waits for it.
@@ -36,7 +36,12 @@ package final class AddressChecks: AddressCheck {
     private var checks: [Subject: PendingCheck] = [:]
     /// Those not begun yet, in order.
     private var queue: [Subject] = []
-    private var underWay = 0
+    /// Of which client networks they are, and which they are.
+    private var waiting = FairShare(capacity: AddressChecks.queueLimit)
+    private var subjects: [FairShare.Ticket: Subject] = [:]
+    /// Of which client networks those under way are.
+    private var active = FairShare(capacity: AddressChecks.limit)
+    private var underWay: Int { active.count }
     private var silent = SilentAddresses()
     /// Raised when all is forgotten: what was begun before says nothing any more.
     private var epoch = 0
@@ -87,12 +92,14 @@ package final class AddressChecks: AddressCheck {
     package func evidence(of name: Name) -> [HijackJournal.Entry] { journal.entries(of: name) }
 
     package func verdict(
-        on address: IPAddress, for name: Name, isFirst: Bool, until deadline: Instant
+        on address: IPAddress, for name: Name, isFirst: Bool, holder: ClientNetwork, until deadline: Instant
     ) async -> AddressVerdict {
         if let verdict = known(address, for: name) { return verdict }
         let subject = Subject(name: name, address: address)
         guard !silent.isSilent(address, at: clock.now) else { return .noTLS }
-        guard clock.now < deadline, !Task.isCancelled, let check = pending(subject) else { return .unchecked }
+        guard clock.now < deadline, !Task.isCancelled, let check = pending(subject, holder) else {
+            return .unchecked
+        }
         check.isFirst = check.isFirst || isFirst
         let waiter = PendingCheck.Waiter()
         // Before it begins: what nobody waits for gives way.
@@ -109,13 +116,31 @@ package final class AddressChecks: AddressCheck {
 
     // MARK: The queue
 
-    private func pending(_ subject: Subject) -> PendingCheck? {
+    /// The check of `subject`, a new one if there is none; nil when as many wait as may, and the client network that would
+    /// have most of them is `holder`.
+    private func pending(_ subject: Subject, _ holder: ClientNetwork) -> PendingCheck? {
         if let check = checks[subject] { return check }
-        guard queue.count < Self.queueLimit, mayWait(subject.address) else { return nil }
-        let check = PendingCheck()
+        guard mayWait(subject.address) else { return nil }
+        if waiting.isFull {
+            guard let leaving = waiting.yielding(to: holder).flatMap({ subjects[$0] }) else { return nil }
+            let check = checks.removeValue(forKey: leaving)
+            leaveQueue(leaving, check)
+            check?.finish(.unchecked)
+        }
+        let check = PendingCheck(holder: holder)
+        let ticket = waiting.add(for: holder)
+        check.ticket = ticket
+        subjects[ticket] = subject
         checks[subject] = check
         queue.append(subject)
         return check
+    }
+
+    private func leaveQueue(_ subject: Subject, _ check: PendingCheck?) {
+        queue.removeAll { $0 == subject }
+        guard let ticket = check?.ticket.take() else { return }
+        subjects[ticket] = nil
+        waiting.remove(ticket)
     }
 
     private func mayWait(_ address: IPAddress) -> Bool {
@@ -125,7 +150,7 @@ package final class AddressChecks: AddressCheck {
 
     /// Begins what there is room for: first addresses, then further ones. What nobody waits for any more gives way.
     private func beginNext() {
-        while underWay < Self.limit, let index = nextIndex() { begin(queue.remove(at: index)) }
+        while underWay < Self.limit, let subject = next() { begin(subject) }
         // With room left they wait for the turn of their address, and nobody is in their way.
         let waiting = queue.count { checks[$0]?.isWaitedFor == true }
         guard waiting > 0, underWay >= Self.furtherLimit else { return }
@@ -136,24 +161,30 @@ package final class AddressChecks: AddressCheck {
         }
     }
 
-    private func nextIndex() -> Int? {
+    /// First addresses go before further ones; then the client network goes first that has the fewest under way, and of its
+    /// addresses those that have answered before those of which nothing is known: forged answers bring any number of
+    /// new silent ones.
+    private func next() -> Subject? {
         let now = clock.now
-        func isReady(_ subject: Subject) -> Bool {
-            checks[subject]?.isWaitedFor == true && silent.hasRoom(subject.address, at: now)
+        func best(_ isCandidate: (PendingCheck) -> Bool) -> Subject? {
+            var best: (subject: Subject, rank: (Int, Int))?
+            for subject in queue {
+                guard let check = checks[subject], isCandidate(check), check.isWaitedFor,
+                    silent.hasRoom(subject.address, at: now)
+                else { continue }
+                let rank = (active.held(by: check.holder), silent.hasAnswered(subject.address) ? 0 : 1)
+                if best.map({ rank < $0.rank }) ?? true { best = (subject, rank) }
+            }
+            return best?.subject
         }
-        let first = queue.firstIndex { checks[$0]?.isFirst == true && isReady($0) }
-        if let first {
-            // Addresses that have answered are not many: a liar's new silent ones, of any number, cannot go before them.
-            return queue[first...].firstIndex {
-                checks[$0]?.isFirst == true && isReady($0) && silent.hasAnswered($0.address)
-            } ?? first
-        }
-        return underWay < Self.furtherLimit ? queue.firstIndex(where: isReady) : nil
+        return best(\.isFirst) ?? (underWay < Self.furtherLimit ? best { _ in true } : nil)
     }
 
     private func begin(_ subject: Subject) {
-        guard let check = checks[subject] else { return }
-        underWay += 1
+        let check = checks[subject]
+        leaveQueue(subject, check)
+        guard let check else { return }
+        check.ticket = active.add(for: check.holder)
         silent.began(subject.address, at: clock.now)
         check.task = Loop.spawn { [self] in await run(subject, check) }
     }
@@ -166,7 +197,7 @@ package final class AddressChecks: AddressCheck {
             if isCancelled { task.cancel() } else { beginNext() }
         } else {
             checks[subject] = nil
-            queue.removeAll { $0 == subject }
+            leaveQueue(subject, check)
         }
     }
 
@@ -175,7 +206,7 @@ package final class AddressChecks: AddressCheck {
     private func run(_ subject: Subject, _ check: PendingCheck) async {
         let (began, start) = (epoch, clock.now)
         let (verdict, hasAnswered) = await look(at: subject)
-        underWay -= 1
+        if let ticket = check.ticket.take() { active.remove(ticket) }
         let conduct: SilentAddresses.Conduct =
             if hasAnswered {
                 .answered
@@ -194,8 +225,11 @@ package final class AddressChecks: AddressCheck {
 
     /// Ends the checks that wait for their turn at an address which has turned out to be silent.
     private func dismiss(_ address: IPAddress) {
-        for subject in queue where subject.address == address { checks.removeValue(forKey: subject)?.finish(.noTLS) }
-        queue.removeAll { $0.address == address }
+        for subject in queue where subject.address == address {
+            let check = checks.removeValue(forKey: subject)
+            leaveQueue(subject, check)
+            check?.finish(.noTLS)
+        }
     }
 
     /// Tries the ports in turn; the first one with a certificate decides.

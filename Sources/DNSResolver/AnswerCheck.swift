@@ -38,7 +38,7 @@ package final class AnswerCheck {
             return LocalDNSResult(result)
         }
         let deadline = min(clock.now + Budget.check, began + Budget.checked)
-        let verdicts = await verdicts(on: answer, to: key.name, until: deadline)
+        let verdicts = await verdicts(on: answer, to: key, until: deadline)
         return LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: level))
     }
 
@@ -72,12 +72,12 @@ package final class AnswerCheck {
     ///
     /// - Parameter endsAtLie: whether the first lie says enough.
     func verdicts(
-        on answer: Answer, to name: Name, until deadline: Instant, endsAtLie: Bool = false
+        on answer: Answer, to key: FlightKey, until deadline: Instant, endsAtLie: Bool = false
     ) async -> [IPAddress: AddressVerdict] {
         let addresses = Self.checkedAddresses(of: answer)
         guard let first = addresses.first else { return [:] }
         return await withTaskGroup(of: Event.self) { group in
-            group.addTask { await self.look(at: first, name, isFirst: true, until: deadline) }
+            group.addTask { await self.look(at: first, key, isFirst: true, until: deadline) }
             var others = addresses.dropFirst()
             if !others.isEmpty { group.addTask { await self.headStart() } }
             var verdicts: [IPAddress: AddressVerdict] = [:]
@@ -87,7 +87,7 @@ package final class AnswerCheck {
                     if endsAtLie, verdict == .forged { break }
                 }
                 for address in others {
-                    group.addTask { await self.look(at: address, name, isFirst: false, until: deadline) }
+                    group.addTask { await self.look(at: address, key, isFirst: false, until: deadline) }
                 }
                 others = []
             }
@@ -110,8 +110,10 @@ package final class AnswerCheck {
         case headStartIsOver
     }
 
-    private func look(at address: IPAddress, _ name: Name, isFirst: Bool, until deadline: Instant) async -> Event {
-        .verdict(address, await check.verdict(on: address, for: name, isFirst: isFirst, until: deadline))
+    private func look(at address: IPAddress, _ key: FlightKey, isFirst: Bool, until deadline: Instant) async -> Event {
+        let verdict = await check.verdict(
+            on: address, for: key.name, isFirst: isFirst, holder: key.holder, until: deadline)
+        return .verdict(address, verdict)
     }
 
     private func headStart() async -> Event {

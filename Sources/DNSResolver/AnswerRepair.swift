@@ -85,7 +85,7 @@ final class AnswerRepair {
     private func isLie(_ job: Job) async -> Bool {
         let (told, type) = (job.told, job.type)
         let verdicts = await job.check.verdicts(
-            on: told.answer, to: job.key.name, until: clock.now + AddressChecks.longest, endsAtLie: true)
+            on: told.answer, to: job.key, until: clock.now + AddressChecks.longest, endsAtLie: true)
         // Under another policy these answers are not used any more; in another network, as stale ones.
         let isCurrent = job.key.generation == cache.generation
         if verdicts.values.contains(.forged) {

@@ -1,3 +1,4 @@
+import DNSWire
 import Scheduling
 
 /// One check that waits for its turn or is under way, and all who wait for it.
@@ -31,6 +32,10 @@ final class PendingCheck {
         }
     }
 
+    /// The client network in whose share it is: that of the client for which it was first wanted.
+    let holder: ClientNetwork
+    /// Its place among those that wait for their turn, then among those under way.
+    var ticket: FairShare.Ticket?
     /// Whether somebody wants it for the first address of an answer.
     var isFirst = false
     /// Whether it was ended because nobody waited for it and others waited for their turn.
@@ -41,6 +46,8 @@ final class PendingCheck {
     /// Called if it is a lie.
     private var watchers: [@Loop () -> Void] = []
     private var outcome: AddressVerdict?
+
+    init(holder: ClientNetwork) { self.holder = holder }
 
     /// Whether somebody waits.
     var isWaitedFor: Bool { waiters.contains { !$0.isResumed } }

@@ -27,12 +27,14 @@ struct AddressChecksTests {
         @discardableResult
         func begin(
             _ address: String, _ name: String = "www.example.com", isFirst: Bool = true,
-            within limit: Duration = .milliseconds(400), as label: String? = nil
+            within limit: Duration = .milliseconds(400), from client: String = "127.0.0.1", as label: String? = nil
         ) -> Task<Void, Never> {
             Loop.spawn { [self] in
-                guard let ip = IPAddress(address), let name = try? Name(name) else { return }
+                guard let ip = IPAddress(address), let name = try? Name(name), let client = IPAddress(client) else {
+                    return
+                }
                 verdicts[label ?? address] = await checks.verdict(
-                    on: ip, for: name, isFirst: isFirst, until: clock.now + limit)
+                    on: ip, for: name, isFirst: isFirst, holder: ClientNetwork(client), until: clock.now + limit)
             }
         }
 
@@ -171,6 +173,44 @@ struct AddressChecksTests {
         bench.handshake.servers["198.51.100.1"] = .honest
         bench.begin("198.51.100.1")
         await bench.advance()
+        #expect(bench.verdicts["198.51.100.1"] == .verified)
+    }
+
+    @Test @Loop func `a client network with many checks has its turn no more often than others`() async {
+        let bench = Bench()
+        // Each takes its tenth of a second, so that places become free one after the other.
+        for number in 0..<200 {
+            let address = "198.51.\(number).1"
+            bench.handshake.servers[address] = .init(.proven, after: .milliseconds(100))
+            bench.begin(address, "n\(number).example.com", from: "2001:db8::\(number + 1)")
+        }
+        await bench.advance()
+        for number in 1...8 {
+            let address = "192.0.2.\(number)"
+            bench.handshake.servers[address] = .init(.proven, after: .milliseconds(100))
+            bench.begin(address, from: "192.0.2.\(number)")
+        }
+        await bench.advance(100)
+        await bench.advance(100)
+        #expect((1...8).allSatisfy { bench.verdicts["192.0.2.\($0)"] == .verified })
+        // Alone it has all places.
+        #expect(bench.handshake.attempts.count { $0.address.hasPrefix("198.51.") } == 16 + 8 + 16)
+    }
+
+    @Test @Loop func `a full queue has room for a client network that has less in it than others`() async {
+        let bench = Bench()
+        for number in 0..<1_100 {
+            let address = "10.\(number / 250).\(number % 250).1"
+            bench.handshake.servers[address] = .init(.proven, after: .milliseconds(100))
+            bench.begin(address, "n\(number).example.com", from: "192.0.2.66")
+        }
+        await bench.advance()
+        #expect(bench.checks.load == (16, 1_024))
+        bench.handshake.servers["198.51.100.1"] = .honest
+        bench.begin("198.51.100.1", from: "192.0.2.1")
+        await bench.advance()
+        #expect(bench.checks.load == (16, 1_024))
+        await bench.advance(100)
         #expect(bench.verdicts["198.51.100.1"] == .verified)
     }
 

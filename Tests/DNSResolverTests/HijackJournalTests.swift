@@ -40,7 +40,8 @@ struct HijackJournalTests {
             let name = try Name(name)
             checks.forgetAll()
             Loop.spawn { [clock] in
-                _ = await checks.verdict(on: ip, for: name, isFirst: true, until: clock.now + .seconds(1))
+                _ = await checks.verdict(
+                    on: ip, for: name, isFirst: true, holder: .daemon, until: clock.now + .seconds(1))
             }
             await clock.advance(by: .zero)
         }
