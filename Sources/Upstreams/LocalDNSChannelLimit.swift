@@ -1,22 +1,92 @@
+import DNSResolver
+import DNSWire
 package import Scheduling
 
-/// How many c-ares channels may be open at once, of one `LocalDNS` or of several that share the limit.
+/// How many c-ares channels may be open at once, of one `LocalDNS` or of several that share the limit, and which give way.
 ///
-/// A channel is one query on its way: one descriptor, two after a change to TCP, and 75 kB.
+/// A channel is one query on its way: one descriptor, and 75 kB. The only query of a question matters more than a further
+/// one (a repeat, or one to another server): when all channels are open, a further one gives way to it, at once. Among
+/// equals the rule is `FairShare`'s. A network that would hold most itself gives way with its own query that has been silent
+/// for so long that the answer is hardly still to come: so names that are answered go before names that are not.
 @Loop
 package final class LocalDNSChannelLimit: Sendable {
     /// Default 1,024.
     package nonisolated let maximum: Int
-    package private(set) var open = 0
 
-    package nonisolated init(maximum: Int = 1_024) { self.maximum = maximum }
+    /// How many are open.
+    package var open: Int { only.holdings.count + further.holdings.count }
 
-    /// Takes one place; false when there is none.
-    func enter() -> Bool {
-        guard open < maximum else { return false }
-        open += 1
-        return true
+    /// Where a channel is counted.
+    struct Place {
+        fileprivate let isOnly: Bool
+        fileprivate let ticket: FairShare.Ticket
     }
 
-    func leave() { open -= 1 }
+    private struct Channel {
+        let began: Instant
+        let giveWay: @Loop () -> Void
+    }
+
+    private struct Channels {
+        var holdings: FairShare
+        var all: [FairShare.Ticket: Channel] = [:]
+
+        mutating func remove(_ ticket: FairShare.Ticket) -> Channel? {
+            holdings.remove(ticket)
+            return all.removeValue(forKey: ticket)
+        }
+    }
+
+    private var only: Channels
+    private var further: Channels
+
+    package nonisolated init(maximum: Int = 1_024) {
+        self.maximum = maximum
+        only = Channels(holdings: FairShare(capacity: maximum))
+        further = Channels(holdings: FairShare(capacity: maximum))
+    }
+
+    /// Takes one place; nil when there is none.
+    ///
+    /// - Parameters:
+    ///   - isOnly: whether it is the only query of its question that is on its way.
+    ///   - giveWay: called at most once, before `leave`, when the channel must be closed; its place is taken by then.
+    func enter(
+        for network: ClientNetwork, isOnly: Bool, at now: Instant, giveWay: @escaping @Loop () -> Void
+    ) -> Place? {
+        if open >= maximum {
+            guard let leaving = leaving(to: network, isOnly: isOnly, at: now) else { return nil }
+            remove(leaving)?.giveWay()
+        }
+        let channel = Channel(began: now, giveWay: giveWay)
+        if isOnly {
+            let ticket = only.holdings.add(for: network)
+            only.all[ticket] = channel
+            return Place(isOnly: true, ticket: ticket)
+        }
+        let ticket = further.holdings.add(for: network)
+        further.all[ticket] = channel
+        return Place(isOnly: false, ticket: ticket)
+    }
+
+    private func leaving(to network: ClientNetwork, isOnly: Bool, at now: Instant) -> Place? {
+        guard isOnly else {
+            return further.holdings.yielding(to: network).map { Place(isOnly: false, ticket: $0) }
+        }
+        if let largest = further.holdings.largest, let ticket = further.holdings.first(of: largest.network) {
+            return Place(isOnly: false, ticket: ticket)
+        }
+        if let ticket = only.holdings.yielding(to: network) { return Place(isOnly: true, ticket: ticket) }
+        guard let own = only.holdings.first(of: network), let channel = only.all[own],
+            now - channel.began >= LocalDNSLookup.longestShare
+        else { return nil }
+        return Place(isOnly: true, ticket: own)
+    }
+
+    private func remove(_ place: Place) -> Channel? {
+        place.isOnly ? only.remove(place.ticket) : further.remove(place.ticket)
+    }
+
+    /// Gives a place back, unless the channel has given way.
+    func leave(_ place: Place) { _ = remove(place) }
 }

@@ -28,6 +28,7 @@ final class LocalDNSLookup: Sendable {
         let edns: Bool
         let query: LocalDNSQuery
         let channel: AresChannel
+        let place: LocalDNSChannelLimit.Place
     }
 
     let question: Question
@@ -101,32 +102,50 @@ final class LocalDNSLookup: Sendable {
         ask(server, over: .udp, edns: true)
     }
 
+    /// What cannot be asked beside what is on its way is asked later; without anything on its way the lookup fails.
+    private func postpone(_ server: LocalDNSServer) {
+        note(.overloaded("\(localDNS.limit.maximum) queries to LocalDNS are under way"))
+        guard !attempts.isEmpty else { return finish(.failure(failure ?? .timeout)) }
+        let left = candidates.first { $0.server == server }?.sends ?? 0
+        candidates.removeAll { $0.server == server }
+        candidates.insert((server, left + 1), at: 0)
+        shareTimer?.cancel()
+        shareTimer = localDNS.clock.schedule(after: share) { [self] in askNext() }
+    }
+
+    /// The place of a query is wanted for one that matters more, or for one of another client network.
+    private func giveWay(_ number: Int) {
+        guard let attempt = attempts.removeValue(forKey: number) else { return }
+        attempt.channel.close()
+        note(.overloaded("\(localDNS.limit.maximum) queries to LocalDNS are under way"))
+        if attempts.isEmpty { finish(.failure(failure ?? .timeout)) }
+    }
+
     private func ask(_ server: LocalDNSServer, over transport: AresTransport, edns: Bool) {
         if let obstacle = localDNS.paths.obstacle(to: server.address) {
             return giveUp(server, .network("\(server): \(obstacle)"))
         }
-        guard localDNS.limit.enter() else {
-            candidates = []
-            note(.overloaded("\(localDNS.limit.maximum) questions to LocalDNS are open"))
-            return askNext()
+        lastAttempt += 1
+        let number = lastAttempt
+        let place = localDNS.limit.enter(for: asked.holder, isOnly: attempts.isEmpty, at: localDNS.clock.now) {
+            [self] in giveWay(number)
         }
+        guard let place else { return postpone(server) }
         var generator = SystemRandomNumberGenerator()
         let query = LocalDNSQuery(
             question, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled, edns: edns,
             using: &generator)
-        lastAttempt += 1
-        let number = lastAttempt
         do throws(AresError) {
             let channel = try AresChannel(server: server, transport: transport, edns: edns, loop: localDNS.loop) {
                 [self] in ended(number, $0)
             }
             attempts[number] = Attempt(
-                server: server, transport: transport, edns: edns, query: query, channel: channel)
+                server: server, transport: transport, edns: edns, query: query, channel: channel, place: place)
             waitForShare(of: number, at: server)
             // May end at once, and then has already moved on.
             channel.send(query.bytes)
         } catch {
-            localDNS.limit.leave()
+            localDNS.limit.leave(place)
             giveUp(server, .network("\(server): \(error)"))
         }
     }
@@ -145,7 +164,7 @@ final class LocalDNSLookup: Sendable {
 
     private func ended(_ number: Int, _ outcome: AresOutcome) {
         guard let attempt = attempts.removeValue(forKey: number) else { return }
-        localDNS.limit.leave()
+        localDNS.limit.leave(attempt.place)
         switch outcome {
         case .failure(let error):
             localDNS.failed(attempt.server, began: began, because: "\(error)")
@@ -218,7 +237,7 @@ final class LocalDNSLookup: Sendable {
     private func close(_ number: Int, _ attempt: Attempt) {
         attempts[number] = nil
         attempt.channel.close()
-        localDNS.limit.leave()
+        localDNS.limit.leave(attempt.place)
     }
 
     private func finish(_ result: UpstreamResult) {

@@ -142,25 +142,4 @@ struct LocalDNSFailoverTests {
         #expect(server.connectedDescriptors == 0)
         #expect(limit.open == 0)
     }
-
-    @Test @Loop func `one question more than there are channels is refused, and the others are not harmed`()
-        async throws
-    {
-        #expect(LocalDNSChannelLimit().maximum == 1_024)
-        let server = try LocalDNSRawServer()
-        let limit = LocalDNSChannelLimit(maximum: 4)
-        let localDNS = makeLocalDNS([server], limit: limit, clock: ManualClock())
-        let asked = try question("a.example", types: [.a, .aaaa])
-        async let first = localDNS.ask(asked)
-        async let second = localDNS.ask(asked)
-        await server.received(4)
-        guard case .failure(.overloaded) = await localDNS.ask(try question("b.example")).results[.a] else {
-            Issue.record("not overloaded")
-            return
-        }
-        for query in server.queries { server.send(query.reply([rawRecord(1, rawGood)]), to: query) }
-        #expect(addresses(await first) == ["192.0.2.1"])
-        #expect(addresses(await second) == ["192.0.2.1"])
-        #expect(limit.open == 0)
-    }
 }

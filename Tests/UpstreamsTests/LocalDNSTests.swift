@@ -180,11 +180,12 @@ func makeLocalDNS(
 
 /// A question that waits for five seconds of the clock, if LocalDNS does.
 func question(
-    _ name: String, types: [RecordType] = [.a], dnssecOK: Bool = false, checkingDisabled: Bool = false
+    _ name: String, types: [RecordType] = [.a], dnssecOK: Bool = false, checkingDisabled: Bool = false,
+    from client: String = "127.0.0.1"
 ) throws -> UpstreamQuestion {
     UpstreamQuestion(
         name: try Name(name), types: types, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
-        deadline: Instant(nanoseconds: .max))
+        holder: ClientNetwork(try #require(IPAddress(client))), deadline: Instant(nanoseconds: .max))
 }
 
 func addresses(_ reply: UpstreamReply) -> [String] { addresses(reply.results[.a]) }
