@@ -57,9 +57,18 @@ struct GivenAnswers {
     private func came(with one: SimulationOracle.Case) -> Bool {
         guard let address = one.addresses.first ?? nil, case .provider = address.giver else { return false }
         let tellings = one.chronicle.tellings
+        let given = tellings[address.telling]
         return tellings.contains { telling in
-            telling.ask == tellings[address.telling].ask && telling.type == one.type.sibling
-                && telling.result == .records && telling.ttl > 0
+            telling.ask == given.ask && telling.type == one.type.sibling && telling.result == .records
+                && telling.ttl > 0 && !isPreceded(telling, among: tellings)
+        }
+    }
+
+    /// Whether another server answered the same question of the same flight earlier, with what was used but once.
+    private func isPreceded(_ telling: Chronicle.Telling, among tellings: [Chronicle.Telling]) -> Bool {
+        tellings.contains { earlier in
+            earlier.flightBegan == telling.flightBegan && earlier.name == telling.name && earlier.type == telling.type
+                && earlier.at < telling.at && earlier.result == .records && earlier.ttl == 0
         }
     }
 

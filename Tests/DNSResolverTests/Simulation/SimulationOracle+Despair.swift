@@ -87,6 +87,37 @@ extension SimulationOracle.Case {
         return isOlder ? [] : ["loss: LocalDNS's answer though provider \(first) is well"]
     }
 
+    /// What speaks against the time that a client waited for LocalDNS's answer: providers that have been silent for long are in
+    /// backoff, whatever an attacker does, and of two questions a second one at most waits for a probe.
+    func delay(_ servers: [SimulatedServer]) -> [String] {
+        guard route.isProtected, reign.mode == .httpdnsFirst, type.isAddress, !client.isSigned, isUndisturbed,
+            client.lateness == .zero, waited >= .milliseconds(1_500),
+            let local = servers.first(where: { $0.giver == .localDNS(reign.policy.localDNS) }),
+            local.conduct.reply == .addresses, local.conduct.delay <= .milliseconds(250),
+            client.at - chronicle.conductSince[local.index] >= Self.memory
+        else { return [] }
+        let providers = reign.providers(for: name, type, in: plan)
+        let isSilent = servers.allSatisfy { server in
+            guard case .provider(let number) = server.giver, providers.contains(number) else { return true }
+            return wasFoundSilent(server)
+        }
+        return !providers.isEmpty && isSilent ? ["delay: silent providers are waited for"] : []
+    }
+
+    /// Whether a question there must have begun a probe that has failed since, and none was answered.
+    private func wasFoundSilent(_ server: SimulatedServer) -> Bool {
+        let since = max(
+            chronicle.conductSince[server.index], chronicle.networkChanges.last ?? client.at - .seconds(3_600))
+        let asks = chronicle.asks.filter { $0.server == server.index && $0.at >= since }
+        return server.conduct.reply == .silence && !asks.contains(where: \.isTold)
+            && asks.contains { ask in
+                guard let ended = ask.ended else { return false }
+                // A clean probe is trusted for 5 s, and a failing one takes a second.
+                return ask.at >= since + .seconds(6) && ended - ask.at >= .milliseconds(300)
+                    && ended + .milliseconds(1_100) <= client.at
+            }
+    }
+
     /// Whether a provider is tried again within `memory` whatever it did: it is the only one, and has one address. Whoever comes
     /// while another question tries it waits for that (section 10). Refused access is another matter.
     private func isAskedAgainSoon(_ giver: SimulatedAddress.Giver) -> Bool {

@@ -53,6 +53,7 @@ struct SimulationOracle {
             faults += one.origin
             faults += one.despair(servers)
             faults += one.loss(servers)
+            faults += one.delay(servers)
             faults += given.faults(with: one)
         }
         given.take(one)
