@@ -59,9 +59,8 @@ final class SourceRun: Cancellable {
 
     private var nextDue: Instant? {
         var next = hedgeDue
-        for due in [secondDue, denialDue] {
-            if let due { next = min(next ?? due, due) }
-        }
+        if let secondDue { next = min(next ?? secondDue, secondDue) }
+        if let denialDue { next = min(next ?? denialDue, denialDue) }
         return next
     }
 
