@@ -1,5 +1,6 @@
 package import DNSCache
 package import DNSResolver
+import DNSWire
 package import Logs
 package import Platform
 package import Scheduling
@@ -43,7 +44,7 @@ package final class Server: Sendable {
         let pending = PendingQueries(
             responder: responder, clock: loop, limits: limits, feed: feed, events: events, memory: memory)
         self.pending = pending
-        misses = Mailbox(capacity: limits.mailbox, on: loop)
+        misses = Mailbox(capacity: limits.mailbox, on: loop) { ClientNetwork($0.client.ip) }
         intake = QueryIntake(
             misses, pending: pending, responder: responder, clock: loop, limits: limits, refusals: refusals
         ) {

@@ -1,3 +1,4 @@
+package import DNSWire
 import Scheduling
 import Synchronization
 
@@ -7,18 +8,21 @@ import Synchronization
 /// have grown to the size of the largest batch, it allocates nothing.
 package final class Mailbox<Element: Sendable>: Sendable {
     private struct State {
-        var elements: [Element] = []
+        var queue: SharedQueue<Element>
         var refused = 0
-        var capacity: Int
     }
 
     private let state: Mutex<State>
     private let refuses = Atomic<Bool>(false)
     private let loop: EventLoop
 
-    /// - Parameter capacity: how many values may wait at once; at least 1.
-    package init(capacity: Int, on loop: EventLoop) {
-        state = Mutex(State(capacity: max(1, capacity)))
+    /// - Parameters:
+    ///   - capacity: how many values may wait at once; at least 1.
+    ///   - network: by which client networks the places are shared, and the values taken by turns (`SharedQueue`); nil: not.
+    package init(
+        capacity: Int, on loop: EventLoop, sharedBy network: (@Sendable (Element) -> ClientNetwork)? = nil
+    ) {
+        state = Mutex(State(queue: SharedQueue(capacity: capacity, network: network)))
         self.loop = loop
     }
 
@@ -27,13 +31,12 @@ package final class Mailbox<Element: Sendable>: Sendable {
     /// - Returns: `false` when the mailbox is full; the value is then dropped.
     package func post(_ element: Element) -> Bool {
         let count = state.withLock { state in
-            guard state.elements.count < state.capacity else {
+            guard state.queue.append(element) else {
                 state.refused += 1
                 refuses.store(true, ordering: .relaxed)
                 return 0
             }
-            state.elements.append(element)
-            return state.elements.count
+            return state.queue.count
         }
         if count == 1 { loop.waker.wake() }
         return count > 0
@@ -52,12 +55,12 @@ package final class Mailbox<Element: Sendable>: Sendable {
     }
 
     /// Changes how many values may wait at once; what waits already stays.
-    package func limit(to capacity: Int) { state.withLock { $0.capacity = max(1, capacity) } }
+    package func limit(to capacity: Int) { state.withLock { $0.queue.capacity = capacity } }
 
     /// Whether nothing waits.
-    package var isEmpty: Bool { state.withLock { $0.elements.isEmpty } }
+    package var isEmpty: Bool { state.withLock { $0.queue.count == 0 } }
 
-    /// Names what receives the values, in order of posting, also those posted so far. Once.
+    /// Names what receives the values, in order of posting unless client networks share it, also those posted so far. Once.
     ///
     /// - Parameter room: how many values may be handed over now, perhaps none; what that leaves comes in later turns. Asked
     ///   in each turn. nil: all at once, when they are posted.
@@ -82,12 +85,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
     private func take(_ limit: Int, into batch: inout [Element]) {
         state.withLock { state in
             refuses.store(false, ordering: .relaxed)
-            if state.elements.count <= limit {
-                swap(&state.elements, &batch)
-            } else {
-                batch.append(contentsOf: state.elements.prefix(limit))
-                state.elements.removeFirst(limit)
-            }
+            state.queue.take(limit, into: &batch)
         }
     }
 }

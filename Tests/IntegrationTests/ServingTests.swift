@@ -241,14 +241,12 @@ extension Integration {
                 wrapper: ["prlimit", "--nofile=128:128"])
             #expect(daemon.errors.contains("only 128 descriptors may be open, so clients may have 32 TCP connections"))
             var connections: [TestTCPClient] = []
-            for number in 1...120 {
-                connections.append(try TestTCPClient(daemon.address, from: "127.0.2.\(number)"))
-            }
+            for _ in 1...120 { connections.append(try TestTCPClient(daemon.address, from: "127.0.2.1")) }
             #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
             for number in 0..<20 {
                 #expect(try daemon.client().ask("n\(number).local.example").addresses == ["192.0.2.9"])
             }
-            #expect(daemon.waitForLog { $0.contains("32 TCP connections are open: 32 from this machine") })
+            #expect(daemon.waitForLog { $0.contains("32 TCP connections are open: 32 from 127.0.2.1") })
             #expect(try daemon.dig("four.example.com", "A", "+tcp").addresses.count == 1)
             withExtendedLifetime(connections) {}
         }
