@@ -1,10 +1,12 @@
 import CCares
+import DNSWire
+import Glibc
 import Platform
 import Scheduling
 
 /// How the exchange of an `AresChannel` ended.
 enum AresOutcome: Sendable {
-    /// A reply with our ID and, letter case aside, our question; otherwise unchecked.
+    /// Over UDP what was taken for a response, over TCP a message with our ID and, letter case aside, our question.
     case reply([UInt8])
     case failure(AresError)
 }
@@ -13,11 +15,22 @@ enum AresOutcome: Sendable {
 ///
 /// The channel is told of readiness by the event loop and tells it which sockets it waits for. What its callbacks bring is
 /// only written down; it is acted upon once c-ares has returned, so the channel is never destroyed inside itself.
+///
+/// Datagrams are read here and not by c-ares. That would drop error responses without a question, take responses in another
+/// letter case, with QR 0 or of another opcode, and stop listening after the first; so whoever asks looks at each, and
+/// the channel listens until one is taken.
 /// Keeps itself alive from creation until the exchange ends or `close()`.
 @Loop
 final class AresChannel: Sendable {
     private var handle: AresHandle?
+    /// The longest datagram that is read: more than any that was asked for.
+    private nonisolated static let datagramSize = 4_096
+    /// Datagrams that are read in one turn of the loop.
+    private nonisolated static let datagramsPerTurn = 16
+
     private let loop: EventLoop
+    private let transport: AresTransport
+    private var takes: (@Loop ([UInt8]) -> Bool)?
     private var watches: [Watch] = []
     private var outcome: AresOutcome?
     private var onEnd: (@Loop (AresOutcome) -> Void)?
@@ -26,15 +39,20 @@ final class AresChannel: Sendable {
 
     /// Opens the channel; its socket is opened by `send`.
     ///
-    /// - Parameter onEnd: called once, unless the channel is closed before; the channel is destroyed by then.
+    /// - Parameters:
+    ///   - takes: over UDP, whether a datagram is the response; while none is, the exchange goes on.
+    ///   - onEnd: called once, unless the channel is closed before; the channel is destroyed by then.
     init(
-        server: LocalDNSServer, transport: AresTransport, edns: Bool, loop: EventLoop,
+        server: LocalDNSServer, transport: AresTransport, loop: EventLoop,
+        takes: @escaping @Loop ([UInt8]) -> Bool,
         onEnd: @escaping @Loop (AresOutcome) -> Void
     ) throws(AresError) {
         self.loop = loop
+        self.transport = transport
+        self.takes = takes
         self.onEnd = onEnd
         handle = try AresHandle(
-            server: server, transport: transport, edns: edns, changed: socketChanged,
+            server: server, transport: transport, changed: socketChanged,
             data: Unmanaged.passUnretained(self).toOpaque())
         // Balanced in destroy().
         _ = Unmanaged.passRetained(self)
@@ -54,6 +72,7 @@ final class AresChannel: Sendable {
     /// Ends the exchange and closes the sockets; nothing is reported any more. Harmless when it has ended.
     func close() {
         onEnd = nil
+        takes = nil
         if isInsideLibrary {
             isClosing = true
         } else {
@@ -74,8 +93,35 @@ final class AresChannel: Sendable {
         if let end, let ended { end(ended) }
     }
 
+    /// Reads what has come, until something is taken or the channel is closed.
+    private func readDatagrams(_ descriptor: Int32) {
+        for _ in 0..<Self.datagramsPerTurn {
+            // The channel, and with it the descriptor, may be closed by what looks at a datagram.
+            guard handle != nil else { return }
+            var count = 0
+            let datagram = [UInt8](unsafeUninitializedCapacity: Self.datagramSize) { buffer, length in
+                count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+                length = max(0, count)
+            }
+            if count >= 0 {
+                if takes?(datagram) == true { return end(.reply(datagram)) }
+            } else if errno == EAGAIN {
+                return
+            } else if errno != EINTR {
+                return end(.failure(AresError(socketError: errno)))
+            }
+        }
+    }
+
+    private func end(_ outcome: AresOutcome) {
+        let end = onEnd.take()
+        destroy()
+        end?(outcome)
+    }
+
     private func destroy() {
         guard let taken = handle.take() else { return }
+        takes = nil
         // Also reports the sockets as closed, and an unanswered query as destroyed.
         _ = consume taken
         for watch in watches { watch.cancel() }
@@ -104,6 +150,7 @@ final class AresChannel: Sendable {
     fileprivate func ended(_ outcome: AresOutcome) { self.outcome = self.outcome ?? outcome }
 
     private func process(_ descriptor: Int32, _ ready: Interest) {
+        if transport == .udp { return readDatagrams(descriptor) }
         inLibrary { channel in
             ares_process_fd(
                 channel, ready.contains(.readable) ? descriptor : ccares_no_socket,

@@ -1,5 +1,7 @@
 import CCares
 import DNSWire
+import Glibc
+import Platform
 
 /// The owner of one c-ares channel; destroys it, and closes its sockets, when it goes.
 ///
@@ -11,18 +13,16 @@ struct AresHandle: ~Copyable {
     ///
     /// No file is read but `/dev/urandom`, for IDs that c-ares would make and that we do not use. Releases from 1.22 on put
     /// such an ID in place of ours: not fit for us as they are; Debian 12 has 1.18.
-    /// - Parameters:
-    ///   - edns: whether the queries will carry an OPT record without options: FORMERR makes c-ares cut it off.
-    ///   - changed: told of every socket that is opened, closed, or waits for something else. `data` must outlive the handle.
+    /// - Parameter changed: told of every socket that is opened, closed, or waits for something else. `data` must outlive the handle.
     init(
-        server: LocalDNSServer, transport: AresTransport, edns: Bool, changed: @escaping ares_sock_state_cb,
+        server: LocalDNSServer, transport: AresTransport, changed: @escaping ares_sock_state_cb,
         data: UnsafeMutableRawPointer
     ) throws(AresError) {
         var channel: OpaquePointer?
         let address = server.address.bytes
         let status = ccares_open(
             &channel, address, Int32(address.count), Int32(server.port), server.interface, transport == .tcp ? 1 : 0,
-            edns ? Int32(EDNS.defaultPayloadSize) : 0, Self.timeout, changed, data)
+            Self.timeout, changed, data)
         guard status == ccares_success, let channel else { throw AresError(status: status) }
         pointer = channel
     }
@@ -38,7 +38,7 @@ struct AresHandle: ~Copyable {
 
 /// How a query travels.
 enum AresTransport: Hashable, Sendable {
-    /// A datagram; c-ares goes over to TCP by itself when the reply has TC set.
+    /// A datagram.
     case udp
     case tcp
 }
@@ -56,6 +56,14 @@ struct AresError: Error, Hashable, Sendable, CustomStringConvertible {
         description =
             status == ccares_connection_refused
             ? "no connection" : ares_strerror(status).map { String(cString: $0) } ?? "c-ares status \(status)"
+    }
+
+    /// - Parameter socketError: an error number of a system call on the channel's socket.
+    init(socketError: Int32) {
+        self =
+            socketError == ECONNREFUSED
+            ? AresError(status: ccares_connection_refused)
+            : AresError("\(SystemError(code: socketError, operation: "receive"))")
     }
 
     init(_ description: String) {

@@ -26,6 +26,8 @@ package final class LocalDNS: Upstream {
     private let timeout: Duration
     let report: @Loop (ResolverEvent) -> Void
     private var health: [LocalDNSServer: LocalDNSHealth] = [:]
+    /// Of servers that did not answer every query with EDNS.
+    private var support: [LocalDNSServer: EDNSSupport] = [:]
     /// Finds servers while there are none, once a second at most; for `servers = "auto"` on a network that comes up later.
     package var findServers: (@Loop () -> [LocalDNSServer])?
     /// Told of the servers once one of them has answered.
@@ -79,6 +81,7 @@ package final class LocalDNS: Upstream {
 
     private func forgetFailures() {
         health = [:]
+        support = [:]
         lastSearch = nil
         forgotten = clock.now
         for lookup in lookups.values { lookup.startOver() }
@@ -184,6 +187,18 @@ package final class LocalDNS: Upstream {
         }
         guard let state = health.removeValue(forKey: server), state.isTold else { return }
         report(.serverRecovered(upstream: name, server: server.description))
+    }
+
+    /// Whether a query to `server` has EDNS.
+    func offersEDNS(to server: LocalDNSServer) -> Bool { support[server]?.isOffered(at: clock.now) ?? true }
+
+    /// `server` has answered a query with EDNS.
+    func answeredWithEDNS(_ server: LocalDNSServer) { support[server] = nil }
+
+    /// `server` has answered a query without EDNS after it refused one with it (`isCertain`), or did not answer one so far.
+    func answeredPlain(_ server: LocalDNSServer, isCertain: Bool) {
+        guard servers.contains(server) else { return }
+        support[server, default: EDNSSupport()].answeredPlain(isCertain: isCertain, at: clock.now)
     }
 
     private nonisolated static func distinct(_ servers: [LocalDNSServer]) -> [LocalDNSServer] {

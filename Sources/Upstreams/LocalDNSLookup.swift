@@ -3,29 +3,32 @@ import DNSWire
 import Platform
 import Scheduling
 
-/// One question of one type, asked of the servers until one of them tells.
+/// One question of one type, asked of the servers until one of them answers.
 ///
 /// Servers are asked in turn, the next one as soon as one fails, and also when one is silent for its share of the time
 /// (`longestShare` at most): the silent one may still answer. Once all are asked they are asked again, for datagrams get
-/// lost. What a server says decides:
+/// lost; the last query to a server goes without EDNS, which some drop. What a server says decides:
 /// - NOERROR and NXDOMAIN end the lookup.
-/// - FORMERR without an OPT record makes c-ares repeat the query without EDNS; with one, or BADVERS, we do, once.
-/// - A reply that `LocalDNSQuery` refuses, such as one in another letter case, is thrown away. c-ares has stopped listening
-///   by then (it compares names without letter case), so the same server is asked again over TCP, which nobody off the
-///   path can forge. Replies with another ID or name never get that far: c-ares goes on waiting.
-/// - SERVFAIL, REFUSED and other codes, an answer of a server that does not do recursion, and a broken connection: the
-///   server is done with.
+/// - FORMERR, NOTIMP or BADVERS to a query with EDNS: the server is asked without, at once.
+/// - A response in another letter case is forged, or the server does not preserve it. It is not taken, and the lookup goes on
+///   listening; beside that the server is asked over TCP, once, which nobody off the path can forge.
+/// - Datagrams with another ID or question, with QR 0 or of another opcode are not the server's, and change nothing.
+/// - A response that is cut off, or cannot be read, over UDP: the same server is asked over TCP.
+/// - SERVFAIL, REFUSED and other codes, with the question or without, an answer of a server that does not do recursion, and a
+///   broken connection: the server is done with.
 @Loop
 final class LocalDNSLookup: Sendable {
     /// The longest that a silent server keeps the next one waiting.
     static let longestShare = Duration.milliseconds(400)
-    /// Datagrams to one server, each with an ID, a letter case and a port of its own.
-    static let sendsPerServer = 2
+    /// Datagrams to one server, each with an ID, a letter case and a port of its own. The last one is without EDNS.
+    private var sendsPerServer: Int { asked.dnssecOK ? 3 : 2 }
 
     private struct Attempt {
         let server: LocalDNSServer
         let transport: AresTransport
         let edns: Bool
+        /// Whether the server has refused EDNS in this lookup.
+        let isRefused: Bool
         let query: LocalDNSQuery
         let channel: AresChannel
         let place: LocalDNSChannelLimit.Place
@@ -41,6 +44,8 @@ final class LocalDNSLookup: Sendable {
     /// Servers to ask next, and how many more times.
     private var candidates: [(server: LocalDNSServer, sends: Int)] = []
     private var share = Duration.zero
+    /// Those that were asked over TCP beside a query over UDP.
+    private var askedBeside: Set<LocalDNSServer> = []
     /// The queries on their way.
     private var attempts: [Int: Attempt] = [:]
     private var lastAttempt = 0
@@ -62,7 +67,7 @@ final class LocalDNSLookup: Sendable {
     func start() {
         let clock = localDNS.clock
         guard clock.now < deadline else { return finish(.failure(.timeout)) }
-        candidates = localDNS.serversInOrder().map { ($0, Self.sendsPerServer) }
+        candidates = localDNS.serversInOrder().map { ($0, sendsPerServer) }
         guard !candidates.isEmpty else { return finish(.failure(localDNS.noServer)) }
         share = min(Self.longestShare, (deadline - clock.now) / (candidates.count + 1))
         deadlineTimer = clock.schedule(at: deadline) { [self] in finish(.failure(failure ?? .timeout)) }
@@ -75,7 +80,8 @@ final class LocalDNSLookup: Sendable {
         for (number, attempt) in attempts { close(number, attempt) }
         began = localDNS.clock.now
         failure = nil
-        candidates = localDNS.serversInOrder().map { ($0, Self.sendsPerServer) }
+        askedBeside = []
+        candidates = localDNS.serversInOrder().map { ($0, sendsPerServer) }
         askNext()
     }
 
@@ -99,7 +105,7 @@ final class LocalDNSLookup: Sendable {
         }
         let (server, sends) = candidates.removeFirst()
         if sends > 1 { candidates.append((server, sends - 1)) }
-        ask(server, over: .udp, edns: true)
+        ask(server, over: .udp, edns: sends > 1 && localDNS.offersEDNS(to: server))
     }
 
     /// What cannot be asked beside what is on its way is asked later; without anything on its way the lookup fails.
@@ -121,7 +127,9 @@ final class LocalDNSLookup: Sendable {
         if attempts.isEmpty { finish(.failure(failure ?? .timeout)) }
     }
 
-    private func ask(_ server: LocalDNSServer, over transport: AresTransport, edns: Bool) {
+    private func ask(
+        _ server: LocalDNSServer, over transport: AresTransport, edns: Bool, isRefused: Bool = false
+    ) {
         if let obstacle = localDNS.paths.obstacle(to: server.address) {
             return giveUp(server, .network("\(server): \(obstacle)"))
         }
@@ -133,14 +141,15 @@ final class LocalDNSLookup: Sendable {
         guard let place else { return postpone(server) }
         var generator = SystemRandomNumberGenerator()
         let query = LocalDNSQuery(
-            question, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled, edns: edns,
-            using: &generator)
+            question, over: transport, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled,
+            edns: edns, using: &generator)
         do throws(AresError) {
-            let channel = try AresChannel(server: server, transport: transport, edns: edns, loop: localDNS.loop) {
-                [self] in ended(number, $0)
-            }
+            let channel = try AresChannel(
+                server: server, transport: transport, loop: localDNS.loop, takes: { [self] in takes($0, number) },
+                onEnd: { [self] in ended(number, $0) })
             attempts[number] = Attempt(
-                server: server, transport: transport, edns: edns, query: query, channel: channel, place: place)
+                server: server, transport: transport, edns: edns, isRefused: isRefused, query: query, channel: channel,
+                place: place)
             waitForShare(of: number, at: server)
             // May end at once, and then has already moved on.
             channel.send(query.bytes)
@@ -162,10 +171,27 @@ final class LocalDNSLookup: Sendable {
 
     // MARK: What a server said
 
+    /// Whether a datagram is the response to a query; nothing else ends it.
+    private func takes(_ datagram: [UInt8], _ number: Int) -> Bool {
+        guard let attempt = attempts[number] else { return false }
+        switch attempt.query.kind(of: datagram) {
+        case .response: return true
+        case .foreign: return false
+        case .otherLetterCase:
+            note(.unusable("\(attempt.server): a response in another letter case"))
+            if askedBeside.insert(attempt.server).inserted {
+                ask(attempt.server, over: .tcp, edns: attempt.edns, isRefused: attempt.isRefused)
+            }
+            return false
+        }
+    }
+
     private func ended(_ number: Int, _ outcome: AresOutcome) {
         guard let attempt = attempts.removeValue(forKey: number) else { return }
         localDNS.limit.leave(attempt.place)
         switch outcome {
+        case .failure(let error) where isBeside(attempt):
+            note(.network("\(attempt.server): \(error)"))
         case .failure(let error):
             localDNS.failed(attempt.server, began: began, because: "\(error)")
             giveUp(attempt.server, .network("\(attempt.server): \(error)"))
@@ -176,6 +202,12 @@ final class LocalDNSLookup: Sendable {
                 refuse(attempt, "\(error)")
             }
         }
+    }
+
+    /// Whether a query over TCP was sent beside one over UDP, which still listens.
+    private func isBeside(_ attempt: Attempt) -> Bool {
+        attempt.transport == .tcp
+            && attempts.values.contains { $0.server == attempt.server && $0.transport == .udp }
     }
 
     private func take(_ message: Message, from attempt: Attempt) {
@@ -190,10 +222,11 @@ final class LocalDNSLookup: Sendable {
                 return giveUp(attempt.server, .unusable("\(attempt.server) does not do recursion"))
             }
             localDNS.answered(attempt.server)
+            noteEDNS(attempt)
             answeredBy = attempt.server
             finish(.answer(answer))
-        case .failure(let code) where attempt.edns && (code == .formatError || code == .badVersion):
-            ask(attempt.server, over: attempt.transport, edns: false)
+        case .failure(let code) where attempt.edns && code.mayRefuseEDNS:
+            ask(attempt.server, over: attempt.transport, edns: false, isRefused: true)
         case .failure(let code):
             giveUp(attempt.server, .responseCode(code))
         case .truncated, .mismatch:
@@ -201,11 +234,21 @@ final class LocalDNSLookup: Sendable {
         }
     }
 
-    /// Throws a reply away that was not what it should be.
+    /// An answer shows whether the server takes EDNS: without it the answer must come after a refusal, or while an earlier
+    /// query with it is still without response.
+    private func noteEDNS(_ attempt: Attempt) {
+        if attempt.edns {
+            localDNS.answeredWithEDNS(attempt.server)
+        } else if attempt.isRefused || attempts.values.contains(where: { $0.server == attempt.server && $0.edns }) {
+            localDNS.answeredPlain(attempt.server, isCertain: attempt.isRefused)
+        }
+    }
+
+    /// Throws a response away that was not what it should be.
     private func refuse(_ attempt: Attempt, _ reason: String) {
         note(.unusable("\(attempt.server): \(reason)"))
         if attempt.transport == .udp {
-            ask(attempt.server, over: .tcp, edns: attempt.edns)
+            ask(attempt.server, over: .tcp, edns: attempt.edns, isRefused: attempt.isRefused)
         } else {
             localDNS.failed(attempt.server, began: began, because: reason)
             giveUp(attempt.server, .unusable("\(attempt.server): \(reason)"))
@@ -249,4 +292,9 @@ final class LocalDNSLookup: Sendable {
         for (number, attempt) in attempts { close(number, attempt) }
         waiter.take()?.resume(returning: result)
     }
+}
+
+extension ResponseCode {
+    /// Whether a server may mean by it that it does not take EDNS (RFC 6891 sections 6.1.3 and 7).
+    fileprivate var mayRefuseEDNS: Bool { self == .formatError || self == .notImplemented || self == .badVersion }
 }

@@ -16,8 +16,9 @@ struct AresChannelTests {
         let reply = try await withCheckedThrowingContinuation { continuation in
             do {
                 let channel = try AresChannel(
-                    server: LocalDNSServer(.v4(0x7f00_0001), port: server.port), transport: .udp, edns: false,
-                    loop: LoopRunner.shared.loop
+                    server: LocalDNSServer(.v4(0x7f00_0001), port: server.port), transport: .udp,
+                    loop: LoopRunner.shared.loop,
+                    takes: { _ in true }
                 ) { outcome in
                     #expect(server.connectedDescriptors == 0)
                     continuation.resume(returning: outcome)
@@ -42,8 +43,9 @@ struct AresChannelTests {
         weak var seen: AresChannel?
         do {
             let channel = try AresChannel(
-                server: LocalDNSServer(.v4(0x7f00_0001), port: server.port), transport: .udp, edns: false,
-                loop: LoopRunner.shared.loop
+                server: LocalDNSServer(.v4(0x7f00_0001), port: server.port), transport: .udp,
+                loop: LoopRunner.shared.loop,
+                takes: { _ in true }
             ) { _ in Issue.record("reported") }
             channel.send(Self.query)
             await server.received(1)
@@ -58,7 +60,8 @@ struct AresChannelTests {
     @Test @Loop func `a query that c-ares refuses ends the exchange before send returns`() throws {
         var outcomes: [AresOutcome] = []
         let channel = try AresChannel(
-            server: LocalDNSServer(.v4(0x7f00_0001)), transport: .udp, edns: false, loop: LoopRunner.shared.loop
+            server: LocalDNSServer(.v4(0x7f00_0001)), transport: .udp, loop: LoopRunner.shared.loop,
+            takes: { _ in true }
         ) { outcomes.append($0) }
         channel.send([1, 2, 3])
         #expect(outcomes.count == 1)

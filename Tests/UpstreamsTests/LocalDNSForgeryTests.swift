@@ -42,30 +42,75 @@ struct LocalDNSForgeryTests {
         #expect(seen.addresses == ["192.0.2.1"])
     }
 
-    @Test @Loop func `a reply in another letter case is not taken; the question goes to TCP`() async throws {
-        let seen = try await answer { query in
-            guard !query.isTCP else { return query.reply([rawRecord(1, rawGood)]) }
-            return query.reply([rawRecord(1, rawEvil)], question: query.flippedQuestion)
-        }
-        #expect(seen.addresses == ["192.0.2.1"])
-        #expect(seen.queries.map(\.isTCP) == [false, true])
-    }
-
-    @Test @Loop func `a server that never keeps the letter case gives no answer, and the next one is asked`()
+    @Test @Loop func `a response in another letter case, QR 0 or another opcode is ignored, and the wait goes on`()
         async throws
     {
-        let bad = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawEvil)], question: $0.flippedQuestion)] }
-        let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
-        let clock = ManualClock()
-        #expect(
-            addresses(await makeLocalDNS([bad, good], clock: clock).ask(try question("a.example"))) == ["192.0.2.1"])
-        guard
-            case .failure(.unusable) = await makeLocalDNS([bad], clock: clock).ask(try question("a.example")).results[
-                .a]
-        else {
-            Issue.record("taken, or another failure")
-            return
+        let forgeries: [@Loop (RawQuery) -> [UInt8]] = [
+            { $0.reply([rawRecord(1, rawEvil)], question: $0.flippedQuestion) },
+            { $0.reply([rawRecord(1, rawEvil)], flags: 0x0180) },
+            { $0.reply([rawRecord(1, rawEvil)], flags: 0xa180) },
+            { $0.bytes },
+            // An answer without a question shows nothing of the letter case.
+            { Array($0.reply().prefix(12)).withQuestionCount(0) },
+            { Array($0.reply(flags: 0x8183).prefix(12)).withQuestionCount(0) },
+        ]
+        for forged in forgeries {
+            let server = try LocalDNSRawServer { query in query.isTCP ? [] : [forged(query)] }
+            let localDNS = makeLocalDNS([server], clock: ManualClock())
+            let asked = try question("bank.example")
+            async let reply = localDNS.ask(asked)
+            await server.received(1)
+            let query = server.queries[0]
+            // What is looked at first comes first.
+            for _ in 0..<3 { server.send(forged(query), to: query) }
+            await Loop.executor.idle()
+            server.send(query.reply([rawRecord(1, rawGood)]), to: query)
+            #expect(addresses(await reply) == ["192.0.2.1"])
+            #expect(server.queries.count { !$0.isTCP } == 1)
         }
+    }
+
+    @Test @Loop func `a response in another letter case has the server asked over TCP as well, once, in lower case`()
+        async throws
+    {
+        let server = try LocalDNSRawServer { query in
+            guard !query.isTCP else { return [query.reply([rawRecord(1, rawGood)])] }
+            return Array(repeating: query.reply([rawRecord(1, rawEvil)], question: query.flippedQuestion), count: 3)
+        }
+        let localDNS = makeLocalDNS([server], clock: ManualClock())
+        #expect(addresses(await localDNS.ask(try question("A-long-enough-name.bank.example"))) == ["192.0.2.1"])
+        #expect(server.queries.map(\.isTCP) == [false, true])
+        #expect(server.queries[1].name.allSatisfy { !(0x41...0x5a).contains($0) })
+    }
+
+    @Test(arguments: [false, true]) @Loop
+    func `a server that does not preserve letter case is asked over TCP`(isUpper: Bool) async throws {
+        let server = try LocalDNSRawServer { query in
+            let name = query.name.map {
+                isUpper && (0x61...0x7a).contains($0)
+                    ? $0 ^ 0x20 : !isUpper && (0x41...0x5a).contains($0) ? $0 ^ 0x20 : $0
+            }
+            return [query.reply([rawRecord(1, rawGood)], question: name + query.question.suffix(4))]
+        }
+        let localDNS = makeLocalDNS([server], clock: ManualClock())
+        for number in 0..<5 {
+            let reply = await localDNS.ask(try question("name-\(number).long-enough.example"))
+            #expect(addresses(reply) == ["192.0.2.1"])
+        }
+    }
+
+    @Test @Loop func `a response in another letter case does not end the wait where there is no TCP`() async throws {
+        let server = try LocalDNSRawServer()
+        server.stopTCP()
+        let localDNS = makeLocalDNS([server], clock: ManualClock())
+        let asked = try question("bank.example")
+        async let reply = localDNS.ask(asked)
+        await server.received(1)
+        let query = server.queries[0]
+        server.send(query.reply([rawRecord(1, rawEvil)], question: query.flippedQuestion), to: query)
+        for _ in 0..<10 { await Loop.executor.idle() }
+        server.send(query.reply([rawRecord(1, rawGood)]), to: query)
+        #expect(addresses(await reply) == ["192.0.2.1"])
     }
 
     @Test @Loop func `a reply from another source is not taken`() async throws {
@@ -78,14 +123,6 @@ struct LocalDNSForgeryTests {
         server.send(server.queries[0].reply([rawRecord(1, rawGood)]), to: server.queries[0])
         #expect(addresses(await reply) == ["192.0.2.1"])
         #expect(server.queries.count == 1)
-    }
-
-    @Test @Loop func `a query sent back is not a reply`() async throws {
-        let server = try LocalDNSRawServer { query in
-            query.isTCP ? [query.reply([rawRecord(1, rawGood)])] : [query.bytes]
-        }
-        let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("a.example"))
-        #expect(addresses(reply) == ["192.0.2.1"])
     }
 
     @Test(arguments: [0, 1, 11]) @Loop func `fewer bytes than a header are waited out`(count: Int) async throws {
@@ -124,5 +161,14 @@ struct LocalDNSForgeryTests {
             #expect(Array(reply.results).count == 1)
         }
         #expect(server.connectedDescriptors == 0)
+    }
+}
+
+extension [UInt8] {
+    /// The same message with another number of questions in its header.
+    fileprivate func withQuestionCount(_ count: UInt8) -> [UInt8] {
+        var message = self
+        message[5] = count
+        return message
     }
 }

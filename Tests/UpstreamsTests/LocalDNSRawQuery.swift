@@ -36,6 +36,12 @@ struct RawQuery: Sendable {
             + (question ?? self.question) + records.joined() + authorities.joined() + additionals.joined()
     }
 
+    /// A header alone, as servers answer that could not read the query or did not want to.
+    func bareReply(code: UInt16, id: UInt16? = nil) -> [UInt8] {
+        let id = id ?? self.id
+        return [UInt8(id >> 8), UInt8(id & 0xff), 0x81, UInt8(0x80 | code), 0, 0, 0, 0, 0, 0, 0, 0]
+    }
+
     /// The question's name in the opposite letter case.
     var flippedQuestion: [UInt8] {
         name.map { (0x41...0x5a).contains($0 & ~0x20) ? $0 ^ 0x20 : $0 } + question.suffix(4)

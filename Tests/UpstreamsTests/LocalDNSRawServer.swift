@@ -49,6 +49,9 @@ final class LocalDNSRawServer {
         }
     }
 
+    /// Refuses connections from now on.
+    func stopTCP() { shutdown(tcp, Int32(SHUT_RDWR)) }
+
     /// Sends bytes to `query`'s source port from another port than the one that was asked.
     func sendFromElsewhere(_ reply: [UInt8], to query: RawQuery) {
         guard case .udp(let port) = query.way else { return }
@@ -83,7 +86,10 @@ final class LocalDNSRawServer {
 
     private func accept() {
         let connection = Glibc.accept(tcp, nil, nil)
-        guard connection >= 0 else { return }
+        guard connection >= 0 else {
+            watches.first { $0.descriptor == tcp && $0.isActive }?.cancel()
+            return
+        }
         connections[connection] = []
         let watch = try? LoopRunner.shared.loop.watch(connection, for: .readable) { [unowned self] _ in
             readStream(connection)
