@@ -11,15 +11,19 @@ package enum AddressVerdict: Hashable, Sendable {
     case noTLS
     /// Something else went wrong, such as plain HTTP or a reset: no proof, and no lie either.
     case unclear
-    /// Nobody could look in time.
+    /// There is no way there from here: no verdict, and of no use to programs of this machine either.
+    case unreachable
+    /// There was no time or no room to look.
     case unchecked
+    /// The same, and for other names it has lately shown wrong certificates and no right one.
+    case discredited
 }
 
 /// Tells whether addresses belong to a name.
 @Loop
 package protocol AddressCheck: AnyObject, Sendable {
-    /// Looks whether the server at `address` proves to be the name's; `.unchecked` at `deadline`, or when the task is
-    /// cancelled.
+    /// Looks whether the server at `address` proves to be the name's; `.unchecked` or `.discredited` at `deadline`, and not
+    /// before unless the task is cancelled.
     ///
     /// - Parameters:
     ///   - isFirst: whether it is the first address of an answer, which goes before further ones of others.
@@ -27,6 +31,9 @@ package protocol AddressCheck: AnyObject, Sendable {
     func verdict(
         on address: IPAddress, for name: Name, isFirst: Bool, holder: ClientNetwork, until deadline: Instant
     ) async -> AddressVerdict
+
+    /// Has a check that is under way go on while there is room, though nothing waits for it any more.
+    func goOn(_ address: IPAddress, for name: Name)
 
     /// What was found out lately; nil when nothing was.
     func known(_ address: IPAddress, for name: Name) -> AddressVerdict?

@@ -9,13 +9,15 @@ package import Scheduling
 @Loop
 package final class AddressChecks: AddressCheck {
     /// The most handshakes at once.
-    package nonisolated static let limit = 16
+    package nonisolated static let limit = 32
     /// How many of these may be with further addresses of an answer: a long answer keeps no first address waiting.
-    private static let furtherLimit = 12
+    nonisolated static let furtherLimit = 24
     /// Checks that wait for their turn, shared by client network; beyond it an address stays unchecked.
     private nonisolated static let queueLimit = 1_024
     /// Those of them that may be for one address that has not answered anything yet.
-    private static let unknownQueueLimit = 64
+    private static let unknownQueueLimit = 512
+    /// How long a check at an address that has not answered anything has its place for sure.
+    package nonisolated static let turn: Duration = .milliseconds(500)
     /// How long a check may take, over all ports, whoever still waits for it.
     package nonisolated static let longest: Duration = .milliseconds(1_500)
     /// Verdicts that are kept; beyond it they are forgotten, which costs handshakes and never an answer.
@@ -42,6 +44,11 @@ package final class AddressChecks: AddressCheck {
     /// Of which client networks those under way are.
     private var active = FairShare(capacity: AddressChecks.limit)
     private var underWay: Int { active.count }
+    private var running: [Subject: PendingCheck] = [:]
+    /// For the end of the next turn that others wait for.
+    private var turnTimer: LoopTimer?
+    /// What addresses have lately shown, whatever the name.
+    private var shown: [IPAddress: (isRight: Bool, until: Instant)] = [:]
     private var silent = SilentAddresses()
     /// Raised when all is forgotten: what was begun before says nothing any more.
     private var epoch = 0
@@ -61,6 +68,7 @@ package final class AddressChecks: AddressCheck {
     /// Forgets all verdicts: on another network the same address may be somebody else.
     package func forgetAll() {
         verdicts = [:]
+        shown = [:]
         silent.forgetAll()
         epoch += 1
     }
@@ -75,7 +83,9 @@ package final class AddressChecks: AddressCheck {
         let subject = Subject(name: name, address: address)
         guard let lifetime = verdict.lifetime, rest > .zero, verdicts[subject] == nil, verdicts.count < Self.capacity
         else { return }
-        verdicts[subject] = (verdict, clock.now + min(rest, lifetime))
+        let until = clock.now + min(rest, lifetime)
+        verdicts[subject] = (verdict, until)
+        note(verdict, at: address, until: until)
     }
 
     package func known(_ address: IPAddress, for name: Name) -> AddressVerdict? {
@@ -95,14 +105,25 @@ package final class AddressChecks: AddressCheck {
         on address: IPAddress, for name: Name, isFirst: Bool, holder: ClientNetwork, until deadline: Instant
     ) async -> AddressVerdict {
         if let verdict = known(address, for: name) { return verdict }
-        let subject = Subject(name: name, address: address)
         guard !silent.isSilent(address, at: clock.now) else { return .noTLS }
-        guard clock.now < deadline, !Task.isCancelled, let check = pending(subject, holder) else {
-            return .unchecked
+        guard clock.now < deadline, !Task.isCancelled else { return unchecked(address) }
+        let subject = Subject(name: name, address: address)
+        if let check = pending(subject, holder) {
+            let verdict = await wait(for: check, of: subject, isFirst: isFirst, until: deadline)
+            if let verdict, verdict != .unchecked { return verdict }
         }
+        // There was no room for it: until the deadline it may be found out for another client.
+        guard await clock.sleep(until: deadline) else { return .unchecked }
+        return known(address, for: name) ?? unchecked(address)
+    }
+
+    /// - Returns: nil at `deadline` or when the task is cancelled.
+    private func wait(
+        for check: PendingCheck, of subject: Subject, isFirst: Bool, until deadline: Instant
+    ) async -> AddressVerdict? {
         check.isFirst = check.isFirst || isFirst
         let waiter = PendingCheck.Waiter()
-        // Before it begins: what nobody waits for gives way.
+        // Before it begins: what nothing waits for gives way.
         check.expect(waiter)
         beginNext()
         let verdict = await withTaskCancellationHandler {
@@ -111,7 +132,16 @@ package final class AddressChecks: AddressCheck {
             Loop.spawn { waiter.resume(nil) }
         }
         if verdict == nil { abandoned(subject, check, isCancelled: Task.isCancelled) }
-        return verdict ?? .unchecked
+        return verdict
+    }
+
+    private func unchecked(_ address: IPAddress) -> AddressVerdict {
+        guard let shown = shown[address], !shown.isRight, clock.now < shown.until else { return .unchecked }
+        return .discredited
+    }
+
+    package func goOn(_ address: IPAddress, for name: Name) {
+        checks[Subject(name: name, address: address)]?.goesOn = true
     }
 
     // MARK: The queue
@@ -128,12 +158,16 @@ package final class AddressChecks: AddressCheck {
             check?.finish(.unchecked)
         }
         let check = PendingCheck(holder: holder)
-        let ticket = waiting.add(for: holder)
+        checks[subject] = check
+        enterQueue(subject, check)
+        return check
+    }
+
+    private func enterQueue(_ subject: Subject, _ check: PendingCheck) {
+        let ticket = waiting.add(for: check.holder)
         check.ticket = ticket
         subjects[ticket] = subject
-        checks[subject] = check
         queue.append(subject)
-        return check
     }
 
     private func leaveQueue(_ subject: Subject, _ check: PendingCheck?) {
@@ -148,31 +182,65 @@ package final class AddressChecks: AddressCheck {
             || queue.count { $0.address == address } < Self.unknownQueueLimit
     }
 
-    /// Begins what there is room for: first addresses, then further ones. What nobody waits for any more gives way.
+    /// Begins what there is room for: first addresses, then further ones. What nothing waits for any more gives way.
     private func beginNext() {
         while underWay < Self.limit, let subject = next() { begin(subject) }
-        // With room left they wait for the turn of their address, and nobody is in their way.
+        // With room left they wait for the turn of their address, and nothing is in their way.
+        guard underWay >= Self.furtherLimit else { return }
         let waiting = queue.count { checks[$0]?.isWaitedFor == true }
-        guard waiting > 0, underWay >= Self.furtherLimit else { return }
-        let idle = checks.values.filter { $0.task != nil && !$0.isWaitedFor }
-        for check in idle.prefix(waiting) {
-            check.gaveWay = true
-            check.task?.cancel()
+        guard waiting > 0 else { return }
+        for check in running.values.filter({ !$0.isWaitedFor }).prefix(waiting) { giveWay(check) }
+        endTurns()
+    }
+
+    /// Has checks at addresses that have not answered anything give way, their turn being over, to those that have had none:
+    /// or new silent addresses, of any number, would keep the others from being looked at in time. Comes back when the next
+    /// turn is over.
+    private func endTurns() {
+        guard turnTimer == nil, underWay >= Self.limit else { return }
+        let now = clock.now
+        let turns = running.filter { !$0.value.gaveWay && !silent.hasAnswered($0.key.address) }
+            .values.sorted { ($0.began ?? now) < ($1.began ?? now) }
+        guard !turns.isEmpty else { return }
+        var wanted = queue.count { subject in
+            checks[subject].map { $0.isFirst && $0.began == nil && isReady(subject, $0, at: now) } ?? false
+        }
+        for check in turns where wanted > 0 {
+            let end = (check.began ?? now) + Self.turn
+            guard end <= now else {
+                turnTimer = clock.schedule(at: end) { [self] in
+                    turnTimer = nil
+                    endTurns()
+                }
+                return
+            }
+            giveWay(check)
+            wanted -= 1
         }
     }
 
-    /// First addresses go before further ones; then the client network goes first that has the fewest under way, and of its
-    /// addresses those that have answered before those of which nothing is known: forged answers bring any number of
-    /// new silent ones.
+    private func giveWay(_ check: PendingCheck) {
+        check.gaveWay = true
+        check.task?.cancel()
+    }
+
+    private func isReady(_ subject: Subject, _ check: PendingCheck, at now: Instant) -> Bool {
+        check.isWaitedFor && silent.hasRoom(subject.address, at: now)
+    }
+
+    /// First addresses go before further ones; then the client network goes first that has the fewest under way; of its
+    /// addresses go first those that have answered, and last those that have had their turn: forged answers bring any number
+    /// of new silent ones.
     private func next() -> Subject? {
         let now = clock.now
         func best(_ isCandidate: (PendingCheck) -> Bool) -> Subject? {
             var best: (subject: Subject, rank: (Int, Int))?
             for subject in queue {
-                guard let check = checks[subject], isCandidate(check), check.isWaitedFor,
-                    silent.hasRoom(subject.address, at: now)
-                else { continue }
-                let rank = (active.held(by: check.holder), silent.hasAnswered(subject.address) ? 0 : 1)
+                guard let check = checks[subject], isCandidate(check), isReady(subject, check, at: now) else {
+                    continue
+                }
+                let order = silent.hasAnswered(subject.address) ? 0 : check.began == nil ? 1 : 2
+                let rank = (active.held(by: check.holder), order)
                 if best.map({ rank < $0.rank }) ?? true { best = (subject, rank) }
             }
             return best?.subject
@@ -185,16 +253,18 @@ package final class AddressChecks: AddressCheck {
         leaveQueue(subject, check)
         guard let check else { return }
         check.ticket = active.add(for: check.holder)
+        check.began = clock.now
+        running[subject] = check
         silent.began(subject.address, at: clock.now)
         check.task = Loop.spawn { [self] in await run(subject, check) }
     }
 
-    /// Somebody does not wait any more.
+    /// A waiter does not wait any more.
     private func abandoned(_ subject: Subject, _ check: PendingCheck, isCancelled: Bool) {
         guard !check.isWaitedFor, checks[subject] === check else { return }
         if let task = check.task {
-            // Else it goes on, until its place is wanted: perhaps by who waits already.
-            if isCancelled { task.cancel() } else { beginNext() }
+            // Else it goes on, until its place is wanted: perhaps by a check that waits already.
+            if isCancelled, !check.goesOn { task.cancel() } else { beginNext() }
         } else {
             checks[subject] = nil
             leaveQueue(subject, check)
@@ -207,15 +277,22 @@ package final class AddressChecks: AddressCheck {
         let (began, start) = (epoch, clock.now)
         let (verdict, hasAnswered) = await look(at: subject)
         if let ticket = check.ticket.take() { active.remove(ticket) }
+        running[subject] = nil
+        let mayGoOn = check.gaveWay && check.isWaitedFor && checks[subject] === check
         let conduct: SilentAddresses.Conduct =
             if hasAnswered {
                 .answered
-            } else if verdict != nil {
-                .silent
+            } else if let verdict {
+                verdict == .unreachable ? .unknown : .silent
             } else {
-                check.gaveWay && clock.now - start >= Budget.check ? .tooSlow : .unknown
+                check.gaveWay && !mayGoOn && clock.now - start >= Self.turn ? .tooSlow : .unknown
             }
         silent.ended(subject.address, began == epoch ? conduct : .unknown, at: clock.now)
+        if verdict == nil, mayGoOn {
+            (check.task, check.gaveWay) = (nil, false)
+            enterQueue(subject, check)
+            return beginNext()
+        }
         if checks[subject] === check { checks[subject] = nil }
         if let verdict, began == epoch { remember(verdict, of: subject) }
         check.finish(verdict ?? .unchecked)
@@ -244,7 +321,7 @@ package final class AddressChecks: AddressCheck {
             let end = clock.now + share
             let outcome = await handshake.shakeHands(
                 with: subject.address, port: port, as: subject.name, until: end)
-            if outcome != .cancelled, clock.now < end { hasAnswered = true }
+            if outcome != .cancelled, outcome != .unreachable, clock.now < end { hasAnswered = true }
             switch outcome {
             case .proven: return (.verified, true)
             case .wrongCertificate(let evidence):
@@ -252,6 +329,7 @@ package final class AddressChecks: AddressCheck {
                 return (.forged, true)
             case .noTLS: break
             case .unclear: verdict = .unclear
+            case .unreachable: return (.unreachable, false)
             case .cancelled: return (nil, hasAnswered)
             }
         }
@@ -266,7 +344,19 @@ package final class AddressChecks: AddressCheck {
             if verdicts.count >= Self.capacity { verdicts = [:] }
         }
         verdicts[subject] = (verdict, now + lifetime)
+        note(verdict, at: subject.address, until: now + lifetime)
         if verdict == .verified || verdict == .forged { onVerdict?(subject.name, subject.address, verdict, lifetime) }
+    }
+
+    /// Writes down what an address has shown; a right certificate says more than a wrong one.
+    private func note(_ verdict: AddressVerdict, at address: IPAddress, until end: Instant) {
+        guard verdict == .verified || verdict == .forged else { return }
+        let now = clock.now
+        let isRight = verdict == .verified
+        if !isRight, let shown = shown[address], shown.isRight, now < shown.until { return }
+        if shown.count >= Self.capacity { shown = shown.filter { now < $0.value.until } }
+        if shown.count >= Self.capacity { shown = [:] }
+        shown[address] = (isRight, end)
     }
 }
 
@@ -280,7 +370,7 @@ extension AddressVerdict {
         case .verified: .seconds(600)
         case .forged: .seconds(300)
         case .noTLS, .unclear: .seconds(30)
-        case .unchecked: nil
+        case .unreachable, .unchecked, .discredited: nil
         }
     }
 }

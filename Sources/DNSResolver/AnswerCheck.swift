@@ -30,15 +30,14 @@ package final class AnswerCheck {
 
     /// What LocalDNS told, with what may be used of it; at once where there is nothing to check.
     ///
-    /// - Parameter began: of the flight; the check takes no longer than `Budget.check`, and ends by `Budget.checked`.
+    /// - Parameter began: of the flight; the check ends by `Budget.checked` after it, and sooner when every address has a verdict.
     func judged(
         _ result: UpstreamResult, to key: FlightKey, _ type: RecordType, began: Instant
     ) async -> LocalDNSResult {
         guard case .answer(let answer) = result, let level = level(for: key, type) else {
             return LocalDNSResult(result)
         }
-        let deadline = min(clock.now + Budget.check, began + Budget.checked)
-        let verdicts = await verdicts(on: answer, to: key, until: deadline)
+        let verdicts = await verdicts(on: answer, to: key, until: began + Budget.checked, endsAtProof: true)
         return LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: level))
     }
 
@@ -70,21 +69,34 @@ package final class AnswerCheck {
 
     /// The verdicts on an answer's addresses: on the first one, and then on the others.
     ///
-    /// - Parameter endsAtLie: whether the first lie says enough.
+    /// - Parameters:
+    ///   - endsAtProof: whether one proven address says enough after `Budget.check`.
+    ///   - endsAtLie: whether the first lie says enough.
     func verdicts(
-        on answer: Answer, to key: FlightKey, until deadline: Instant, endsAtLie: Bool = false
+        on answer: Answer, to key: FlightKey, until deadline: Instant, endsAtProof: Bool = false,
+        endsAtLie: Bool = false
     ) async -> [IPAddress: AddressVerdict] {
         let addresses = Self.checkedAddresses(of: answer)
         guard let first = addresses.first else { return [:] }
         return await withTaskGroup(of: Event.self) { group in
             group.addTask { await self.look(at: first, key, isFirst: true, until: deadline) }
             var others = addresses.dropFirst()
-            if !others.isEmpty { group.addTask { await self.headStart() } }
+            if !others.isEmpty {
+                group.addTask { await self.pause(Self.headStart, .headStartIsOver) }
+                if endsAtProof { group.addTask { await self.pause(Budget.check, .proofSuffices) } }
+            }
             var verdicts: [IPAddress: AddressVerdict] = [:]
+            var proofSuffices = false
             while verdicts.count < addresses.count, let event = await group.next() {
-                if case .verdict(let address, let verdict) = event {
-                    verdicts[address] = verdict
-                    if endsAtLie, verdict == .forged { break }
+                switch event {
+                case .verdict(let address, let verdict): verdicts[address] = verdict
+                case .proofSuffices: proofSuffices = true
+                case .headStartIsOver: break
+                }
+                if endsAtLie, verdicts.values.contains(.forged) { break }
+                if proofSuffices, verdicts.values.contains(.verified) {
+                    for address in addresses where verdicts[address] == nil { check.goOn(address, for: key.name) }
+                    break
                 }
                 for address in others {
                     group.addTask { await self.look(at: address, key, isFirst: false, until: deadline) }
@@ -108,6 +120,7 @@ package final class AnswerCheck {
     private enum Event: Sendable {
         case verdict(IPAddress, AddressVerdict)
         case headStartIsOver
+        case proofSuffices
     }
 
     private func look(at address: IPAddress, _ key: FlightKey, isFirst: Bool, until deadline: Instant) async -> Event {
@@ -116,8 +129,8 @@ package final class AnswerCheck {
         return .verdict(address, verdict)
     }
 
-    private func headStart() async -> Event {
-        await clock.sleep(until: clock.now + Self.headStart)
-        return .headStartIsOver
+    private func pause(_ duration: Duration, _ event: Event) async -> Event {
+        await clock.sleep(until: clock.now + duration)
+        return event
     }
 }

@@ -10,7 +10,7 @@ package enum Budget {
     package static let reserve: Duration = .milliseconds(500)
     /// HTTPDNS is no longer waited for, and LocalDNS no longer asked.
     package static let lastStart: Duration = .milliseconds(1_900)
-    /// The certificates of LocalDNS's addresses are looked at for so long.
+    /// Once one address of LocalDNS has proved to be the name's, its further ones have so long in all.
     package static let check: Duration = .milliseconds(400)
     /// The certificates of LocalDNS's addresses are looked at no longer: what follows must be in time.
     package static let checked: Duration = .milliseconds(2_250)

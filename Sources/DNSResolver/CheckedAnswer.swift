@@ -23,7 +23,7 @@ package enum CheckedAnswer: Hashable, Sendable {
             return
         }
         let verified = answer.keeping { verdicts[$0] == .verified }
-        let rest = answer.keeping { verdicts[$0] != .forged }
+        let rest = answer.keeping { verdicts[$0]?.speaksAgainst != true }
         self =
             if !verified.addresses.isEmpty {
                 .verified(verified)
@@ -32,8 +32,30 @@ package enum CheckedAnswer: Hashable, Sendable {
             } else if verdicts.values.contains(.forged) {
                 .refused(.forged("the addresses of LocalDNS show certificates that are not the name's"))
             } else {
-                .refused(.unusable("nothing proves the addresses of LocalDNS"))
+                .refused(.unusable(Self.reason(against: verdicts)))
             }
+    }
+}
+
+extension CheckedAnswer {
+    private static func reason(against verdicts: [IPAddress: AddressVerdict]) -> String {
+        if verdicts.values.contains(.discredited) {
+            "the addresses of LocalDNS show wrong certificates for other names"
+        } else if verdicts.values.contains(.unreachable) {
+            "the addresses of LocalDNS cannot be reached, so nothing proves them"
+        } else {
+            "nothing proves the addresses of LocalDNS"
+        }
+    }
+}
+
+extension AddressVerdict {
+    /// Whether the address is not used, not even where no proof is needed.
+    fileprivate var speaksAgainst: Bool {
+        switch self {
+        case .forged, .unreachable, .discredited: true
+        case .verified, .noTLS, .unclear, .unchecked: false
+        }
     }
 }
 

@@ -18,6 +18,8 @@ package enum HandshakeOutcome: Hashable, Sendable {
     case wrongCertificate(CertificateEvidence)
     /// Nobody listens, or nothing came in time.
     case noTLS
+    /// There is no way there from here, which says nothing of the server.
+    case unreachable
     /// Anything else; the reason is for logs.
     case unclear(String)
     /// It was given up: nothing is known.

@@ -38,8 +38,12 @@ final class PendingCheck {
     var ticket: FairShare.Ticket?
     /// Whether somebody wants it for the first address of an answer.
     var isFirst = false
-    /// Whether it was ended because nobody waited for it and others waited for their turn.
+    /// Whether it goes on though everything that waited for it was cancelled.
+    var goesOn = false
+    /// Whether its handshake was ended for checks that waited for their turn.
     var gaveWay = false
+    /// When its handshake began; nil until its first turn has come.
+    var began: Instant?
     /// Nil until its turn has come.
     var task: Task<Void, Never>?
     private var waiters: [Waiter] = []

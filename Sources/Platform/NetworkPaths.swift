@@ -33,6 +33,9 @@ package final class NetworkPaths {
         return "the interface that leads to \(address) has no carrier"
     }
 
+    /// Whether the kernel knows a way to `address`, with or without a carrier; asks it each time.
+    package func hasRoute(to address: IPAddress) -> Bool { interface(address) != nil }
+
     /// The addresses in their order, those first to which there is a way as far as the kernel tells: a route, and a carrier
     /// on its interface. On a network without IPv4 IPv6 comes first, and the other way round.
     ///

@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 package import DNSResolver
 package import DNSWire
 package import Platform
@@ -35,7 +36,7 @@ package final class CertificateCheck: Handshake {
         with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant
     ) async -> HandshakeOutcome {
         guard let host = name.urlHost else { return .unclear("no certificate can be for this name") }
-        guard paths.obstacle(to: address) == nil else { return .cancelled }
+        guard paths.obstacle(to: address) == nil else { return .unreachable }
         let started = Started()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -111,9 +112,20 @@ package final class CertificateCheck: Handshake {
                 attempt.seen.evidence(
                     HTTPFailure.certificateText(attempt.easy.long(CURLINFO_SSL_VERIFYRESULT))))
         // Not for want of a descriptor of ours.
-        case CURLE_COULDNT_CONNECT: sockets.shortage == nil ? .noTLS : .cancelled
+        case CURLE_COULDNT_CONNECT where sockets.shortage != nil: .cancelled
+        case CURLE_COULDNT_CONNECT: isUnreachable(attempt) ? .unreachable : .noTLS
         case CURLE_OPERATION_TIMEDOUT: .noTLS
         default: .unclear(CurlError(code).description)
+        }
+    }
+
+    /// Whether it is the way that is missing. "No route to host" is also what a router says of a server's closed port (ICMP,
+    /// administratively prohibited): there the kernel knows a route.
+    private func isUnreachable(_ attempt: Attempt) -> Bool {
+        switch attempt.easy.long(CURLINFO_OS_ERRNO).map(Int32.init(truncatingIfNeeded:)) {
+        case ENETUNREACH, ENETDOWN, EADDRNOTAVAIL: true
+        case EHOSTUNREACH, EACCES, EINVAL: !paths.hasRoute(to: attempt.address)
+        default: false
         }
     }
 
@@ -132,6 +144,7 @@ package final class CertificateCheck: Handshake {
 @Loop
 private final class Attempt {
     let easy: CurlEasy
+    let address: IPAddress
     let seen: SeenCertificate
     var timer: LoopTimer?
     private let connectTo: CurlList
@@ -143,6 +156,7 @@ private final class Attempt {
         _ continuation: CheckedContinuation<HandshakeOutcome, Never>
     ) throws(CurlError) {
         easy = try CurlEasy()
+        self.address = address.ip
         seen = SeenCertificate(for: host)
         connectTo = try CurlList(["::\(address)"])
         self.continuation = continuation

@@ -164,7 +164,7 @@ extension AddressVerdict {
         switch self {
         case .verified: "verified"
         case .forged: "forged"
-        case .noTLS, .unclear, .unchecked: nil
+        case .noTLS, .unclear, .unreachable, .unchecked, .discredited: nil
         }
     }
 

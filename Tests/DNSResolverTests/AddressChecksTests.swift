@@ -43,7 +43,7 @@ struct AddressChecksTests {
 
     @Test(arguments: [
         (FakeHandshake.Server.honest, AddressVerdict.verified), (.liar, .forged), (.refusing, .noTLS),
-        (.plain, .unclear),
+        (.plain, .unclear), (.unreachable, .unreachable),
     ]) @Loop
     func `each kind of server has its verdict`(server: FakeHandshake.Server, verdict: AddressVerdict) async {
         let bench = Bench()
@@ -133,9 +133,9 @@ struct AddressChecksTests {
         #expect(bench.checks.known(.v4(0xc000_0201), for: (try? Name("www.example.com")) ?? .root) == nil)
     }
 
-    @Test @Loop func `no more than 16 are under way, and those without a turn are unchecked in time`() async {
+    @Test @Loop func `no more than 32 are under way, and those without a turn are unchecked in time`() async {
         let bench = Bench()
-        for number in 1...20 {
+        for number in 1...(AddressChecks.limit + 4) {
             bench.handshake.servers["192.0.2.\(number)"] = .silent
             bench.begin("192.0.2.\(number)")
         }
@@ -143,18 +143,19 @@ struct AddressChecksTests {
         #expect(bench.handshake.underWay == AddressChecks.limit)
         #expect(bench.checks.load.waiting == 4)
         await bench.advance(390)
-        #expect(bench.verdicts.count == 20 && bench.verdicts.values.allSatisfy { $0 == .unchecked })
+        #expect(
+            bench.verdicts.count == AddressChecks.limit + 4 && bench.verdicts.values.allSatisfy { $0 == .unchecked })
         #expect(bench.checks.load.waiting == 0)
     }
 
     @Test @Loop func `what nobody waits for gives way to what somebody does`() async {
         let bench = Bench()
-        for number in 1...16 {
+        for number in 1...AddressChecks.limit {
             bench.handshake.servers["192.0.2.\(number)"] = .silent
             bench.begin("192.0.2.\(number)")
         }
         await bench.advance(400)
-        #expect(bench.handshake.underWay == 16)
+        #expect(bench.handshake.underWay == AddressChecks.limit)
         bench.handshake.servers["198.51.100.1"] = .honest
         bench.begin("198.51.100.1")
         await bench.advance()
@@ -164,12 +165,12 @@ struct AddressChecksTests {
 
     @Test @Loop func `further addresses of long answers leave room for the first ones of others`() async {
         let bench = Bench()
-        for number in 1...16 {
+        for number in 1...AddressChecks.limit {
             bench.handshake.servers["192.0.2.\(number)"] = .silent
             bench.begin("192.0.2.\(number)", isFirst: false)
         }
         await bench.advance()
-        #expect(bench.handshake.underWay == 12)
+        #expect(bench.handshake.underWay == AddressChecks.furtherLimit)
         bench.handshake.servers["198.51.100.1"] = .honest
         bench.begin("198.51.100.1")
         await bench.advance()
@@ -194,7 +195,8 @@ struct AddressChecksTests {
         await bench.advance(100)
         #expect((1...8).allSatisfy { bench.verdicts["192.0.2.\($0)"] == .verified })
         // Alone it has all places.
-        #expect(bench.handshake.attempts.count { $0.address.hasPrefix("198.51.") } == 16 + 8 + 16)
+        #expect(
+            bench.handshake.attempts.count { $0.address.hasPrefix("198.51.") } == 3 * AddressChecks.limit - 8)
     }
 
     @Test @Loop func `a full queue has room for a client network that has less in it than others`() async {
@@ -205,11 +207,11 @@ struct AddressChecksTests {
             bench.begin(address, "n\(number).example.com", from: "192.0.2.66")
         }
         await bench.advance()
-        #expect(bench.checks.load == (16, 1_024))
+        #expect(bench.checks.load == (AddressChecks.limit, 1_024))
         bench.handshake.servers["198.51.100.1"] = .honest
         bench.begin("198.51.100.1", from: "192.0.2.1")
         await bench.advance()
-        #expect(bench.checks.load == (16, 1_024))
+        #expect(bench.checks.load == (AddressChecks.limit, 1_024))
         await bench.advance(100)
         #expect(bench.verdicts["198.51.100.1"] == .verified)
     }
@@ -290,6 +292,74 @@ struct AddressChecksTests {
         bench.begin("192.0.2.1", "b.example.com", as: "b")
         await bench.advance()
         #expect(bench.verdicts["b"] == .verified)
+    }
+
+    @Test @Loop func `a check for which there was no room is unchecked at its deadline, and not before`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .milliseconds(390))
+        for number in 0..<600 { bench.begin("192.0.2.1", "n\(number).example.com", as: "\(number)") }
+        await bench.advance(389)
+        #expect(bench.verdicts.isEmpty)
+        await bench.advance(11)
+        #expect(bench.verdicts.count == 600 && bench.verdicts.values.count { $0 == .verified } == 2)
+    }
+
+    @Test @Loop func `an address that shows wrong certificates is discredited for names without a turn`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(300))
+        for number in 0..<600 { bench.begin("192.0.2.1", "n\(number).example.com", as: "\(number)") }
+        await bench.advance(400)
+        #expect(bench.verdicts.values.count { $0 == .forged } == 2)
+        #expect(bench.verdicts.values.count { $0 == .discredited } == 598)
+    }
+
+    @Test @Loop func `an address that shows a right certificate too is not discredited`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .honest
+        bench.begin("192.0.2.1", "right.example.com")
+        await bench.advance()
+        bench.handshake.servers["192.0.2.1"] = .liar
+        bench.begin("192.0.2.1", "wrong.example.com")
+        await bench.advance()
+        bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .seconds(1))
+        bench.begin("192.0.2.1", "slow.example.com", as: "slow")
+        await bench.advance(400)
+        #expect(bench.verdicts["slow"] == .unchecked)
+    }
+
+    @Test @Loop func `silent addresses give way after their turn to those that had none, and go on later`() async {
+        let bench = Bench()
+        let slow = FakeHandshake.Server(.proven, after: .milliseconds(1_200))
+        for number in 1...AddressChecks.limit {
+            bench.handshake.servers["192.0.2.\(number)"] = slow
+            bench.begin("192.0.2.\(number)", within: .seconds(3))
+        }
+        bench.handshake.servers["198.51.100.1"] = .init(.proven, after: .milliseconds(100))
+        bench.begin("198.51.100.1", within: .seconds(3))
+        await bench.advance(499)
+        #expect(bench.handshake.cancelled == 0)
+        await bench.advance(1)
+        #expect(bench.handshake.cancelled == 1)
+        await bench.advance(100)
+        #expect(bench.verdicts == ["198.51.100.1": .verified])
+        await bench.advance(1_300)
+        #expect(bench.verdicts.count == AddressChecks.limit + 1)
+        #expect(bench.verdicts.values.allSatisfy { $0 == .verified })
+    }
+
+    @Test @Loop func `an address that cannot be reached from here has no verdict, and is looked at again`() async {
+        let bench = Bench(ports: [443, 8_443])
+        bench.handshake.servers["192.0.2.1"] = .unreachable
+        for _ in 0..<3 {
+            bench.begin("192.0.2.1")
+            await bench.advance()
+            #expect(bench.verdicts == ["192.0.2.1": .unreachable])
+        }
+        #expect(bench.handshake.attempts.count == 3)
+        bench.handshake.servers["192.0.2.1"] = .honest
+        bench.begin("192.0.2.1")
+        await bench.advance()
+        #expect(bench.verdicts == ["192.0.2.1": .verified])
     }
 
     @Test @Loop func `an address that answers takes as many handshakes as there are`() async {

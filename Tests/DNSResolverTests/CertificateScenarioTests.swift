@@ -91,6 +91,21 @@ struct CertificateScenarioTests {
         }
     }
 
+    @Test @Loop func `an address that cannot be reached from here is not given as one without TLS`() async throws {
+        let machine = try machine(server: .unreachable)
+        cutHTTPDNS(machine)
+        let reply = await machine.ask()
+        #expect(reply.failure == .serverFailure && !reply.has(Self.given))
+        machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10")
+        machine.handshake.servers["203.0.113.10"] = .refusing
+        await machine.clock.advance(by: .seconds(6))
+        let other = await machine.ask("other.example.com")
+        #expect(other.has("203.0.113.10") && !other.has(Self.given))
+        // The way is there again.
+        machine.handshake.servers[Self.given] = .honest
+        #expect(await machine.ask().has(Self.given))
+    }
+
     @Test @Loop func `of several addresses the lie is missing, and what is proven stands alone`() async throws {
         let machine = try machine(server: .liar)
         machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10", "203.0.113.11")
@@ -233,7 +248,8 @@ struct CertificateScenarioTests {
 
     @Test @Loop func `a lie that is found out after it was given is forgotten at once`() async throws {
         let machine = try machine(
-            server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(700)))
+            server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(1_200)))
+        machine.localDNS.behaviour = .addresses(Self.given, after: .milliseconds(1_200))
         cutHTTPDNS(machine)
         #expect(await machine.ask().has(Self.given))
         await machine.clock.advance(by: .seconds(6))

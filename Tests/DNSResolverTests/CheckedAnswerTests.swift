@@ -26,7 +26,7 @@ struct CheckedAnswerTests {
     @Test(arguments: [
         ([AddressVerdict.verified], "verified 0"), ([.verified, .noTLS, .verified], "verified 0 2"),
         ([.forged, .verified], "verified 1"), ([.forged], "forged"), ([.forged, .noTLS], "forged"),
-        ([.noTLS, .unclear, .unchecked], "not proven"),
+        ([.noTLS, .unclear, .unchecked, .unreachable, .discredited], "not proven"),
     ])
     func `strict keeps what is proven and nothing else`(verdicts: [AddressVerdict], result: String) {
         #expect(left(verdicts, .strict) == result)
@@ -35,7 +35,8 @@ struct CheckedAnswerTests {
     @Test(arguments: [
         ([AddressVerdict.verified], "verified 0"), ([.noTLS, .verified, .unchecked], "verified 1"),
         ([.forged], "forged"), ([.forged, .noTLS, .unclear], "unverified 1 2"),
-        ([.unchecked, .unclear], "unverified 0 1"),
+        ([.unchecked, .unclear], "unverified 0 1"), ([.unreachable, .noTLS, .discredited], "unverified 1"),
+        ([.unreachable], "not proven"), ([.discredited, .unreachable], "not proven"),
     ])
     func `lenient throws lies away, and never mixes proven addresses with others`(
         verdicts: [AddressVerdict], result: String

@@ -73,6 +73,28 @@ extension Integration {
             }
         }
 
+        @Test(arguments: [false, true])
+        func `HTTPDNS fails: of 150 names at once none gets an address with another certificate`(listed: Bool) throws {
+            let stage = try CertificateStage([.otherName], listed: listed)
+            stage.cutHTTPDNS()
+            let client = try BulkClient(stage.daemon.address, window: 300)
+            let lookups = try client.ask(
+                (0..<150).flatMap { number in
+                    [RecordType.a, RecordType.aaaa].map { .init("n\(number).example.com", $0) }
+                })
+            let forged = lookups.count { $0.reply?.addresses.isEmpty == false }
+            #expect(forged == 0)
+            #expect(lookups.allSatisfy { $0.reply != nil && $0.time < .milliseconds(2_500) })
+        }
+
+        @Test func `HTTPDNS fails: an address to which there is no way is not given as one without TLS`() throws {
+            // No TCP connection leads to a broadcast address, whatever routes the machine has.
+            let stage = try CertificateStage([.refusing])
+            stage.localDNS.behave(.lie(["255.255.255.255"]))
+            stage.cutHTTPDNS()
+            #expect(try stage.ask().rcode == ResponseCode.servFail)
+        }
+
         @Test(arguments: ["strict", "lenient"])
         func `of all kinds of addresses at once only the proven one is left`(check: String) throws {
             let stage = try CertificateStage(Kind.allCases.reversed(), check: check)

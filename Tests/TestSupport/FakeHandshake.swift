@@ -23,6 +23,7 @@ package final class FakeHandshake: Handshake {
             .wrongCertificate(CertificateEvidence(reason: "the certificate is for another name", subject: "CN=liar")))
         package static let refusing = Server(.noTLS)
         package static let silent = Server(.noTLS, after: .seconds(3_600))
+        package static let unreachable = Server(.unreachable)
         package static let plain = Server(.unclear("not TLS"))
     }
 

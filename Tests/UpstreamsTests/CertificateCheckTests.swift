@@ -66,6 +66,15 @@ struct CertificateCheckTests {
         #expect(try await shakeHands(servers, .silent, within: .milliseconds(100)) == .noTLS)
     }
 
+    @Test func `an address to which there is no way is unreachable, and not without TLS`() async throws {
+        // No TCP connection leads to a broadcast address, whatever routes there are.
+        let check = CertificateCheck(loop: LoopRunner.shared.loop)
+        let outcome = await check.shakeHands(
+            with: try #require(IPAddress("255.255.255.255")), port: 443, as: try Name(CertificateServers.name),
+            until: .bootTime + .patience)
+        #expect(outcome == .unreachable)
+    }
+
     @Test func `plain HTTP is unclear, and no wrong certificate`() async throws {
         let servers = try CertificateServers()
         guard case .unclear = try await shakeHands(servers, .plain) else {

@@ -1,0 +1,85 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// Many names at once, or far servers: what users get of LocalDNS when HTTPDNS fails and certificates take their time.
+@Suite(.onLoop)
+struct CertificateBurstTests {
+    private static let addresses = ["203.0.113.9", "2001:db8::66"]
+
+    /// HTTPDNS fails at once, and LocalDNS gives the same two addresses for every name.
+    @Loop
+    private func machine(listed: Bool, _ server: FakeHandshake.Server) throws -> ResolverTests.Machine {
+        let protect = listed ? [try Name("example.com")] : []
+        let machine = ResolverTests.Machine(
+            policy: RoutePolicy(mode: .httpdnsFirst, protect: NameList(protect)), rule: CertificateRule(.auto))
+        machine.vendor.behaviour = .failure(.network("refused"))
+        machine.localDNS.behaviour = .addresses(Self.addresses[0], Self.addresses[1])
+        for address in Self.addresses { machine.handshake.servers[address] = server }
+        return machine
+    }
+
+    /// Asks for A and AAAA of so many names at once, and waits as long as clients do.
+    @Loop
+    private func ask(_ machine: ResolverTests.Machine, names: Int) async -> [ResolverTests.Reply] {
+        var replies: [ResolverTests.Reply] = []
+        for number in 0..<names {
+            for type in [RecordType.a, .aaaa] {
+                let reply = ResolverTests.Reply(clock: machine.clock)
+                machine.start("n\(number).example.com", type, reply)
+                replies.append(reply)
+            }
+        }
+        await machine.clock.advance(by: Budget.answer)
+        return replies
+    }
+
+    @Loop private func isGiven(_ reply: ResolverTests.Reply) -> Bool { Self.addresses.contains { reply.has($0) } }
+
+    @Test(arguments: [false, true], [(1, 450), (1, 1_400), (20, 150), (100, 150), (20, 450), (400, 450)]) @Loop
+    func `a forged answer is given to none, however many names and however slow the handshake`(
+        listed: Bool, load: (names: Int, delay: Int)
+    ) async throws {
+        let machine = try machine(
+            listed: listed, .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(load.delay)))
+        let replies = await ask(machine, names: load.names)
+        #expect(replies.count { isGiven($0) } == 0)
+        #expect(replies.allSatisfy { $0.failure == .serverFailure && $0.waited ?? .seconds(9) <= Budget.answer })
+    }
+
+    @Test(arguments: [false, true], [(1, 450), (1, 1_400), (100, 150), (20, 450)]) @Loop
+    func `an honest answer is given to all, proven, however many names`(
+        listed: Bool, load: (names: Int, delay: Int)
+    ) async throws {
+        let machine = try machine(listed: listed, .init(.proven, after: .milliseconds(load.delay)))
+        let replies = await ask(machine, names: load.names)
+        #expect(replies.count { isGiven($0) } == 2 * load.names)
+        #expect(replies.allSatisfy { $0.waited ?? .seconds(9) <= Budget.answer })
+        let verified = try (0..<load.names).count { number in
+            let name = try Name("n\(number).example.com")
+            return try Self.addresses.allSatisfy {
+                machine.checks.known(try #require(IPAddress($0)), for: name) == .verified
+            }
+        }
+        #expect(verified == load.names)
+    }
+
+    @Test @Loop func `an answer with a proven address does not wait for its silent ones longer than 0.4 s`()
+        async throws
+    {
+        let machine = try machine(listed: false, .honest)
+        machine.localDNS.behaviour = .addresses("203.0.113.7", Self.addresses[0], "203.0.113.8")
+        for address in ["203.0.113.7", "203.0.113.8"] { machine.handshake.servers[address] = .silent }
+        let reply = await machine.ask()
+        #expect(reply.has(Self.addresses[0]) && !reply.has("203.0.113.7"))
+        #expect(reply.waited == .milliseconds(400))
+        // The silent ones are looked at to the end, so that they are known to be.
+        await machine.clock.advance(by: AddressChecks.longest)
+        let again = await machine.ask("other.example.com")
+        #expect(again.has(Self.addresses[0]) && again.waited == .zero)
+    }
+}
