@@ -274,7 +274,7 @@ package final class AddressChecks: AddressCheck {
     // MARK: A check
 
     private func run(_ subject: Subject, _ check: PendingCheck) async {
-        let (began, start) = (epoch, clock.now)
+        let began = epoch
         let (verdict, hasAnswered) = await look(at: subject)
         if let ticket = check.ticket.take() { active.remove(ticket) }
         running[subject] = nil
@@ -282,10 +282,8 @@ package final class AddressChecks: AddressCheck {
         let conduct: SilentAddresses.Conduct =
             if hasAnswered {
                 .answered
-            } else if let verdict {
-                verdict == .unreachable ? .unknown : .silent
             } else {
-                check.gaveWay && !mayGoOn && clock.now - start >= Self.turn ? .tooSlow : .unknown
+                verdict == nil || verdict == .unreachable ? .unknown : .silent
             }
         silent.ended(subject.address, began == epoch ? conduct : .unknown, at: clock.now)
         if verdict == nil, mayGoOn {

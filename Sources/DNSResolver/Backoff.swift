@@ -3,7 +3,8 @@ package import Scheduling
 /// How long something that fails is not used, and that one probe at a time finds out whether it works again.
 ///
 /// The first failure begins a pause, and each failed probe after it doubles the pause up to the longest one. One success
-/// ends it. The only health state there is: addresses and accounts of providers have one each.
+/// ends it. The only health state there is: addresses and accounts of providers, servers of LocalDNS, and addresses whose
+/// certificates are looked at have one each.
 package struct Backoff: Sendable {
     /// Where nothing else is left to ask, a probe may begin after this part of the pause ...
     private static let urgentPart = 4

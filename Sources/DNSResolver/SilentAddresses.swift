@@ -11,7 +11,7 @@ struct SilentAddresses {
     static let capacity = 1_024
     /// Handshakes at once with an address that has not answered anything yet.
     static let unknownLimit = 2
-    /// For how long a silent address is left alone: the shortest time first, doubled each time it is silent again.
+    /// The first and the longest pause of a silent address.
     static let pauses: ClosedRange<Duration> = .seconds(5)...(.seconds(60))
 
     /// What a handshake says of its address.
@@ -19,8 +19,6 @@ struct SilentAddresses {
         case answered
         /// It took its whole time.
         case silent
-        /// It was ended for others who waited, when it had got nothing in the time that an asker has.
-        case tooSlow
         /// It was given up early.
         case unknown
     }
@@ -28,16 +26,16 @@ struct SilentAddresses {
     private struct Record {
         var underWay = 0
         var hasAnswered = false
-        /// Until when it is left alone, or was.
-        var silentUntil: Instant?
-        var pause: Duration = pauses.lowerBound
+        var backoff = Backoff(pauses)
+
+        func isSilent(at now: Instant) -> Bool { backoff.nextProbe.map { now < $0 } ?? false }
     }
 
     private var records: [IPAddress: Record] = [:]
 
     /// Whether nothing is to be begun there, for it was silent lately.
     func isSilent(_ address: IPAddress, at now: Instant) -> Bool {
-        records[address]?.silentUntil.map { now < $0 } ?? false
+        records[address]?.isSilent(at: now) ?? false
     }
 
     func hasAnswered(_ address: IPAddress) -> Bool { records[address]?.hasAnswered ?? false }
@@ -45,10 +43,8 @@ struct SilentAddresses {
     /// Whether one more handshake may begin there.
     func hasRoom(_ address: IPAddress, at now: Instant) -> Bool {
         guard let record = records[address] else { return true }
-        guard let silentUntil = record.silentUntil else {
-            return record.hasAnswered || record.underWay < Self.unknownLimit
-        }
-        return now >= silentUntil && record.underWay == 0
+        guard record.backoff.isActive else { return record.hasAnswered || record.underWay < Self.unknownLimit }
+        return !record.isSilent(at: now) && record.underWay == 0
     }
 
     mutating func began(_ address: IPAddress, at now: Instant) {
@@ -61,15 +57,14 @@ struct SilentAddresses {
         record.underWay = max(0, record.underWay - 1)
         switch conduct {
         case .answered:
-            (record.hasAnswered, record.silentUntil, record.pause) = (true, nil, Self.pauses.lowerBound)
+            record.hasAnswered = true
+            record.backoff.succeeded()
         // One lost packet is no silence, but costs the credit.
-        case .silent where record.hasAnswered, .tooSlow where record.hasAnswered:
+        case .silent where record.hasAnswered:
             record.hasAnswered = false
-        case .silent, .tooSlow:
+        case .silent:
             // What was under way together counts once.
-            guard record.silentUntil.map({ now >= $0 }) ?? true else { break }
-            record.silentUntil = now + (conduct == .silent ? record.pause : Self.pauses.lowerBound)
-            if conduct == .silent { record.pause = min(record.pause * 2, Self.pauses.upperBound) }
+            if !record.isSilent(at: now) { record.backoff.failed(at: now) }
         case .unknown:
             break
         }
@@ -84,7 +79,7 @@ struct SilentAddresses {
     /// Forgets those of which nothing is known first, then those that have answered.
     private mutating func makeRoom(at now: Instant) {
         func isKept(_ record: Record) -> Bool {
-            record.underWay > 0 || (record.silentUntil.map { now < $0 } ?? false)
+            record.underWay > 0 || record.isSilent(at: now)
         }
         records = records.filter { isKept($0.value) || $0.value.hasAnswered }
         if records.count >= Self.capacity { records = records.filter { isKept($0.value) } }

@@ -149,7 +149,7 @@ package final class LocalDNS: Upstream {
     func serversInOrder() -> [LocalDNSServer] {
         let now = clock.now
         let servers = self.servers.filter { !isLooping($0) }
-        let aside = servers.filter { health[$0]?.isAside(at: now) == true }
+        let aside = servers.filter { health[$0]?.aside(at: now) != nil }
         return aside.isEmpty ? servers : servers.filter { !aside.contains($0) } + aside
     }
 
@@ -158,20 +158,20 @@ package final class LocalDNS: Upstream {
         servers.isEmpty ? .network("\(name) has no server") : .unusable("every server of \(name) leads back to us")
     }
 
-    /// How long `server` has before the next one joins, at most; counts a server on trial as failed until it answers, so
-    /// that only one lookup tries it.
+    /// How long `server` has before the next one joins, at most; counts a probe as failed until it is answered, so that only
+    /// one lookup makes it.
     func beginsAttempt(at server: LocalDNSServer) -> Duration? {
-        guard let state = health[server], state.isSuspect, !state.isAside(at: clock.now) else { return nil }
+        guard let state = health[server], state.isSuspect, state.aside(at: clock.now) == nil else { return nil }
         count(server)
-        return LocalDNSHealth.trialShare
+        return LocalDNSHealth.probeShare
     }
 
     /// - Parameter began: when the lookup did.
     func failed(_ server: LocalDNSServer, began: Instant, because reason: String) {
         guard began >= forgotten else { return }
         count(server)
-        guard let state = health[server], state.isSilent, !state.isTold else { return }
-        health[server]?.isTold = true
+        guard let state = health[server], state.isSilent, !state.isReported else { return }
+        health[server]?.isReported = true
         report(.serverSilent(upstream: name, server: server.description, reason: reason))
     }
 
@@ -185,7 +185,7 @@ package final class LocalDNS: Upstream {
             isKnownToWork = true
             onWorking?(servers)
         }
-        guard let state = health.removeValue(forKey: server), state.isTold else { return }
+        guard let state = health.removeValue(forKey: server), state.isReported else { return }
         report(.serverRecovered(upstream: name, server: server.description))
     }
 
