@@ -139,10 +139,11 @@ extension Integration.FaultMatrixTests {
                 calls = [tries, isEverywhere ? later : 1...1]
                 connections = [1...1, 1...1]
             case .slowDrip:
-                // The stream alone is slow: its connection is kept.
-                struck = isEverywhere ? .late(.localDNS) : .hedged(.second)
+                // As silence, where no other name is answered meanwhile: a drip without an end is no sign of life. Where
+                // every provider does it, fresh connections are tried until HTTPDNS is given up.
+                struck = isEverywhere ? .last(.localDNS) : .hedged(.second)
                 others = cell.reach == .all ? struck : .prompt(.first)
-                calls = [1...1, 1...1]
+                calls = isEverywhere ? [1...3, 1...3] : [1...1, 1...1]
                 connections = [1...1, 1...1]
             case .refused, .tlsFailure:
                 struck = .prompt(cell.reach == .one ? .first : elsewhere)
