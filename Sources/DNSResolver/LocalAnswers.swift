@@ -108,15 +108,23 @@ package final class LocalAnswers: Sendable {
             return addresses([.v4(0xc000_00aa), .v4(0xc000_00ab)], for: question) ?? nodata
         case .resolverDiscovery where question.name == zone:
             return nodata
+        case .loopbackReverse where question.name == zone:
+            return question.type == .ptr ? pointer(from: question.name, to: Self.localhost) : nodata
+        case .ipv4OnlyReverse where question.name == zone:
+            return question.type == .ptr ? pointer(from: question.name, to: Self.ipv4Only) : nodata
+        case .emptyZone where question.name == zone && question.type == .ds:
+            return nil
+        case .emptyZone where question.name == zone && question.type == .soa:
+            return Answer(answers: [.negativeSOA(for: zone, ttl: Self.ttl)])
         case .emptyZone where question.name == zone:
             return nodata
-        case .emptyZone where question.type == .ptr && question.name == Self.loopbackReverse:
-            return Answer(answers: [
-                Record(name: question.name, type: .ptr, ttl: Self.ttl, rdata: Self.localhost.wire)
-            ])
-        case .emptyZone, .ipv4Only, .resolverDiscovery, .alwaysNonexistent:
+        case .emptyZone, .loopbackReverse, .ipv4Only, .ipv4OnlyReverse, .resolverDiscovery, .alwaysNonexistent:
             return .negative(.nameError, name: zone, ttl: Self.ttl)
         }
+    }
+
+    private func pointer(from name: Name, to target: Name) -> Answer {
+        Answer(answers: [Record(name: name, type: .ptr, ttl: Self.ttl, rdata: target.wire)])
     }
 
     /// Those of `addresses` that the question asks for; nil if there are none.
@@ -126,5 +134,5 @@ package final class LocalAnswers: Sendable {
     }
 
     private static let localhost = (try? Name("localhost")) ?? .root
-    private static let loopbackReverse = (try? Name("1.0.0.127.in-addr.arpa")) ?? .root
+    private static let ipv4Only = (try? Name("ipv4only.arpa")) ?? .root
 }

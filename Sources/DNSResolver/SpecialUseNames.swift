@@ -1,7 +1,7 @@
 import DNSWire
 
 /// Names that mean the same everywhere and are answered here: asking about them would leak, or mislead
-/// (RFC 6761, 6303, 6762, 7686, 7793, 8375, 8880, 9462, 9476).
+/// (RFC 6761, 6303, 6762, 7686, 7793, 8375, 8880, 9462, 9476, 9665).
 enum SpecialUseNames {
     /// How a special-use name is answered.
     enum Rule {
@@ -9,10 +9,14 @@ enum SpecialUseNames {
         case loopback
         /// No such name; no entry of the lists changes that.
         case alwaysNonexistent
-        /// An empty zone: its apex has no records, below it are no names.
+        /// An empty zone: its apex has an SOA record alone, below it are no names. DS records of the apex are the parent's.
         case emptyZone
+        /// The reverse name of a loopback address.
+        case loopbackReverse
         /// The well-known IPv4 addresses by which hosts look for NAT64, here without one (RFC 8880 section 7.1).
         case ipv4Only
+        /// The reverse name of one of those (RFC 8880 section 7.2).
+        case ipv4OnlyReverse
         /// The name by which clients look for encrypted resolvers: there is none here (RFC 9462 section 4).
         case resolverDiscovery
 
@@ -20,7 +24,7 @@ enum SpecialUseNames {
         var isOverridable: Bool {
             switch self {
             case .loopback, .alwaysNonexistent: false
-            case .emptyZone, .ipv4Only, .resolverDiscovery: true
+            case .emptyZone, .loopbackReverse, .ipv4Only, .ipv4OnlyReverse, .resolverDiscovery: true
             }
         }
     }
@@ -39,10 +43,12 @@ enum SpecialUseNames {
         }
         add(["localhost"], .loopback)
         add(["invalid", "onion"], .alwaysNonexistent)
-        add(["test", "local", "alt", "home.arpa", "resolver.arpa"], .emptyZone)
+        add(["test", "local", "alt", "home.arpa", "resolver.arpa", "service.arpa"], .emptyZone)
         add(["ipv4only.arpa"], .ipv4Only)
+        add(["170", "171"].map { $0 + ".0.0.192.in-addr.arpa" }, .ipv4OnlyReverse)
         add(["_dns.resolver.arpa"], .resolverDiscovery)
         add(privateReverseZones, .emptyZone)
+        add(["1.0.0.127.in-addr.arpa", "1" + String(repeating: ".0", count: 31) + ".ip6.arpa"], .loopbackReverse)
         return rules
     }()
 
@@ -52,6 +58,6 @@ enum SpecialUseNames {
             $0 + ".in-addr.arpa"
         }
         + (16...31).map { "\($0).172.in-addr.arpa" } + (64...127).map { "\($0).100.in-addr.arpa" }
-        + ["0", "1"].map { $0 + String(repeating: ".0", count: 31) + ".ip6.arpa" }
+        + [String(repeating: "0.", count: 32) + "ip6.arpa"]
         + ["d.f", "8.e.f", "9.e.f", "a.e.f", "b.e.f", "8.b.d.0.1.0.0.2"].map { $0 + ".ip6.arpa" }
 }

@@ -30,6 +30,8 @@ package struct RecordType: RawRepresentable, Hashable, Sendable {
     @inlinable
     package static var opt: RecordType { RecordType(rawValue: 41) }
     @inlinable
+    package static var ds: RecordType { RecordType(rawValue: 43) }
+    @inlinable
     package static var rrsig: RecordType { RecordType(rawValue: 46) }
     @inlinable
     package static var nsec: RecordType { RecordType(rawValue: 47) }

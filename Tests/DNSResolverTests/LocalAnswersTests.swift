@@ -55,7 +55,7 @@ struct LocalAnswersTests {
         #expect(try reply("www.corp.example", policy: policy, local: LocalAnswers(presets: presets)) == nil)
     }
 
-    @Test(arguments: ["www.invalid", "x.onion", "printer.local", "a.test", "b.alt", "nas.home.arpa"])
+    @Test(arguments: ["www.invalid", "x.onion", "printer.local", "a.test", "b.alt", "nas.home.arpa", "x.service.arpa"])
     func `special-use names do not exist`(name: String) throws {
         #expect(try answer(name).responseCode == .nameError)
     }
@@ -77,6 +77,31 @@ struct LocalAnswersTests {
     @Test
     func `the reverse name of 127 0 0 1 is localhost`() throws {
         #expect(try answer("1.0.0.127.in-addr.arpa", .ptr).answers.first?.rdata == Name("localhost").wire)
+    }
+
+    @Test
+    func `the reverse name of the IPv6 loopback address is localhost`() throws {
+        let name = "1" + String(repeating: ".0", count: 31) + ".ip6.arpa"
+        #expect(try answer(name, .ptr).answers.first?.rdata == Name("localhost").wire)
+        #expect(try answer(name, .txt).responseCode == .noError)
+    }
+
+    @Test(arguments: ["170.0.0.192.in-addr.arpa", "171.0.0.192.in-addr.arpa"])
+    func `the reverse names of NAT64's well-known addresses are ipv4only arpa, and below them is nothing`(
+        name: String
+    ) throws {
+        #expect(try answer(name, .ptr).answers.first?.rdata == Name("ipv4only.arpa").wire)
+        #expect(try answer("x." + name, .ptr).responseCode == .nameError)
+    }
+
+    @Test(arguments: ["local", "home.arpa", "service.arpa", "10.in-addr.arpa"])
+    func `the top of a zone that is served here has an SOA record, and its DS records are the parent's`(
+        zone: String
+    ) throws {
+        let apex = try answer(zone, .soa).answers
+        #expect(try apex.map(\.type) == [.soa] && apex.map(\.name) == [Name(zone)])
+        #expect(try reply(zone, .ds) == nil)
+        #expect(try answer("x." + zone, .ds).responseCode == .nameError)
     }
 
     @Test
