@@ -36,6 +36,7 @@ package struct Configuration: SettingsTable {
         checkMode(reading)
         checkLoops(reading)
         checkSuffixes(reading)
+        checkProtection(reading)
         checkBilling(reading)
     }
 }

@@ -74,6 +74,21 @@ extension Configuration {
         }
     }
 
+    /// A name is protected only if some provider may answer it.
+    func checkProtection(_ reading: Reading) {
+        guard !providers.isEmpty, route.mode != .localDNSOnly, providers.allSatisfy({ !$0.names.isEmpty }) else {
+            return
+        }
+        let path = SettingPath.root.appending(key: "route").appending(key: "protect")
+        let answered = providers.flatMap(\.names)
+        for (number, suffix) in route.protect.enumerated()
+        where !answered.contains(where: { suffix.isWithin($0) || $0.isWithin(suffix) }) {
+            reading.warn(
+                path.appending(entry: number + 1),
+                "\(quoted(suffix.description)) is not protected: it is in no provider's names, and LocalDNS answers it")
+        }
+    }
+
     /// Whoever pays for each question should say for which names.
     func checkBilling(_ reading: Reading) {
         guard route.protect.isEmpty, route.mode != .localDNSOnly else { return }

@@ -16,7 +16,7 @@ extension Configuration {
     /// `forward`, then `bypass`.
     package struct Route: SettingsTable {
         package var mode = RouteMode.httpdnsFirst
-        /// Answered through HTTPDNS. Empty: every name that nothing else matches.
+        /// Answered through HTTPDNS, if some provider may. Empty: every such name that nothing else matches.
         package var protect: NameList = []
         /// Answered through LocalDNS.
         package var bypass: NameList = []
@@ -27,7 +27,7 @@ extension Configuration {
             Setting("mode", \.mode, .choice(), "Who answers protected names, and who stands in reserve."),
             Setting(
                 "protect", \.protect, .suffixes,
-                "Names answered through HTTPDNS; empty means every name that nothing else matches."),
+                "Names answered through HTTPDNS; empty means every other name that a provider may answer."),
             Setting("bypass", \.bypass, .suffixes, "Names answered through LocalDNS."),
         ]
     }

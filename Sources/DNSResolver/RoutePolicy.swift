@@ -1,7 +1,7 @@
 package import DNSWire
 
 /// The routing lists: suffixes matched on whole labels, the longest match wins; at equal length `forward`, then
-/// `bypass`, then `protect`.
+/// `bypass`, then `protect`. A name that no provider may answer is never protected.
 package struct RoutePolicy: Equatable, Sendable {
     package var mode: Mode
     private let lists: RoutingLists
@@ -10,15 +10,14 @@ package struct RoutePolicy: Equatable, Sendable {
     ///   - forward: the suffixes of each `[[forward]]` entry, in order.
     ///   - searchDomains: the `search` lists of the system. They come from the network, which chooses no route:
     ///     `isInSearchDomain` says what they are good for.
-    ///   - providerNames: the `names` of all providers.
+    ///   - providers: the `names` of each provider; none means every name.
     package init(
         mode: Mode = .httpdnsFirst, protect: NameList = [], bypass: NameList = [], forward: [NameList] = [],
-        searchDomains: [Name] = [], providerNames: [Name] = []
+        searchDomains: [Name] = [], providers: [[Name]] = [[]]
     ) {
         self.mode = mode
         lists = RoutingLists(
-            protect: protect, bypass: bypass, forward: forward, searchDomains: searchDomains,
-            providerNames: providerNames)
+            protect: protect, bypass: bypass, forward: forward, searchDomains: searchDomains, providers: providers)
     }
 
     /// Bytes that the entries of `protect`, `bypass` and `forward` have taken: for each its name in wire form, and at most 32.
@@ -40,8 +39,13 @@ package struct RoutePolicy: Equatable, Sendable {
     /// The route of any name: single labels never leave the network unless a list says so.
     package func route(for name: Name) -> Route {
         let route = listed(name) ?? unlistedRoute(for: name)
-        if mode == .localDNSOnly, case .protect = route { return .bypass }
-        return route
+        guard case .protect = route else { return route }
+        return mode != .localDNSOnly && mayBeAnsweredByProvider(name) ? route : .bypass
+    }
+
+    /// Whether some provider may be asked for a name.
+    private func mayBeAnsweredByProvider(_ name: Name) -> Bool {
+        lists.providersKnowAll || lists.providerNames.nearest(to: name) != nil
     }
 
     private func unlistedRoute(for name: Name) -> Route {
@@ -64,11 +68,14 @@ private final class RoutingLists: Sendable, Equatable {
     let searchDomains: NameSuffixTable<Bool>
     /// Suffixes that a provider is asked for explicitly.
     let providerNames: NameSuffixTable<Bool>
+    /// Whether some provider may be asked for every name.
+    let providersKnowAll: Bool
 
-    init(protect: NameList, bypass: NameList, forward: [NameList], searchDomains: [Name], providerNames: [Name]) {
+    init(protect: NameList, bypass: NameList, forward: [NameList], searchDomains: [Name], providers: [[Name]]) {
         protectsUnlisted = protect.isEmpty
         self.searchDomains = Self.table(of: searchDomains)
-        self.providerNames = Self.table(of: providerNames)
+        providerNames = Self.table(of: providers.flatMap { $0 })
+        providersKnowAll = providers.contains(where: \.isEmpty)
         let lists = [protect, bypass] + forward
         var rules = NameSuffixTable<UInt16>(
             count: lists.reduce(1) { $0 + $1.count },
@@ -92,5 +99,6 @@ private final class RoutingLists: Sendable, Equatable {
     static func == (left: RoutingLists, right: RoutingLists) -> Bool {
         left.rules == right.rules && left.protectsUnlisted == right.protectsUnlisted
             && left.searchDomains == right.searchDomains && left.providerNames == right.providerNames
+            && left.providersKnowAll == right.providersKnowAll
     }
 }

@@ -1,5 +1,7 @@
 import ArgumentParser
 import Configuration
+import DNSResolver
+import DNSWire
 
 /// `httpdnsd check`: reads the configuration and says what it would do.
 struct CheckCommand: ParsableCommand {
@@ -33,6 +35,7 @@ struct CheckCommand: ParsableCommand {
             print("search    \(Self.list(searched)): names below that the providers deny are asked of localdns")
         }
         for line in settings.answerLines { print(line) }
+        for line in settings.exampleLines { print(line) }
         print("\(file.path) is good")
     }
 
@@ -42,6 +45,37 @@ struct CheckCommand: ParsableCommand {
 }
 
 extension Configuration {
+    /// The most example names that are printed.
+    private static let exampleLimit = 8
+
+    /// What answers some names: the first of each list, and one of no list.
+    fileprivate var exampleLines: [String] {
+        let listed = providers.compactMap(\.names.first) + [route.protect, route.bypass].compactMap(\.first)
+        let forwarded = forwards.compactMap(\.suffixes.first)
+        var names: [Name] = []
+        for name in listed + forwarded + [try? Name("www.example.net")].compactMap({ $0 })
+        where !names.contains(name) && names.count < Self.exampleLimit {
+            names.append(name)
+        }
+        let routes = Composition.routes(self)
+        return names.map { "example   \($0): \(sources(of: $0, by: routes.route(for: $0)))" }
+    }
+
+    /// The sources of a name, in the order in which they are asked.
+    private func sources(of name: Name, by route: DNSResolver.Route) -> String {
+        switch route {
+        case .bypass: return "localdns"
+        case .forward(let index): return forwards[index].servers.map(\.description).joined(separator: ", ")
+        case .protect:
+            let able = providers.filter { $0.names.isEmpty || $0.names.contains { name.isWithin($0) } }.map(\.name)
+            return switch self.route.mode {
+            case .localDNSFirst: (["localdns"] + able).joined(separator: ", then ")
+            case .httpdnsOnly: able.joined(separator: ", then ")
+            case .httpdnsFirst, .localDNSOnly: (able + ["localdns"]).joined(separator: ", then ")
+            }
+        }
+    }
+
     /// What is answered otherwise than the sources would.
     fileprivate var answerLines: [String] {
         var lines: [String] = []

@@ -195,12 +195,13 @@ struct Composition {
     }
 
     /// The names of the lists.
-    func routes() -> RoutePolicy {
+    func routes() -> RoutePolicy { Self.routes(settings) }
+
+    nonisolated static func routes(_ settings: Configuration) -> RoutePolicy {
         RoutePolicy(
             mode: Mode(settings.route.mode), protect: settings.route.protect, bypass: settings.route.bypass,
-            forward: settings.forwards.map(\.suffixes),
-            searchDomains: Self.searchDomains(settings),
-            providerNames: providers.flatMap(\.upstream.names))
+            forward: settings.forwards.map(\.suffixes), searchDomains: searchDomains(settings),
+            providers: settings.providers.map(\.names))
     }
 
     /// Who is asked; `onlyProvider` leaves the other ones out.

@@ -121,6 +121,24 @@ import Testing
             ])
     }
 
+    @Test func `an entry of protect that is in no provider's names is warned about`() throws {
+        let text = """
+            [route]
+            protect = ["a.example", "www.b.example", "example.net"]
+            [[provider]]
+            type = "aliyun"
+            account = "139450"
+            secret = "0123456789abcdef0123456789abcdef"
+            names = ["www.a.example", "b.example"]
+
+            """
+        #expect(
+            try accepted(text).warnings.map(\.description).filter { $0.contains("protect") } == [
+                "t.toml:2: route.protect[3]: \"example.net\" is not protected: it is in no provider's names, and LocalDNS"
+                    + " answers it"
+            ])
+    }
+
     @Test func `a longer suffix in another list is no reason to warn`() throws {
         let text = "[route]\nprotect = [\"example\"]\nbypass = [\"a.example\"]\n"
         #expect(try accepted(text + minimal).warnings.isEmpty)

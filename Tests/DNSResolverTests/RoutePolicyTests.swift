@@ -70,6 +70,27 @@ struct RoutePolicyTests {
         #expect(policy.isInSearchDomain(name) && !policy.isInSearchDomain(other))
     }
 
+    @Test(arguments: [["example.com"], []])
+    func `a name that no provider may answer is not protected`(protect: [String]) throws {
+        let list = NameList(try (protect + protect.map { _ in "example.net" }).map { try Name($0) })
+        let policy = RoutePolicy(protect: list, providers: [[try Name("example.com")]])
+        #expect(policy.route(for: try Name("www.example.com")) == .protect(explicit: true))
+        #expect(policy.route(for: try Name("www.example.net")) == .bypass)
+    }
+
+    @Test
+    func `beside a provider for some names, one for all names protects the others`() throws {
+        let policy = RoutePolicy(providers: [[try Name("example.com")], []])
+        #expect(policy.route(for: try Name("www.example.com")) == .protect(explicit: true))
+        #expect(policy.route(for: try Name("www.example.net")) == .protect(explicit: false))
+    }
+
+    @Test
+    func `without a provider no name is protected`() throws {
+        let policy = RoutePolicy(protect: [try Name("example.com")], providers: [])
+        #expect(policy.route(for: try Name("www.example.com")) == .bypass)
+    }
+
     @Test
     func `in mode localdns-only nothing is protected and forward still holds`() throws {
         let policy = RoutePolicy(

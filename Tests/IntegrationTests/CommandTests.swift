@@ -60,6 +60,28 @@ extension Integration {
             #expect(outcome.errors.contains("addresses"))
         }
 
+        @Test func `check says what answers some names`() throws {
+            let text = """
+                [[provider]]
+                type = "aliyun"
+                account = "139450"
+                secret = "0123456789abcdef0123456789abcdef"
+                names = ["example.com"]
+                [route]
+                bypass = ["corp.example"]
+                [localdns]
+                servers = ["192.0.2.53"]
+
+                """
+            let outcome = try Daemon.check(text)
+            #expect(outcome.status == 0)
+            #expect(
+                outcome.output.split(separator: "\n").filter { $0.hasPrefix("example") } == [
+                    "example   example.com: aliyun, then localdns", "example   corp.example: localdns",
+                    "example   www.example.net: localdns",
+                ])
+        }
+
         @Test func `a configuration file that is not there is named`() throws {
             let outcome = try Daemon.run(["check", "--config", "/nowhere/httpdnsd.toml"])
             #expect(outcome.status == 78)

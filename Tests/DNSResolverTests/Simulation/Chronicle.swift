@@ -17,7 +17,8 @@ final class Chronicle {
         var policy: SimulationPlan.Policy
         var number: Int
         /// The `names` of its providers.
-        var providerNames: [String]
+        /// Of each provider; none means every name.
+        var providerNames: [[String]]
         var isOn: Bool
         var since: Instant
 
@@ -98,7 +99,7 @@ final class Chronicle {
         epoch.policy = reigns.count
         reigns.append(
             Reign(
-                policy: policy, number: number, providerNames: policy.providers.flatMap { plan.providers[$0].names },
+                policy: policy, number: number, providerNames: policy.providers.map { plan.providers[$0].names },
                 isOn: isOn, since: clock.now))
     }
 

@@ -49,12 +49,13 @@ extension Chronicle.Reign {
                 listed
             } else if !policy.protect.isEmpty || !name.contains(".") {
                 .bypass
-            } else if providerNames.contains(where: { name.isWithin($0) }) {
+            } else if providerNames.joined().contains(where: { name.isWithin($0) }) {
                 .protect(isListed: true)
             } else {
                 .protect(isListed: false)
             }
-        return mode == .localDNSOnly && route.isProtected ? .bypass : route
+        let mayBeAnswered = providerNames.contains { $0.isEmpty || $0.contains { name.isWithin($0) } }
+        return route.isProtected && (mode == .localDNSOnly || !mayBeAnswered) ? .bypass : route
     }
 
     /// Whether LocalDNS may know a name that HTTPDNS denies (section 1).

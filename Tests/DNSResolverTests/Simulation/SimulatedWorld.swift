@@ -135,7 +135,7 @@ final class SimulatedWorld {
         let routes = RoutePolicy(
             mode: policy.mode, protect: NameList(names(policy.protect)), bypass: NameList(names(policy.bypass)),
             forward: policy.forwards.map { NameList(names($0.suffixes)) }, searchDomains: names(policy.searchDomains),
-            providerNames: names(policy.providers.flatMap { plan.providers[$0].names }))
+            providers: policy.providers.map { names(plan.providers[$0].names) })
         let strategy = Strategy(
             mode: policy.mode,
             selector: ProviderSelector(
