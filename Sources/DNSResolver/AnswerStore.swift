@@ -278,12 +278,14 @@ package final class AnswerStore {
     }
 
     /// Whether addresses of the family other than `type` are kept, by the same route and within their TTL.
-    package func hasOtherFamily(_ key: FlightKey, _ type: RecordType) -> Bool {
+    ///
+    /// - Parameter source: the number of the source that they must be of; nil: of any.
+    package func hasOtherFamily(_ key: FlightKey, _ type: RecordType, toldBy source: UInt16? = nil) -> Bool {
         guard let entry = memory.entry(for: queryKey(key, type.otherFamily)),
             isUsable(entry, type.otherFamily, by: key.route),
             !entry.isNegative, case .fresh = entry.freshness(at: clock.now, freshness)
         else { return false }
-        return true
+        return source == nil || entry.source == source
     }
 
     /// Keeps what a source told.

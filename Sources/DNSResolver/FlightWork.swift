@@ -15,11 +15,13 @@ final class FlightWork {
 
     /// What is decided only when all types are known.
     private struct Open {
+        /// What LocalDNS tells of a family that a provider calls empty.
+        var doubtful: [(told: Told, empty: EmptyFamily)] = []
         var denied: [Told] = []
         var bindings: [Told] = []
         var failed: [(type: RecordType, failure: UpstreamFailure)] = []
 
-        var isEmpty: Bool { denied.isEmpty && bindings.isEmpty && failed.isEmpty }
+        var isEmpty: Bool { doubtful.isEmpty && denied.isEmpty && bindings.isEmpty && failed.isEmpty }
     }
 
     private let flight: Flight
@@ -52,8 +54,18 @@ final class FlightWork {
         flight.recoveries = policy.strategy.recoveries(for: flight.key)
         let work = policy.strategy.begin(
             flight.key, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name),
-            settle: { [self] in settle($0, $1, $2, $3) }, done: { [self] in finish() })
+            settle: { [self] in settle($0, $1, $2, $3, $4) }, done: { [self] in finish() })
         if !isSettled { flight.work = work }
+    }
+
+    private func settle(
+        _ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String, _ empty: EmptyFamily?
+    ) {
+        if let empty, case .answer(let answer) = result, prefersProviders, key.types == [type], type.isAddress {
+            open.doubtful.append((Told(type: type, answer: answer, source: source, server: server), empty))
+        } else {
+            settle(type, result, source, server)
+        }
     }
 
     private func settle(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
@@ -102,6 +114,7 @@ final class FlightWork {
         isSettled = true
         guard !open.isEmpty else { return end() }
         Loop.spawn { [self] in
+            for (told, empty) in open.doubtful where !flight.isAbandoned { await fitFamily(told, empty) }
             for told in open.bindings where !flight.isAbandoned { await fit(told) }
             for told in open.denied where !flight.isAbandoned { await deny(told) }
             for (type, failure) in open.failed where !flight.isAbandoned { await fail(type, failure) }
@@ -146,6 +159,19 @@ final class FlightWork {
             policy.consistent(fitted.answer, for: key), for: key, told.type, told.source, told.server,
             longest: fitted.longest)
         finish(told.type, with: kept, source: policy.sources.tag(of: told.source))
+    }
+
+    /// A provider that knows addresses of the other family knows the name: what it calls empty is this family alone,
+    /// whatever LocalDNS tells of it.
+    private func fitFamily(_ told: Told, _ empty: EmptyFamily) async {
+        await resolver.coalescer.otherFamily(of: flight, told.type, until: resolver.clock.now + Budget.hedge)
+        guard !flight.isAbandoned else { return }
+        let provider = Source.provider(index: empty.provider)
+        if cache.hasOtherFamily(key, told.type, toldBy: policy.sources.tag(of: provider)) {
+            keep(.negative(name: key.name, ttl: empty.ttl), told.type, provider, empty.server)
+        } else {
+            settle(told.type, .answer(told.answer), told.source, told.server)
+        }
     }
 
     private func deny(_ told: Told) async {

@@ -2,10 +2,6 @@ import DNSWire
 
 /// What several providers said to one question, added up type by type.
 struct ProviderTally {
-    /// Seconds for which "this name has no address of that family" is kept at most, when a service gives one TTL for
-    /// both families or a long one for an empty family.
-    private static let emptyFamilyLimit: UInt32 = 300
-
     /// What a reply says of asking its provider further.
     enum Verdict {
         case providerMayBeAskedAgain
@@ -21,7 +17,8 @@ struct ProviderTally {
         /// The provider whose answer it is, and which address of its service told it.
         fileprivate(set) var provider = 0
         fileprivate(set) var server = ""
-        fileprivate var unknown: (provider: Int, server: String, ttl: UInt32?)?
+        /// The last provider that called it empty.
+        fileprivate(set) var empty: EmptyFamily?
         /// Of each provider the last one.
         fileprivate var failures: [(provider: Int, failure: UpstreamFailure)] = []
 
@@ -78,7 +75,7 @@ struct ProviderTally {
             case .answer:
                 entries[index].settle(result, provider, server)
             case .unknownEmpty(let ttl):
-                entries[index].unknown = (provider, server, ttl)
+                entries[index].empty = EmptyFamily(provider: provider, server: server, told: ttl)
                 entries[index].forgetFailure(of: provider)
                 verdict = .providerFinished
             case .failure(let failure):
@@ -97,9 +94,8 @@ struct ProviderTally {
     /// Who has told addresses of one family knows the name: what it calls empty is the other family, not the name.
     private mutating func settleEmptyFamilies() {
         for index in entries.indices where entries[index].isOpen {
-            guard let (provider, server, told) = entries[index].unknown, knowing.contains(provider) else { continue }
-            let ttl = min(told ?? Self.emptyFamilyLimit, Self.emptyFamilyLimit)
-            entries[index].settle(.answer(.negative(name: name, ttl: ttl)), provider, server)
+            guard let empty = entries[index].empty, knowing.contains(empty.provider) else { continue }
+            entries[index].settle(.answer(.negative(name: name, ttl: empty.ttl)), empty.provider, empty.server)
         }
     }
 
@@ -111,8 +107,8 @@ struct ProviderTally {
         for index in entries.indices where entries[index].isOpen {
             if let last = entries[index].failures.max(by: { $0.provider < $1.provider }) {
                 entries[index].result = .failure(last.failure)
-            } else if let empty = entries[index].unknown {
-                entries[index].result = .unknownEmpty(ttl: empty.ttl)
+            } else if let empty = entries[index].empty {
+                entries[index].result = .unknownEmpty(ttl: empty.told)
             } else {
                 entries[index].result = .failure(wasAsked ? .timeout : .network(reason()))
             }

@@ -21,6 +21,8 @@ struct SourceRace {
         let result: UpstreamResult
         let source: Source
         let server: String
+        /// Of an answer of LocalDNS: the provider that called the type empty.
+        var empty: EmptyFamily?
     }
 
     /// What is known of one type.
@@ -31,6 +33,8 @@ struct SourceRace {
         var httpdns: UpstreamResult?
         /// Of a denial: where it came from.
         var denial: (source: Source, server: String)?
+        /// The provider that called it empty.
+        var empty: EmptyFamily?
         var localDNS: LocalDNSResult?
         /// The server of LocalDNS.
         var localServer = ""
@@ -164,6 +168,7 @@ struct SourceRace {
                     }
                 } else {
                     entries[index].httpdns = result
+                    entries[index].empty = told[place].empty
                     decide(index)
                 }
             }
@@ -199,9 +204,10 @@ struct SourceRace {
     private mutating func decide(_ index: Int) {
         guard entries[index].isOpen else { return }
         if let denial = entries[index].denial { return decide(index, denial) }
-        let (httpdns, localDNS) = (entries[index].httpdns, entries[index].localDNS)
+        let (httpdns, localDNS, empty) = (entries[index].httpdns, entries[index].localDNS, entries[index].empty)
         if let localDNS, case .answer = localDNS.result, first == .localDNS || httpdns != nil {
             entries[index].settle(localDNS.result, localDNS.source, entries[index].localServer)
+            entries[index].settled?.empty = empty
         } else if let httpdns, let localDNS, !awaitsProbe {
             entries[index].settle(failure(httpdns, localDNS.result), mayUseLocalDNS ? .localDNS : .rule, "")
         }

@@ -151,7 +151,7 @@ final class SourceRun: Cancellable {
 
     private func tell() {
         while done != nil, let settled = race.takeSettled() {
-            settle(settled.type, settled.result, settled.source, settled.server)
+            settle(settled.type, settled.result, settled.source, settled.server, settled.empty)
         }
     }
 

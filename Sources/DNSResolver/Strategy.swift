@@ -43,8 +43,9 @@ package final class Strategy {
         }
     }
 
-    /// Receives each type's result as soon as it is final, and the server of the source that told it.
-    package typealias Settle = @Loop (RecordType, UpstreamResult, Source, _ server: String) -> Void
+    /// Receives each type's result as soon as it is final, the server of the source that told it, and with an answer of
+    /// LocalDNS the provider that called the type empty.
+    package typealias Settle = @Loop (RecordType, UpstreamResult, Source, _ server: String, EmptyFamily?) -> Void
 
     /// The types that one flight should ask when a client wants `type`: both families where one call brings both.
     package nonisolated func types(for type: RecordType, name: Name, route: Route, signed: Bool) -> [RecordType] {
@@ -123,7 +124,7 @@ package final class Strategy {
     ) -> any Cancellable {
         let question = question(key, key.types, until: clock.now + Budget.answer)
         return SpawnedWork({ await upstream.ask(question) }) { reply in
-            for type in key.types { settle(type, reply.results[type] ?? .failure(.timeout), source, reply.server) }
+            for type in key.types { settle(type, reply.results[type] ?? .failure(.timeout), source, reply.server, nil) }
             done()
         }
     }
@@ -153,7 +154,7 @@ package final class Strategy {
             // A service binding may be kept from a client; of anything else "no" is not ours to say.
             let result: UpstreamResult =
                 isServiceBinding ? .unknownEmpty(ttl: nil) : .failure(.unusable("no provider for this name and type"))
-            for type in key.types { settle(type, result, .rule, "") }
+            for type in key.types { settle(type, result, .rule, "", nil) }
             done()
             return run
         }

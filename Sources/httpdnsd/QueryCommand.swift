@@ -154,7 +154,7 @@ private final class SingleLookup {
             name: name, types: questions.map(\.type).sorted { $0.rawValue < $1.rawValue }, route: route,
             dnssecOK: false, checkingDisabled: false)
         let began = loop.now
-        await strategy.run(key) { [self] type, result, source, _ in
+        await strategy.run(key) { [self] type, result, source, _, _ in
             guard let question = questions.first(where: { $0.type == type }) else { return }
             let took = loop.now - began
             let lastResort = via == nil ? composition.lastResort().answer(to: question, ttl: Reply.staleTTL) : nil

@@ -38,12 +38,14 @@ struct ResolverTests {
             policy: RoutePolicy = RoutePolicy(), freshness: FreshnessPolicy = FreshnessPolicy(),
             rule: CertificateRule = CertificateRule(.off),
             local: LocalAnswers = LocalAnswers(), lastResort: Presets = Presets(), preresolve: [Name] = [],
-            scoping: ClientScoping? = nil, vendorNames: [Name] = [], flightLimit: Int = Coalescer.flightLimit
+            scoping: ClientScoping? = nil, vendorNames: [Name] = [], flightLimit: Int = Coalescer.flightLimit,
+            answersBothFamilies: Bool = true
         ) {
             vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
             provider = FakeProvider(
-                "vendor", addresses: [vendor], names: vendorNames, clientScoping: scoping)
+                "vendor", addresses: [vendor], answersBothFamilies: answersBothFamilies, names: vendorNames,
+                clientScoping: scoping)
             let selector = ProviderSelector(providers: [provider], clock: clock, report: { _ in })
             badAddresses = BadAddresses(clock: clock)
             handshake = FakeHandshake(clock: clock)
@@ -311,6 +313,30 @@ struct ResolverTests {
         let reply = await machine.ask()
         #expect(reply.packed?.responseCode == .noError)
         #expect(reply.packed?.counts == .init(authority: 1))
+    }
+
+    @Test(arguments: [false, true]) @Loop
+    func `LocalDNS gives no address of a family that is empty at the provider that knows the other one`(
+        atOnce: Bool
+    ) async {
+        let machine = Machine(answersBothFamilies: false)
+        let addresses = UpstreamResult.answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))
+        machine.vendor.behaviour = .reply(after: .zero, [.a: addresses, .aaaa: .unknownEmpty(ttl: nil)])
+        machine.vendor.slow = [.a: .milliseconds(50)]
+        let first = Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, first)
+        if !atOnce { await machine.clock.advance(by: .milliseconds(50)) }
+        let reply = await machine.ask("www.example.com", .aaaa)
+        #expect(first.has("192.0.2.1"))
+        #expect(reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
+    }
+
+    @Test @Loop
+    func `LocalDNS gives a family that is empty at a provider that does not know the name`() async {
+        let machine = Machine(answersBothFamilies: false)
+        machine.vendor.behaviour = .unknown()
+        _ = await machine.ask()
+        #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::9"))
     }
 
     @Test @Loop

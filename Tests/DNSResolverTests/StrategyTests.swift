@@ -42,7 +42,7 @@ struct StrategyTests {
             let name = (try? Name("www.example.com")) ?? .root
             let key = FlightKey(name: name, types: types, route: route, dnssecOK: false, checkingDisabled: false)
             Loop.spawn {
-                await strategy.run(key, mayBeLocal: mayBeLocal) { type, result, source, _ in
+                await strategy.run(key, mayBeLocal: mayBeLocal) { type, result, source, _, _ in
                     self.results[type] = result
                     self.sources[type] = source
                 }
