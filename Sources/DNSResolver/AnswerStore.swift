@@ -102,6 +102,8 @@ package final class AnswerStore {
                 wait: nil, isTrusted: SourceTags.isTrusted(entry.source), isTold: isTold(entry),
                 isEnding: !entry.isHit(at: now),
                 response: Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
+        case .fresh where isUnprovenDenial(entry, by: route), .stale where isUnprovenDenial(entry, by: route):
+            return nil
         case .fresh:
             return stale(
                 entry, wait: freshness.staleWait, "\(origin(of: entry, at: now)), before the network changed")
@@ -111,6 +113,12 @@ package final class AnswerStore {
         case .dead:
             return nil
         }
+    }
+
+    /// Whether it is a denial by LocalDNS of a protected name: nothing proves it, and it is not served stale.
+    private func isUnprovenDenial(_ entry: CacheEntry, by route: Route) -> Bool {
+        guard case .protect = route, entry.isNegative else { return false }
+        return entry.source == tag(of: .localDNS)
     }
 
     /// What is kept for a client, whose question a flight would ask by `flight`.

@@ -84,6 +84,29 @@ struct StaleTests {
         #expect(reply.response?.extendedError?.code == .staleNXDomainAnswer)
     }
 
+    @Test(arguments: [ResponseCode.nameError, .noError]) @Loop
+    func `a stale denial of LocalDNS is no answer for a protected name`(code: ResponseCode) async throws {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.network("refused"))
+        let denial = UpstreamResult.answer(.negative(code, name: try Name("example.com"), ttl: 60))
+        machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        #expect(await machine.ask().packed?.responseCode == code)
+        machine.failEverything()
+        await machine.clock.advance(by: .seconds(70))
+        #expect(await machine.ask().failure == .serverFailure)
+    }
+
+    @Test @Loop func `a stale denial of LocalDNS is served for a name that is not protected`() async throws {
+        let machine = Machine(policy: RoutePolicy(bypass: [try Name("example.com")]))
+        let denial = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 60))
+        machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        #expect(await machine.ask().packed?.responseCode == .nameError)
+        machine.failEverything()
+        await machine.clock.advance(by: .seconds(70))
+        let reply = await machine.ask()
+        #expect(reply.isStale && reply.packed?.responseCode == .nameError)
+    }
+
     @Test @Loop func `a told NODATA ends the use of a stale answer`() async {
         let machine = await outage()
         machine.vendor.behaviour = .addresses("2001:db8::1")

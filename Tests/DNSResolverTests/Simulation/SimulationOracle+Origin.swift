@@ -109,6 +109,9 @@ extension SimulationOracle.Case {
             return ["origin: another denial than was told"]
         }
         var faults = faults(of: telling)
+        if reply.isStale, case .localDNS = telling.giver, route.isProtected {
+            faults.append("stale: LocalDNS's denial of a protected name")
+        }
         if case .localDNS = telling.giver, route.isProtected, type.isAddress, reign.mode == .httpdnsFirst,
             reign.check(of: name) == .strict
         {
