@@ -38,7 +38,9 @@ package final class AnswerCheck {
             return LocalDNSResult(result)
         }
         let verdicts = await verdicts(on: answer, to: key, until: began + Budget.checked, endsAtProof: true)
-        return LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: level))
+        var judged = LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: level))
+        judged.isDenial = answer.isNegative(for: type)
+        return judged
     }
 
     /// What LocalDNS told, without what is known already to be a lie. Asks nobody.

@@ -3,6 +3,8 @@ struct LocalDNSResult: Hashable, Sendable {
     let result: UpstreamResult
     /// Whether every address in it proved to be the name's.
     let isVerified: Bool
+    /// Whether LocalDNS said that there is nothing, be it believed or not.
+    var isDenial = false
 
     init(_ result: UpstreamResult) {
         self.result = result

@@ -209,7 +209,7 @@ struct SourceRace {
             entries[index].settle(localDNS.result, localDNS.source, entries[index].localServer)
             entries[index].settled?.empty = empty
         } else if let httpdns, let localDNS, !awaitsProbe {
-            entries[index].settle(failure(httpdns, localDNS.result), mayUseLocalDNS ? .localDNS : .rule, "")
+            entries[index].settle(failure(httpdns, localDNS), mayUseLocalDNS ? .localDNS : .rule, "")
         }
     }
 
@@ -224,14 +224,16 @@ struct SourceRace {
     }
 
     /// What is told when neither source has an answer: "empty" only when nobody who was asked failed.
-    private func failure(_ httpdns: UpstreamResult, _ localDNS: UpstreamResult) -> UpstreamResult {
+    private func failure(_ httpdns: UpstreamResult, _ localDNS: LocalDNSResult) -> UpstreamResult {
         guard mayUseLocalDNS else {
             // A browser that is told SERVFAIL of a service binding may give up; without one it goes on with A and AAAA.
             if isServiceBinding, case .failure = httpdns { return .unknownEmpty(ttl: Self.failedServiceBindingTTL) }
             return httpdns
         }
-        guard hasProviders, case .failure(let first) = httpdns, case .failure(let second) = localDNS else {
-            return localDNS
+        // What both call empty is empty, though neither would be believed alone.
+        if case .unknownEmpty = httpdns, localDNS.isDenial { return httpdns }
+        guard hasProviders, case .failure(let first) = httpdns, case .failure(let second) = localDNS.result else {
+            return localDNS.result
         }
         return .failure(.combined(httpdns: first, localDNS: second))
     }

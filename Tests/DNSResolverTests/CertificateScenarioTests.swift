@@ -46,6 +46,21 @@ struct CertificateScenarioTests {
         #expect(machine.handshake.attempts.count == 1)
     }
 
+    @Test(arguments: [ResponseCode.nameError, .noError]) @Loop
+    func `a listed name that HTTPDNS calls empty and LocalDNS denies is NODATA, and asked for once`(
+        code: ResponseCode
+    ) async throws {
+        let machine = try machine(listed: true, server: .honest)
+        machine.vendor.behaviour = .unknown()
+        let denial = UpstreamResult.answer(.negative(code, name: .root, ttl: 60))
+        machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        let reply = await machine.ask()
+        #expect(reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
+        await machine.clock.advance(by: .seconds(3))
+        #expect(await machine.ask().response?.origin == .cache)
+        #expect(machine.vendor.asked.count == 1)
+    }
+
     @Test @Loop func `a verified answer of LocalDNS is used no longer than the verdict, whatever its TTL`() async throws
     {
         let machine = try machine(server: .honest)
