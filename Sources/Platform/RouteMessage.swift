@@ -156,6 +156,7 @@ extension RouteMessage.Route {
         let destination = IPAddress(family: family, attributes[1]) ?? any
         let table: UInt32 = attributes[15]?.native(at: 0) ?? UInt32(fields[4])
         let longest: UInt8 = any == .v4(0) ? 32 : 128
+        guard length <= longest else { return nil }
         // Unicast, and neither cloned (a cache's) nor a host's alone, such as a container's.
         let isChosen =
             kind == 1 && flags & 0x200 == 0 && length < longest && Self.makers.contains(maker)

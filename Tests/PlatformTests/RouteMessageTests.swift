@@ -120,6 +120,11 @@ enum RouteBytes {
         #expect(!route.isChosen)
     }
 
+    @Test(arguments: [(2, 33), (2, 255), (10, 129)] as [(UInt8, UInt8)])
+    func `a route whose prefix is longer than its address is no route`(family: UInt8, length: UInt8) {
+        #expect(read(RouteBytes.message(24, RouteBytes.route(length: length, family: family))) == [])
+    }
+
     @Test func `a message of every length up to its own is read without harm`() {
         let whole =
             RouteBytes.message(20, RouteBytes.address("2001:db8::1")) + RouteBytes.message(24, RouteBytes.route())

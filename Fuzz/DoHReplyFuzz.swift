@@ -1,0 +1,46 @@
+// sources: Sources/DNSWire Sources/HTTPDNS
+//
+// Any bytes as the body of a DoH response: what is taken for an answer is of the type that was asked, says NOERROR or
+// NXDOMAIN, and has TTLs that are some; no other status and no other media type is an answer.
+
+import DNSWire
+@testable import HTTPDNS
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzDoHReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let input = Array(UnsafeBufferPointer(start: data, count: count))
+    guard let head = input.first, let name = try? Name("www.example.com") else { return 0 }
+    let body = Array(input.dropFirst())
+    let types: [RecordType] = [.a, .aaaa, .cname, .https, .txt]
+    let type = types[Int(head & 7) % types.count]
+    let age = head & 8 == 0 ? nil : UInt32(head) << 20
+    let question = ServiceQuestion(name: name, types: [type])
+    let service = DoHService(padsQueries: head & 16 != 0)
+    let media = "application/dns-message"
+    if case .results(let results) = service.outcome(
+        of: HTTPResponse(status: 200, contentType: media, age: age, body: body), to: question)
+    {
+        check(results, type)
+    }
+    for response in [
+        HTTPResponse(status: 503, contentType: media, body: body),
+        HTTPResponse(status: 200, contentType: "text/html", body: body),
+    ] {
+        guard case .failure = service.outcome(of: response, to: question) else {
+            preconditionFailure("an answer from an error")
+        }
+    }
+    return 0
+}
+
+private func check(_ results: ServiceResults, _ asked: RecordType) {
+    for (type, result) in results {
+        precondition(type == asked, "a type that was not asked")
+        guard case .answer(let answer) = result else { continue }
+        precondition([.noError, .nameError].contains(answer.responseCode), "a failure as an answer")
+        for record in answer.answers + answer.authorities {
+            precondition(record.ttl <= UInt32(Int32.max), "a TTL that is none")
+        }
+    }
+}

@@ -1,0 +1,56 @@
+// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
+// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
+//
+// Any bytes as a datagram or TCP message of a LocalDNS server. The first byte says what of the query's own bytes they begin
+// with. Only what has the query's ID, QR and opcode is a response; only with the query's question, bit for bit over UDP; and
+// nothing foreign is read.
+
+import DNSWire
+@testable import Upstreams
+
+/// Always the same letters and ID.
+private struct Numbers: RandomNumberGenerator {
+    private var state: UInt64 = 0x9e37_79b9_7f4a_7c15
+
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return state
+    }
+}
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzLocalDNSReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let input = Array(UnsafeBufferPointer(start: data, count: count))
+    guard let head = input.first, let name = try? Name("www.example.com") else { return 0 }
+    var numbers = Numbers()
+    let question = Question(name: name, type: head & 1 == 0 ? .a : .cname)
+    let query = LocalDNSQuery(
+        question, over: head & 2 == 0 ? .udp : .tcp, dnssecOK: head & 4 != 0, checkingDisabled: head & 8 != 0,
+        edns: head & 16 != 0, using: &numbers)
+    let questionEnd = 12 + name.wire.count + 4
+    var reply = Array(input.dropFirst())
+    if head & 32 != 0, reply.count >= 2 { reply.replaceSubrange(0..<2, with: query.bytes[0..<2]) }
+    if head & 64 != 0, reply.count >= 12 {
+        (reply[4], reply[5]) = (0, 1)
+        reply.insert(contentsOf: query.bytes[12..<questionEnd], at: 12)
+    }
+    check(reply, to: query, question, questionEnd)
+    return 0
+}
+
+private func check(_ reply: [UInt8], to query: LocalDNSQuery, _ question: Question, _ questionEnd: Int) {
+    let kind = query.kind(of: reply)
+    if kind != .foreign {
+        precondition(reply.count >= 12 && reply[0..<2] == query.bytes[0..<2], "a response with another ID")
+        precondition(reply[2] & 0xf8 == 0x80, "a response without QR, or of another opcode")
+    }
+    let hasQuestion = reply.count >= 6 && (reply[4] != 0 || reply[5] != 0)
+    if kind == .response, hasQuestion {
+        precondition(reply[12..<questionEnd] == query.bytes[12..<questionEnd], "a response to another question")
+    }
+    guard let message = try? query.read(reply) else { return }
+    precondition(kind != .foreign, "something foreign is read")
+    precondition(message.questions.isEmpty || message.questions == [question], "another question is read")
+    precondition(!message.questions.isEmpty || message.responseCode != .noError, "an answer to no question")
+}

@@ -1,0 +1,37 @@
+// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
+// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
+//
+// Any bytes as what the system or an HTTP server writes beside DNS: a resolv.conf, a datagram of rtnetlink, a date. Each is
+// read or refused within its limits.
+
+import DNSWire
+@testable import HTTPDNS
+@testable import Platform
+@testable import Upstreams
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzSystemReaders(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
+
+    let file = ResolvConf(bytes)
+    precondition(file.servers.count + file.skipped.count <= ResolvConf.maximumLines, "more lines than are read")
+    precondition(file.searchDomains.allSatisfy { !$0.isRoot }, "the root as a search domain")
+    precondition(file.skipped.allSatisfy { (1...ResolvConf.maximumLines).contains($0.line) }, "a line that is none")
+
+    var messages = RouteMessages(bytes)
+    var number = 0
+    while let (message, _) = messages.next() {
+        number += 1
+        precondition(number <= bytes.count / 16, "more messages than have room")
+        if case .route(let route, _) = message {
+            precondition(route.length <= (route.destination.recordType == .a ? 32 : 128), "a prefix beyond its address")
+        }
+    }
+
+    if let seconds = HTTPDate.seconds(bytes.span) {
+        // From the year 0 to the year 10,000.
+        precondition((-62_167_219_200...253_402_387_200).contains(seconds), "a date without a year of four digits")
+    }
+    return 0
+}
