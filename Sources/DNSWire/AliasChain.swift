@@ -2,35 +2,45 @@
 struct AliasChain {
     private let section: [Record]
     private let question: Question
+    private let dnssecOK: Bool
+    /// Whether it holds all there is: the CNAME record that was asked for follows from a DNAME record.
+    private var isComplete = false
     /// The name at which the chain stands: QNAME, or the target of the last alias.
     private(set) var end: Name
     private(set) var records: [Record] = []
 
     /// A chain that stands at QNAME and holds nothing yet.
-    init(of section: [Record], for question: Question) {
+    ///
+    /// - Parameter dnssecOK: whether signatures belong to it.
+    init(of section: [Record], for question: Question, dnssecOK: Bool) {
         self.section = section.filter { $0.class == question.class }
         self.question = question
+        self.dnssecOK = dnssecOK
         end = question.name.lowercased
     }
 
     /// Walks to the end of the aliases (RFC 1034 section 3.6.2, RFC 6672 section 2.3).
     ///
+    /// Below a DNAME record there is no other one: the CNAME record is derived from it, whatever the reply has in its place.
+    ///
     /// - Returns: false when they lead in a circle, past `ReceivedReply.maximumAliases`, or to a name that is too long.
     mutating func follow() -> Bool {
         for _ in 0...ReceivedReply.maximumAliases {
-            if question.type == .any || hasFinalRecords { return true }
-            let dname = section.first { $0.type == .dname && end != $0.name && end.isWithin($0.name) }
-            if let dname, !records.contains(where: { $0.type == .dname && $0.name == dname.name }) {
-                append(type: .dname, of: dname.name)
-            }
-            if let alias = section.first(where: { $0.type == .cname && $0.name == end }) {
+            if question.type == .any || question.type != .cname && hasFinalRecords { return true }
+            if let dname = section.first(where: { $0.type == .dname && end != $0.name && end.isWithin($0.name) }) {
+                if !records.contains(where: { $0.type == .dname && $0.name == dname.name }) {
+                    append(type: .dname, of: dname.name)
+                }
+                guard let target = Self.substitute(end, by: dname) else { return false }
+                records.append(Record(name: end, type: .cname, class: dname.class, ttl: dname.ttl, rdata: target.wire))
+                isComplete = question.type == .cname
+                guard !isComplete else { return true }
+                end = target
+            } else if question.type != .cname, let alias = section.first(where: { $0.type == .cname && $0.name == end })
+            {
                 guard let target = alias.canonicalName else { return false }
                 // Only one CNAME may stand at a name (RFC 2181 section 10.1).
                 append([alias], signatures: signatures(of: .cname, at: end))
-                end = target
-            } else if let dname {
-                guard let target = Self.substitute(end, by: dname) else { return false }
-                records.append(Record(name: end, type: .cname, class: dname.class, ttl: dname.ttl, rdata: target.wire))
                 end = target
             } else {
                 return true
@@ -41,6 +51,7 @@ struct AliasChain {
 
     /// Appends the RRset that was asked for, at the end of the chain.
     mutating func appendFinalRecords() {
+        guard !isComplete else { return }
         if question.type == .any {
             records += section.filter { $0.name == end }
         } else {
@@ -75,7 +86,7 @@ struct AliasChain {
     private func written(_ owner: Name) -> Name { owner == question.name ? question.name.lowercased : owner }
 
     private func signatures(of type: RecordType, at owner: Name) -> [Record] {
-        guard type != .rrsig else { return [] }
+        guard dnssecOK, type != .rrsig else { return [] }
         return section.filter { $0.coveredType == type && $0.name == owner }
     }
 

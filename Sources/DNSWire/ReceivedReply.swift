@@ -2,8 +2,8 @@
 ///
 /// The one place where records of others become an `Answer`. An answer holds what follows from the question and nothing
 /// else: the chain of CNAME and DNAME records that begins at QNAME, the RRset at its end, and for a negative answer the
-/// SOA record of a zone that the end lies in. Signatures and denial proofs stay with what they belong to (RFC 4035
-/// section 3.1). NS records and the whole additional section go: a stub has no use for them, and addresses in them
+/// SOA record of a zone that the end lies in. Signatures and denial proofs stay with what they belong to, if they were asked
+/// for by the DO bit or by their type (RFC 4035 section 3.2.1). NS records and the whole additional section go: a stub has no use for them, and addresses in them
 /// would come in unasked.
 package enum ReceivedReply: Hashable, Sendable {
     /// NOERROR or NXDOMAIN, with the records that belong to the question.
@@ -20,8 +20,10 @@ package enum ReceivedReply: Hashable, Sendable {
 
     /// Judges `message`; its ID is the caller's to check.
     ///
-    /// - Parameter question: as it was sent. Letter case does not count: whoever asks in a random one compares it before.
-    package init(_ message: Message, to question: Question) {
+    /// - Parameters:
+    ///   - question: as it was sent. Letter case does not count: a random one is compared before.
+    ///   - dnssecOK: whether signatures and denial proofs were asked for.
+    package init(_ message: Message, to question: Question, dnssecOK: Bool) {
         let code = message.responseCode
         let isAnswer = code == .noError || code == .nameError
         guard message.flags.contains(.response), message.flags.opcode == 0 else {
@@ -45,7 +47,7 @@ package enum ReceivedReply: Hashable, Sendable {
             self = .truncated
             return
         }
-        var chain = AliasChain(of: message.answers, for: question)
+        var chain = AliasChain(of: message.answers, for: question, dnssecOK: dnssecOK)
         guard chain.follow() else {
             self = .failure(.serverFailure)
             return
@@ -55,7 +57,7 @@ package enum ReceivedReply: Hashable, Sendable {
         let zoneNames = [chain.end, question.name]
         answer.authorities = Self.authorities(
             message.authorities.filter { $0.class == question.class },
-            isNegative: answer.isNegative(for: question.type)
+            isNegative: answer.isNegative(for: question.type), dnssecOK: dnssecOK
         ) { zone in zoneNames.contains { $0.isWithin(zone) } }
         self = .answer(answer)
     }
@@ -64,7 +66,7 @@ package enum ReceivedReply: Hashable, Sendable {
     ///
     /// The SOA record's TTL becomes that of the negative answer: at most its MINIMUM (RFC 2308 section 5).
     private static func authorities(
-        _ records: [Record], isNegative: Bool, isZone: (Name) -> Bool
+        _ records: [Record], isNegative: Bool, dnssecOK: Bool, isZone: (Name) -> Bool
     ) -> [Record] {
         var hasSOA = false
         return records.compactMap { record in
@@ -76,12 +78,12 @@ package enum ReceivedReply: Hashable, Sendable {
                 soa.ttl = min(soa.ttl, minimum)
                 return soa
             case .nsec, .nsec3:
-                return record
+                return dnssecOK ? record : nil
             case .rrsig:
                 let covered = record.coveredType
                 let isKept =
                     covered == .nsec || covered == .nsec3 || isNegative && covered == .soa && isZone(record.name)
-                return isKept ? record : nil
+                return dnssecOK && isKept ? record : nil
             default:
                 return nil
             }

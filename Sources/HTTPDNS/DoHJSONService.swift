@@ -48,7 +48,8 @@ package struct DoHJSONService: Service {
     package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
         do {
             let wireQuestion = try Self.question(question)
-            return DoHOutcome.outcome(of: try message(in: response), to: wireQuestion, age: response.age)
+            return DoHOutcome.outcome(
+                of: try message(in: response), to: wireQuestion, dnssecOK: question.dnssecOK, age: response.age)
         } catch {
             return .failure(error)
         }

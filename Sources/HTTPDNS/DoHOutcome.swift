@@ -4,9 +4,13 @@ import DNSWire
 enum DoHOutcome {
     /// What a message means that came with a 2xx status.
     ///
-    /// - Parameter age: seconds that it has been in an HTTP cache.
-    static func outcome(of message: Message, to question: Question, age: UInt32?) -> ServiceOutcome {
-        switch ReceivedReply(message, to: question) {
+    /// - Parameters:
+    ///   - dnssecOK: whether signatures were asked for.
+    ///   - age: seconds that it has been in an HTTP cache.
+    static func outcome(
+        of message: Message, to question: Question, dnssecOK: Bool, age: UInt32?
+    ) -> ServiceOutcome {
+        switch ReceivedReply(message, to: question, dnssecOK: dnssecOK) {
         case .answer(let answer):
             let hasSOA = answer.authorities.contains { $0.type == .soa }
             // Aliyun answers names that the account does not list with nothing at all.

@@ -65,7 +65,7 @@ package struct DoHService: Service {
         do {
             let wireQuestion = try Self.question(question)
             let message = try Self.message(in: response, subnet: question.clientSubnet)
-            return DoHOutcome.outcome(of: message, to: wireQuestion, age: response.age)
+            return DoHOutcome.outcome(of: message, to: wireQuestion, dnssecOK: question.dnssecOK, age: response.age)
         } catch {
             return .failure(error)
         }

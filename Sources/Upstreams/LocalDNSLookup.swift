@@ -211,7 +211,7 @@ final class LocalDNSLookup: Sendable {
     }
 
     private func take(_ message: Message, from attempt: Attempt) {
-        switch ReceivedReply(message, to: question) {
+        switch ReceivedReply(message, to: question, dnssecOK: asked.dnssecOK) {
         case .answer(let answer):
             // A referral: the server knows where to ask, and leaves that to us (RFC 1034 section 4.3.1).
             let isReferral =

@@ -14,10 +14,9 @@ struct ReceivedReplyTests {
             authorities: authorities, additionals: additionals)
     }
 
-    private func answer(_ message: Message) throws -> Answer {
-        guard case .answer(let answer) = ReceivedReply(message, to: question) else {
-            throw Unexpected(reply: ReceivedReply(message, to: question))
-        }
+    private func answer(_ message: Message, to question: Question? = nil, dnssecOK: Bool = true) throws -> Answer {
+        let reply = ReceivedReply(message, to: question ?? self.question, dnssecOK: dnssecOK)
+        guard case .answer(let answer) = reply else { throw Unexpected(reply: reply) }
         return answer
     }
 
@@ -101,7 +100,7 @@ struct ReceivedReplyTests {
 
     @Test func `aliases in a circle are a failure of the upstream`() {
         let records = [alias("www.example.com", "b.example"), alias("b.example", "www.example.com")]
-        #expect(ReceivedReply(reply(records), to: question) == .failure(.serverFailure))
+        #expect(ReceivedReply(reply(records), to: question, dnssecOK: true) == .failure(.serverFailure))
     }
 
     @Test func `sixteen aliases are followed, and seventeen are not`() throws {
@@ -109,7 +108,7 @@ struct ReceivedReplyTests {
             [alias("www.example.com", "n1.example")] + (1...15).map { alias("n\($0).example", "n\($0 + 1).example") }
         #expect(try answer(reply(chain)).answers.count == 16)
         let longer = chain + [alias("n16.example", "n17.example")]
-        #expect(ReceivedReply(reply(longer), to: question) == .failure(.serverFailure))
+        #expect(ReceivedReply(reply(longer), to: question, dnssecOK: true) == .failure(.serverFailure))
     }
 
     @Test func `a DNAME record comes with the CNAME record that follows from it`() throws {
@@ -127,7 +126,7 @@ struct ReceivedReplyTests {
     @Test func `a DNAME record that makes the name too long is a failure of the upstream`() {
         let long = [String](repeating: String(repeating: "x", count: 62), count: 4).joined(separator: ".")
         let records = [alias("example.com", long, type: .dname)]
-        #expect(ReceivedReply(reply(records), to: question) == .failure(.serverFailure))
+        #expect(ReceivedReply(reply(records), to: question, dnssecOK: true) == .failure(.serverFailure))
     }
 
     @Test func `signatures stay with the records that they sign`() throws {
@@ -151,6 +150,47 @@ struct ReceivedReplyTests {
         #expect(try answer(reply(authorities: records)).authorities == Array(records[0...3]))
     }
 
+    @Test func `signatures and denial proofs that were not asked for go`() throws {
+        let address = a("www.example.com", "192.0.2.1")
+        let positive = reply([address, signature("www.example.com", of: 1)])
+        #expect(try answer(positive, dnssecOK: false).answers == [address])
+        let soa = Record.negativeSOA(for: name("example.com"), ttl: 300)
+        let negative = reply(
+            authorities: [
+                soa, signature("example.com", of: 6), signature("example.com", of: 47),
+                Record(name: name("example.com"), type: .nsec, ttl: 300, rdata: [0]),
+                Record(name: name("x.example.com"), type: .nsec3, ttl: 300, rdata: [0]),
+            ])
+        #expect(try answer(negative, dnssecOK: false).authorities == [soa])
+    }
+
+    @Test(arguments: [RecordType.rrsig, .nsec, .nsec3])
+    func `signatures and denial proofs that are asked for by their type are given without DO`(type: RecordType) throws {
+        let question = Question(name: name("www.example.com"), type: type)
+        let record = Record(name: question.name, type: type, ttl: 300, rdata: [0, 1] + Array(repeating: 0, count: 18))
+        var message = reply([record])
+        message.questions = [question]
+        #expect(try answer(message, to: question, dnssecOK: false).answers == [record])
+    }
+
+    @Test func `a CNAME record that contradicts its DNAME record is not believed`() throws {
+        let dname = alias("example.com", "example.net", type: .dname)
+        let address = a("www.example.net", "192.0.2.1")
+        let forged = [alias("www.example.com", "www.example.org"), a("www.example.org", "192.0.2.66")]
+        let derived = alias("www.example.com", "www.example.net")
+        #expect(try answer(reply([dname] + forged + [address])).answers == [dname, derived, address])
+    }
+
+    @Test(arguments: [true, false])
+    func `a question for CNAME ends at the record that follows from a DNAME record`(isWritten: Bool) throws {
+        let question = Question(name: name("www.example.com"), type: .cname)
+        let dname = alias("example.com", "example.net", type: .dname)
+        let derived = alias("www.example.com", "www.example.net")
+        var message = reply([dname] + (isWritten ? [derived] : []) + [alias("www.example.net", "www.example.org")])
+        message.questions = [question]
+        #expect(try answer(message, to: question).answers == [dname, derived])
+    }
+
     @Test func `duplicates go, and the records of one set share the lowest TTL`() throws {
         let records = [
             a("www.example.com", "192.0.2.1", ttl: 90), a("www.example.com", "192.0.2.2", ttl: 30),
@@ -166,7 +206,7 @@ struct ReceivedReplyTests {
         let asked = Question(name: name("wWw.eXample.com"), type: .a)
         var message = reply([a("wWw.eXample.com", "192.0.2.1")])
         message.questions = [asked]
-        guard case .answer(let answer) = ReceivedReply(message, to: asked) else {
+        guard case .answer(let answer) = ReceivedReply(message, to: asked, dnssecOK: true) else {
             Issue.record("no answer")
             return
         }
@@ -176,7 +216,7 @@ struct ReceivedReplyTests {
     @Test func `a question in another letter case is no mismatch`() {
         let asked = Question(name: name("wWw.eXample.com"), type: .a)
         let message = reply([a("www.example.com", "192.0.2.1")])
-        #expect(ReceivedReply(message, to: asked) != .mismatch)
+        #expect(ReceivedReply(message, to: asked, dnssecOK: true) != .mismatch)
     }
 
     @Test(arguments: [
@@ -184,45 +224,48 @@ struct ReceivedReplyTests {
         Question(name: name("www.example.com"), type: .a, class: .chaos),
     ])
     func `another question is a mismatch`(other: Question) {
-        #expect(ReceivedReply(reply([a("www.example.com", "192.0.2.1")]), to: other) == .mismatch)
+        #expect(ReceivedReply(reply([a("www.example.com", "192.0.2.1")]), to: other, dnssecOK: true) == .mismatch)
     }
 
     @Test func `a query, another opcode and two questions are a mismatch`() {
-        #expect(ReceivedReply(reply(flags: []), to: question) == .mismatch)
-        #expect(ReceivedReply(reply(flags: [.response, HeaderFlags(rawValue: 0x2800)]), to: question) == .mismatch)
+        #expect(ReceivedReply(reply(flags: []), to: question, dnssecOK: true) == .mismatch)
+        #expect(
+            ReceivedReply(reply(flags: [.response, HeaderFlags(rawValue: 0x2800)]), to: question, dnssecOK: true)
+                == .mismatch)
         var two = reply()
         two.questions.append(question)
-        #expect(ReceivedReply(two, to: question) == .mismatch)
+        #expect(ReceivedReply(two, to: question, dnssecOK: true) == .mismatch)
     }
 
     @Test(arguments: [1, 2, 4, 5, 9] as [UInt16])
     func `any other RCODE is a failure`(code: UInt16) {
-        #expect(ReceivedReply(reply(code: code), to: question) == .failure(ResponseCode(rawValue: code)))
+        #expect(
+            ReceivedReply(reply(code: code), to: question, dnssecOK: true) == .failure(ResponseCode(rawValue: code)))
     }
 
     @Test func `an extended RCODE is seen`() {
         var message = reply()
         message.edns = EDNS(extendedResponseCode: 1)
-        #expect(ReceivedReply(message, to: question) == .failure(.badVersion))
+        #expect(ReceivedReply(message, to: question, dnssecOK: true) == .failure(.badVersion))
     }
 
     @Test func `a failure may come without its question, an answer may not`() {
         var message = reply(code: 1)
         message.questions = []
-        #expect(ReceivedReply(message, to: question) == .failure(.formatError))
+        #expect(ReceivedReply(message, to: question, dnssecOK: true) == .failure(.formatError))
         message.flags = [.response]
-        #expect(ReceivedReply(message, to: question) == .mismatch)
+        #expect(ReceivedReply(message, to: question, dnssecOK: true) == .mismatch)
     }
 
     @Test func `a truncated reply is not an answer`() {
         let message = reply([a("www.example.com", "192.0.2.1")], flags: [.response, .truncated])
-        #expect(ReceivedReply(message, to: question) == .truncated)
+        #expect(ReceivedReply(message, to: question, dnssecOK: true) == .truncated)
     }
 
     @Test func `an unknown type is taken as it is`() throws {
         let asked = Question(name: name("www.example.com"), type: RecordType(rawValue: 4_711))
         let record = Record(name: asked.name, type: asked.type, ttl: 5, rdata: [0xc0, 0x0c, 1, 2])
         let message = Message(flags: [.response], questions: [asked], answers: [record])
-        #expect(ReceivedReply(message, to: asked) == .answer(Answer(answers: [record])))
+        #expect(ReceivedReply(message, to: asked, dnssecOK: true) == .answer(Answer(answers: [record])))
     }
 }
