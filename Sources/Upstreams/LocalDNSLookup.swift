@@ -139,7 +139,7 @@ final class LocalDNSLookup: Sendable {
             [self] in giveWay(number)
         }
         guard let place else { return postpone(server) }
-        var generator = SystemRandomNumberGenerator()
+        var generator = SystemNumbers()
         let query = LocalDNSQuery(
             question, over: transport, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled,
             edns: edns, using: &generator)

@@ -44,10 +44,15 @@ struct LocalDNSQuery {
 
     /// The name with each letter in upper or lower case at random.
     private static func disguise(_ name: Name, using generator: inout some RandomNumberGenerator) -> Name {
+        var (bits, left) = (UInt64(0), 0)
         // Lengths of labels are at most 63 and never look like a letter.
         let wire = name.wire.map { byte in
             let lower = asciiLowercased(byte)
-            return (0x61...0x7a).contains(lower) && Bool.random(using: &generator) ? lower & ~0x20 : lower
+            guard (0x61...0x7a).contains(lower) else { return lower }
+            // A bit a letter: each number costs a system call.
+            if left == 0 { (bits, left) = (generator.next(), UInt64.bitWidth) }
+            defer { (bits, left) = (bits >> 1, left - 1) }
+            return bits & 1 == 0 ? lower : lower & ~0x20
         }
         return (try? Name(wire: wire)) ?? name
     }
