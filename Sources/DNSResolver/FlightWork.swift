@@ -15,13 +15,12 @@ final class FlightWork {
 
     /// What is decided only when all types are known.
     private struct Open {
-        /// What LocalDNS tells of a family that a provider calls empty.
-        var doubtful: [(told: Told, empty: EmptyFamily)] = []
-        var denied: [Told] = []
+        /// What the name's other family decides: denials, and what LocalDNS says of a family that a provider calls empty.
+        var doubtful: [(told: Told, empty: EmptyFamily?)] = []
         var bindings: [Told] = []
         var failed: [(type: RecordType, failure: UpstreamFailure)] = []
 
-        var isEmpty: Bool { doubtful.isEmpty && denied.isEmpty && bindings.isEmpty && failed.isEmpty }
+        var isEmpty: Bool { doubtful.isEmpty && bindings.isEmpty && failed.isEmpty }
     }
 
     private let flight: Flight
@@ -88,7 +87,7 @@ final class FlightWork {
             finish(type, with: kept, source: policy.sources.tag(of: source))
             checkBehind(told, type)
         } else if answer.responseCode == .nameError, key.mayFitFamilies(type) {
-            open.denied.append(Told(type: type, answer: answer, source: source, server: server))
+            open.doubtful.append((Told(type: type, answer: answer, source: source, server: server), nil))
         } else if policy.strategy.isGuarded(flight.key) {
             open.bindings.append(Told(type: type, answer: answer, source: source, server: server))
         } else {
@@ -114,9 +113,10 @@ final class FlightWork {
         isSettled = true
         guard !open.isEmpty else { return end() }
         Loop.spawn { [self] in
-            for (told, empty) in open.doubtful where !flight.isAbandoned { await fitFamily(told, empty) }
             for told in open.bindings where !flight.isAbandoned { await fit(told) }
-            for told in open.denied where !flight.isAbandoned { await deny(told) }
+            for (told, empty) in open.doubtful where !flight.isAbandoned {
+                if let empty { await fitFamily(told, empty) } else { await deny(told) }
+            }
             for (type, failure) in open.failed where !flight.isAbandoned { await fail(type, failure) }
             end()
         }

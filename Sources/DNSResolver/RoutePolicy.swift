@@ -39,13 +39,8 @@ package struct RoutePolicy: Equatable, Sendable {
     /// The route of any name: single labels never leave the network unless a list says so.
     package func route(for name: Name) -> Route {
         let route = listed(name) ?? unlistedRoute(for: name)
-        guard case .protect = route else { return route }
-        return mode != .localDNSOnly && mayBeAnsweredByProvider(name) ? route : .bypass
-    }
-
-    /// Whether some provider may be asked for a name.
-    private func mayBeAnsweredByProvider(_ name: Name) -> Bool {
-        lists.providersKnowAll || lists.providerNames.nearest(to: name) != nil
+        guard case .protect = route, mode == .localDNSOnly || !lists.providersKnowAll else { return route }
+        return mode != .localDNSOnly && lists.providerNames.nearest(to: name) != nil ? route : .bypass
     }
 
     private func unlistedRoute(for name: Name) -> Route {

@@ -21,8 +21,6 @@ struct SourceRace {
         let result: UpstreamResult
         let source: Source
         let server: String
-        /// Of an answer of LocalDNS: the provider that called the type empty.
-        var empty: EmptyFamily?
     }
 
     /// What is known of one type.
@@ -33,8 +31,6 @@ struct SourceRace {
         var httpdns: UpstreamResult?
         /// Of a denial: where it came from.
         var denial: (source: Source, server: String)?
-        /// The provider that called it empty.
-        var empty: EmptyFamily?
         var localDNS: LocalDNSResult?
         /// The server of LocalDNS.
         var localServer = ""
@@ -61,6 +57,8 @@ struct SourceRace {
     private let types: [RecordType]
     /// One for each type, in their order.
     private var entries: [Entry] = []
+    /// The types that a provider called empty: beside the entries, which are copied for each question.
+    private var emptyFamilies: [(type: RecordType, family: EmptyFamily)] = []
     /// Whether HTTPDNS has failed only for now, since all its addresses are in backoff.
     private var awaitsProbe = false
     private var hasStartedHTTPDNS = false
@@ -100,7 +98,9 @@ struct SourceRace {
     }
 
     /// Whether a denial of the providers waits for LocalDNS.
+    @inline(__always)
     var hasDenial: Bool {
+        guard mayBeLocal else { return false }
         for index in entries.indices where entries[index].isOpen && entries[index].denial != nil { return true }
         return false
     }
@@ -139,6 +139,16 @@ struct SourceRace {
         return nil
     }
 
+    /// Of an answer of LocalDNS: what a provider called empty; nil: none did.
+    @inline(__always)
+    func emptyFamily(_ settled: Settled) -> EmptyFamily? {
+        guard !emptyFamilies.isEmpty else { return nil }
+        switch settled.source {
+        case .localDNS, .verifiedLocalDNS: return emptyFamilies.last { $0.type == settled.type }?.family
+        case .forward, .provider, .rule, .preset: return nil
+        }
+    }
+
     /// HTTPDNS cannot be asked until a probe has found an address working: an answer of LocalDNS is taken meanwhile, but
     /// nothing is a failure yet.
     mutating func awaitProbe(reason: String) {
@@ -168,7 +178,7 @@ struct SourceRace {
                     }
                 } else {
                     entries[index].httpdns = result
-                    entries[index].empty = told[place].empty
+                    if let empty = told[place].empty { emptyFamilies.append((told[place].type, empty)) }
                     decide(index)
                 }
             }
@@ -204,10 +214,9 @@ struct SourceRace {
     private mutating func decide(_ index: Int) {
         guard entries[index].isOpen else { return }
         if let denial = entries[index].denial { return decide(index, denial) }
-        let (httpdns, localDNS, empty) = (entries[index].httpdns, entries[index].localDNS, entries[index].empty)
+        let (httpdns, localDNS) = (entries[index].httpdns, entries[index].localDNS)
         if let localDNS, case .answer = localDNS.result, first == .localDNS || httpdns != nil {
             entries[index].settle(localDNS.result, localDNS.source, entries[index].localServer)
-            entries[index].settled?.empty = empty
         } else if let httpdns, let localDNS, !awaitsProbe {
             entries[index].settle(failure(httpdns, localDNS), mayUseLocalDNS ? .localDNS : .rule, "")
         }

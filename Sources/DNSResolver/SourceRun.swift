@@ -57,12 +57,16 @@ final class SourceRun: Cancellable {
         timer = strategy.clock.schedule(at: due) { [self] in act() }
     }
 
+    @inline(__always)
     private var nextDue: Instant? {
-        var next = hedgeDue
-        if let secondDue { next = min(next ?? secondDue, secondDue) }
-        if let denialDue { next = min(next ?? denialDue, denialDue) }
-        return next
+        guard let hedgeDue else { return otherDue }
+        guard let otherDue else { return hedgeDue }
+        return min(hedgeDue, otherDue)
     }
+
+    /// Of those besides the hedge; a denial waits for LocalDNS only once that was asked.
+    @inline(__always)
+    private var otherDue: Instant? { secondDue ?? denialDue }
 
     /// Does what is due.
     private func act() {
@@ -143,7 +147,7 @@ final class SourceRun: Cancellable {
         }
         if race.isOver || (attempts == nil && lookUpsUnderWay == 0 && secondDue == nil) {
             finish()
-        } else if denialDue == nil, race.hasDenial {
+        } else if race.hasDenial, denialDue == nil {
             denialDue = job.began + Budget.lastStart
             setTimer()
         }
@@ -151,7 +155,7 @@ final class SourceRun: Cancellable {
 
     private func tell() {
         while done != nil, let settled = race.takeSettled() {
-            settle(settled.type, settled.result, settled.source, settled.server, settled.empty)
+            settle(settled.type, settled.result, settled.source, settled.server, race.emptyFamily(settled))
         }
     }
 
