@@ -95,7 +95,7 @@ private struct CachePlay {
         }
         bytes[3] |= UInt8(code.rawValue)
         guard let message = try? MessageParser.parse(bytes + body),
-            case .answer(let answer) = ReceivedReply(message, to: question)
+            case .answer(let answer) = ReceivedReply(message, to: question, dnssecOK: true)
         else { return }
         store(PackedAnswer(answer, for: question), for: question)
     }
