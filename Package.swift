@@ -137,3 +137,17 @@ let package = Package(
                 name: "IntegrationTests", dependencies: ["TestSupport", "DNSWire", "httpdnsd"], swiftSettings: strict)
         ]
 )
+
+// HTTPDNSD_TESTS="UpstreamsTests …": only these tests and what they need are built, as a sanitizer wants everything again.
+if let listed = Context.environment["HTTPDNSD_TESTS"] {
+    var needed: Set<String> = []
+    func need(_ name: String) {
+        guard let target = package.targets.first(where: { $0.name == name }), needed.insert(name).inserted else {
+            return
+        }
+        for case .byNameItem(let name, _) in target.dependencies { need(name) }
+    }
+    for name in listed.split(separator: " ") { need(String(name)) }
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.products = []
+}
