@@ -17,7 +17,7 @@ struct TransferFigures {
     static func main() throws {
         let arguments = CommandLine.arguments
         guard (4...5).contains(arguments.count), let port = UInt16(arguments[1]), let count = Int(arguments[3]),
-            let window = arguments.count == 5 ? Int(arguments[4]) : HTTPLimits.streams
+            let window = arguments.count == 5 ? Int(arguments[4]) : 64
         else {
             print("usage: TransferFigures PORT CA-FILE COUNT [WINDOW]")
             exit(2)

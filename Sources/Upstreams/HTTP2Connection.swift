@@ -27,6 +27,8 @@ final class HTTP2Connection {
     /// Requests that wait until it is ready.
     private var pending: [HTTPTransfer] = []
     private var streams: [HTTP2Stream] = []
+    /// Those of them whose request had not left when it ended.
+    private var unsent: [HTTP2Stream] = []
     /// Requests that could not be sent when it was ready, and why; not told yet.
     private var refused: [(HTTPTransfer, HTTPFailure)] = []
     private var silence = ConnectionSilence()
@@ -317,7 +319,8 @@ final class HTTP2Connection {
     private func close(_ end: HTTPEnd, tellsLater: Bool = false) {
         guard isOpen else { return }
         var saysGoodbye = false
-        if session.take() != nil {
+        if let session = session.take() {
+            unsent = streams.filter { !session.isSent($0) }
             connections?.keep(socket.tls, for: host, verified: verified)
             if case .evicted = end {} else { saysGoodbye = true }
         }
@@ -334,10 +337,14 @@ final class HTTP2Connection {
         let transfers = streams.map(\.transfer) + pending
         pending = []
         streams = []
+        let unsent = unsent
+        self.unsent = []
         // The last one that is sent again comes first.
         for transfer in transfers.reversed() where transfer.connection === self {
             if case .broken(let failure, _) = end {
-                transfer.take(broken(failure, transfer.stream))
+                let isUnsent = unsent.contains { $0 === transfer.stream }
+                transfer.take(
+                    isUnsent ? .unprocessed(failure, tookOthers: hasServed) : broken(failure, transfer.stream))
             } else {
                 transfer.take(end)
             }

@@ -1,8 +1,8 @@
 import Platform
 import Scheduling
 
-/// The HTTP/2 connections to one address of a service: one that takes requests, or several where the server takes few at once
-/// on each, and those that are just ending.
+/// The HTTP/2 connections to one address of a service: one that takes requests, or several where they are more at once
+/// than fit on one, and those that are just ending.
 @Loop
 final class HTTP2Connections {
     private let origin: HTTPOrigin
@@ -24,7 +24,7 @@ final class HTTP2Connections {
     var count: Int { connections.count }
 
     /// How many requests there may be at once on all of them.
-    var capacity: Int { min(HTTPLimits.streams, streamLimit * HTTPLimits.connections) }
+    var capacity: Int { min(HTTPLimits.requests, streamLimit * HTTPLimits.connections) }
 
     /// Sends a request on a connection under its name, which is made if there is none.
     ///

@@ -171,6 +171,11 @@ final class HTTP2Session {
         guard overheadLeft >= 0 else { throw .network("the server sends too much beside replies") }
     }
 
+    /// Whether the request's header has left: one that was given here in the turn in which the connection ends has not.
+    func isSent(_ stream: HTTP2Stream) -> Bool {
+        nghttp2_session_get_stream_user_data(session, stream.id) != nil
+    }
+
     /// The streams that have ended since this was last asked.
     func takeEnded() -> [Ended] {
         defer { ended = [] }

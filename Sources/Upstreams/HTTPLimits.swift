@@ -1,13 +1,16 @@
 /// The constants of HTTP transfers, each for one address of a service.
 package enum HTTPLimits {
-    /// Transfers at once on an HTTP/2 connection; further ones wait in our queue.
+    /// Transfers at once; further ones wait in our queue. So many names may come at once after an idle time, and of a
+    /// service that takes 0.7 s a name, a second turn would come too late for some of them.
+    package static let requests = 256
+    /// Transfers at once on an HTTP/2 connection; further ones get another connection.
     package static let streams = 64
     /// Transfers at once where each needs a connection of its own (HTTP/1.1).
     package static let connections = 8
     /// Requests that wait for their turn; further ones are refused.
     package static let waiting = 4_096
     /// How often a request is sent again because the server did nothing with it, nor with others beside it. Where it takes
-    /// one on each connection, a request may have to wait for as many as there are streams.
+    /// one on each connection, a request may have to wait for as many as there are at once.
     static let refusals = 8
     /// Bytes of a reply's body.
     package static let body = 65_536

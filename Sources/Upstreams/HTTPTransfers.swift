@@ -337,7 +337,7 @@ package final class HTTPTransfers {
             transfer.isRepeated = true
             repeatLater(transfer)
         case .unprocessed(_, let tookOthers)
-        where transfer.refusals < (tookOthers ? HTTPLimits.streams : HTTPLimits.refusals):
+        where transfer.refusals < (tookOthers ? HTTPLimits.requests : HTTPLimits.refusals):
             transfer.refusals += 1
             transfer.isPermitted = true
             repeatLater(transfer)

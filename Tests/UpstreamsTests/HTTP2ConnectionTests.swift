@@ -128,14 +128,25 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func `a renewing request does not wait for its turn`() async throws {
-        let server = try server(.hang, .answer)
+        let server = try server(.hang, .hang, .hang, .hang, .answer)
         let transfers = try await transfers(server)
-        let hanging = Task { await HTTPFixture.parallel(HTTPLimits.streams + 10, on: transfers) }
-        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.streams, 10) })
+        let hanging = Task { await HTTPFixture.parallel(HTTPLimits.requests + 10, on: transfers) }
+        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.requests, 10) })
         #expect(await transfers.get("second.example.com", timeout: .seconds(5), renewing: true).isSuccess)
         hanging.cancel()
         _ = await hanging.value
         #expect(await transfers.openConnections == 1)
+    }
+
+    @Test func `requests beyond the streams of one connection go out on another at once`() async throws {
+        let server = try server(.hang, .answer)
+        let transfers = try await transfers(server)
+        let hanging = Task { await HTTPFixture.parallel(HTTPLimits.streams, on: transfers) }
+        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.streams, 0) })
+        #expect(await transfers.get("second.example.com", timeout: .seconds(5)).isSuccess)
+        hanging.cancel()
+        _ = await hanging.value
+        #expect(server.connections == 2)
     }
 
     @Test func `retired connections take no further request, and close without one`() async throws {
@@ -248,12 +259,12 @@ struct HTTP2ConnectionTests {
         #expect(failure == .network("the server sends too much beside replies"))
     }
 
-    @Test func `ten thousand requests to an honest server share one connection`() async throws {
+    @Test func `ten thousand requests to an honest server share four connections`() async throws {
         let nginx = try nginx(FakeHTTPDNS(HTTPFixture.zone))
         let transfers = try await transfers(nginx)
         for _ in 0..<10 { #expect(await HTTPFixture.parallel(1_000, on: transfers).allSucceeded) }
         #expect(nginx.waitForRequests(10_000))
-        #expect(nginx.connections == 1)
+        #expect(nginx.connections == 4)
     }
 
     @Test func `a server that takes one request at once is asked over several connections`() async throws {
