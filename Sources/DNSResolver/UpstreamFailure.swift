@@ -1,6 +1,7 @@
 package import DNSWire
 
-/// Why an upstream gave no answer. Texts are for logs and extended errors and never hold secrets.
+/// Why an upstream gave no answer. Texts are for logs and for clients (extended errors): without secrets, and without the
+/// addresses of the servers of LocalDNS, which are the business of this machine alone.
 package enum UpstreamFailure: Error, Hashable, Sendable {
     /// Nothing came in time.
     case timeout

@@ -3,13 +3,15 @@
 /// The one place where records of others become an `Answer`. An answer holds what follows from the question and nothing
 /// else: the chain of CNAME and DNAME records that begins at QNAME, the RRset at its end, and for a negative answer the
 /// SOA record of a zone that the end lies in. Signatures and denial proofs stay with what they belong to, if they were asked
-/// for by the DO bit or by their type (RFC 4035 section 3.2.1). NS records and the whole additional section go: a stub has no use for them, and addresses in them
-/// would come in unasked.
+/// for by the DO bit or by their type (RFC 4035 section 3.2.1). NS records and the whole additional section go: a stub has
+/// no use for them, and addresses in them would come in unasked.
 package enum ReceivedReply: Hashable, Sendable {
     /// NOERROR or NXDOMAIN, with the records that belong to the question.
     case answer(Answer)
-    /// Any other RCODE: the upstream did not find out. SERVFAIL also for a chain of aliases that does not end.
+    /// Any other RCODE: the upstream did not find out.
     case failure(ResponseCode)
+    /// Aliases in a circle, more of them than are followed, or one that makes the name too long.
+    case endlessAliases
     /// The TC bit is set: the rest has to be asked for by another transport.
     case truncated
     /// Not a reply, or not one to this question.
@@ -49,7 +51,7 @@ package enum ReceivedReply: Hashable, Sendable {
         }
         var chain = AliasChain(of: message.answers, for: question, dnssecOK: dnssecOK)
         guard chain.follow() else {
-            self = .failure(.serverFailure)
+            self = .endlessAliases
             return
         }
         if code == .noError { chain.appendFinalRecords() }

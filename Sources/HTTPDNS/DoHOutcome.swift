@@ -19,6 +19,7 @@ enum DoHOutcome {
             }
             return .results([question.type: .answer(answer.aged(by: age ?? 0))])
         case .failure(let code): return .failure(.responseCode(code))
+        case .endlessAliases: return .failure(.rejected("the name's chain of aliases has no end"))
         case .truncated: return .failure(.unavailable("the reply is truncated"))
         case .mismatch: return .failure(.unavailable("no reply to this question"))
         }

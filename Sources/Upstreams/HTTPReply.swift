@@ -128,11 +128,15 @@ final class HTTPReply {
         return seconds
     }
 
+    /// The seconds since 1970 that a year of four digits can name.
+    private static let years: ClosedRange<Int64> = 0...253_402_300_799
+
     /// An HTTP date in seconds since 1970; nil for what is none.
     private static func date(_ text: UnsafeRawBufferPointer) -> Int64? {
         if let time = HTTPDate.seconds(text.assumingMemoryBound(to: UInt8.self).span) { return time }
         // One of the two older forms, which a recipient must know (RFC 9110 section 5.6.7).
-        let time = curl_getdate(String(decoding: text, as: UTF8.self), nil)
-        return time < 0 ? nil : Int64(time)
+        let time = Int64(curl_getdate(String(decoding: text, as: UTF8.self), nil))
+        // libcurl takes years of any length.
+        return years.contains(time) ? time : nil
     }
 }

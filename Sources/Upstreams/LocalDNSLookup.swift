@@ -131,7 +131,7 @@ final class LocalDNSLookup: Sendable {
         _ server: LocalDNSServer, over transport: AresTransport, edns: Bool, isRefused: Bool = false
     ) {
         if let obstacle = localDNS.paths.obstacle(to: server.address) {
-            return giveUp(server, .network("\(server): \(obstacle)"))
+            return giveUp(server, .network(obstacle))
         }
         lastAttempt += 1
         let number = lastAttempt
@@ -155,7 +155,7 @@ final class LocalDNSLookup: Sendable {
             channel.send(query.bytes)
         } catch {
             localDNS.limit.leave(place)
-            giveUp(server, .network("\(server): \(error)"))
+            giveUp(server, .network("\(error)"))
         }
     }
 
@@ -178,7 +178,7 @@ final class LocalDNSLookup: Sendable {
         case .response: return true
         case .foreign: return false
         case .otherLetterCase:
-            note(.unusable("\(attempt.server): a response in another letter case"))
+            note(.unusable("a response in another letter case"))
             if askedBeside.insert(attempt.server).inserted {
                 ask(attempt.server, over: .tcp, edns: attempt.edns, isRefused: attempt.isRefused)
             }
@@ -191,10 +191,10 @@ final class LocalDNSLookup: Sendable {
         localDNS.limit.leave(attempt.place)
         switch outcome {
         case .failure(let error) where isBeside(attempt):
-            note(.network("\(attempt.server): \(error)"))
+            note(.network("\(error)"))
         case .failure(let error):
             localDNS.failed(attempt.server, began: began, because: "\(error)")
-            giveUp(attempt.server, .network("\(attempt.server): \(error)"))
+            giveUp(attempt.server, .network("\(error)"))
         case .reply(let bytes):
             do throws(LocalDNSReplyError) {
                 take(try attempt.query.read(bytes), from: attempt)
@@ -219,7 +219,7 @@ final class LocalDNSLookup: Sendable {
                 && message.flags.isDisjoint(with: [.recursionAvailable, .authoritative])
                 && !message.authorities.contains { $0.type == .soa }
             guard !isReferral else {
-                return giveUp(attempt.server, .unusable("\(attempt.server) does not do recursion"))
+                return giveUp(attempt.server, .unusable("the server does not do recursion"))
             }
             localDNS.answered(attempt.server)
             noteEDNS(attempt)
@@ -229,6 +229,8 @@ final class LocalDNSLookup: Sendable {
             ask(attempt.server, over: attempt.transport, edns: false, isRefused: true)
         case .failure(let code):
             giveUp(attempt.server, .responseCode(code))
+        case .endlessAliases:
+            giveUp(attempt.server, .rejected("the name's chain of aliases has no end"))
         case .truncated, .mismatch:
             refuse(attempt, "the reply does not belong to the question")
         }
@@ -246,12 +248,12 @@ final class LocalDNSLookup: Sendable {
 
     /// Throws a response away that was not what it should be.
     private func refuse(_ attempt: Attempt, _ reason: String) {
-        note(.unusable("\(attempt.server): \(reason)"))
+        note(.unusable(reason))
         if attempt.transport == .udp {
             ask(attempt.server, over: .tcp, edns: attempt.edns, isRefused: attempt.isRefused)
         } else {
             localDNS.failed(attempt.server, began: began, because: reason)
-            giveUp(attempt.server, .unusable("\(attempt.server): \(reason)"))
+            giveUp(attempt.server, .unusable(reason))
         }
     }
 
@@ -267,7 +269,7 @@ final class LocalDNSLookup: Sendable {
     private func note(_ failure: UpstreamFailure) {
         func weight(_ failure: UpstreamFailure?) -> Int {
             switch failure {
-            case .responseCode: 4
+            case .responseCode, .rejected: 4
             case .unusable: 3
             case .network: 2
             case .overloaded: 1

@@ -100,7 +100,7 @@ struct ReceivedReplyTests {
 
     @Test func `aliases in a circle are a failure of the upstream`() {
         let records = [alias("www.example.com", "b.example"), alias("b.example", "www.example.com")]
-        #expect(ReceivedReply(reply(records), to: question, dnssecOK: true) == .failure(.serverFailure))
+        #expect(ReceivedReply(reply(records), to: question, dnssecOK: true) == .endlessAliases)
     }
 
     @Test func `sixteen aliases are followed, and seventeen are not`() throws {
@@ -108,7 +108,7 @@ struct ReceivedReplyTests {
             [alias("www.example.com", "n1.example")] + (1...15).map { alias("n\($0).example", "n\($0 + 1).example") }
         #expect(try answer(reply(chain)).answers.count == 16)
         let longer = chain + [alias("n16.example", "n17.example")]
-        #expect(ReceivedReply(reply(longer), to: question, dnssecOK: true) == .failure(.serverFailure))
+        #expect(ReceivedReply(reply(longer), to: question, dnssecOK: true) == .endlessAliases)
     }
 
     @Test func `a DNAME record comes with the CNAME record that follows from it`() throws {
@@ -126,7 +126,7 @@ struct ReceivedReplyTests {
     @Test func `a DNAME record that makes the name too long is a failure of the upstream`() {
         let long = [String](repeating: String(repeating: "x", count: 62), count: 4).joined(separator: ".")
         let records = [alias("example.com", long, type: .dname)]
-        #expect(ReceivedReply(reply(records), to: question, dnssecOK: true) == .failure(.serverFailure))
+        #expect(ReceivedReply(reply(records), to: question, dnssecOK: true) == .endlessAliases)
     }
 
     @Test func `signatures stay with the records that they sign`() throws {

@@ -1,0 +1,35 @@
+// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
+// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
+//
+// Any bytes as the certificate that a server shows: what is written down of it is printable text within its length, and leaves
+// no error behind on the thread.
+
+import COpenSSL
+import DNSResolver
+@testable import Upstreams
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzCertificate(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    var bytes = data
+    guard let certificate = d2i_X509(nil, &bytes, count), let verification = X509_STORE_CTX_new() else {
+        ERR_clear_error()
+        return 0
+    }
+    defer {
+        X509_STORE_CTX_free(verification)
+        X509_free(certificate)
+    }
+    ERR_clear_error()
+    guard X509_STORE_CTX_init(verification, nil, certificate, nil) == 1 else { return 0 }
+    let seen = SeenCertificate(for: "www.example.com")
+    seen.note(verification)
+    let evidence = seen.evidence("a reason")
+    for text in [evidence.subject, evidence.issuer] {
+        precondition(text.utf8.count <= 256 + 3, "longer than it may be")
+        precondition(text.utf8.allSatisfy { (0x20...0x7e).contains($0) }, "bytes that are not printable")
+    }
+    precondition(evidence.fingerprint.utf8.count == 64, "no SHA-256")
+    precondition(ERR_peek_error() == 0, "an error is left behind")
+    return 0
+}

@@ -1,0 +1,41 @@
+// sources: Sources/DNSWire Sources/DNSServer/FrameBuffer.swift Fuzz/FuzzSupport/Script.swift
+//
+// Any bytes from a TCP client, in any parts: the messages that come out are those that the framing says, in order, and the
+// buffer holds no more than what is left.
+
+@testable import FrameBuffer
+import Script
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzFrameBuffer(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    var script = Script(data, count)
+    var buffer = FrameBuffer()
+    var stream: [UInt8] = []
+    var taken = 0
+    while let size = script.next() {
+        let part = script.bytes(Int(size) * 4)
+        stream += part
+        buffer.append(part[...])
+        reading: while true {
+            let hasMessage = buffer.hasMessage
+            switch buffer.next() {
+            case .message(let range):
+                precondition(hasMessage, "a message that was not announced")
+                let length = Int(stream[taken]) << 8 | Int(stream[taken + 1])
+                precondition(length == range.count && length >= 12, "another length")
+                precondition(buffer.bytes[range] == stream[(taken + 2)..<(taken + 2 + length)], "another message")
+                taken += 2 + length
+            case .incomplete:
+                precondition(!hasMessage, "a message was announced")
+                break reading
+            case .malformed:
+                precondition(hasMessage, "an end that was not announced")
+                return 0
+            }
+        }
+        precondition(buffer.count == stream.count - taken, "bytes are lost, or come twice")
+        if size & 1 == 1 { buffer.trim() }
+    }
+    return 0
+}
