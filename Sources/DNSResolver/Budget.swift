@@ -8,6 +8,9 @@ package enum Budget {
     package static let latestHedge: Duration = .milliseconds(800)
     /// LocalDNS is asked in reserve; at once when every provider is set aside.
     package static let reserve: Duration = .milliseconds(500)
+    /// An answer of LocalDNS that certificates prove need not wait for HTTPDNS any longer: an address of a service that is
+    /// usually slow has answered by now (`latestHedge`), and one that is silent is found out by its probe.
+    package static let verified: Duration = .milliseconds(800)
     /// HTTPDNS is no longer waited for, and LocalDNS no longer asked.
     package static let lastStart: Duration = .milliseconds(1_900)
     /// Once one address of LocalDNS has proved to be the name's, its further ones have so long in all.

@@ -13,7 +13,7 @@ enum Contender: Hashable, Sendable {
 /// What is known, while HTTPDNS and LocalDNS are asked for the same name, of each type; and which of it is taken.
 ///
 /// An answer of HTTPDNS is taken at once. One of LocalDNS is taken at once when LocalDNS goes first, else only after
-/// HTTPDNS has failed.
+/// HTTPDNS has failed, or, if it is verified, has been silent for `Budget.verified`.
 struct SourceRace {
     /// What has come of one type.
     struct Settled {
@@ -37,6 +37,14 @@ struct SourceRace {
         var isOpen = true
         /// Until it is told.
         var settled: Settled?
+
+        /// How long after the question's beginning it is taken though the other source is silent; nil: it is not.
+        var concession: Duration? {
+            guard isOpen else { return nil }
+            if denial != nil, localDNS == nil { return Budget.lastStart }
+            if httpdns == nil, localDNS?.isVerified == true { return Budget.verified }
+            return nil
+        }
 
         mutating func settle(_ result: UpstreamResult, _ source: Source, _ server: String) {
             isOpen = false
@@ -97,12 +105,14 @@ struct SourceRace {
         return false
     }
 
-    /// Whether a denial of the providers waits for LocalDNS.
-    @inline(__always)
-    var hasDenial: Bool {
-        guard mayBeLocal else { return false }
-        for index in entries.indices where entries[index].isOpen && entries[index].denial != nil { return true }
-        return false
+    /// When something that is known already is taken though the other source is silent: a denial of the providers, or a
+    /// verified answer of LocalDNS. Nil when nothing waits for that.
+    var nextConcession: Instant? {
+        var next: Instant?
+        for index in entries.indices {
+            if let due = entries[index].concession { next = min(next ?? began + due, began + due) }
+        }
+        return next
     }
 
     var openTypes: [RecordType] {
@@ -203,10 +213,15 @@ struct SourceRace {
         }
     }
 
-    /// Settles what the providers deny: LocalDNS has had its time.
-    mutating func settleDenied() {
-        for index in entries.indices where entries[index].denial != nil && entries[index].localDNS == nil {
-            entries[index].localDNS = LocalDNSResult(.failure(.timeout))
+    /// Settles what need not wait any longer: the other source has had its time.
+    mutating func concede(at now: Instant) {
+        for index in entries.indices {
+            guard let due = entries[index].concession, began + due <= now else { continue }
+            if entries[index].denial == nil {
+                entries[index].httpdns = .failure(.timeout)
+            } else {
+                entries[index].localDNS = LocalDNSResult(.failure(.timeout))
+            }
             decide(index)
         }
     }

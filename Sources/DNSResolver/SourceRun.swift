@@ -18,8 +18,8 @@ final class SourceRun: Cancellable {
     private var hedgeDue: Instant?
     /// When the second source is asked; nil: it was time for that.
     private var secondDue: Instant?
-    /// When a denial of the providers is taken although LocalDNS has not answered; nil: there is none that waits.
-    private var denialDue: Instant?
+    /// When something that is known is taken although the other source is silent; nil: nothing waits for that.
+    private var concessionDue: Instant?
     /// For what is due next: one for all, for mostly none comes to pass.
     private var timer: LoopTimer?
 
@@ -64,9 +64,9 @@ final class SourceRun: Cancellable {
         return min(hedgeDue, otherDue)
     }
 
-    /// Of those besides the hedge; a denial waits for LocalDNS only once that was asked.
+    /// Of those besides the hedge; nothing waits for the second source before that was asked.
     @inline(__always)
-    private var otherDue: Instant? { secondDue ?? denialDue }
+    private var otherDue: Instant? { secondDue ?? concessionDue }
 
     /// Does what is due.
     private func act() {
@@ -80,9 +80,9 @@ final class SourceRun: Cancellable {
             startSecond()
             goOn()
         }
-        if let due = denialDue, due <= now {
-            denialDue = nil
-            race.settleDenied()
+        if let due = concessionDue, due <= now {
+            concessionDue = nil
+            race.concede(at: now)
             goOn()
         }
         if timer == nil { setTimer() }
@@ -147,8 +147,8 @@ final class SourceRun: Cancellable {
         }
         if race.isOver || (attempts == nil && lookUpsUnderWay == 0 && secondDue == nil) {
             finish()
-        } else if race.hasDenial, denialDue == nil {
-            denialDue = job.began + Budget.lastStart
+        } else if concessionDue == nil, let due = race.nextConcession {
+            concessionDue = due
             setTimer()
         }
     }

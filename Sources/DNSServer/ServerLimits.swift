@@ -11,9 +11,9 @@ package struct ServerLimits: Sendable {
     /// before it takes another, at least: what it finishes in the interval `saturation` when that is more. So what is taken
     /// on is answered before the resolver thinks its sources slow (0.3 s), and the sources are kept busy.
     package var saturated = 512
-    /// How many wait for the resolver before such a loop takes another while requests wait for room at the sources: three
-    /// times what a connection of a service carries at once, so that there is always a next one.
-    package var backlogged = 192
+    /// How many wait for the resolver before such a loop takes another while requests wait for room at the sources: half as
+    /// many again as an address of a service carries at once (`HTTPLimits.requests`), so that there is always a next one.
+    package var backlogged = 384
     /// How many queries must be refused in the interval `saturation` before some of their clients are told nothing: so many
     /// that telling them all takes a tenth of a CPU, at some 4 us each.
     package var flood = 2_000

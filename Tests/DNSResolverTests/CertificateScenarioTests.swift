@@ -46,6 +46,27 @@ struct CertificateScenarioTests {
         #expect(machine.handshake.attempts.count == 1)
     }
 
+    @Test(arguments: [false, true]) @Loop
+    func `HTTPDNS is silent: LocalDNS's verified address is given after 0.8 s, an unverified one only after 1.9 s`(
+        isVerified: Bool
+    ) async throws {
+        let machine = try machine(server: isVerified ? .honest : .refusing)
+        machine.vendor.behaviour = .silence
+        let reply = await machine.ask()
+        #expect(reply.has(Self.given))
+        #expect(reply.waited == .milliseconds(isVerified ? 800 : 1_900))
+        // The silent address is found out all the same.
+        await machine.clock.advance(by: .seconds(3))
+        #expect(!machine.vendor.health.isUsable)
+    }
+
+    @Test @Loop func `a slow answer of HTTPDNS that comes by 0.8 s goes before LocalDNS's verified one`() async throws {
+        let machine = try machine(server: .honest)
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(790))
+        let reply = await machine.ask()
+        #expect(reply.has("192.0.2.1") && reply.waited == .milliseconds(790))
+    }
+
     @Test(arguments: [ResponseCode.nameError, .noError]) @Loop
     func `a listed name that HTTPDNS calls empty and LocalDNS denies is NODATA, and asked for once`(
         code: ResponseCode
