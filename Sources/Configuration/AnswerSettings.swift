@@ -1,3 +1,5 @@
+package import DNSWire
+
 /// Which address families answers hold.
 package enum AnsweredFamilies: String, Hashable, Sendable, CaseIterable {
     case both, ipv4, ipv6
@@ -13,19 +15,51 @@ package enum HTTPSRecords: String, Hashable, Sendable, CaseIterable {
     case forward
 }
 
+/// What becomes of addresses of local networks in answers for protected names.
+package enum PrivateAddresses: String, Hashable, Sendable, CaseIterable {
+    case keep, drop
+}
+
 extension Configuration {
     /// `[answers]`.
     package struct AnswerSettings: SettingsTable {
         package var prefer = AnsweredFamilies.both
         package var httpsRecords = HTTPSRecords.protect
+        /// Networks whose addresses are dropped from answers for protected names.
+        package var bogus: [AddressPrefix] = []
+        package var privateAddresses = PrivateAddresses.keep
+        /// Suffixes of names that may have private addresses all the same.
+        package var privateNames: [Name] = []
 
         package init() {}
+
+        /// Whether answers that were cached under `other` may be given under these.
+        package func admitsAnswers(of other: AnswerSettings) -> Bool {
+            var same = other
+            same.prefer = prefer
+            return same == self
+        }
+
+        /// What decides which answers are cached, for the disk.
+        package var text: String {
+            let lists = [bogus.map(\.description), privateNames.map(\.description)].map { $0.joined(separator: ",") }
+            return ([httpsRecords.rawValue, privateAddresses.rawValue] + lists).joined(separator: "\n")
+        }
 
         static let settings: [Setting<AnswerSettings>] = [
             Setting("prefer", \.prefer, .choice(), "Which address families answers hold."),
             Setting(
                 "https_records", \.httpsRecords, .choice(),
                 "Whether HTTPS and SVCB records of protected names are held back or passed on."),
+            Setting(
+                "bogus", \.bogus, .list(of: .prefix, "list of networks"),
+                "Networks whose addresses no answer for a protected name holds."),
+            Setting(
+                "private_addresses", \.privateAddresses, .choice(),
+                "Whether protected names may have addresses of local networks."),
+            Setting(
+                "private_names", \.privateNames, .list(of: .suffix, "list of suffixes"),
+                "Protected names that may have addresses of local networks in any case."),
         ]
     }
 }

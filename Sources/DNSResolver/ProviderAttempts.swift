@@ -158,7 +158,8 @@ final class ProviderAttempts: Cancellable {
             attempt.isReplaced = mayStart
             attempt.reply = attempt.reply?.adding(reply) ?? reply
         }
-        if tally.take(reply, from: asked.index, at: asked.endpoint.name) == .providerFinished {
+        let admitted = selector.filter.admitted(reply, to: question.name)
+        if tally.take(admitted, from: asked.index, at: asked.endpoint.name) == .providerFinished {
             plan.finish(provider: asked.index)
         }
         if tally.isSettled { return finish() }

@@ -9,12 +9,16 @@ package final class ProviderSelector {
     private nonisolated let everyone: [Int]
     /// How much is told of clients' addresses at most; nil while no provider is told anything of them.
     package nonisolated let clientScoping: ClientScoping?
+    /// Which addresses no answer for a protected name holds.
+    nonisolated let filter: AddressFilter
     let probes: Probes
     let clock: any LoopClock
 
     package nonisolated init(
-        providers: [any Provider], clock: any LoopClock, report: @escaping @Loop (ResolverEvent) -> Void
+        providers: [any Provider], filter: AddressFilter = AddressFilter(), clock: any LoopClock,
+        report: @escaping @Loop (ResolverEvent) -> Void
     ) {
+        self.filter = filter
         self.providers = providers
         everyone = Array(providers.indices)
         clientScoping = providers.compactMap(\.clientScoping).max { $0.bits < $1.bits }

@@ -120,8 +120,8 @@ extension UpstreamFailure {
     /// Whether asking another address of the same provider is pointless.
     var endsProvider: Bool {
         switch self {
-        case .authentication, .rejected, .responseCode, .cancelled: true
-        case .timeout, .slow, .network, .unusable, .certificate, .forged, .busy, .overloaded: false
+        case .authentication, .rejected, .responseCode, .forged, .cancelled: true
+        case .timeout, .slow, .network, .unusable, .certificate, .busy, .overloaded: false
         }
     }
 }

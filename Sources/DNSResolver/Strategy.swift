@@ -182,7 +182,7 @@ package final class Strategy {
         let (key, began) = (job.key, job.began)
         return SpawnedWork({ [self] () -> (LocalDNSResult, String) in
             let reply = await localDNS.ask(question(key, [type], until: began + Budget.answer))
-            let result = reply.results[type] ?? .failure(.timeout)
+            let result = selector.filter.admitted(reply.results[type] ?? .failure(.timeout), to: key.name)
             guard let answerCheck else { return (LocalDNSResult(result), reply.server) }
             let judged =
                 isFirst

@@ -18,6 +18,15 @@ package struct AddressPrefix: Hashable, Sendable {
         self.length = length
     }
 
+    /// Whether an address is one of the network's; one of the other family is not.
+    package func contains(_ other: IPAddress) -> Bool {
+        switch (address, other) {
+        case (.v4(let network), .v4(let value)): network == value & ~(UInt32.max >> UInt32(length))
+        case (.v6(let network), .v6(let value)): network == value & ~(UInt128.max >> UInt128(length))
+        default: false
+        }
+    }
+
     /// Reads `192.0.2.0/24`, `2001:db8::/32`, or an address alone, which means all its bits.
     package init?(_ text: some StringProtocol) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)

@@ -21,7 +21,7 @@ extension Composition {
         for (tag, provider) in zip(sources.providers, providers) {
             texts[tag] = Self.named(
                 "\(provider.entry.type.rawValue) \(provider.entry.name)",
-                provider.entry.serviceText + "\n" + settings.answers.httpsRecords.rawValue)
+                provider.entry.serviceText + "\n" + settings.answers.text)
         }
         let verified = sources.tag(of: .verifiedLocalDNS)
         texts[verified] = Self.named("localdns verified", localDNSText)
@@ -44,7 +44,7 @@ extension Composition {
             .map { NameList($0) }
         let ports = settings.localDNS.certificatePorts.map(String.init).joined(separator: ",")
         let check = settings.localDNS.certificateCheck.rawValue + " " + ports
-        return [mode.rawValue, check]
+        return [mode.rawValue, check, settings.answers.text]
             + lists.map { $0.map(\.description).sorted().joined(separator: ",") }
     }
 

@@ -207,7 +207,10 @@ struct Composition {
     /// Who is asked; `onlyProvider` leaves the other ones out.
     func strategy(mode: Mode, onlyProvider: String? = nil) -> Strategy {
         let asked = providers.map(\.upstream).filter { onlyProvider == nil || $0.name == onlyProvider }
-        let selector = ProviderSelector(providers: asked, clock: loop, report: report)
+        let answers = settings.answers
+        let filter = AddressFilter(
+            bogus: answers.bogus, dropsPrivate: answers.privateAddresses == .drop, privateNames: answers.privateNames)
+        let selector = ProviderSelector(providers: asked, filter: filter, clock: loop, report: report)
         return Strategy(
             mode: mode, selector: selector, localDNS: localDNS, forwarders: forwarders,
             answerCheck: AnswerCheck(rule: CertificateRule(settings.localDNS), check: checks, clock: loop),

@@ -104,9 +104,9 @@ final class DNSService {
         if new.localDNS === old.localDNS { new.readLocalDNSAgain() }
         let policy = new.policy()
         let freshness = FreshnessPolicy(settings.cache)
-        // Hints that were passed on must not outlive the leave to pass them on.
-        let hasOtherHints = settings.answers.httpsRecords != old.settings.answers.httpsRecords
-        if new.hasRenumbered(old) || hasOtherHints { memory.removeAll() }
+        // Hints and addresses that were passed on must not outlive the leave to pass them on.
+        let mayGiveCached = settings.answers.admitsAnswers(of: old.settings.answers)
+        if new.hasRenumbered(old) || !mayGiveCached { memory.removeAll() }
         let isNewGeneration =
             policy.routes != routes || new.sources != old.sources || settings.localDNS != old.settings.localDNS
             || settings.listen.allow != old.settings.listen.allow || settings.preset != old.settings.preset

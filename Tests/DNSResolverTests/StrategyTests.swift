@@ -17,6 +17,7 @@ struct StrategyTests {
         let forwarder: FakeUpstream
         var provider: FakeProvider
         var mode = Mode.httpdnsFirst
+        var filter = AddressFilter()
         var results: [RecordType: UpstreamResult] = [:]
         var sources: [RecordType: Source] = [:]
         var finished = false
@@ -36,7 +37,9 @@ struct StrategyTests {
             _ types: [RecordType] = [.a, .aaaa], route: Route = .protect(explicit: false),
             providers: [FakeProvider]? = nil, mayBeLocal: Bool = false
         ) async {
-            let selector = ProviderSelector(providers: providers ?? [provider], clock: clock) { self.events.append($0) }
+            let selector = ProviderSelector(providers: providers ?? [provider], filter: filter, clock: clock) {
+                self.events.append($0)
+            }
             let strategy = Strategy(
                 mode: mode, selector: selector, localDNS: localDNS, forwarders: [forwarder], clock: clock)
             let name = (try? Name("www.example.com")) ?? .root
