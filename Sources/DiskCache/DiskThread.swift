@@ -264,6 +264,7 @@ final class DiskThread {
             }
             let written = try open.write(changes, identity, freshness)
             cache.shared.withLock { $0.status.written += written }
+            try takeOtherTime(of: open, identity, freshness)
             if changes.needsAll { try writeAll(to: open, identity, freshness) }
             try open.file.shrink()
             let memory = cache.memory.statistics
@@ -277,17 +278,32 @@ final class DiskThread {
         }
     }
 
+    /// Where the clock was set: what was stored by the wrong time is written again by the right one, and what seemed too old
+    /// to be read may not be.
+    private func takeOtherTime(
+        of open: OpenStore, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy
+    ) throws(SQLiteError) {
+        guard open.hasOtherTime else { return }
+        open.hasOtherTime = false
+        try writeAll(to: open, since: open.opened, identity, freshness)
+        if open.loaded < open.read { cache.hasMore.store(true, ordering: .releasing) }
+    }
+
     /// Writes all that memory holds, with what is looked up meanwhile in between.
+    ///
+    /// - Parameter start: leaves out what was stored before, on the boot clock.
     private func writeAll(
-        to open: OpenStore, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy
+        to open: OpenStore, since start: Instant = Instant(nanoseconds: .min), _ identity: PolicyIdentity,
+        _ freshness: FreshnessPolicy
     ) throws(SQLiteError) {
         var cursor: CacheCursor? = .start
         while let place = cursor {
             let step = cache.memory.walk(from: place, slots: Self.slotsPerStep) { _ in true }
             cursor = step.next
-            guard !step.answers.isEmpty else { continue }
+            let answers = step.answers.filter { $0.entry.storedAt >= start }
+            guard !answers.isEmpty else { continue }
             var changes = PendingChanges()
-            for answer in step.answers { changes.store(answer.entry, for: answer.key().array) }
+            for answer in answers { changes.store(answer.entry, for: answer.key().array) }
             let written = try open.write(changes, identity, freshness)
             cache.shared.withLock { $0.status.written += written }
         }

@@ -1,6 +1,7 @@
 import DNSCache
 import DNSWire
 import Platform
+import Scheduling
 
 /// Why the file could not be opened.
 enum OpenFailure: Error {
@@ -28,6 +29,15 @@ final class OpenStore {
     var check: SoundnessCheck?
     private(set) var mark: AnswerFile.ClockMark
     private var sweepPosition: Int64 = 0
+    /// The latest time of day in the file when it was opened, and when that was: nil for one without. By so much, and the time
+    /// since, answers have grown old for certain: a clock that is ahead makes none too old to be in the file.
+    private var certain: WallClock.Reading?
+    /// The last reading of the clocks.
+    private var last: WallClock.Reading
+    /// Whether the clock was set since the server began, and what was stored before has another time now.
+    var hasOtherTime = false
+    /// When it was opened, on the boot clock.
+    let opened: Instant
     /// How many records may be written until the old ones are looked for.
     private var statesLeft = 0
     private let lock: FileLock
@@ -37,11 +47,15 @@ final class OpenStore {
     /// Answers that are looked at for their staleness with every flush.
     private static let sweepStep: Int64 = 2_048
     private static let statesPerTidying = 1_000
+    /// Seconds by which the clock may differ from the boot clock from one writing to the next, and was not set.
+    private static let drift: Int64 = 60
     /// Answers that go at once when there are too many bytes.
     private static let removalStep = 1_024
 
     init(_ folder: StoreFolder, _ settings: DiskSettings, _ clock: WallClock) throws(OpenFailure) {
         self.clock = clock
+        let reading = clock.reading
+        (last, opened) = (reading, reading.now)
         limit = Int64(settings.limit)
         let owner: FileOwner
         let lock: FileLock?
@@ -57,7 +71,7 @@ final class OpenStore {
             let file = try AnswerFile(folder.path, system: settings.system)
             var mark = try file.clockMark()
             let lastID = try file.lastID()
-            let reading = clock.reading
+            if mark.latest > 0 { certain = WallClock.Reading(now: opened, secondsSince1970: mark.latest) }
             if reading.isPlausible, reading.secondsSince1970 < mark.latest {
                 mark = AnswerFile.ClockMark(latest: reading.secondsSince1970, distrusted: lastID)
             }
@@ -77,6 +91,20 @@ final class OpenStore {
         row.id > mark.distrusted && reading.secondsSince1970 >= mark.latest
     }
 
+    /// Seconds since 1970 by which answers are too old to stay in the file.
+    private func certainTime(at reading: WallClock.Reading) -> Int64 {
+        let certain = certain ?? reading
+        self.certain = certain
+        return min(reading.secondsSince1970, certain.secondsSince1970 + reading.seconds(since: certain))
+    }
+
+    /// Takes notice of a clock that was set while the server runs.
+    private func follow(_ reading: WallClock.Reading) {
+        let change = reading.secondsSince1970 - last.secondsSince1970 - reading.seconds(since: last)
+        last = reading
+        if change.magnitude > Self.drift { hasOtherTime = true }
+    }
+
     /// Writes changes in one transaction, and makes room where it is due.
     ///
     /// - Returns: how many answers were written.
@@ -84,6 +112,8 @@ final class OpenStore {
         _ changes: PendingChanges, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy
     ) throws(SQLiteError) -> Int {
         let reading = clock.reading
+        follow(reading)
+        let now = reading.isPlausible ? certainTime(at: reading) : 0
         var written = 0
         var mark = mark
         var sweepPosition = sweepPosition
@@ -97,7 +127,7 @@ final class OpenStore {
                 // Not before all were read: one written without a clock is of unknown age, and looks ancient here.
                 if loadPosition == nil {
                     sweepPosition = try file.sweep(
-                        from: sweepPosition, count: Self.sweepStep, now: reading.secondsSince1970, freshness)
+                        from: sweepPosition, count: Self.sweepStep, now: now, freshness)
                 }
             }
             for removal in changes.removals { try file.remove(removal) }
@@ -114,7 +144,7 @@ final class OpenStore {
             for (key, record) in changes.states {
                 if let record { try file.write(record) } else { try file.remove(key) }
             }
-            if isTidying { try file.tidyStates(now: reading.secondsSince1970) }
+            if isTidying { try file.tidyStates(now: now) }
             if try file.size() > limit { try file.removeOldest(written + Self.removalStep) }
             if try sweepPosition > file.lastID() { sweepPosition = 0 }
         }

@@ -23,6 +23,9 @@ package struct WallClock: Sendable {
 
         /// Whether the time of day can be believed at all.
         var isPlausible: Bool { secondsSince1970 >= WallClock.earliest }
+
+        /// Whole seconds since an earlier reading, by the boot clock.
+        func seconds(since earlier: Reading) -> Int64 { (now - earlier.now).components.seconds }
     }
 
     var reading: Reading {

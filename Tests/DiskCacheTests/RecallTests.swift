@@ -70,6 +70,24 @@ import Testing
         machine.disk.stop()
     }
 
+    @Test func `what a clock ahead made too old is found again once the clock is right`() async throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        try first.put("www.example.com")
+        first.disk.stop()
+        clock.set(noon + RestartTests.year)
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load() && !machine.has("www.example.com"))
+        try machine.put("a.example.com")
+        #expect(machine.flush())
+        clock.set(noon + 100)
+        try machine.put("b.example.com")
+        #expect(machine.flush() && machine.disk.mayRecall)
+        await machine.disk.recall(key("www.example.com"), clock: ManualClock())
+        #expect(machine.has("www.example.com"))
+        machine.disk.stop()
+    }
+
     @Test func `once memory drives answers out, the file is asked for them`() throws {
         let machine = try Machine(path, memory: 12 << 10)
         #expect(machine.load() && !machine.disk.mayRecall)

@@ -15,6 +15,9 @@ import Testing
 
     init() throws { directory = try TemporaryDirectory() }
 
+    /// Seconds.
+    static let year: Int64 = 365 * 86_400
+
     /// Writes answers as a process that then ends.
     private func write(_ names: [String], clock: TestClock, ttl: UInt32 = 300) throws {
         let machine = try Machine(path, clock: clock)
@@ -131,6 +134,47 @@ import Testing
             #expect(machine.wait { machine.disk.status.state == .memoryOnly })
         }
         #expect(machine.load() && machine.freshness("www.example.com") == .stale(wait: FreshnessPolicy.longWait))
+        machine.disk.stop()
+    }
+
+    @Test func `one start under a clock that is a year ahead costs nothing`() async throws {
+        let clock = TestClock()
+        let first = try Machine(path, clock: clock)
+        try first.put("www.example.com")
+        first.disk.keep(StateRecord(.serviceAddresses, "vendor", value: "192.0.2.1", storedAt: noon))
+        first.disk.stop()
+        clock.set(noon + Self.year)
+        let ahead = try Machine(path, clock: clock)
+        #expect(ahead.load() && !ahead.has("www.example.com"))
+        // The second writing comes after all was read: from then on old answers are looked for.
+        for name in ["a.example.com", "b.example.com"] {
+            try ahead.put(name)
+            #expect(ahead.flush())
+        }
+        ahead.disk.keep(StateRecord(.calls, "vendor", value: "1", storedAt: noon + Self.year))
+        ahead.disk.stop()
+        clock.set(noon + 100)
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load())
+        #expect(machine.freshness("www.example.com") == .stale(wait: FreshnessPolicy.longWait))
+        #expect(await machine.disk.states().contains { $0.kind == .serviceAddresses })
+        machine.disk.stop()
+    }
+
+    @Test(arguments: [12, noon - year, noon + year])
+    func `what was stored under a wrong clock is as old as it is once the clock is right`(wrong: Int64) throws {
+        let clock = TestClock()
+        clock.set(wrong)
+        let first = try Machine(path, clock: clock)
+        try first.put("www.example.com")
+        #expect(first.flush())
+        clock.pass(20)
+        clock.set(noon)
+        try first.put("a.example.com")
+        first.disk.stop()
+        clock.pass(100)
+        let machine = try Machine(path, clock: clock)
+        #expect(machine.load() && machine.freshness("www.example.com") == .fresh(remaining: 180))
         machine.disk.stop()
     }
 
@@ -253,12 +297,15 @@ import Testing
         #expect(try file.find(key("n0.example.com").array) == nil)
     }
 
-    @Test func `what is past its staleness is removed from the file as others are written`() throws {
+    @Test func `what grew past its staleness while no server ran is removed once a server has run as long`() throws {
         let clock = TestClock()
         try write((0..<50).map { "n\($0).example.com" }, clock: clock, ttl: 1)
         clock.pass(10_000)
         let machine = try Machine(path, clock: clock)
         #expect(machine.load())
+        try machine.put("www.example.com")
+        #expect(machine.flush())
+        clock.pass(4_000)
         try machine.put("www.example.com")
         machine.disk.stop()
         let file = try AnswerFile(path)
