@@ -106,17 +106,22 @@ package final class CertificateCheck: Handshake {
 
     private func outcome(_ code: CURLcode, of attempt: Attempt, _ sockets: HTTPSockets) -> HandshakeOutcome {
         switch code {
-        case CURLE_OK: .proven
+        case CURLE_OK: attempt.seen.isOutOfDate ? .unclear("the certificate is out of date") : .proven
         case CURLE_PEER_FAILED_VERIFICATION:
-            .wrongCertificate(
-                attempt.seen.evidence(
-                    HTTPFailure.certificateText(attempt.easy.long(CURLINFO_SSL_VERIFYRESULT))))
+            refusal(attempt.easy.long(CURLINFO_SSL_VERIFYRESULT), of: attempt.seen)
         // Not for want of a descriptor of ours.
         case CURLE_COULDNT_CONNECT where sockets.shortage != nil: .cancelled
         case CURLE_COULDNT_CONNECT: isUnreachable(attempt) ? .unreachable : .noTLS
         case CURLE_OPERATION_TIMEDOUT: .noTLS
         default: .unclear(CurlError(code).description)
         }
+    }
+
+    /// What OpenSSL's verification result means. A certificate that is the name's but for its time proves nothing, and is no
+    /// forgery either: it may be this machine's clock that is wrong, or the operator of the site who is late.
+    private func refusal(_ verification: Int?, of seen: SeenCertificate) -> HandshakeOutcome {
+        let reason = HTTPFailure.certificateText(verification)
+        return SeenCertificate.isOutOfDate(verification) ? .unclear(reason) : .wrongCertificate(seen.evidence(reason))
     }
 
     /// Whether it is the way that is missing. "No route to host" is also what a router says of a server's closed port (ICMP,

@@ -5,14 +5,18 @@ import HTTPDNS
 
 /// The certificate that a server showed in one handshake of libcurl's, good or not, and the name it must be for.
 ///
-/// libcurl tells nothing of it when the handshake fails, so OpenSSL's own callback looks. That callback changes no verdict:
-/// it passes on what it is told.
+/// libcurl tells nothing of it when the handshake fails, so OpenSSL's own callback looks. That callback has the verification go
+/// on past a time that is not the certificate's, so that whatever else is wrong is found as well; OpenSSL keeps the result, by
+/// which libcurl refuses the certificate in the end.
 final class SeenCertificate {
     /// Bytes of a name that are kept: the other end chose it.
     private static let longestName = 256
     fileprivate let host: String
     /// Owned; nil until one was seen.
     private var certificate: OpaquePointer?
+
+    /// Whether some certificate of the chain is not valid yet, or has expired.
+    fileprivate(set) var isOutOfDate = false
 
     /// - Parameter host: a name, or an address as text.
     init(for host: String) { self.host = host }
@@ -25,6 +29,11 @@ final class SeenCertificate {
             return
         }
         certificate = seen
+    }
+
+    /// Whether a verification result says that only the time is wrong.
+    static func isOutOfDate(_ verification: Int?) -> Bool {
+        verification == Int(X509_V_ERR_CERT_NOT_YET_VALID) || verification == Int(X509_V_ERR_CERT_HAS_EXPIRED)
     }
 
     /// What can be said of it. After the handshake, and outside of OpenSSL's callbacks.
@@ -72,13 +81,16 @@ func curlWatchVerification(
     return CURLE_OK
 }
 
-/// OpenSSL has looked at one certificate of the chain; what is returned stays as it was.
+/// OpenSSL has looked at one certificate of the chain; what is returned stays as it was, unless only the time is wrong.
 private func noteVerification(_ isGood: Int32, _ verification: OpaquePointer?) -> Int32 {
     guard let verification,
         let connection = X509_STORE_CTX_get_ex_data(verification, SSL_get_ex_data_X509_STORE_CTX_idx()),
         let context = SSL_get_SSL_CTX(OpaquePointer(connection)),
         let userData = SSL_CTX_get_ex_data(context, copenssl_application_data)
     else { return isGood }
-    Unmanaged<SeenCertificate>.fromOpaque(userData).takeUnretainedValue().note(verification)
-    return isGood
+    let seen = Unmanaged<SeenCertificate>.fromOpaque(userData).takeUnretainedValue()
+    seen.note(verification)
+    guard isGood == 0, SeenCertificate.isOutOfDate(Int(X509_STORE_CTX_get_error(verification))) else { return isGood }
+    seen.isOutOfDate = true
+    return 1
 }

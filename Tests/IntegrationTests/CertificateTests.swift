@@ -63,10 +63,10 @@ extension Integration {
             switch kind {
             case .honest:
                 #expect(reply.addresses == [kind.address])
-            case .otherName, .expired, .selfSigned, .commonName:
+            case .otherName, .selfSigned, .commonName, .forged:
                 #expect(reply.rcode == ResponseCode.servFail)
                 #expect(extendedError(reply) == 4)
-            case .plain, .silent, .refusing:
+            case .plain, .silent, .refusing, .expired, .early:
                 #expect(reply.addresses == (listed ? [] : [kind.address]))
                 #expect(reply.rcode == (listed ? ResponseCode.servFail : ResponseCode.noError))
                 #expect(extendedError(reply) != 4)
@@ -97,7 +97,8 @@ extension Integration {
 
         @Test(arguments: ["strict", "lenient"])
         func `of all kinds of addresses at once only the proven one is left`(check: String) throws {
-            let stage = try CertificateStage(Kind.allCases.reversed(), check: check)
+            // As many as are looked at.
+            let stage = try CertificateStage(Kind.allCases.prefix(8).reversed(), check: check)
             stage.cutHTTPDNS()
             #expect(try stage.ask().addresses == [Kind.honest.address])
         }

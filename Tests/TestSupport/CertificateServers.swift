@@ -18,12 +18,16 @@ package final class CertificateServers: Sendable {
         case refusing
         /// A certificate with no other name than the common name of its subject.
         case commonName
+        /// One for the name that is not valid yet.
+        case early
+        /// One for the name below an expired authority, which did not sign it.
+        case forged
 
         /// Where it listens.
         package var address: String { "127.0.77.\(rawValue + 1)" }
 
         /// Those whose certificate is wrong.
-        package static let liars: [Kind] = [.otherName, .expired, .selfSigned, .commonName]
+        package static let liars: [Kind] = [.otherName, .selfSigned, .commonName, .forged]
     }
 
     /// The name that they should be.
@@ -52,6 +56,8 @@ package final class CertificateServers: Sendable {
             (.expired, try certificates.expiredLeaf(names: [Self.name])),
             (.selfSigned, try TestCertificates().leaf(names: [Self.name])),
             (.commonName, try certificates.leaf(subject: Self.name)),
+            (.early, try certificates.earlyLeaf(names: [Self.name])),
+            (.forged, try certificates.forgedLeaf(names: [Self.name])),
         ]
         self.leaves = leaves.map(\.1)
         let secure = leaves.map { kind, leaf in

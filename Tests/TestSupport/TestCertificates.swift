@@ -47,23 +47,55 @@ package final class TestCertificates: Sendable {
 
     /// A certificate for these DNS names that has expired.
     package func expiredLeaf(names: [String]) throws -> Leaf {
-        try leaf(names: names, from: "20200101000000Z", until: "20210101000000Z")
+        try leaf(names: names, Self.expired)
     }
 
     /// A certificate for these DNS names that is not valid yet: what a machine sees whose clock is far behind.
     package func earlyLeaf(names: [String]) throws -> Leaf {
-        try leaf(names: names, from: "20990101000000Z", until: "21000101000000Z")
+        try leaf(names: names, Self.early)
+    }
+
+    /// A certificate for these DNS names that an impostor of an expired authority has signed, with the true authority's
+    /// certificate behind it, which this one has signed.
+    package func forgedLeaf(names: [String]) throws -> Leaf {
+        let (expired, impostor) = ("expired", "impostor")
+        try dated(expired, subject: "intermediate", "basicConstraints = critical,CA:TRUE", by: "ca", Self.expired)
+        try request(impostor, subject: "intermediate", ["-addext", "basicConstraints=critical,CA:TRUE"])
+        let file = "forged-\(UInt32.random(in: 0...(.max)))"
+        try dated(file, subject: "leaf", Self.alternatives(names), by: impostor, Self.valid)
+        try ChildProcess.succeed([
+            "sh", "-c", "cat '\(directory.path)/\(expired).pem' >> '\(directory.path)/\(file).pem'",
+        ])
+        return named(file)
+    }
+
+    /// From when until when, as `openssl ca` takes it.
+    private typealias Time = (start: String, end: String)
+
+    private static let expired: Time = ("20200101000000Z", "20210101000000Z")
+    private static let early: Time = ("20990101000000Z", "21000101000000Z")
+    private static let valid: Time = ("20200101000000Z", "20990101000000Z")
+
+    private static func alternatives(_ names: [String]) -> String {
+        "subjectAltName = " + names.map { "DNS:" + $0 }.joined(separator: ",")
+    }
+
+    private func leaf(names: [String], _ time: Time) throws -> Leaf {
+        let file = "dated-\(UInt32.random(in: 0...(.max)))"
+        try dated(file, subject: "leaf", Self.alternatives(names), by: "ca", time)
+        return named(file)
     }
 
     /// - Parameters:
-    ///   - start: as `openssl ca` takes a time.
-    ///   - end: likewise.
-    private func leaf(names: [String], from start: String, until end: String) throws -> Leaf {
-        let file = "dated-\(UInt32.random(in: 0...(.max)))"
+    ///   - extensions: lines of OpenSSL's configuration.
+    ///   - authority: the file of the certificate that signs.
+    private func dated(
+        _ file: String, subject: String, _ extensions: String, by authority: String, _ time: Time
+    ) throws {
         let path = directory.path + "/" + file
         try ChildProcess.succeed([
             "openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
-            "/CN=leaf", "-keyout", path + ".key", "-out", path + ".csr",
+            "/CN=" + subject, "-keyout", path + ".key", "-out", path + ".csr",
         ])
         try directory.write("", to: "\(file).index")
         let configuration = try directory.write(
@@ -80,14 +112,14 @@ package final class TestCertificates: Sendable {
             [policy]
             commonName = supplied
             [extensions]
-            subjectAltName = \(names.map { "DNS:" + $0 }.joined(separator: ","))
+            \(extensions)
 
             """, to: "\(file).conf")
         try ChildProcess.succeed([
             "openssl", "ca", "-batch", "-config", configuration, "-in", path + ".csr", "-out", path + ".pem", "-cert",
-            authority, "-keyfile", directory.path + "/ca.key", "-startdate", start, "-enddate", end,
+            "\(directory.path)/\(authority).pem", "-keyfile", "\(directory.path)/\(authority).key", "-startdate",
+            time.start, "-enddate", time.end,
         ])
-        return named(file)
     }
 
     /// A certificate for these DNS names that no authority has signed.

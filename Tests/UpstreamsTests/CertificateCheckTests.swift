@@ -30,7 +30,7 @@ struct CertificateCheckTests {
         let servers = try CertificateServers()
         for (kind, reason) in [
             (CertificateServers.Kind.otherName, "the certificate is for another name"),
-            (.expired, "the certificate has expired"), (.selfSigned, "the certificate's issuer is not known"),
+            (.selfSigned, "the certificate's issuer is not known"),
         ] {
             guard case .wrongCertificate(let evidence) = try await shakeHands(servers, kind) else {
                 Issue.record("\(kind): not a wrong certificate")
@@ -39,6 +39,25 @@ struct CertificateCheckTests {
             #expect(evidence.reason == reason)
             #expect(evidence.subject == "CN=leaf" && evidence.issuer == "CN=httpdnsd tests")
             #expect(evidence.fingerprint.count == 64)
+        }
+    }
+
+    @Test func `a certificate that is the name's but for its time is unclear: the clock may be wrong`() async throws {
+        let servers = try CertificateServers()
+        #expect(try await shakeHands(servers, .expired) == .unclear("the certificate has expired"))
+        #expect(try await shakeHands(servers, .early) == .unclear("the certificate is not valid yet"))
+    }
+
+    @Test func `whatever its time, a certificate for another name is wrong, and so is a forged one`() async throws {
+        let servers = try CertificateServers()
+        for (kind, name) in [
+            (CertificateServers.Kind.expired, "www.example.net"), (.early, "www.example.net"),
+            (.forged, CertificateServers.name),
+        ] {
+            guard case .wrongCertificate = try await shakeHands(servers, kind, as: name) else {
+                Issue.record("\(kind): not a wrong certificate")
+                continue
+            }
         }
     }
 
@@ -143,6 +162,7 @@ struct CertificateCheckTests {
         for (number, outcome) in outcomes {
             switch (kinds[number % kinds.count], outcome) {
             case (.honest, .proven), (.plain, .unclear), (.refusing, .noTLS): break
+            case (.expired, .unclear), (.early, .unclear): break
             case (let kind, .wrongCertificate): #expect(CertificateServers.Kind.liars.contains(kind))
             default: Issue.record("\(kinds[number % kinds.count]): \(outcome)")
             }
