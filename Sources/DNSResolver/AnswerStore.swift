@@ -102,7 +102,7 @@ package final class AnswerStore {
                 wait: nil, isTrusted: SourceTags.isTrusted(entry.source), isTold: isTold(entry),
                 isEnding: !entry.isHit(at: now),
                 response: Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
-        case .fresh where isUnprovenDenial(entry, by: route), .stale where isUnprovenDenial(entry, by: route):
+        case .fresh where endsFresh(entry, by: route), .stale where endsFresh(entry, by: route):
             return nil
         case .fresh:
             return stale(
@@ -115,10 +115,14 @@ package final class AnswerStore {
         }
     }
 
-    /// Whether it is a denial by LocalDNS of a protected name: nothing proves it, and it is not served stale.
-    private func isUnprovenDenial(_ entry: CacheEntry, by route: Route) -> Bool {
-        guard case .protect = route, entry.isNegative else { return false }
-        return entry.source == tag(of: .localDNS)
+    /// Whether it is not served stale: what a portal gives, and a denial by LocalDNS of a protected name, which nothing
+    /// proves.
+    private func endsFresh(_ entry: CacheEntry, by route: Route) -> Bool {
+        switch route {
+        case .portal: true
+        case .protect: entry.isNegative && entry.source == tag(of: .localDNS)
+        case .bypass, .forward: false
+        }
     }
 
     /// What is kept for a client, whose question a flight would ask by `flight`.
@@ -198,7 +202,7 @@ package final class AnswerStore {
         guard entry.route == route.tag, let source = sources.source(of: entry.source) else { return false }
         switch (source, route) {
         case (.provider, .protect) where type.isServiceBinding: return generations.isOfPolicy(entry.generation)
-        case (.provider, _), (.localDNS, .bypass): return true
+        case (.provider, _), (.localDNS, .bypass), (.localDNS, .portal): return true
         case (.forward, _): return sources.tag(of: source) == forwardTag(of: route)
         case (.localDNS, _), (.verifiedLocalDNS, _), (.rule, _), (.preset, _):
             return generations.isOfPolicy(entry.generation)
@@ -304,7 +308,7 @@ package final class AnswerStore {
         longest: UInt32 = .max
     ) -> Flight.Outcome {
         let question = Question(name: key.name, type: type)
-        let limit = source == .verifiedLocalDNS ? min(longest, Self.verifiedLifetime) : longest
+        let limit = min(longest, longestLifetime(of: source, by: key.route))
         let normalized = freshness.normalized(sunk(answer), for: question).limited(to: limit)
         guard let packed = PackedAnswer(normalized, for: question) else {
             return .failure(ExtendedError(.other, "the answer is longer than a message can be"))
@@ -328,6 +332,12 @@ package final class AnswerStore {
             archive(of: key)?.store(entry, for: cacheKey)
         }
         return .answer(packed)
+    }
+
+    /// Seconds that no TTL of a source exceeds.
+    private func longestLifetime(of source: Source, by route: Route) -> UInt32 {
+        if route == .portal { return PortalChecks.lifetime }
+        return source == .verifiedLocalDNS ? Self.verifiedLifetime : .max
     }
 
     private func queryKey(_ key: FlightKey, _ type: RecordType) -> QueryKey {

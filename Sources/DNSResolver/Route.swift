@@ -4,8 +4,13 @@ package enum Route: Hashable, Sendable {
     case protect(explicit: Bool)
     /// LocalDNS.
     case bypass
+    /// LocalDNS, and HTTPDNS when it does not answer: one of `PortalChecks`.
+    case portal
     /// The servers of `[[forward]]` entry `index`, counted from 0.
     case forward(index: Int)
+
+    /// The tag of `portal`: no `[[forward]]` entry has it.
+    private static let portalTag = UInt16.max - 1
 
     /// The number under which the cache keeps the route of an entry.
     package var tag: UInt16 {
@@ -13,6 +18,7 @@ package enum Route: Hashable, Sendable {
         case .protect(explicit: false): 0
         case .protect(explicit: true): 1
         case .bypass: 2
+        case .portal: Self.portalTag
         case .forward(let index): 3 &+ UInt16(truncatingIfNeeded: index)
         }
     }
@@ -24,17 +30,19 @@ package enum Route: Hashable, Sendable {
             case 0: .protect(explicit: false)
             case 1: .protect(explicit: true)
             case 2: .bypass
+            case Self.portalTag: .portal
             default: .forward(index: Int(tag) - 3)
             }
     }
 }
 
 extension Route: CustomStringConvertible {
-    /// `protect`, `bypass`, or the `[[forward]]` entry as `forward[1]`, counted from 1 as in messages on the configuration.
+    /// `protect`, `bypass`, `portal`, or the `[[forward]]` entry as `forward[1]`, counted from 1 as in messages on the configuration.
     package var description: String {
         switch self {
         case .protect: "protect"
         case .bypass: "bypass"
+        case .portal: "portal"
         case .forward(let index): "forward[\(index + 1)]"
         }
     }

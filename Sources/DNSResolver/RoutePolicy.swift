@@ -39,8 +39,12 @@ package struct RoutePolicy: Equatable, Sendable {
     /// The route of any name: single labels never leave the network unless a list says so.
     package func route(for name: Name) -> Route {
         let route = listed(name) ?? unlistedRoute(for: name)
-        guard case .protect = route, mode == .localDNSOnly || !lists.providersKnowAll else { return route }
-        return mode != .localDNSOnly && lists.providerNames.nearest(to: name) != nil ? route : .bypass
+        guard mode == .localDNSOnly || !lists.providersKnowAll else { return route }
+        return switch route {
+        case .bypass, .forward: route
+        case .portal: .bypass
+        case .protect: mode != .localDNSOnly && lists.providerNames.nearest(to: name) != nil ? route : .bypass
+        }
     }
 
     private func unlistedRoute(for name: Name) -> Route {
@@ -81,6 +85,11 @@ private final class RoutingLists: Sendable, Equatable {
         for name in bypass { rules.set(Route.bypass.tag, for: name) }
         for (index, suffixes) in forward.enumerated().reversed() {
             for name in suffixes { rules.set(Route.forward(index: index).tag, for: name) }
+        }
+        // The configuration goes first. What would not be protected is LocalDNS's alone.
+        for name in protectsUnlisted && providersKnowAll ? PortalChecks.names : []
+        where rules.nearest(to: name) == nil && providerNames.nearest(to: name) == nil {
+            rules.set(Route.portal.tag, for: name)
         }
         self.rules = rules
     }

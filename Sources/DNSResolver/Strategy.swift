@@ -114,6 +114,9 @@ package final class Strategy {
         switch key.route {
         case .bypass: ask(localDNS, key, as: .localDNS, settle: settle, done: done)
         case .forward(let index): ask(forwarders[index], key, as: .forward(index: index), settle: settle, done: done)
+        case .portal:
+            protect(
+                key, self.mode == .httpdnsOnly ? .httpdnsOnly : .localDNSFirst, mayBeLocal, settle: settle, done: done)
         case .protect: protect(key, mode ?? self.mode, mayBeLocal, settle: settle, done: done)
         }
     }

@@ -61,9 +61,9 @@ package enum StoredRoute: UInt16, Hashable, Sendable {
     case forward = 3
 
     /// Takes the number under which the memory cache keeps a route: all `[[forward]]` entries are one. Nil for the
-    /// highest number, by which no question goes: the configuration itself has answered.
+    /// highest numbers: the configuration itself has answered, or a portal may have.
     init?(tag: UInt16) {
-        guard tag != .max else { return nil }
+        guard tag < .max - 1 else { return nil }
         self = StoredRoute(rawValue: min(tag, 3)) ?? .forward
     }
 }

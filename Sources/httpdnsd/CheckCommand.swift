@@ -66,9 +66,9 @@ extension Configuration {
         switch route {
         case .bypass: return "localdns"
         case .forward(let index): return forwards[index].servers.map(\.description).joined(separator: ", ")
-        case .protect:
+        case .portal, .protect:
             let able = providers.filter { $0.names.isEmpty || $0.names.contains { name.isWithin($0) } }.map(\.name)
-            return switch self.route.mode {
+            return switch route == .portal ? .localDNSFirst : self.route.mode {
             case .localDNSFirst: (["localdns"] + able).joined(separator: ", then ")
             case .httpdnsOnly: able.joined(separator: ", then ")
             case .httpdnsFirst, .localDNSOnly: (able + ["localdns"]).joined(separator: ", then ")

@@ -102,7 +102,8 @@ struct RoutePolicyTests {
     @Test
     func `every route has a tag of its own`() {
         let routes: [Route] = [
-            .protect(explicit: false), .protect(explicit: true), .bypass, .forward(index: 0), .forward(index: 1),
+            .protect(explicit: false), .protect(explicit: true), .bypass, .portal, .forward(index: 0),
+            .forward(index: 1),
         ]
         #expect(Set(routes.map(\.tag)).count == routes.count)
     }
@@ -117,7 +118,9 @@ struct RoutePolicyTests {
 
     @Test
     func `every tag is read as the route that it came from`() {
-        for route: Route in [.protect(explicit: false), .protect(explicit: true), .bypass, .forward(index: 21_000)] {
+        for route: Route in [
+            .protect(explicit: false), .protect(explicit: true), .bypass, .portal, .forward(index: 21_000),
+        ] {
             #expect(Route(tag: route.tag) == route)
         }
     }
