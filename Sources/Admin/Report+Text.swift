@@ -21,6 +21,7 @@ extension StatusReport {
             let servers = forward.servers.map(\.text).joined(separator: ", ")
             rows.append(["forward", "\(forward.suffixes.joined(separator: ", ")) to \(servers)"])
         }
+        if !clock.isEmpty { rows.append(["clock", "this machine's \(clock)"]) }
         if networkChanges > 0 {
             let ago = Self.duration(networkChangeAge ?? 0)
             rows.append(["network", "changed \(counted(networkChanges, "time")), last \(ago) ago"])

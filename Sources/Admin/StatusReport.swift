@@ -20,6 +20,8 @@ package struct StatusReport: JSONRecord {
     package var providers: [Provider] = []
     package var localDNS: [Server] = []
     package var forwards: [Forward] = []
+    /// Why this machine's clock cannot be right; empty while nothing speaks against it.
+    package var clock = ""
     /// How often the network has changed since the start, and how many seconds ago it last did.
     package var networkChanges = 0
     package var networkChangeAge: Int?
@@ -60,6 +62,7 @@ package struct StatusReport: JSONRecord {
         case "providers": providers = try reader.records()
         case "localdns": localDNS = try reader.records()
         case "forwards": forwards = try reader.records()
+        case "clock": clock = try reader.string()
         case "network_changes": networkChanges = try reader.int()
         case "network_change_seconds": networkChangeAge = try reader.optionalInt()
         case "cache": cache = try Cache(from: &reader)
@@ -90,6 +93,7 @@ package struct StatusReport: JSONRecord {
         writer.member("providers", records: providers)
         writer.member("localdns", records: localDNS)
         writer.member("forwards", records: forwards)
+        writer.member("clock", clock)
         writer.member("network_changes", networkChanges)
         writer.member("network_change_seconds", networkChangeAge)
         writer.member("cache", object: { cache.write(to: &$0) })

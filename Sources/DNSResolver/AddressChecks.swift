@@ -33,6 +33,7 @@ package final class AddressChecks: AddressCheck {
     /// Forged addresses are written down here.
     package nonisolated let journal: HijackJournal
     private let handshake: any Handshake
+    private let timeOfDay: TimeOfDay?
     private let clock: any LoopClock
     private var verdicts: [Subject: (verdict: AddressVerdict, until: Instant)] = [:]
     private var checks: [Subject: PendingCheck] = [:]
@@ -53,11 +54,14 @@ package final class AddressChecks: AddressCheck {
     /// Raised when all is forgotten: what was begun before says nothing any more.
     private var epoch = 0
 
+    /// - Parameter timeOfDay: nothing is written down while that cannot be right; nil: it is.
     package nonisolated init(
-        ports: [UInt16], handshake: any Handshake, journal: HijackJournal, clock: any LoopClock
+        ports: [UInt16], handshake: any Handshake, journal: HijackJournal, timeOfDay: TimeOfDay? = nil,
+        clock: any LoopClock
     ) {
         self.ports = ports
         self.handshake = handshake
+        self.timeOfDay = timeOfDay
         self.journal = journal
         self.clock = clock
     }
@@ -323,7 +327,7 @@ package final class AddressChecks: AddressCheck {
             switch outcome {
             case .proven: return (.verified, true)
             case .wrongCertificate(let evidence):
-                journal.record(subject.name, subject.address, port: port, evidence)
+                if !isClockDoubtful { journal.record(subject.name, subject.address, port: port, evidence) }
                 return (.forged, true)
             case .noTLS: break
             case .unclear: verdict = .unclear
@@ -334,8 +338,10 @@ package final class AddressChecks: AddressCheck {
         return (verdict, hasAnswered)
     }
 
+    private var isClockDoubtful: Bool { timeOfDay?.doubt != nil }
+
     private func remember(_ verdict: AddressVerdict, of subject: Subject) {
-        guard let lifetime = verdict.lifetime else { return }
+        guard let lifetime = verdict.lifetime, verdict != .forged || !isClockDoubtful else { return }
         let now = clock.now
         if verdicts.count >= Self.capacity {
             verdicts = verdicts.filter { now < $0.value.until }

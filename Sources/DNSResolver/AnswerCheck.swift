@@ -12,17 +12,29 @@ package final class AnswerCheck {
 
     package nonisolated let rule: CertificateRule
     private let check: any AddressCheck
+    private let timeOfDay: TimeOfDay?
     private let clock: any LoopClock
 
-    package nonisolated init(rule: CertificateRule, check: any AddressCheck, clock: any LoopClock) {
+    /// - Parameter timeOfDay: while that cannot be right, `auto` is lenient; nil: it is.
+    package nonisolated init(
+        rule: CertificateRule, check: any AddressCheck, timeOfDay: TimeOfDay? = nil, clock: any LoopClock
+    ) {
         self.rule = rule
         self.check = check
+        self.timeOfDay = timeOfDay
         self.clock = clock
     }
 
-    /// How the answers to `key` are checked; nil: they are taken as they are.
-    package nonisolated func level(for key: FlightKey, _ type: RecordType) -> CertificateRule.Level? {
-        type.isAddress ? rule.level(for: key.name, by: key.route) : nil
+    /// Whether the answers to `key` are checked; if not, they are taken as they are.
+    package nonisolated func checks(_ key: FlightKey, _ type: RecordType) -> Bool {
+        type.isAddress && rule.level(for: key.name, by: key.route) != nil
+    }
+
+    /// How they are checked. A clock that is wrong keeps providers away and lets nothing be proven: names are answered all the
+    /// same, those of time servers among them, so that it can be set.
+    private func level(for key: FlightKey, _ type: RecordType) -> CertificateRule.Level? {
+        guard type.isAddress, let level = rule.level(for: key.name, by: key.route) else { return nil }
+        return level == .strict && rule.setting == .auto && timeOfDay?.doubt != nil ? .lenient : level
     }
 
     /// The lies about a name in lower case that were written down, the one seen last first.
@@ -45,7 +57,7 @@ package final class AnswerCheck {
 
     /// What LocalDNS told, without what is known already to be a lie. Asks nobody.
     func withoutKnownLies(_ result: UpstreamResult, to key: FlightKey, _ type: RecordType) -> LocalDNSResult {
-        guard case .answer(let answer) = result, level(for: key, type) != nil else { return LocalDNSResult(result) }
+        guard case .answer(let answer) = result, checks(key, type) else { return LocalDNSResult(result) }
         var verdicts: [IPAddress: AddressVerdict] = [:]
         for address in answer.addresses { verdicts[address] = check.known(address, for: key.name) }
         return LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: .lenient))
@@ -65,7 +77,7 @@ package final class AnswerCheck {
 
     /// Has `found` called if a check that is still under way finds a lie in an answer; perhaps for several.
     func watch(_ answer: Answer, to key: FlightKey, _ type: RecordType, found: @escaping @Loop () -> Void) {
-        guard level(for: key, type) != nil else { return }
+        guard checks(key, type) else { return }
         for address in answer.addresses { check.watch(address, for: key.name, found: found) }
     }
 

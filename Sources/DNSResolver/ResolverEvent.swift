@@ -12,6 +12,10 @@ package enum ResolverEvent: Hashable, Sendable {
     case certificateAccepted(provider: String, endpoint: String)
     /// A service's clock is `seconds` ahead of ours (behind, if negative): requests are signed by its time.
     case clockCorrected(provider: String, seconds: Int64)
+    /// This machine's time of day cannot be right.
+    case clockDoubted(TimeOfDay.Doubt)
+    /// Nothing speaks against the time of day any more.
+    case clockTrusted
     /// A provider has been sent as many calls as it may be on one day (UTC), and is not asked until the next.
     case dailyLimitReached(provider: String, limit: Int)
     /// A provider refuses the account, signature or token; it is left alone for `pause`.
@@ -59,6 +63,10 @@ extension ResolverEvent: CustomStringConvertible {
             "\(provider): \(endpoint) has a good certificate again"
         case .clockCorrected(let provider, let seconds):
             "\(provider): the service's clock is \(seconds.magnitude) s \(seconds < 0 ? "behind" : "ahead of") ours; requests are signed by its time. Set this machine's clock"
+        case .clockDoubted(let doubt):
+            "this machine's clock \(doubt): certificates prove little until it is set"
+        case .clockTrusted:
+            "nothing speaks against this machine's clock any more"
         case .dailyLimitReached(let provider, let limit):
             "\(provider): the daily_limit of \(limit) calls is reached: not asked until 00:00 UTC, the next source is"
         case .providerRefusedAccess(let provider, let reason, let pause):

@@ -96,7 +96,7 @@ package final class Strategy {
 
     /// Whether an answer was told by LocalDNS for a protected name, and its addresses are still to be checked.
     nonisolated func isUnchecked(_ answer: Answer, _ key: FlightKey, _ type: RecordType, _ source: Source) -> Bool {
-        source == .localDNS && !answer.isNegative(for: type) && answerCheck?.level(for: key, type) != nil
+        source == .localDNS && !answer.isNegative(for: type) && answerCheck?.checks(key, type) == true
     }
 
     /// Asks until each of the flight's types is settled, with a failure if need be.

@@ -40,6 +40,10 @@ package enum LogKind: String, CaseIterable, Sendable {
     case localDNSServerLoops = "localdns.server_loops"
     case localDNSServerLoopEnded = "localdns.server_loop_ended"
 
+    // MARK: The clock
+    case clockDoubted = "clock.doubted"
+    case clockTrusted = "clock.trusted"
+
     // MARK: The network
     case networkChanged = "network.changed"
     case networkUnwatched = "network.unwatched"
@@ -67,6 +71,7 @@ package enum LogKind: String, CaseIterable, Sendable {
         case .startMemory, .query, .diskLoaded, .providerAddresses: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerCertificateAccepted,
             .providerAccepted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged,
+            .clockTrusted,
             .answerStale,
             .answerPreset, .diskBack:
             .notice
@@ -74,7 +79,8 @@ package enum LogKind: String, CaseIterable, Sendable {
             .reloadRestartNeeded,
             .providerAddressAside, .providerClock, .providerLimit, .providerAddressesUntold, .providerDisabled,
             .localDNSNoServers, .localDNSServerSilent,
-            .localDNSForged, .localDNSServerLoops, .networkUnwatched, .diskUnavailable, .answerFailed, .limitQueries,
+            .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkUnwatched, .diskUnavailable, .answerFailed,
+            .limitQueries,
             .limitConnections, .logDropped, .logQueriesDropped:
             .warning
         case .startAuthorities, .reloadRefused, .providerCertificateRefused, .providerRefused, .diskSetAside:

@@ -137,6 +137,7 @@ final class HTTPDNSEndpoint: Endpoint {
         switch result {
         case .success(let response):
             noteTime(of: response)
+            if let date = response.date { account.note(date) }
             switch service.outcome(of: response, to: attempt.asked) {
             case .results(let results):
                 answered(attempt.question.name)

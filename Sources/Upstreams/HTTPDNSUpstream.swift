@@ -148,6 +148,12 @@ package final class HTTPDNSUpstream: Provider {
     /// Told of what is worth keeping.
     package var onLearned: (@Loop (Learned) -> Void)?
 
+    /// Called with the time of day in each reply that comes over https, in seconds since 1970.
+    package var onDate: (@Loop (Int64) -> Void)? {
+        get { account.onDate }
+        set { account.onDate = newValue }
+    }
+
     /// Takes up what an earlier process had learned, where this one does not know better.
     ///
     /// - Parameter time: when it was learned, in seconds since 1970.

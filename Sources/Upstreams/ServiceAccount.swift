@@ -39,6 +39,14 @@ final class ServiceAccount {
     /// Called when a call was counted, and when the service's time was learned.
     var onChange: (@Loop () -> Void)?
 
+    /// Called with the time of day that the service says over https, in seconds since 1970.
+    var onDate: (@Loop (Int64) -> Void)?
+
+    /// Hands on what time a reply says it is.
+    func note(_ date: Int64) {
+        if clock.isAuthenticated { onDate?(date) }
+    }
+
     /// Takes over the service's time.
     func learn(_ time: Int64) {
         guard clock.learn(time) else { return }

@@ -10,7 +10,8 @@ final class ServiceClock {
     static let forgeableLimit: Int64 = 2 * 86_400
 
     private let timeOfDay: @Sendable () -> Int64
-    private let isAuthenticated: Bool
+    /// Whether what the service tells is known to come from it.
+    let isAuthenticated: Bool
     /// Seconds by which the service is ahead of us.
     private(set) var offset: Int64 = 0
 

@@ -24,6 +24,8 @@ struct Composition {
     let providers: [ConfiguredProvider]
     /// What is known of the addresses that LocalDNS gives for protected names.
     let checks: AddressChecks
+    /// Whether certificates can be judged by this machine's clock.
+    let timeOfDay: TimeOfDay
     /// The numbers of these sources in the cache.
     let sources: SourceTags
     private let numbers: SourceTags.Numbers
@@ -49,7 +51,13 @@ struct Composition {
             old.flatMap { $0.settings.localDNS.asksLike(settings.localDNS) ? $0.localDNS : nil }
             ?? Self.localDNS(settings, limit: limit, paths: paths, loop: loop, events: events)
         self.localDNS = localDNS
-        checks = Self.checks(settings, replacing: old?.checks, paths: paths, loop: loop, report: report)
+        let timeOfDay =
+            old?.timeOfDay
+            ?? TimeOfDay(
+                released: Httpdnsd.released, clock: loop, secondsSince1970: { Int64(time(nil)) }, report: report)
+        self.timeOfDay = timeOfDay
+        checks = Self.checks(
+            settings, replacing: old?.checks, timeOfDay, paths: paths, loop: loop, report: report)
         forwarders = settings.forwards.map { forward in
             if let old, old.settings.localDNS.timeout == settings.localDNS.timeout,
                 let index = old.settings.forwards.firstIndex(where: { $0.servers == forward.servers })
@@ -72,6 +80,7 @@ struct Composition {
                 HTTPDNSSettings(entry, proxy: settings.http.proxy.flatMap { SocketAddress($0) }), loop: loop,
                 bootstrap: localDNS, paths: paths,
                 timeOfDay: { Int64(time(nil)) }, report: report)
+            upstream.onDate = { timeOfDay.learn($0, from: entry.name) }
             // The same account: what was sent today counts, whatever else has changed.
             if let same = old?.providers.first(where: { $0.entry.isSameAccount(as: entry) }) {
                 upstream.restoreCalls(same.upstream.callRecord)
@@ -82,14 +91,15 @@ struct Composition {
     }
 
     private static func checks(
-        _ settings: Configuration, replacing old: AddressChecks?, paths: NetworkPaths, loop: EventLoop,
-        report: @escaping @Loop (ResolverEvent) -> Void
+        _ settings: Configuration, replacing old: AddressChecks?, _ timeOfDay: TimeOfDay, paths: NetworkPaths,
+        loop: EventLoop, report: @escaping @Loop (ResolverEvent) -> Void
     ) -> AddressChecks {
         let ports = settings.localDNS.certificatePorts.compactMap { UInt16(exactly: $0) }
         if let old, old.ports == ports { return old }
         let journal = old?.journal ?? HijackJournal(timeOfDay: { Int64(time(nil)) }, report: report)
         return AddressChecks(
-            ports: ports, handshake: CertificateCheck(paths: paths, loop: loop), journal: journal, clock: loop)
+            ports: ports, handshake: CertificateCheck(paths: paths, loop: loop), journal: journal,
+            timeOfDay: timeOfDay, clock: loop)
     }
 
     private static func localDNS(
@@ -213,7 +223,8 @@ struct Composition {
         let selector = ProviderSelector(providers: asked, filter: filter, clock: loop, report: report)
         return Strategy(
             mode: mode, selector: selector, localDNS: localDNS, forwarders: forwarders,
-            answerCheck: AnswerCheck(rule: CertificateRule(settings.localDNS), check: checks, clock: loop),
+            answerCheck: AnswerCheck(
+                rule: CertificateRule(settings.localDNS), check: checks, timeOfDay: timeOfDay, clock: loop),
             guardsServiceBindings: settings.answers.httpsRecords == .protect, clock: loop)
     }
 

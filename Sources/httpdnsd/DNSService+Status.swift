@@ -27,6 +27,7 @@ extension DNSService {
         status.forwards = zip(composition.settings.forwards, composition.forwarders).map { entry, forwarder in
             .init(suffixes: entry.suffixes.map(\.description), servers: servers(of: forwarder))
         }
+        status.clock = composition.timeOfDay.doubt?.description ?? ""
         status.networkChanges = networkChanges.count
         status.networkChangeAge = networkChanges.last.map { Int((loop.now - $0).components.seconds) }
         status.cache = cache

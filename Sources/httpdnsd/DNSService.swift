@@ -85,6 +85,8 @@ final class DNSService {
         logQueries()
         server.feed.turn(on: settings.log.queries)
         keepWhatIsLearned()
+        // A clock that was never set is heard of at once.
+        _ = composition.timeOfDay.doubt
         Loop.spawn { [self] in await restoreState() }
     }
 

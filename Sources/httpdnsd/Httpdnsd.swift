@@ -19,6 +19,9 @@ struct Httpdnsd: ParsableCommand {
         defaultSubcommand: ServeCommand.self)
 
     static let version = "0.1.0"
+    /// A day before which this version was not released, in seconds since 1970: 2026-11-01, 00:00 UTC. A clock that shows
+    /// less cannot be right. Raised with the version.
+    static let released: Int64 = 1_793_491_200
 
     static func main() {
         // Before any command reads a secret.

@@ -28,6 +28,10 @@ extension LogMessage {
             self.init(
                 .providerClock, about: provider, text,
                 ["provider": "\(provider)", "offset_seconds": .stringConvertible(seconds)])
+        case .clockDoubted(let doubt):
+            self.init(.clockDoubted, about: "", text, ["reason": "\(doubt)"])
+        case .clockTrusted:
+            self.init(.clockTrusted, about: "", text)
         case .dailyLimitReached(let provider, let limit):
             self.init(
                 .providerLimit, about: provider, text,

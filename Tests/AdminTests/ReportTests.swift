@@ -26,8 +26,10 @@ struct ReportTests {
         status.forwards = [.init(suffixes: ["corp.example"], servers: status.localDNS)]
         status.cache.entries = 7
         (status.networkChanges, status.networkChangeAge) = (3, 12)
+        status.clock = "is before this version was released"
         #expect(try StatusReport(json: Array(status.json.utf8)) == status)
         #expect(status.json.contains("\"network_changes\":3"))
+        #expect(status.text.contains("clock     this machine's is before this version was released"))
         #expect(status.json.contains("\"forgeable\":[\"a \\\"quoted\\\" \\n name\\u007f\"]"))
     }
 

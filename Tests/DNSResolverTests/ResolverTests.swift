@@ -18,6 +18,8 @@ struct ResolverTests {
         /// The servers that certificate checks meet.
         let handshake: FakeHandshake
         let checks: AddressChecks
+        /// Right, until a test sets it.
+        let day = TestDay()
         let generation = PolicyGeneration()
         let memory = MemoryCache(memory: 1 << 20)
         let badAddresses: BadAddresses
@@ -49,15 +51,19 @@ struct ResolverTests {
             let selector = ProviderSelector(providers: [provider], clock: clock, report: { _ in })
             badAddresses = BadAddresses(clock: clock)
             handshake = FakeHandshake(clock: clock)
+            let timeOfDay = TimeOfDay(
+                released: TestDay.released, clock: clock, secondsSince1970: { [day] in day.seconds },
+                report: { [heard] in heard.events.append($0) })
             checks = AddressChecks(
                 ports: [443], handshake: handshake, journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }),
-                clock: clock)
+                timeOfDay: timeOfDay, clock: clock)
             let sources = SourceTags(forwards: 0, providers: 1)
             self.policy = ResolverPolicy(
                 localAnswers: local, routes: policy,
                 strategy: Strategy(
                     mode: policy.mode, selector: selector, localDNS: localDNS, forwarders: [],
-                    answerCheck: AnswerCheck(rule: rule, check: checks, clock: clock), clock: clock),
+                    answerCheck: AnswerCheck(rule: rule, check: checks, timeOfDay: timeOfDay, clock: clock),
+                    clock: clock),
                 sources: sources, lastResort: lastResort, preresolve: preresolve)
             store = AnswerStore(
                 memory: memory, freshness: freshness, generation: generation, sources: sources,

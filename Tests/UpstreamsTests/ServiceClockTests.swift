@@ -1,3 +1,4 @@
+import DNSResolver
 import Scheduling
 import TestSupport
 import Testing
@@ -33,6 +34,16 @@ struct ServiceClockTests {
         let clock = clock(isAuthenticated: true)
         #expect(!clock.learn(time))
         #expect(clock.offset == 0)
+    }
+
+    @Test(arguments: [true, false]) @Loop
+    func `the time in a reply speaks against this machine's clock only if it came over https`(isHTTPS: Bool) {
+        let account = ServiceAccount(
+            provider: "vendor", clock: clock(isAuthenticated: isHTTPS), calls: DailyCalls(limit: 0), report: { _ in })
+        var dates: [Int64] = []
+        account.onDate = { dates.append($0) }
+        account.note(Self.today)
+        #expect(dates == (isHTTPS ? [Self.today] : []))
     }
 
     @Test @Loop

@@ -1,0 +1,79 @@
+package import Scheduling
+
+/// This machine's time of day, and whether it can be right.
+///
+/// It cannot be before this version was released, nor differ by more than a day from what a service says over https. What is
+/// said over plain http anything on the path may have written, and counts for nothing here.
+@Loop
+package final class TimeOfDay {
+    /// Seconds by which a service's time may differ.
+    package nonisolated static let tolerance: Int64 = 86_400
+
+    /// What speaks against the clock.
+    package enum Doubt: Hashable, Sendable {
+        /// It is before the release.
+        case beforeRelease
+        /// A service's time differs by so many seconds; more than 0: it is ahead of ours.
+        case service(String, ahead: Int64)
+    }
+
+    /// Seconds since 1970 at the release of this version.
+    private let released: Int64
+    private let clock: any LoopClock
+    private let secondsSince1970: @Sendable () -> Int64
+    private let report: @Loop (ResolverEvent) -> Void
+    /// What a service said last, and when.
+    private var told: (provider: String, time: Int64, at: Instant)?
+    private var isReported = false
+
+    /// - Parameters:
+    ///   - released: seconds since 1970 before which no clock can be right.
+    ///   - clock: by which time goes on, whatever the time of day is set to.
+    ///   - report: receives a doubt when it comes and when it ends.
+    package nonisolated init(
+        released: Int64, clock: any LoopClock, secondsSince1970: @escaping @Sendable () -> Int64,
+        report: @escaping @Loop (ResolverEvent) -> Void
+    ) {
+        self.released = released
+        self.clock = clock
+        self.secondsSince1970 = secondsSince1970
+        self.report = report
+    }
+
+    /// Takes notice of the time that a service said over https, in seconds since 1970.
+    package func learn(_ time: Int64, from provider: String) {
+        told = (provider, time, clock.now)
+        _ = doubt
+    }
+
+    /// Why it cannot be right; nil while nothing speaks against it. Looked up each time: a clock can be set at any moment.
+    package var doubt: Doubt? {
+        let doubt = presentDoubt
+        if isReported != (doubt != nil) {
+            isReported = doubt != nil
+            report(doubt.map { .clockDoubted($0) } ?? .clockTrusted)
+        }
+        return doubt
+    }
+
+    private var presentDoubt: Doubt? {
+        let own = secondsSince1970()
+        if own < released { return .beforeRelease }
+        guard let told else { return nil }
+        let (expected, isFar) = told.time.addingReportingOverflow((clock.now - told.at).components.seconds)
+        let (ahead, isFarther) = expected.subtractingReportingOverflow(own)
+        guard !isFar, !isFarther, ahead.magnitude > Self.tolerance else { return nil }
+        return .service(told.provider, ahead: ahead)
+    }
+}
+
+extension TimeOfDay.Doubt: CustomStringConvertible {
+    /// One sentence without its subject: "the clock ...".
+    package var description: String {
+        switch self {
+        case .beforeRelease: "is before this version was released"
+        case .service(let provider, let ahead):
+            "is \(ahead.magnitude) s \(ahead < 0 ? "ahead of" : "behind") that of \(provider)"
+        }
+    }
+}
