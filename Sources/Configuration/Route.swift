@@ -20,6 +20,8 @@ extension Configuration {
         package var protect: NameList = []
         /// Answered through LocalDNS.
         package var bypass: NameList = []
+        /// Answered through LocalDNS unless another list names them. Nil: the built-in list.
+        package var networkNames: NameList?
 
         package init() {}
 
@@ -29,6 +31,9 @@ extension Configuration {
                 "protect", \.protect, .suffixes,
                 "Names answered through HTTPDNS; empty means every other name that a provider may answer."),
             Setting("bypass", \.bypass, .suffixes, "Names answered through LocalDNS."),
+            Setting(
+                "network_names", \.networkNames, .autoOrSuffixes,
+                "Names that belong to the network: LocalDNS answers them unless another list names them."),
         ]
     }
 
@@ -60,5 +65,24 @@ extension Configuration {
                 reading.fail(place, "must hold at least one entry, such as [\(example)]")
             }
         }
+    }
+}
+
+extension Kind where Value == NameList? {
+    /// `"auto"`, which is nil, or a list of suffixes.
+    fileprivate static var autoOrSuffixes: Kind {
+        let list = Kind<NameList>.suffixes
+        return Kind(
+            type: "auto, or \(list.type)",
+            read: { node, path, reading in
+                if case .array = node { return list.read(node, path, reading).map { .some($0) } }
+                guard let text = reading.text(node, path, expected: "\"auto\" or a list of suffixes") else {
+                    return nil
+                }
+                if text.value == "auto" { return .some(nil) }
+                reading.fail(path, "must be \"auto\" or a list in brackets such as [\"lan\"]")
+                return nil
+            },
+            write: { $0.map(list.write) ?? "\"auto\"" })
     }
 }

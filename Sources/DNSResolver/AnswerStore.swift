@@ -283,6 +283,9 @@ package final class AnswerStore {
         return keep(.negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, "")
     }
 
+    /// Whether there is an answer of a source, fresh or stale.
+    func hasAnswer(_ key: FlightKey, _ type: RecordType) -> Bool { told(key, type) != nil }
+
     /// What a source told of it, fresh or stale.
     private func told(_ key: FlightKey, _ type: RecordType) -> Kept? {
         guard let kept = kept(queryKey(key, type), route: key.route, at: clock.now), kept.isTold else { return nil }

@@ -76,8 +76,21 @@ final class FlightWork {
         case .unknownEmpty(let ttl):
             finish(type, with: keepEmpty(ttl: ttl, type))
         case .failure(let failure):
+            if case .noServer = failure, let answer = answerWithoutLocalDNS(type) {
+                return finish(type, with: .answer(answer), source: policy.sources.tag(of: .rule))
+            }
             open.failed.append((type, failure))
         }
+    }
+
+    /// What a name of the network is answered while there is no LocalDNS, and nothing it answered before. Not cached: the next
+    /// question may find one.
+    private func answerWithoutLocalDNS(_ type: RecordType) -> PackedAnswer? {
+        let question = Question(name: key.name, type: type)
+        guard key.route == .bypass, !cache.hasAnswer(key, type), policy.lastResort.addresses(of: key.name) == nil,
+            let answer = policy.localAnswers.withoutLocalDNS(question, policy: policy.routes)
+        else { return nil }
+        return PackedAnswer(policy.consistent(answer, for: key), for: question)
     }
 
     private func take(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {

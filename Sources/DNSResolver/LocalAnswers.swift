@@ -16,6 +16,8 @@ package final class LocalAnswers: Sendable {
     private static let ttl: UInt32 = 10_800
     /// Seconds for what the configuration says: clients see a change of it soon.
     private static let configuredTTL: UInt32 = 60
+    /// Seconds for what is answered in place of LocalDNS: it may come any moment.
+    private static let absentNetworkTTL: UInt32 = 10
 
     package init(
         version: String? = "httpdnsd", identity: String? = "httpdnsd", presets: Presets = Presets(),
@@ -63,7 +65,7 @@ package final class LocalAnswers: Sendable {
     private func address(of question: Question, policy: RoutePolicy, isSigned: Bool) -> Reply? {
         let rule = SpecialUseNames.rule(for: question.name)
         if rule?.rule.isOverridable != false, let preset = preset(for: question) { return .configured(preset, .preset) }
-        if let rule, var answer = special(question, rule, policy: policy) {
+        if let rule, !isTakenOver(question.name, rule.rule, by: policy), var answer = special(question, rule) {
             // Given by hand, the name exists, though of this type it has nothing.
             if rule.rule.isOverridable, presets.addresses(of: question.name) != nil { answer.responseCode = .noError }
             return .answer(answer)
@@ -95,12 +97,26 @@ package final class LocalAnswers: Sendable {
         return .answer(Answer(answers: [.chaosText(text, name: question.name)]))
     }
 
+    /// The answer to a name of the network while there is no LocalDNS to ask: that of an empty zone (RFC 6303, RFC 8375),
+    /// with a short TTL. Nil for any other name.
+    package func withoutLocalDNS(_ question: Question, policy: RoutePolicy) -> Answer? {
+        guard let zone = policy.networkZone(of: question.name) else { return nil }
+        let found = SpecialUseNames.rule(for: question.name) ?? (zone, .emptyZone)
+        return special(question, found, ttl: Self.absentNetworkTTL)
+            ?? .negative(name: found.zone, ttl: Self.absentNetworkTTL)
+    }
+
+    /// Whether a list decides of a special-use name, or the network.
+    private func isTakenOver(_ name: Name, _ rule: SpecialUseNames.Rule, by policy: RoutePolicy) -> Bool {
+        rule.isOverridable
+            && (policy.listed(name, belowRoot: true) != nil || policy.networkZone(of: name) != nil)
+    }
+
     private func special(
-        _ question: Question, _ found: (zone: Name, rule: SpecialUseNames.Rule), policy: RoutePolicy
+        _ question: Question, _ found: (zone: Name, rule: SpecialUseNames.Rule), ttl: UInt32 = LocalAnswers.ttl
     ) -> Answer? {
         let (zone, rule) = found
-        if rule.isOverridable, policy.listed(question.name, belowRoot: true) != nil { return nil }
-        let nodata = Answer.negative(name: zone, ttl: Self.ttl)
+        let nodata = Answer.negative(name: zone, ttl: ttl)
         switch rule {
         case .loopback:
             return addresses([.v4(0x7f00_0001), .v6(1)], for: question) ?? nodata
@@ -115,11 +131,11 @@ package final class LocalAnswers: Sendable {
         case .emptyZone where question.name == zone && question.type == .ds:
             return nil
         case .emptyZone where question.name == zone && question.type == .soa:
-            return Answer(answers: [.negativeSOA(for: zone, ttl: Self.ttl)])
+            return Answer(answers: [.negativeSOA(for: zone, ttl: ttl)])
         case .emptyZone where question.name == zone:
             return nodata
         case .emptyZone, .loopbackReverse, .ipv4Only, .ipv4OnlyReverse, .resolverDiscovery, .alwaysNonexistent:
-            return .negative(.nameError, name: zone, ttl: Self.ttl)
+            return .negative(.nameError, name: zone, ttl: ttl)
         }
     }
 

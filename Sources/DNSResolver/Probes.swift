@@ -86,7 +86,7 @@ final class Probes {
             answered(endpoint, of: provider, isProbe: true)
             let pause = provider.access.failed(at: now)
             report(.providerRefusedAccess(provider: provider.name, reason: reason, pause: pause))
-        case .timeout, .slow, .network, .unusable, .certificate, .forged, .busy:
+        case .timeout, .slow, .noServer, .network, .unusable, .certificate, .forged, .busy:
             failed(endpoint, of: provider, failure)
         }
     }

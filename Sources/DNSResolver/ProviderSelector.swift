@@ -160,7 +160,7 @@ extension UpstreamFailure {
     /// Whether the address, or the account, may be at fault: only a probe can tell.
     fileprivate var isReasonForProbe: Bool {
         switch self {
-        case .timeout, .slow, .network, .unusable, .certificate, .forged, .busy, .authentication: true
+        case .timeout, .slow, .noServer, .network, .unusable, .certificate, .forged, .busy, .authentication: true
         case .responseCode, .rejected, .overloaded, .cancelled: false
         }
     }

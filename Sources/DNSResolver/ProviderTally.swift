@@ -121,7 +121,7 @@ extension UpstreamFailure {
     var endsProvider: Bool {
         switch self {
         case .authentication, .rejected, .responseCode, .forged, .cancelled: true
-        case .timeout, .slow, .network, .unusable, .certificate, .busy, .overloaded: false
+        case .timeout, .slow, .noServer, .network, .unusable, .certificate, .busy, .overloaded: false
         }
     }
 }

@@ -1,7 +1,7 @@
 package import DNSWire
 
 /// The routing lists: suffixes matched on whole labels, the longest match wins; at equal length `forward`, then
-/// `bypass`, then `protect`. A name that no provider may answer is never protected.
+/// `bypass`, then `protect`. A name that no provider may answer is never protected, nor one that belongs to the network.
 package struct RoutePolicy: Equatable, Sendable {
     package var mode: Mode
     private let lists: RoutingLists
@@ -11,13 +11,15 @@ package struct RoutePolicy: Equatable, Sendable {
     ///   - searchDomains: the `search` lists of the system. They come from the network, which chooses no route:
     ///     `isInSearchDomain` says what they are good for.
     ///   - providers: the `names` of each provider; none means every name.
+    ///   - networkNames: suffixes that belong to the network unless one of the lists or a provider names them.
     package init(
         mode: Mode = .httpdnsFirst, protect: NameList = [], bypass: NameList = [], forward: [NameList] = [],
-        searchDomains: [Name] = [], providers: [[Name]] = [[]]
+        searchDomains: [Name] = [], providers: [[Name]] = [[]], networkNames: NameList = NetworkNames.builtIn
     ) {
         self.mode = mode
         lists = RoutingLists(
-            protect: protect, bypass: bypass, forward: forward, searchDomains: searchDomains, providers: providers)
+            protect: protect, bypass: bypass, forward: forward, searchDomains: searchDomains, providers: providers,
+            networkNames: networkNames)
     }
 
     /// Bytes that the entries of `protect`, `bypass` and `forward` have taken: for each its name in wire form, and at most 32.
@@ -38,13 +40,28 @@ package struct RoutePolicy: Equatable, Sendable {
 
     /// The route of any name: single labels never leave the network unless a list says so.
     package func route(for name: Name) -> Route {
-        let route = listed(name) ?? unlistedRoute(for: name)
+        let listed = listed(name)
+        if networkZone(of: name) != nil {
+            // An entry for the root names everything; only one of `forward` means these names too.
+            if case .forward? = listed { return listed ?? .bypass }
+            return .bypass
+        }
+        let route = listed ?? unlistedRoute(for: name)
         guard mode == .localDNSOnly || !lists.providersKnowAll else { return route }
         return switch route {
         case .bypass, .forward: route
         case .portal: .bypass
         case .protect: mode != .localDNSOnly && lists.providerNames.nearest(to: name) != nil ? route : .bypass
         }
+    }
+
+    /// The suffix of the network's names that `name` is within; nil where a list or a provider names it, other than by the
+    /// root, or where it does not belong to the network.
+    package func networkZone(of name: Name) -> Name? {
+        guard let zone = lists.networkNames.nearest(to: name), listed(name, belowRoot: true) == nil,
+            lists.providerNames.nearest(to: name, belowRoot: true) == nil
+        else { return nil }
+        return zone.suffix.name
     }
 
     private func unlistedRoute(for name: Name) -> Route {
@@ -69,8 +86,16 @@ private final class RoutingLists: Sendable, Equatable {
     let providerNames: NameSuffixTable<Bool>
     /// Whether some provider may be asked for every name.
     let providersKnowAll: Bool
+    /// What belongs to the network unless another list names it. Of the search domains only what lies in the domain of
+    /// multicast DNS, which no provider knows.
+    let networkNames: NameSuffixTable<Bool>
 
-    init(protect: NameList, bypass: NameList, forward: [NameList], searchDomains: [Name], providers: [[Name]]) {
+    init(
+        protect: NameList, bypass: NameList, forward: [NameList], searchDomains: [Name], providers: [[Name]],
+        networkNames: NameList
+    ) {
+        self.networkNames = Self.table(
+            of: Array(networkNames) + searchDomains.filter { $0.isWithin(NetworkNames.multicast) })
         protectsUnlisted = protect.isEmpty
         self.searchDomains = Self.table(of: searchDomains)
         providerNames = Self.table(of: providers.flatMap { $0 })
@@ -103,6 +128,6 @@ private final class RoutingLists: Sendable, Equatable {
     static func == (left: RoutingLists, right: RoutingLists) -> Bool {
         left.rules == right.rules && left.protectsUnlisted == right.protectsUnlisted
             && left.searchDomains == right.searchDomains && left.providerNames == right.providerNames
-            && left.providersKnowAll == right.providersKnowAll
+            && left.providersKnowAll == right.providersKnowAll && left.networkNames == right.networkNames
     }
 }

@@ -7,6 +7,8 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
     case timeout
     /// Nothing came in time, but other questions are answered there meanwhile: asking the same again would change nothing.
     case slow
+    /// It has no server that could be asked.
+    case noServer(String)
     /// No connection, or one that broke.
     case network(String)
     /// The upstream answered, but not with DNS: HTTP 4xx and 5xx, garbage.
@@ -35,7 +37,8 @@ extension UpstreamFailure: CustomStringConvertible {
         switch self {
         case .timeout: "no answer in time"
         case .slow: "no answer in time to this question"
-        case .network(let text), .unusable(let text), .certificate(let text), .forged(let text), .rejected(let text),
+        case .noServer(let text), .network(let text), .unusable(let text), .certificate(let text), .forged(let text),
+            .rejected(let text),
             .overloaded(let text):
             text
         case .responseCode(let code): "answered \(code)"
@@ -56,7 +59,7 @@ extension UpstreamFailure: CustomStringConvertible {
     /// Whether nothing was heard at all: no connection, or silence.
     var isTransport: Bool {
         switch self {
-        case .timeout, .network: true
+        case .timeout, .noServer, .network: true
         default: false
         }
     }

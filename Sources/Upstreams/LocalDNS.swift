@@ -103,7 +103,8 @@ package final class LocalDNS: Upstream {
     /// Asks for all types at once.
     ///
     /// Each result is `.answer` for NOERROR and NXDOMAIN, or the failure that says most when no server gave one:
-    /// `.responseCode`, `.unusable`, `.network`, `.overloaded`; `.timeout` when nothing came at all.
+    /// `.responseCode`, `.unusable`, `.network`, `.overloaded`; `.noServer` where there is nothing to ask, and `.timeout` when
+    /// nothing came at all.
     package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         searchIfNeeded()
         loops?.probeIfDue(servers)
@@ -155,7 +156,7 @@ package final class LocalDNS: Upstream {
 
     /// Why a lookup asks nobody.
     var noServer: UpstreamFailure {
-        servers.isEmpty ? .network("\(name) has no server") : .unusable("every server of \(name) leads back to us")
+        .noServer(servers.isEmpty ? "\(name) has no server" : "every server of \(name) leads back to us")
     }
 
     /// How long `server` has before the next one joins, at most; counts a probe as failed until it is answered, so that only

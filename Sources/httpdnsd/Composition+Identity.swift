@@ -39,7 +39,8 @@ extension Composition {
 
     private func policyText(mode: Mode) -> [String] {
         let lists =
-            [settings.route.protect, settings.route.bypass] + settings.forwards.map(\.suffixes)
+            [settings.route.protect, settings.route.bypass, settings.route.networkNames ?? NetworkNames.builtIn]
+            + settings.forwards.map(\.suffixes)
             + (providers.map(\.upstream.names) + [Self.searchDomains(settings), settings.localDNS.unverified])
             .map { NameList($0) }
         let ports = settings.localDNS.certificatePorts.map(String.init).joined(separator: ",")

@@ -211,7 +211,8 @@ struct Composition {
         RoutePolicy(
             mode: Mode(settings.route.mode), protect: settings.route.protect, bypass: settings.route.bypass,
             forward: settings.forwards.map(\.suffixes), searchDomains: searchDomains(settings),
-            providers: settings.providers.map(\.names))
+            providers: settings.providers.map(\.names),
+            networkNames: settings.route.networkNames ?? NetworkNames.builtIn)
     }
 
     /// Who is asked; `onlyProvider` leaves the other ones out.

@@ -163,6 +163,12 @@ private final class SingleLookup {
                     question: question, result: .answer(lastResort), source: "the preset of last resort", took: took)
                 return
             }
+            if via == nil, case .failure(.noServer) = result,
+                let answer = composition.localAnswers().withoutLocalDNS(question, policy: policy)
+            {
+                results[type] = QueryResult(question: question, .answer(answer))
+                return
+            }
             // What is empty without a cause counts as a rule of ours, even where one provider alone was asked.
             results[type] = QueryResult(
                 question: question, result: result, source: provider ?? strategy.name(of: source), took: took)

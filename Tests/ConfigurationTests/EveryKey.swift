@@ -32,6 +32,7 @@ let everyKey = #"""
     mode = "httpdns-first"
     protect = []                                 # empty: every name that nothing else matches
     bypass = ["local.lan"]
+    network_names = "auto"                       # the built-in list; or one of your own
     [[forward]]                                  # conditional forwarding
     suffixes = ["cluster.local"]
     servers = ["10.96.0.10"]

@@ -27,6 +27,18 @@ import Testing
         #expect(configuration.localDNS.timeout == .milliseconds(1500))
     }
 
+    @Test func `the names of the network are the built-in list or one's own, which may be empty`() throws {
+        func read(_ value: String) throws -> NameList? {
+            try accepted(
+                "[[provider]]\ntype = \"doh\"\nname = \"d\"\nurl = \"https://192.0.2.1/q\"\n[route]\nnetwork_names = \(value)"
+            )
+            .configuration.route.networkNames
+        }
+        #expect(try read("\"auto\"") == nil)
+        #expect(try read("[]") == [])
+        #expect(try read("[\"LAN\"]") == [try Name("lan")])
+    }
+
     @Test func `a file that writes the defaults is the same as none`() throws {
         var loaded = try accepted(everyKey, environment: ["ALIYUN_HTTPDNS_SECRET": "s"]).configuration
         loaded.providers = []

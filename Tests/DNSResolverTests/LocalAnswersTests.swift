@@ -35,7 +35,7 @@ struct LocalAnswersTests {
         #expect(try reply(name, local: local) == reply(name))
     }
 
-    @Test(arguments: ["printer.local", "nas.home.arpa", "a.test"])
+    @Test(arguments: ["printer.local", "a.test", "x.service.arpa"])
     func `other special-use names are overridden, and exist then in every type`(name: String) throws {
         var presets = Presets()
         presets.add(try Name(name), addresses: [.v4(1)])
@@ -55,18 +55,39 @@ struct LocalAnswersTests {
         #expect(try reply("www.corp.example", policy: policy, local: LocalAnswers(presets: presets)) == nil)
     }
 
-    @Test(arguments: ["www.invalid", "x.onion", "printer.local", "a.test", "b.alt", "nas.home.arpa", "x.service.arpa"])
+    @Test(arguments: ["www.invalid", "x.onion", "printer.local", "a.test", "b.alt", "x.service.arpa"])
     func `special-use names do not exist`(name: String) throws {
         #expect(try answer(name).responseCode == .nameError)
     }
 
+    /// The network's own names are special-use ones only where the configuration says so.
+    private let nothingOfTheNetwork = RoutePolicy(networkNames: [])
+
     @Test(arguments: [
         "1.0.168.192.in-addr.arpa", "5.10.in-addr.arpa", "1.31.172.in-addr.arpa", "1.127.100.in-addr.arpa",
-        "1.0.0.0.d.f.ip6.arpa", "a.e.f.ip6.arpa",
+        "1.0.0.0.d.f.ip6.arpa", "1.a.e.f.ip6.arpa", "nas.home.arpa",
     ])
-    func `private reverse zones never leave`(name: String) throws {
-        let code = try answer(name, .ptr).responseCode
-        #expect(code == .nameError || name == "a.e.f.ip6.arpa" && code == .noError)
+    func `private reverse zones and home arpa are asked of the network, or do not exist`(name: String) throws {
+        #expect(try reply(name, .ptr) == nil)
+        #expect(try answer(name, .ptr, policy: nothingOfTheNetwork).responseCode == .nameError)
+    }
+
+    @Test(arguments: ["nas.lan", "nas.home.arpa", "1.0.168.192.in-addr.arpa", "git.corp.internal"])
+    func `without LocalDNS a name of the network does not exist, for ten seconds`(name: String) throws {
+        let question = Question(name: try Name(name), type: .a)
+        let answer = try #require(LocalAnswers().withoutLocalDNS(question, policy: RoutePolicy()))
+        #expect(answer.responseCode == .nameError)
+        #expect(answer.authorities.map(\.type) == [.soa] && answer.authorities.map(\.ttl) == [10])
+        #expect(LocalAnswers().withoutLocalDNS(question, policy: nothingOfTheNetwork) == nil)
+    }
+
+    @Test(arguments: ["home.arpa", "10.in-addr.arpa", "fritz.box"])
+    func `without LocalDNS the top of a zone of the network exists`(zone: String) throws {
+        for type in [RecordType.a, .ds] {
+            let question = Question(name: try Name(zone), type: type)
+            let answer = try #require(LocalAnswers().withoutLocalDNS(question, policy: RoutePolicy()))
+            #expect(answer.responseCode == .noError && answer.isNegative(for: type))
+        }
     }
 
     @Test
@@ -94,7 +115,7 @@ struct LocalAnswersTests {
         #expect(try answer("x." + name, .ptr).responseCode == .nameError)
     }
 
-    @Test(arguments: ["local", "home.arpa", "service.arpa", "10.in-addr.arpa"])
+    @Test(arguments: ["local", "test", "service.arpa", "127.in-addr.arpa"])
     func `the top of a zone that is served here has an SOA record, and its DS records are the parent's`(
         zone: String
     ) throws {

@@ -99,6 +99,52 @@ struct RoutePolicyTests {
         #expect(policy.route(for: try Name("a.db.example.com")) == .forward(index: 0))
     }
 
+    @Test(arguments: [
+        "nas.lan", "nas.HOME", "git.corp.internal", "wiki.intranet", "x.private", "git.corp", "pc.localdomain",
+        "nas.home.arpa", "home.arpa", "nas.fritz.box", "1.0.168.192.in-addr.arpa", "1.0.0.10.in-addr.arpa",
+        "1.0.31.172.in-addr.arpa", "1.0.254.169.in-addr.arpa", "1.0.127.100.in-addr.arpa", "1.0.c.f.ip6.arpa",
+        "1.0.d.f.ip6.arpa", "1.0.b.e.f.ip6.arpa",
+    ])
+    func `a name of the network goes to LocalDNS`(text: String) throws {
+        #expect(RoutePolicy().route(for: try Name(text)) == .bypass)
+        #expect(RoutePolicy(protect: [.root]).route(for: try Name(text)) == .bypass)
+    }
+
+    @Test(arguments: [
+        "www.plan.example", "lan.example.com", "box", "1.0.32.172.in-addr.arpa", "1.0.128.100.in-addr.arpa",
+        "nas.local", "1.0.0.127.in-addr.arpa", "1.0.c.e.f.ip6.arpa", "1.0.0.2.ip6.arpa",
+    ])
+    func `a name beside those is not the network's`(text: String) throws {
+        #expect(RoutePolicy().networkZone(of: try Name(text)) == nil)
+    }
+
+    @Test
+    func `what a list or a provider names is not the network's`() throws {
+        let (name, suffix) = (try Name("git.corp"), try Name("corp"))
+        #expect(RoutePolicy(protect: [suffix]).route(for: name) == .protect(explicit: true))
+        #expect(RoutePolicy(forward: [[suffix]]).route(for: name) == .forward(index: 0))
+        #expect(RoutePolicy(providers: [[suffix]]).route(for: name) == .protect(explicit: true))
+        let reverse = try Name("1.0.168.192.in-addr.arpa")
+        #expect(RoutePolicy(forward: [[try Name("in-addr.arpa")]]).route(for: reverse) == .forward(index: 0))
+        #expect(RoutePolicy(forward: [[.root]]).route(for: reverse) == .forward(index: 0))
+    }
+
+    @Test
+    func `another list of the network's names takes the place of the built-in one`() throws {
+        let policy = RoutePolicy(networkNames: [try Name("office.example")])
+        #expect(policy.route(for: try Name("pc.office.example")) == .bypass)
+        #expect(policy.route(for: try Name("nas.lan")) == .protect(explicit: false))
+    }
+
+    @Test
+    func `of local only what lies within a search domain is the network's`() throws {
+        let policy = RoutePolicy(searchDomains: [try Name("corp.local"), try Name("example.com")])
+        #expect(policy.route(for: try Name("dc.CORP.local")) == .bypass)
+        #expect(policy.networkZone(of: try Name("printer.local")) == nil)
+        #expect(policy.route(for: try Name("www.example.com")) == .protect(explicit: false))
+        #expect(policy != RoutePolicy(searchDomains: [try Name("example.com")]))
+    }
+
     @Test
     func `every route has a tag of its own`() {
         let routes: [Route] = [

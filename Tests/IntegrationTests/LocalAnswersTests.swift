@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// What is answered without asking anybody: CH, and the special-use names.
+    /// What no vendor is asked for: CH, the special-use names, and those of the network.
     @Suite(.serialized)
     struct LocalAnswersTests {
         /// A vendor and a LocalDNS that know every name, so that a leak shows as an answer.
@@ -48,9 +48,7 @@ extension Integration {
         }
 
         @Test(arguments: [
-            "x.invalid", "abcdefghijklmnop.onion", "printer.local", "nas.home.arpa", "x.alt", "x.test",
-            "1.1.168.192.in-addr.arpa", "1.0.0.10.in-addr.arpa", "1.0.16.172.in-addr.arpa", "1.0.254.169.in-addr.arpa",
-            "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa",
+            "x.invalid", "abcdefghijklmnop.onion", "printer.local", "x.alt", "x.test", "1.2.0.192.in-addr.arpa",
         ])
         func `a special-use name is NXDOMAIN with an SOA, and asked of nobody`(name: String) throws {
             let stage = try stage()
@@ -61,6 +59,25 @@ extension Integration {
                 #expect(reply.soa != nil)
             }
             expectNothingAsked(stage)
+        }
+
+        @Test(arguments: [
+            "nas.lan", "git.corp.internal", "nas.home.arpa", "nas.fritz.box", "dc.corp.local",
+            "1.1.168.192.in-addr.arpa", "1.0.0.0.d.f.ip6.arpa",
+        ])
+        func `a name of the network is asked of LocalDNS alone, and passed on whole`(name: String) throws {
+            let zone = FakeZone([
+                "*": .init(
+                    a: ["192.0.2.1"], ttl: 7_200, others: [RecordType.ptr: [TestName.wire("x.example")]])
+            ])
+            let directory = try TemporaryDirectory()
+            let list = try directory.write("nameserver 127.0.0.1\nsearch corp.local\n", to: "resolv.conf")
+            let stage = try Stage(.aliyun, zone, localDNS: zone, resolvConf: list)
+            for type in [RecordType.a, RecordType.ptr] {
+                #expect(try stage.ask(name, type).answers.map(\.ttl) == [7_200])
+            }
+            #expect(stage.vendor.callCount() == 0)
+            #expect(stage.localDNS.questionCount(name) == 2)
         }
 
         @Test func `the reverse of loopback is localhost`() throws {

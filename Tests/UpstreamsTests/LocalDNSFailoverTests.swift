@@ -120,7 +120,7 @@ struct LocalDNSFailoverTests {
 
     @Test @Loop func `without a server the question fails at once`() async throws {
         let reply = await makeLocalDNS([], clock: ManualClock()).ask(try question("a.example"))
-        #expect(reply.results[.a] == .failure(.network("localdns has no server")))
+        #expect(reply.results[.a] == .failure(.noServer("localdns has no server")))
     }
 
     @Test @Loop func `a referral is no answer`() async throws {
