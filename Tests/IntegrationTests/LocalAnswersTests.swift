@@ -68,7 +68,7 @@ extension Integration {
         func `a name of the network is asked of LocalDNS alone, and passed on whole`(name: String) throws {
             let zone = FakeZone([
                 "*": .init(
-                    a: ["192.0.2.1"], ttl: 7_200, others: [RecordType.ptr: [TestName.wire("x.example")]])
+                    a: ["192.0.2.1"], others: [RecordType.ptr: [TestName.wire("x.example")]], ttl: 7_200)
             ])
             let directory = try TemporaryDirectory()
             let list = try directory.write("nameserver 127.0.0.1\nsearch corp.local\n", to: "resolv.conf")
