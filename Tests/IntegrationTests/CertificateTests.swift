@@ -21,7 +21,7 @@ extension Integration {
 
             init(
                 _ kinds: [Kind], check: String = "auto", mode: String? = nil, listed: Bool = false,
-                subject: String = "leaf"
+                subject: String = "leaf", clock: WrongClock? = nil
             ) throws {
                 servers = try CertificateServers(subject: subject)
                 vendor = try FakeHTTPDNS(FakeZone(Self.name, a: [Self.right], ttl: 600))
@@ -35,6 +35,7 @@ extension Integration {
                         + DaemonConfiguration.rest(
                             localDNS: localDNS.address, check: check, ports: [servers.port],
                             control: directory.path + "/control.sock"),
+                    environment: clock?.environment ?? [:],
                     wrapper: ["unshare", "--mount", "sh", "-c", mount, "sh", servers.authority])
             }
 
@@ -71,6 +72,34 @@ extension Integration {
                 #expect(reply.rcode == (listed ? ResponseCode.servFail : ResponseCode.noError))
                 #expect(extendedError(reply) != 4)
             }
+        }
+
+        @Test(arguments: [false, true])
+        func `HTTPDNS fails under a clock that was never set: LocalDNS answers for a minute`(listed: Bool) throws {
+            let clock = try WrongClock(ahead: -Int64(Date().timeIntervalSince1970) + 1_000)
+            let stage = try CertificateStage([.honest], listed: listed, clock: clock)
+            stage.cutHTTPDNS()
+            let reply = try stage.ask()
+            #expect(reply.addresses == [Kind.honest.address])
+            #expect(reply.answers.allSatisfy { $0.ttl <= 60 })
+            var status = try stage.run("status", "--json").output
+            #expect(status.contains("\"clock\":\"is before this version was released\""))
+            #expect(status.contains("\"forged_checks\":0"))
+            try clock.set(ahead: 0)
+            status = try stage.run("status", "--json").output
+            #expect(status.contains("\"clock\":\"\""))
+            #expect(try stage.daemon.stop() == 0)
+            #expect(stage.daemon.errors.split(separator: "\n").count { $0.contains("this machine's clock is") } == 1)
+        }
+
+        @Test func `HTTPDNS fails under a clock that was never set: a wrong name is refused, and not written down`()
+            throws
+        {
+            let clock = try WrongClock(ahead: -Int64(Date().timeIntervalSince1970) + 1_000)
+            let stage = try CertificateStage([.otherName], clock: clock)
+            stage.cutHTTPDNS()
+            #expect(try stage.ask().rcode == ResponseCode.servFail)
+            #expect(try stage.run("status", "--json").output.contains("\"forged_checks\":0"))
         }
 
         @Test(arguments: [false, true])
