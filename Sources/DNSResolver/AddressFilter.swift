@@ -28,7 +28,6 @@ package struct AddressFilter: Sendable {
 
     /// What a provider said of a name, with what is left of its addresses.
     func admitted(_ reply: UpstreamReply, to name: Name) -> UpstreamReply {
-        guard !isEmpty else { return reply }
         var reply = reply
         for type in [RecordType.a, .aaaa] {
             if let result = reply.results[type] { reply.results[type] = admitted(result, to: name) }

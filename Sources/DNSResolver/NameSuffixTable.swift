@@ -23,6 +23,10 @@ struct NameSuffixTable<Value: Equatable> {
     private var lengths = ByteSet()
     /// What entries have of `beginningMark`: a large table has them all, of a small one it keeps most names away.
     private var beginnings = ByteSet()
+    /// What entries have of `endingMark`: most names end in another top-level domain than those of a small table.
+    private var endings = ByteSet()
+    /// Whether there is an entry for the root, which every name is within.
+    private var hasRoot = false
 
     init() {}
 
@@ -33,8 +37,6 @@ struct NameSuffixTable<Value: Equatable> {
         names.reserveCapacity(bytes: bytes)
         resize(for: count)
     }
-
-    var isEmpty: Bool { names.isEmpty }
 
     /// Bytes that its entries have taken.
     var memory: Int { names.capacity + slots.capacity * MemoryLayout<Slot>.stride }
@@ -50,6 +52,7 @@ struct NameSuffixTable<Value: Equatable> {
             names.append(name)
             lengths.insert(suffix.lengthMark)
             beginnings.insert(suffix.beginningMark)
+            if name.isRoot { hasRoot = true } else { endings.insert(name.endingMark) }
         } else {
             slots[index].value = value
         }
@@ -92,7 +95,7 @@ struct NameSuffixTable<Value: Equatable> {
     ///
     /// - Parameter belowRoot: leaves an entry for the root, which is a parent of everything, out of account.
     func nearest(to name: Name, belowRoot: Bool = false) -> (suffix: NameSuffix, value: Value)? {
-        guard !isEmpty else { return nil }
+        guard hasRoot || endings.contains(name.endingMark) else { return nil }
         var suffix = NameSuffix(name)
         while !(belowRoot && suffix.isRoot) {
             if let value = self[suffix] { return (suffix, value) }
@@ -143,6 +146,15 @@ private struct ByteSet {
             default: bits.3
             }
         return word & (1 << UInt64(number & 63)) != 0
+    }
+}
+
+extension Name {
+    /// Of the last two letters of its top-level domain, the same in any letter case; 0 for the root.
+    fileprivate var endingMark: UInt8 {
+        let count = wire.count
+        guard count >= 3 else { return 0 }
+        return wire[count - 2] | 0x20 &+ 37 &* (wire[count - 3] | 0x20)
     }
 }
 

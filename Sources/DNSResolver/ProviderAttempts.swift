@@ -158,10 +158,7 @@ final class ProviderAttempts: Cancellable {
             attempt.isReplaced = mayStart
             attempt.reply = attempt.reply?.adding(reply) ?? reply
         }
-        let admitted = selector.filter.admitted(reply, to: question.name)
-        if tally.take(admitted, from: asked.index, at: asked.endpoint.name) == .providerFinished {
-            plan.finish(provider: asked.index)
-        }
+        if take(reply, from: asked) == .providerFinished { plan.finish(provider: asked.index) }
         if tally.isSettled { return finish() }
         if !hasReportedPartial, tally.hasAnswers {
             hasReportedPartial = true
@@ -171,6 +168,16 @@ final class ProviderAttempts: Cancellable {
         guard report != nil else { return }
         if mayStart { startNext(tally.openTypes) }
         if underWay == 0 { waitOrFinish() }
+    }
+
+    /// Adds up what is left of a reply's addresses.
+    private func take(_ reply: UpstreamReply, from asked: AttemptPlan.Candidate) -> ProviderTally.Verdict {
+        // Without a filter no copy is made.
+        guard selector.filter.isEmpty else {
+            let admitted = selector.filter.admitted(reply, to: question.name)
+            return tally.take(admitted, from: asked.index, at: asked.endpoint.name)
+        }
+        return tally.take(reply, from: asked.index, at: asked.endpoint.name)
     }
 
     /// Draws what there is to be drawn from an attempt whose reply has come whole.
