@@ -137,7 +137,7 @@ package enum Reply {
 extension Reply.Aging {
     /// The TTL that goes out for one that was kept.
     @inline(__always)
-    func ttl(_ kept: UInt32) -> UInt32 {
+    package func ttl(_ kept: UInt32) -> UInt32 {
         switch self {
         case .fresh(let age): kept > age ? kept &- age : 0
         case .stale: Reply.staleTTL

@@ -46,12 +46,6 @@ package final class LocalAnswers: Sendable {
             return .refusal(.refused, ExtendedError(.prohibited, "zone transfers are not offered"))
         case (.chaos, _):
             return chaos(question)
-        case (.internet, .any):
-            // The least that RFC 8482 section 4.2 allows; a vendor is never asked.
-            return .answer(
-                Answer(answers: [
-                    Record(name: question.name, type: .hinfo, ttl: Self.ttl, rdata: [7] + Array("RFC8482".utf8) + [0])
-                ]))
         case (.internet, let type) where type.isMeta:
             return .refusal(.notImplemented, ExtendedError(.notSupported, "type \(type) is not a record"))
         case (.internet, _):

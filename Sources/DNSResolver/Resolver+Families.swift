@@ -56,9 +56,9 @@ extension ClientQuestion {
     /// Whether the client checks signatures, or wants them.
     var isSigned: Bool { dnssecOK || checkingDisabled }
 
-    /// The same client's question for another type.
-    fileprivate func asking(for type: RecordType) -> ClientQuestion {
-        let other = Question(name: question.name, type: type, class: question.class)
+    /// The same client's question for another type, of class IN.
+    func asking(for type: RecordType) -> ClientQuestion {
+        let other = Question(name: question.name, type: type)
         return ClientQuestion(
             question: other, key: QueryKey(other, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled),
             dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, client: client, hidesNetwork: hidesNetwork,

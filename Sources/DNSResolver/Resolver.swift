@@ -101,6 +101,7 @@ package final class Resolver {
     ///
     /// A client that waits while the policy is replaced, or the network, is answered by the new one.
     package func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
+        if client.question.isForAny { return respondToAny(client, reply: reply) }
         if let response = answeredHere(client) { return reply(response) }
         guard givesWay(client) || cache.mayRecall && cache.mustRecall(cacheKey(for: client)) else {
             return lookUp(client, reply)

@@ -12,4 +12,7 @@ package struct RecordClass: RawRepresentable, Hashable, Sendable {
     /// CHAOS, in which servers answer questions about themselves.
     @inlinable
     package static var chaos: RecordClass { RecordClass(rawValue: 3) }
+    /// Only in questions: every class.
+    @inlinable
+    package static var any: RecordClass { RecordClass(rawValue: 255) }
 }

@@ -60,8 +60,8 @@ extension Integration {
             #expect(reply.opcode == opcode)
         }
 
-        @Test(arguments: [UInt16(0), 2, 4, 254, 255, 0xff00])
-        func `a class other than IN and CH is answered, but not by a vendor`(class: UInt16) throws {
+        @Test(arguments: [UInt16(0), 2, 4, 254, 0xff00])
+        func `a class other than IN, CH and ANY is answered, but not by a vendor`(class: UInt16) throws {
             let stage = try Stage()
             let reply = try reply(to: TestMessage.query("www.example.com", class: `class`).encoded, stage)
             #expect([ResponseCode.refused, ResponseCode.notImp, ResponseCode.formErr].contains(reply.rcode))
@@ -158,14 +158,26 @@ extension Integration {
             #expect(try reply(to: query.encoded).rcode == ResponseCode.formErr)
         }
 
-        @Test func `ANY is answered with one HINFO record and no vendor call`() throws {
+        @Test(arguments: [UInt16(1), 255])
+        func `ANY is answered with the addresses of both families, for one vendor call`(class: UInt16) throws {
             let stage = try Stage()
-            let reply = try stage.ask("www.example.com", RecordType.any)
+            let client = try stage.daemon.client()
+            let reply = try client.ask(.query("www.example.com", RecordType.any, class: `class`))
             #expect(reply.rcode == ResponseCode.noError)
-            #expect(reply.answers.map(\.type) == [RecordType.hinfo])
-            #expect(reply.answers.first?.data == [7] + Array("RFC8482".utf8) + [0])
-            #expect(stage.vendor.callCount() == 0)
-            #expect(stage.localDNS.questionCount() == 0)
+            #expect(reply.questions.map(\.class) == [`class`])
+            #expect(reply.answers.map(\.type) == [RecordType.a, RecordType.a, RecordType.aaaa])
+            #expect(reply.answers.allSatisfy { $0.class == 1 })
+            #expect(try client.ask(.query("www.example.com", RecordType.a, class: 255)).answers.count == 2)
+            #expect(stage.vendor.callCount() == 1)
+        }
+
+        @Test func `over UDP an answer to ANY is cut like any other`() throws {
+            let addresses = (1...100).map { "192.0.2.\($0)" }
+            let stage = try Stage(.aliyun, FakeZone("www.example.com", a: addresses))
+            let reply = try stage.daemon.client().ask(.query("www.example.com", RecordType.any))
+            #expect(reply.isTruncated && reply.encoded.count <= 512)
+            let whole = try stage.daemon.tcpClient().ask(.query("www.example.com", RecordType.any))
+            #expect(whole.answers.count == 100)
         }
 
         @Test(arguments: [RecordType.axfr, RecordType.ixfr])
