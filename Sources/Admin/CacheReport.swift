@@ -45,6 +45,8 @@ package struct CacheReport: JSONRecord {
         package var age = 0
         /// Whether it is past its TTL.
         package var isStale = false
+        /// Whether it is never given: it was decided by another policy, or is too old.
+        package var isUnusable = false
         /// Who told it.
         package var source = ""
         /// For LocalDNS's answers to protected names: `verified` by certificates, or `unverified`.
@@ -61,6 +63,9 @@ package struct CacheReport: JSONRecord {
         /// Whether there is no such name, or no record of the type.
         package var isNegative: Bool { status != "NOERROR" }
 
+        /// Whether it has records that a client can be given.
+        package var isAnswer: Bool { !isNegative && !isUnusable }
+
         package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
             switch key {
             case "name": name = try reader.string()
@@ -71,6 +76,7 @@ package struct CacheReport: JSONRecord {
             case "ttl": ttl = try reader.int()
             case "age": age = try reader.int()
             case "stale": isStale = try reader.boolean()
+            case "unusable": isUnusable = try reader.boolean()
             case "source": source = try reader.string()
             case "check": check = try reader.optionalString()
             case "clients": clients = try reader.string()
@@ -89,6 +95,7 @@ package struct CacheReport: JSONRecord {
             writer.member("ttl", ttl)
             writer.member("age", age)
             writer.member("stale", isStale)
+            writer.member("unusable", isUnusable)
             writer.member("source", source)
             writer.member("check", check)
             writer.member("clients", clients)

@@ -147,7 +147,7 @@ extension CacheReport {
             [head]
                 + entries.map { entry in
                     [
-                        entry.name, entry.type + (entry.isSigned ? "+" : ""), entry.isStale ? "stale" : "\(entry.ttl)",
+                        entry.name, entry.type + (entry.isSigned ? "+" : ""), entry.leftText,
                         "\(entry.age)", entry.sourceText,
                         entry.addresses.isEmpty ? entry.status : entry.addresses.joined(separator: " "),
                     ]
@@ -157,7 +157,7 @@ extension CacheReport {
     /// A head line for each answer, and its records.
     package var showText: String {
         let answers = entries.map { entry in
-            let left = entry.isStale ? "stale" : "\(entry.ttl) s left"
+            let left = entry.isStale || entry.isUnusable ? entry.leftText : "\(entry.leftText) s left"
             let head =
                 "\(entry.name) \(entry.type)\(entry.isSigned ? " (DNSSEC)" : ""): \(entry.status), from \(entry.sourceText)\(entry.server.isEmpty ? "" : " at \(entry.server)") \(entry.age) s ago, \(left)"
             return ([head] + entry.records.map { "\($0.name) \($0.ttl) \($0.type) \($0.data)" })
@@ -168,6 +168,9 @@ extension CacheReport {
 }
 
 extension CacheReport.Entry {
+    /// Seconds that are left, or why there are none.
+    fileprivate var leftText: String { isUnusable ? "unusable" : isStale ? "stale" : "\(ttl)" }
+
     /// Who told it, whether that is proven where it matters, and for whom where it is not for all.
     fileprivate var sourceText: String {
         source + (check.map { ", \($0)" } ?? "") + (clients.isEmpty ? "" : ", for \(clients)")

@@ -165,23 +165,27 @@ package final class AnswerStore {
     ) -> Provenance? {
         guard let entry = memory.entry(for: key) else { return nil }
         let age = entry.age(at: clock.now)
-        let freshness = entry.freshness(at: clock.now, freshness)
-        var remaining: UInt32 = 0
-        var state = Provenance.State.unusable
-        if isUsable(entry, type, by: route) || isLocal(entry) {
-            switch freshness {
-            case .fresh(let seconds) where generations.isOfNetwork(entry.generation):
-                (state, remaining) = (.fresh, seconds)
-            case .fresh, .stale: state = .stale
-            case .dead: break
-            }
-        }
+        let state = state(of: entry, type, by: route)
         let source = sources.source(of: entry.source)
         return Provenance(
             type: type, route: route,
             source: source.map { sourceName($0) + ($0 == .verifiedLocalDNS ? "(verified)" : "") } ?? "",
             server: serverNames.name(of: entry.server), state: state,
-            check: source.flatMap { check(of: $0, type, entry, by: route) }, age: age, remaining: remaining)
+            check: source.flatMap { check(of: $0, type, entry, by: route) }, age: age,
+            remaining: state == .fresh ? entry.lifetime - min(age, entry.lifetime) : 0)
+    }
+
+    /// What an entry is good for, for a question that goes by `route` now.
+    func state(of entry: CacheEntry, _ type: RecordType, by route: Route) -> Provenance.State {
+        guard isUsable(entry, type, by: route) || isLocal(entry) else { return .unusable }
+        switch entry.freshness(at: clock.now, freshness) {
+        case .fresh where generations.isOfNetwork(entry.generation): return .fresh
+        case .fresh where endsFresh(entry, by: route), .stale where endsFresh(entry, by: route):
+            return .unusable
+        case .fresh: return .stale
+        case .stale: return isTold(entry) ? .stale : .unusable
+        case .dead: return .unusable
+        }
     }
 
     private func check(of source: Source, _ type: RecordType, _ entry: CacheEntry, by route: Route) -> Provenance.Check?

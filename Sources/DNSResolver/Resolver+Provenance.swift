@@ -1,3 +1,4 @@
+package import DNSCache
 import DNSWire
 
 // `dig why.www.example.com CH TXT`: where the answers for www.example.com come from.
@@ -26,6 +27,18 @@ extension Resolver {
     /// What the source with this number is called in output.
     package func sourceName(of tag: UInt16) -> String {
         policy.sources.source(of: tag).map(policy.strategy.name) ?? "a former source"
+    }
+
+    /// Whether a cached answer can be given to a client, by the policy in force.
+    package func isUsable(_ cached: CachedAnswer) -> Bool {
+        let question = Question(name: cached.name, type: cached.type)
+        let isSigned = cached.dnssecOK || cached.checkingDisabled
+        if !cache.isLocal(cached.entry),
+            policy.localAnswers.reply(to: question, policy: policy.routes, isSigned: isSigned) != nil
+        {
+            return false
+        }
+        return cache.state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name)) != .unusable
     }
 
     /// One record for each answer that is kept for `subject`, with the client's DO and CD bits, else one that says so; and

@@ -37,6 +37,7 @@ extension DNSService: ControlTarget {
             source: resolver.sourceName(of: cached.entry.source), withRecords: withRecords)
         // Also what another network told.
         report.isStale = store.isStale(cached.entry)
+        report.isUnusable = !resolver.isUsable(cached)
         report.check = check(cached.entry, from: source)
         report.clients = cached.scope.map { $0.network?.description ?? "no network" } ?? ""
         report.server = store.serverNames.name(of: cached.entry.server)

@@ -87,7 +87,7 @@ extension QueryCommand {
         } else {
             print(report.showText)
         }
-        guard report.entries.contains(where: { !$0.isNegative }) else { throw ExitStatus.no.exitCode }
+        guard report.entries.contains(where: \.isAnswer) else { throw ExitStatus.no.exitCode }
     }
 }
 

@@ -42,6 +42,17 @@ struct ReportTests {
         #expect(report.showText.contains("from vendor, for 198.51.100.0/24"))
     }
 
+    @Test func `an answer that is never given says so, on the way over the socket and to people`() throws {
+        var entry = CacheReport.Entry()
+        (entry.name, entry.type, entry.status, entry.ttl) = ("www.example.com", "A", "NOERROR", 55)
+        #expect(entry.isAnswer && CacheReport(entries: [entry], next: nil).showText.hasSuffix("55 s left"))
+        entry.isUnusable = true
+        let report = CacheReport(entries: [entry], next: nil)
+        #expect(try CacheReport(json: Array(report.json.utf8)) == report)
+        #expect(!entry.isAnswer && report.listText.contains("unusable") && !report.listText.contains("55"))
+        #expect(report.showText.hasSuffix("unusable"))
+    }
+
     @Test func `unknown members are passed over`() throws {
         let text = #"{"removed":3,"since":{"a":[1,2]},"later":null}"#
         #expect(try FlushReport(json: Array(text.utf8)) == FlushReport(removed: 3))

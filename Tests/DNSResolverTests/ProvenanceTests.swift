@@ -123,4 +123,20 @@ struct ProvenanceTests {
         #expect(names.number(of: "one too many") == 0 && names.name(of: 0).isEmpty)
         #expect(names.name(of: .max) == "65535")
     }
+
+    @Test @Loop func `an answer that another policy decided is not usable, and the one of this policy is`() async throws
+    {
+        let machine = ResolverTests.Machine(policy: RoutePolicy(mode: .localDNSFirst))
+        _ = await machine.ask()
+        func usable() async -> [Bool] {
+            await machine.store.answers(from: .start, limit: .max, where: { _ in true }).answers
+                .filter { $0.type == .a }.map { machine.resolver.isUsable($0) }
+        }
+        #expect(await usable() == [true])
+        machine.resolver.turn(on: false)
+        #expect(await usable() == [false])
+        machine.resolver.turn(on: true)
+        _ = await machine.ask()
+        #expect(await usable() == [true])
+    }
 }
