@@ -6,7 +6,7 @@ package import DNSWire
 /// only in the network where they are in use.
 package enum NetworkNames {
     /// The list unless `[route] network_names` replaces it.
-    package static let builtIn = NameList((suffixes + privateReverseZones).compactMap { try? Name($0) })
+    package static let builtIn = NameList((suffixes + translation + privateReverseZones).compactMap { try? Name($0) })
 
     /// The domain of multicast DNS (RFC 6762). Below it only what the system's search list names belongs to the network.
     static let multicast = (try? Name("local")) ?? .root
@@ -16,6 +16,10 @@ package enum NetworkNames {
     private static let suffixes = [
         "lan", "home", "internal", "intranet", "private", "corp", "localdomain", "home.arpa", "fritz.box",
     ]
+
+    /// What hosts ask to find out by which prefix their network translates IPv4 addresses (RFC 7050): only the network's own
+    /// resolver knows that (RFC 8880).
+    private static let translation = ["ipv4only.arpa"] + ["170", "171"].map { $0 + ".0.0.192.in-addr.arpa" }
 
     /// Of RFC 1918, RFC 3927 (169.254.0.0/16), RFC 6598 (100.64.0.0/10), RFC 4193 (fc00::/7) and RFC 4291 (fe80::/10).
     private static let privateReverseZones =
