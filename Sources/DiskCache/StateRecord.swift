@@ -17,6 +17,9 @@ package struct StateRecord: Equatable, Sendable {
         /// Evidence of lies, by name and address.
         case journal = "journal"
 
+        /// That HTTPDNS is switched off; none: it is on.
+        case switchedOff = "switched_off"
+
         /// Seconds after which a record is of no use any more.
         package var lifetime: Int64 {
             switch self {
@@ -24,6 +27,8 @@ package struct StateRecord: Equatable, Sendable {
             case .calls: 3 * 86_400
             case .clockOffset: 7 * 86_400
             case .serviceAddresses, .localDNSServers, .badAddress, .journal: 90 * 86_400
+            // Until it is switched on.
+            case .switchedOff: 3_650 * 86_400
             }
         }
 
@@ -32,7 +37,7 @@ package struct StateRecord: Equatable, Sendable {
             switch self {
             case .checkVerdict: 4_096
             case .badAddress: 1_024
-            case .serviceAddresses, .localDNSServers, .clockOffset, .calls, .journal: 256
+            case .serviceAddresses, .localDNSServers, .clockOffset, .calls, .journal, .switchedOff: 256
             }
         }
     }

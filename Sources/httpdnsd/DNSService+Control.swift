@@ -63,9 +63,10 @@ extension DNSService: ControlTarget {
                 isOn ? .switchOn : .switchOff,
                 isOn
                     ? "HTTPDNS is switched on again"
-                    : "HTTPDNS is switched off: its names go to LocalDNS, until it is switched on or this server restarts"
+                    : "HTTPDNS is switched off: its names go to LocalDNS, until it is switched on"
             )
         }
+        keepSwitch()
         return SwitchReport(isOn: resolver.isOn, generation: Int(generation.current))
     }
 

@@ -48,6 +48,7 @@ extension DNSService {
                 let servers = record.value.split(separator: " ").compactMap { LocalDNSServer(text: $0) }
                 composition.localDNS.restore(servers.filter { !ours.contains($0) })
             case .checkVerdict: restoreVerdict(record)
+            case .switchedOff: _ = turn(on: false)
             case .journal: if let entry = HijackJournal.Entry(record) { forged.append(entry) }
             }
         }
@@ -68,6 +69,15 @@ extension DNSService {
         let (rest, overflow) = until.subtractingReportingOverflow(Int64(time(nil)))
         guard !overflow, (1...StateRecord.Kind.checkVerdict.lifetime).contains(rest) else { return }
         composition.checks.restore(verdict, on: address, of: name, for: .seconds(rest))
+    }
+
+    /// Keeps how the switch stands, so that a restart finds it.
+    func keepSwitch() {
+        if resolver.isOn {
+            disk?.forget(.switchedOff, "httpdns")
+        } else {
+            disk?.keep(.switchedOff, "httpdns", "off")
+        }
     }
 
     private func restoreBadAddress(_ record: StateRecord) {
@@ -143,7 +153,7 @@ extension HTTPDNSUpstream.Learned {
             guard record.name == entry.addressesText else { return nil }
             let texts = record.value.split(separator: " ").map(String.init)
             self = .addresses(texts.compactMap { SocketAddress($0, defaultPort: entry.url.port) })
-        case .localDNSServers, .badAddress, .checkVerdict, .journal: return nil
+        case .localDNSServers, .badAddress, .checkVerdict, .journal, .switchedOff: return nil
         }
     }
 }

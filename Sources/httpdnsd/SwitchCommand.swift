@@ -9,7 +9,7 @@ struct SwitchCommand: ParsableCommand {
         abstract: "Switches HTTPDNS off or on again in the running server.",
         discussion: """
             While HTTPDNS is off, LocalDNS answers every name that HTTPDNS would have answered; [[forward]] entries stay as \
-            they are. A reload keeps the switch, a restart turns HTTPDNS on.
+            they are. A reload keeps the switch, and so does a restart where there is a cache on disk.
             """)
 
     enum State: String, ExpressibleByArgument, CaseIterable {
@@ -28,7 +28,7 @@ struct SwitchCommand: ParsableCommand {
         control.show(reply) { report in
             report.isOn
                 ? "HTTPDNS is on"
-                : "HTTPDNS is off, until it is switched on or the server restarts: names go to LocalDNS"
+                : "HTTPDNS is off, until it is switched on: names go to LocalDNS"
         }
     }
 }

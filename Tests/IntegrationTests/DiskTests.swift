@@ -139,6 +139,29 @@ extension Integration {
             #expect(vendor.callCount() == 3)
         }
 
+        @Test func `HTTPDNS that was switched off stays off over a restart, until it is switched on`() throws {
+            let vendor = try FakeHTTPDNS(FakeZone(["*": .init(a: ["192.0.2.1"])]))
+            func hasSwitch(_ wanted: String) throws -> Bool {
+                let end = ContinuousClock.now + .patience
+                while ContinuousClock.now < end {
+                    let status = try Daemon.run(["status", "--socket", socket, "--json"]).output
+                    if status.contains("\"switch\":\"\(wanted)\"") { return true }
+                }
+                return false
+            }
+            let first = try daemon(vendor.url)
+            #expect(try Daemon.run(["switch", "off", "--socket", socket]).status == 0)
+            #expect(try first.stop() == 0)
+            let second = try daemon(vendor.url)
+            #expect(try hasSwitch("off"))
+            #expect(try Daemon.run(["switch", "on", "--socket", socket]).status == 0)
+            #expect(try second.stop() == 0)
+            #expect(try select("SELECT name FROM states WHERE kind = 'switched_off'") == [])
+            let third = try daemon(vendor.url)
+            #expect(try third.client().ask("www.example.com").addresses == ["192.0.2.1"])
+            #expect(try hasSwitch("on"))
+        }
+
         /// Waits until the first provider in the status is as wanted.
         private func counted(_ condition: ([String: Any]) -> Bool) throws -> Bool {
             let end = ContinuousClock.now + .patience
