@@ -30,7 +30,7 @@ package final class NetworkPaths {
         // A link-local address is there on every link: the routes do not tell which one is meant.
         guard !deadLinks.isEmpty, !address.isLinkLocal else { return nil }
         guard let index = interface(address), deadLinks.contains(index) else { return nil }
-        return "the interface that leads to \(address) has no carrier"
+        return "the interface that leads there has no carrier"
     }
 
     /// Whether the kernel knows a way to `address`, with or without a carrier; asks it each time.

@@ -82,8 +82,7 @@ struct NetworkChangeTests {
             servers: [LocalDNSServer(.v4(0x7f00_0001), port: server.port)], paths: paths,
             loop: LoopRunner.shared.loop, clock: ManualClock())
         let reply = await localDNS.ask(try question("a.example"))
-        let text = "127.0.0.1:\(server.port): the interface that leads to 127.0.0.1 has no carrier"
-        #expect(reply.results[.a] == .failure(.network(text)))
+        #expect(reply.results[.a] == .failure(.network("the interface that leads there has no carrier")))
         #expect(server.queries.isEmpty)
         paths.update(deadLinks: [])
         #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
