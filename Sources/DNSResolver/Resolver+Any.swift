@@ -65,9 +65,9 @@ private final class BothFamilies {
         } else {
             return nil
         }
-        let told = responses.first { !$0.isFailure }
+        let given = responses.first { !$0.isFailure }
         return PackedAnswer(answer, for: question).map {
-            Response(.answer($0, age: 0), extendedError: told?.extendedError, from: told?.origin ?? .ourselves)
+            Response(.answer($0, age: 0), extendedError: given?.extendedError, from: given?.origin ?? .ourselves)
         }
     }
 
