@@ -222,6 +222,20 @@ extension Integration {
             #expect(stage.vendor.callCount("www.example.com") == 2)
         }
 
+        @Test func `what the switch leaves in the cache for later is called unusable, and is no answer`() throws {
+            let stage = try ControlStage()
+            _ = try stage.ask("www.example.com")
+            #expect(try !stage.run("cache", "list").output.contains("unusable"))
+            _ = try stage.run("switch", "off")
+            #expect(try stage.run("cache", "list").output.contains("unusable"))
+            let entries = try stage.json("cache", "show", "www.example.com")["entries"] as? [[String: Any]]
+            #expect(entries?.map { $0["unusable"] as? Bool } == [true, true])
+            let cached = try stage.run("query", "www.example.com", "--via", "cache")
+            #expect(cached.status == 1 && cached.output.contains("unusable"))
+            _ = try stage.run("switch", "on")
+            #expect(try stage.run("query", "www.example.com", "--via", "cache").status == 0)
+        }
+
         @Test func `a long list comes in pages`() throws {
             let names = (1...150).map { "h\($0).example.com" }
             let zone = FakeZone(
