@@ -43,7 +43,7 @@ package struct RoutePolicy: Equatable, Sendable {
         let listed = listed(name)
         if networkZone(of: name) != nil {
             // An entry for the root names everything; only one of `forward` means these names too.
-            if case .forward? = listed { return listed ?? .bypass }
+            if let listed, case .forward = listed { return listed }
             return .bypass
         }
         let route = listed ?? unlistedRoute(for: name)

@@ -147,7 +147,7 @@ final class SourceRun: Cancellable {
         }
         if race.isOver || (attempts == nil && lookUpsUnderWay == 0 && secondDue == nil) {
             finish()
-        } else if concessionDue == nil, let due = race.nextConcession {
+        } else if let due = race.nextConcession, concessionDue.map({ due < $0 }) ?? true {
             concessionDue = due
             setTimer()
         }

@@ -185,7 +185,9 @@ package final class Strategy {
         let (key, began) = (job.key, job.began)
         return SpawnedWork({ [self] () -> (LocalDNSResult, String) in
             let reply = await localDNS.ask(question(key, [type], until: began + Budget.answer))
-            let result = selector.filter.admitted(reply.results[type] ?? .failure(.timeout), to: key.name)
+            var result = reply.results[type] ?? .failure(.timeout)
+            // The false address of a portal check is what shows the portal.
+            if key.route != .portal { result = selector.filter.admitted(result, to: key.name) }
             guard let answerCheck else { return (LocalDNSResult(result), reply.server) }
             let judged =
                 isFirst

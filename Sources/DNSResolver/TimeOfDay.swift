@@ -23,7 +23,7 @@ package final class TimeOfDay {
     private let secondsSince1970: @Sendable () -> Int64
     private let report: @Loop (ResolverEvent) -> Void
     /// What a service said last, and when.
-    private var told: (provider: String, time: Int64, at: Instant)?
+    private var learned: (provider: String, time: Int64, at: Instant)?
     private var isReported = false
 
     /// - Parameters:
@@ -42,7 +42,7 @@ package final class TimeOfDay {
 
     /// Takes notice of the time that a service said over https, in seconds since 1970.
     package func learn(_ time: Int64, from provider: String) {
-        told = (provider, time, clock.now)
+        learned = (provider, time, clock.now)
         _ = doubt
     }
 
@@ -59,11 +59,11 @@ package final class TimeOfDay {
     private var presentDoubt: Doubt? {
         let own = secondsSince1970()
         if own < released { return .beforeRelease }
-        guard let told else { return nil }
-        let (expected, isFar) = told.time.addingReportingOverflow((clock.now - told.at).components.seconds)
+        guard let learned else { return nil }
+        let (expected, isFar) = learned.time.addingReportingOverflow((clock.now - learned.at).components.seconds)
         let (ahead, isFarther) = expected.subtractingReportingOverflow(own)
         guard !isFar, !isFarther, ahead.magnitude > Self.tolerance else { return nil }
-        return .service(told.provider, ahead: ahead)
+        return .service(learned.provider, ahead: ahead)
     }
 }
 

@@ -113,7 +113,7 @@ import Testing
             ])
     }
 
-    @Test func `of any text every name has addresses, none is fixed or comes twice, and ten bad lines are told`() {
+    @Test func `of any text every name has addresses, none is fixed or comes twice, and ten bad lines are reported`() {
         var numbers = SeededNumbers(1)
         let pieces = [
             "192.0.2.1", "2001:db8::1", "localhost", "a.example", "A.example.", "*.example", "#", " ", "\t", "\r", "\n",

@@ -85,4 +85,12 @@ struct AddressFilterTests {
             return
         }
     }
+
+    @Test @Loop func `the local address of a portal is given for a portal check, which shows the portal`() async {
+        let network = StrategyTests.Network()
+        network.filter = Self.noPrivate
+        network.localDNS.behaviour = .addresses("192.168.1.1")
+        await network.fly([.a], route: .portal)
+        #expect(network.addresses(.a) == ["192.168.1.1"])
+    }
 }
