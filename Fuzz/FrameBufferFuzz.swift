@@ -1,4 +1,4 @@
-// sources: Sources/DNSWire Sources/DNSServer/FrameBuffer.swift Fuzz/FuzzSupport/Script.swift
+// sources: Sources/DNSWire Sources/DNSServer/TCP/FrameBuffer.swift Fuzz/FuzzSupport/Script.swift
 //
 // Any bytes from a TCP client, in any parts: the messages that come out are those that the framing says, in order, and the
 // buffer holds no more than what is left.

@@ -19,7 +19,7 @@ package final class ScriptedHTTP2: Sendable {
     package init(_ leaf: TestCertificates.Leaf, streams: Int = 100, _ behaviours: [Behaviour]) throws {
         directory = try TemporaryDirectory()
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../Servers/http2.py").standardized.path
+            .appendingPathComponent("../../Servers/http2.py").standardized.path
         process = try ChildProcess(
             ["python3", script, directory.path, leaf.certificate, leaf.key, "\(streams)"] + behaviours.map(\.rawValue))
         let deadline = ContinuousClock.now + .patience

@@ -26,7 +26,7 @@ package enum CLibrary: String, CaseIterable, Sendable {
 
     private func compile() throws(TestFailure) -> String {
         let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../Clients/getaddrinfo.c").standardized.path
+            .appendingPathComponent("../../Clients/getaddrinfo.c").standardized.path
         let program = try Self.directory.get().path + "/getaddrinfo-" + rawValue
         do {
             try ChildProcess.succeed(

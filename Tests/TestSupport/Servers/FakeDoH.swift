@@ -92,7 +92,7 @@ package final class FakeDoH: Sendable {
         certificates = try TestCertificates()
         leaf = try certificates.leaf(addresses: ["127.0.0.1"])
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../Servers/doh.py").standardized.path
+            .appendingPathComponent("../../Servers/doh.py").standardized.path
         process = try ChildProcess(
             ["python3", script, leaf.certificate, leaf.key, Self.address, "\(ttl)", "\(count)"])
         guard process.waitForOutput(.patience, { output, _ in output.hasSuffix("\n") }) else {

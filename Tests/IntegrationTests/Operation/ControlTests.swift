@@ -313,7 +313,7 @@ extension Integration {
 
         @Test func `the manual page renders without a warning, and names every command`() throws {
             let page = #filePath.replacing(
-                "Tests/IntegrationTests/ControlTests.swift", with: "Documentation/httpdnsd.8")
+                "Tests/IntegrationTests/Operation/ControlTests.swift", with: "Documentation/httpdnsd.8")
             let outcome = try ChildProcess.run(
                 ["man", "--warnings", "-l", page],
                 environment: ["MANWIDTH": "100", "MANPAGER": "cat", "LC_ALL": "C.UTF-8"])

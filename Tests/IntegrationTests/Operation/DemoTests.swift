@@ -6,7 +6,7 @@ extension Integration {
     @Suite(.serialized, .requires(.networkNamespaces))
     struct DemoTests {
         @Test func `the demo shows what it promises`() throws {
-            let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
+            let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
                 .standardized.path
             let outcome = try ChildProcess.run(
                 [root + "/scripts/demo"], environment: ["HTTPDNSD_EXECUTABLE": Daemon.executable], within: .seconds(300)

@@ -17,7 +17,7 @@ extension Integration {
         }
 
         @Test func `the unit for systemd allows none`() throws {
-            let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
+            let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
             let unit = try String(contentsOf: root.appendingPathComponent("conf/httpdnsd.service"), encoding: .utf8)
             #expect(unit.split(separator: "\n").contains("LimitCORE=0"))
         }
