@@ -27,9 +27,11 @@ struct ReportTests {
         status.cache.entries = 7
         (status.networkChanges, status.networkChangeAge) = (3, 12)
         status.clock = "is before this version was released"
+        status.portal = "10.0.0.1"
         #expect(try StatusReport(json: Array(status.json.utf8)) == status)
         #expect(status.json.contains("\"network_changes\":3"))
         #expect(status.text.contains("clock     this machine's is before this version was released"))
+        #expect(status.isCutOff && status.text.contains("LocalDNS gives 10.0.0.1 for unrelated names"))
         #expect(status.json.contains("\"forgeable\":[\"a \\\"quoted\\\" \\n name\\u007f\"]"))
     }
 

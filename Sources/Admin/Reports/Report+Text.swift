@@ -22,6 +22,14 @@ extension StatusReport {
             rows.append(["forward", "\(forward.suffixes.joined(separator: ", ")) to \(servers)"])
         }
         if !clock.isEmpty { rows.append(["clock", "this machine's \(clock)"]) }
+        if !portal.isEmpty {
+            rows.append(
+                [
+                    "portal",
+                    "LocalDNS gives \(portal) for unrelated names, and no provider can be reached: log in to this network "
+                        + "(or it is hijacked, and HTTPDNS is blocked)",
+                ])
+        }
         if networkChanges > 0 {
             let ago = Self.duration(networkChangeAge ?? 0)
             rows.append(["network", "changed \(counted(networkChanges, "time")), last \(ago) ago"])

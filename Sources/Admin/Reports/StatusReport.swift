@@ -22,6 +22,8 @@ package struct StatusReport: JSONRecord {
     package var forwards: [Forward] = []
     /// Why this machine's clock cannot be right; empty while nothing speaks against it.
     package var clock = ""
+    /// The address that LocalDNS gives for unrelated names while no provider can be reached; empty: none.
+    package var portal = ""
     /// How often the network has changed since the start, and how many seconds ago it last did.
     package var networkChanges = 0
     package var networkChangeAge: Int?
@@ -45,6 +47,12 @@ package struct StatusReport: JSONRecord {
 
     package init() {}
 
+    /// Whether providers are configured and none of them has an address that is asked now.
+    package var isCutOff: Bool {
+        !providers.isEmpty
+            && providers.allSatisfy { $0.state != .used || !$0.addresses.contains { $0.state == .used } }
+    }
+
     /// Providers whose answers can be forged or replayed on the path.
     package var forgeable: [String] { providers.filter { !$0.isAuthenticated }.map(\.name) }
 
@@ -63,6 +71,7 @@ package struct StatusReport: JSONRecord {
         case "localdns": localDNS = try reader.records()
         case "forwards": forwards = try reader.records()
         case "clock": clock = try reader.string()
+        case "portal": portal = try reader.string()
         case "network_changes": networkChanges = try reader.int()
         case "network_change_seconds": networkChangeAge = try reader.optionalInt()
         case "cache": cache = try Cache(from: &reader)
@@ -94,6 +103,7 @@ package struct StatusReport: JSONRecord {
         writer.member("localdns", records: localDNS)
         writer.member("forwards", records: forwards)
         writer.member("clock", clock)
+        writer.member("portal", portal)
         writer.member("network_changes", networkChanges)
         writer.member("network_change_seconds", networkChangeAge)
         writer.member("cache", object: { cache.write(to: &$0) })

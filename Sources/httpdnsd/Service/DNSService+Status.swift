@@ -28,6 +28,10 @@ extension DNSService {
             .init(suffixes: entry.suffixes.map(\.description), servers: servers(of: forwarder))
         }
         status.clock = composition.timeOfDay.doubt?.description ?? ""
+        if status.isCutOff {
+            let entries = composition.checks.journal.entries
+            status.portal = CaptivePortal.address(in: entries, now: Int64(time(nil))).map(\.description) ?? ""
+        }
         status.networkChanges = networkChanges.count
         status.networkChangeAge = networkChanges.last.map { Int((loop.now - $0).components.seconds) }
         status.cache = cache
