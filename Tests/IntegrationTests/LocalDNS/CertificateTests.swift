@@ -102,6 +102,29 @@ extension Integration {
             #expect(try stage.run("status", "--json").output.contains("\"forged_checks\":0"))
         }
 
+        @Test func `HTTPDNS fails: one address for names of different sites shows in status, until HTTPDNS is back`()
+            throws
+        {
+            let stage = try CertificateStage([.otherName])
+            stage.cutHTTPDNS()
+            let client = try stage.daemon.client()
+            let end = ContinuousClock.now + .patience
+            var status = ""
+            while !status.contains("LocalDNS gives \(Kind.otherName.address) for unrelated names"),
+                ContinuousClock.now < end
+            {
+                for name in ["www.example.com", "www.example.net"] { _ = try client.ask(name, RecordType.a) }
+                status = try stage.run("status").output
+            }
+            #expect(status.contains("unrelated names"))
+            stage.vendor.misbehave(nil)
+            while status.contains("unrelated names"), ContinuousClock.now < end {
+                _ = try client.ask(Self.CertificateStage.name, RecordType.a)
+                status = try stage.run("status").output
+            }
+            #expect(!status.contains("unrelated names"))
+        }
+
         @Test(arguments: [false, true])
         func `HTTPDNS fails: of 150 names at once none gets an address with another certificate`(listed: Bool) throws {
             let stage = try CertificateStage([.otherName], listed: listed)
