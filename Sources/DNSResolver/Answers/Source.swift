@@ -1,3 +1,6 @@
+package import DNSWire
+package import Scheduling
+
 /// Where an answer came from, by its place in the policy that asked.
 package enum Source: Hashable, Sendable {
     case localDNS
@@ -12,3 +15,7 @@ package enum Source: Hashable, Sendable {
     /// Made here: addresses that the configuration gives by hand.
     case preset
 }
+
+/// Receives one type's result as soon as it is final, the server of the source that answered, and with an answer of LocalDNS
+/// the provider that called the type empty.
+package typealias SettleType = @Loop (RecordType, UpstreamResult, Source, _ server: String, EmptyFamily?) -> Void

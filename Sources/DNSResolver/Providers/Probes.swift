@@ -18,7 +18,7 @@ final class Probes {
     var onRecovery: (@Loop () -> Void)?
     /// The number of the last one.
     private var lastProbe = 0
-    private let clock: any LoopClock
+    let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
     /// Called when a probe ends or may begin, by a number.
     private var waiters: [Int: @Loop () -> Void] = [:]
@@ -35,16 +35,36 @@ final class Probes {
     // MARK: Beginning
 
     /// A question that began at `began` has no answer from this address: it is probed, unless it answers others.
-    func suspect(_ endpoint: any Endpoint, of provider: any Provider, since began: Instant) {
+    private func suspect(_ endpoint: any Endpoint, of provider: any Provider, since began: Instant) {
         if endpoint.health.isSuspect(since: began, at: clock.now) { begin(endpoint, of: provider) }
     }
 
     /// Begins the probe of an address in backoff if it is due, and returns whether it did.
-    func beginIfDue(_ endpoint: any Endpoint, of provider: any Provider, isUrgent: Bool) -> Bool {
+    private func beginIfDue(_ endpoint: any Endpoint, of provider: any Provider, isUrgent: Bool) -> Bool {
         let backoff = endpoint.health.isUsable ? provider.access : endpoint.health.backoff
         guard backoff.isDue(at: clock.now, isUrgent: isUrgent) else { return false }
         begin(endpoint, of: provider)
         return true
+    }
+
+    /// Begins the probes that are due of these addresses, while others are asked.
+    func begin(_ candidates: [AttemptPlan.Candidate]) {
+        for candidate in candidates where candidate.provider.unavailability == nil {
+            _ = beginIfDue(candidate.endpoint, of: candidate.provider, isUrgent: false)
+        }
+    }
+
+    /// Begins the probes that are due of these addresses, when there is nothing else to ask.
+    ///
+    /// - Returns: now if it began one, else when the next one is due; nil when none ever is.
+    func beginUrgent(_ candidates: [AttemptPlan.Candidate]) -> Instant? {
+        var next: Instant?
+        for candidate in candidates where candidate.provider.unavailability == nil {
+            let hasBegun = beginIfDue(candidate.endpoint, of: candidate.provider, isUrgent: true)
+            guard let due = hasBegun ? clock.now : candidate.backoff.nextUrgentProbe else { continue }
+            next = min(next ?? due, due)
+        }
+        return next
     }
 
     private func begin(_ endpoint: any Endpoint, of provider: any Provider) {
@@ -63,6 +83,25 @@ final class Probes {
     }
 
     // MARK: Judging
+
+    /// Notes what an attempt, begun at `began`, says of its address: an answer ends a backoff, anything else may be a reason
+    /// for a probe.
+    ///
+    /// - Parameter reply: all of its parts.
+    func note(_ reply: UpstreamReply, from candidate: AttemptPlan.Candidate, began: Instant) {
+        let (provider, endpoint) = (candidate.provider, candidate.endpoint)
+        guard let failure = reply.failure else {
+            // Given up: another address was asked later and answered sooner. A silent one would else never be found out.
+            if !reply.isCancelled {
+                answered(endpoint, of: provider, isProbe: false)
+            } else if clock.now - began >= Budget.hedge {
+                suspect(endpoint, of: provider, since: began)
+            }
+            return
+        }
+        endpoint.health.failed(failure.description, at: clock.now)
+        if failure.isReasonForProbe { suspect(endpoint, of: provider, since: began) }
+    }
 
     private func judge(_ reply: UpstreamReply, _ endpoint: any Endpoint, _ provider: any Provider, _ began: Instant) {
         let now = clock.now
@@ -176,5 +215,15 @@ final class Probes {
         init(number: Int, of probes: Probes) { (self.number, self.probes) = (number, probes) }
 
         func cancel() { probes.cancel(number) }
+    }
+}
+
+extension UpstreamFailure {
+    /// Whether the address, or the account, may be at fault: only a probe can tell.
+    fileprivate var isReasonForProbe: Bool {
+        switch self {
+        case .timeout, .slow, .noServer, .network, .unusable, .certificate, .forged, .busy, .authentication: true
+        case .responseCode, .rejected, .overloaded, .cancelled: false
+        }
     }
 }

@@ -40,3 +40,14 @@ package protocol Provider: AnyObject, Sendable {
     /// Written by the selector.
     var ranking: AddressRanking { get set }
 }
+
+extension [any Provider] {
+    /// Why none of these could be asked, if so.
+    @Loop
+    func reasonAgainst(_ indices: [Int]) -> String {
+        for index in indices {
+            if let reason = self[index].unavailability { return "\(self[index].name): \(reason)" }
+        }
+        return "every address is in backoff after failures"
+    }
+}

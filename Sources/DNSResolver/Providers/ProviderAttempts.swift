@@ -62,9 +62,12 @@ final class ProviderAttempts: Cancellable {
         }
     }
 
-    private let selector: ProviderSelector
     private let question: UpstreamQuestion
-    private let providers: [Int]
+    /// The numbers of the providers that may be asked, best first, and all providers.
+    private let eligible: [Int]
+    private let providers: [any Provider]
+    private let probes: Probes
+    private let filter: AddressFilter
     private var plan: AttemptPlan
     private var tally: ProviderTally
     /// Those begun, in order.
@@ -81,13 +84,15 @@ final class ProviderAttempts: Cancellable {
     private var report: Report?
 
     init(
-        _ question: UpstreamQuestion, _ providers: [Int], plan: AttemptPlan, of selector: ProviderSelector,
-        report: @escaping Report
+        _ question: UpstreamQuestion, _ eligible: [Int], of providers: [any Provider], plan: AttemptPlan,
+        probes: Probes, filter: AddressFilter, report: @escaping Report
     ) {
         self.question = question
+        self.eligible = eligible
         self.providers = providers
         self.plan = plan
-        self.selector = selector
+        self.probes = probes
+        self.filter = filter
         self.report = report
         tally = ProviderTally(question)
     }
@@ -95,7 +100,7 @@ final class ProviderAttempts: Cancellable {
     /// Begins; `report` may be called before this returns.
     func start() {
         startNext(question.types)
-        if underWay == 0 { waitOrFinish() } else if plan.hasBackoffs { selector.beginProbes(of: plan.inBackoff) }
+        if underWay == 0 { waitOrFinish() } else if plan.hasBackoffs { probes.begin(plan.inBackoff) }
     }
 
     /// Asks another provider, or address, as well, for what was asked is slow.
@@ -122,7 +127,7 @@ final class ProviderAttempts: Cancellable {
     }
 
     private func startNext(_ types: [RecordType], isHedge: Bool = false) {
-        let now = selector.clock.now
+        let now = probes.clock.now
         let isLate = isHedge || begun.first.map { now - $0.began >= Budget.hedge } ?? false
         guard now < question.deadline, let candidate = plan.next(byTurns: isLate, isHedge: isHedge) else { return }
         let isTogether = types.count == 1 || candidate.provider.answersBothFamilies
@@ -173,8 +178,8 @@ final class ProviderAttempts: Cancellable {
     /// Adds up what is left of a reply's addresses.
     private func take(_ reply: UpstreamReply, from asked: AttemptPlan.Candidate) -> ProviderTally.Verdict {
         // Without a filter no copy is made.
-        guard selector.filter.isEmpty else {
-            let admitted = selector.filter.admitted(reply, to: question.name)
+        guard filter.isEmpty else {
+            let admitted = filter.admitted(reply, to: question.name)
             return tally.take(admitted, from: asked.index, at: asked.endpoint.name)
         }
         return tally.take(reply, from: asked.index, at: asked.endpoint.name)
@@ -185,15 +190,15 @@ final class ProviderAttempts: Cancellable {
         underWay -= 1
         attempt.release()
         plan.ended(attempt.candidate, forGood: reply.endsEndpoint)
-        selector.judge(attempt, by: reply)
+        probes.note(reply, from: attempt.candidate, began: attempt.began)
     }
 
     /// Where all addresses are in backoff: waits for the probes under way, else for the one that is due soonest.
     private func waitOrFinish() {
-        guard selector.clock.now < question.deadline, let next = nextProbe(), next <= question.deadline else {
+        guard probes.clock.now < question.deadline, let next = nextProbe(), next <= question.deadline else {
             return finish()
         }
-        wait = selector.probes.wait(until: next) { [self] in
+        wait = probes.wait(until: next) { [self] in
             wait = nil
             startNext(tally.openTypes)
             if underWay == 0 { waitOrFinish() } else { report?(tally.entries, .partial) }
@@ -211,8 +216,8 @@ final class ProviderAttempts: Cancellable {
             hasAwaitedProbe = true
             return question.deadline
         }
-        guard !hasAwaitedProbe, let due = selector.beginUrgentProbes(of: inBackoff) else { return nil }
-        guard due <= selector.clock.now else { return due }
+        guard !hasAwaitedProbe, let due = probes.beginUrgent(inBackoff) else { return nil }
+        guard due <= probes.clock.now else { return due }
         (hasAwaitedProbe, hasBegunProbe) = (true, true)
         return question.deadline
     }
@@ -220,7 +225,7 @@ final class ProviderAttempts: Cancellable {
     private func finish() {
         let report = report.take()
         withdraw()
-        tally.settleRest(reason: selector.reasonAgainst(providers))
+        tally.settleRest(reason: providers.reasonAgainst(eligible))
         report?(tally.entries, .finished)
     }
 
@@ -234,7 +239,7 @@ final class ProviderAttempts: Cancellable {
             attempt.cancel()
             var reply = attempt.reply ?? UpstreamReply([:])
             for type in question.types where reply.results[type] == nil { reply.results[type] = .failure(.cancelled) }
-            selector.judge(attempt, by: reply)
+            probes.note(reply, from: attempt.candidate, began: attempt.began)
         }
     }
 }

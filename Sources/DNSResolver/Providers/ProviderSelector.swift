@@ -1,7 +1,7 @@
 package import DNSWire
 package import Scheduling
 
-/// The HTTPDNS providers that may be asked for a name, in order, and what each attempt says of their addresses.
+/// The HTTPDNS providers of a policy: which of them may be asked for a name, in order.
 @Loop
 package final class ProviderSelector {
     package nonisolated let providers: [any Provider]
@@ -84,26 +84,6 @@ package final class ProviderSelector {
         case backoff
     }
 
-    /// Begins the probes that are due of these addresses, while others are asked.
-    func beginProbes(of candidates: [AttemptPlan.Candidate]) {
-        for candidate in candidates where candidate.provider.unavailability == nil {
-            _ = probes.beginIfDue(candidate.endpoint, of: candidate.provider, isUrgent: false)
-        }
-    }
-
-    /// Begins the probes that are due of these addresses, when there is nothing else to ask.
-    ///
-    /// - Returns: now if it began one, else when the next one is due; nil when none ever is.
-    func beginUrgentProbes(of candidates: [AttemptPlan.Candidate]) -> Instant? {
-        var next: Instant?
-        for candidate in candidates where candidate.provider.unavailability == nil {
-            let hasBegun = probes.beginIfDue(candidate.endpoint, of: candidate.provider, isUrgent: true)
-            guard let due = hasBegun ? clock.now : candidate.backoff.nextUrgentProbe else { continue }
-            next = min(next ?? due, due)
-        }
-        return next
-    }
-
     /// All addresses of these providers, also those in backoff: a probe may find one working before the question is over.
     private func plan(_ indices: [Int]) -> AttemptPlan {
         var plan = AttemptPlan()
@@ -123,45 +103,11 @@ package final class ProviderSelector {
         return false
     }
 
-    /// Why none of these could be asked, if so.
-    func reasonAgainst(_ indices: [Int]) -> String {
-        indices.lazy.compactMap { index in
-            self.providers[index].unavailability.map { "\(self.providers[index].name): \($0)" }
-        }.first ?? "every address is in backoff after failures"
-    }
-
     /// Begins to ask for every type of a question; the attempts are begun by `start()` of what is returned.
     func ask(
         _ question: UpstreamQuestion, of indices: [Int], report: @escaping ProviderAttempts.Report
     ) -> ProviderAttempts {
-        ProviderAttempts(question, indices, plan: plan(indices), of: self, report: report)
-    }
-
-    /// Notes what one attempt says of its address: an answer ends a backoff, anything else may be a reason for a probe.
-    ///
-    /// - Parameter reply: all of its parts.
-    func judge(_ attempt: ProviderAttempts.Attempt, by reply: UpstreamReply) {
-        let (provider, endpoint) = (attempt.candidate.provider, attempt.candidate.endpoint)
-        guard let failure = reply.failure else {
-            // Given up: another address was asked later and answered sooner. A silent one would else never be found out.
-            if !reply.isCancelled {
-                probes.answered(endpoint, of: provider, isProbe: false)
-            } else if clock.now - attempt.began >= Budget.hedge {
-                probes.suspect(endpoint, of: provider, since: attempt.began)
-            }
-            return
-        }
-        endpoint.health.failed(failure.description, at: clock.now)
-        if failure.isReasonForProbe { probes.suspect(endpoint, of: provider, since: attempt.began) }
-    }
-}
-
-extension UpstreamFailure {
-    /// Whether the address, or the account, may be at fault: only a probe can tell.
-    fileprivate var isReasonForProbe: Bool {
-        switch self {
-        case .timeout, .slow, .noServer, .network, .unusable, .certificate, .forged, .busy, .authentication: true
-        case .responseCode, .rejected, .overloaded, .cancelled: false
-        }
+        ProviderAttempts(
+            question, indices, of: providers, plan: plan(indices), probes: probes, filter: filter, report: report)
     }
 }

@@ -5,10 +5,10 @@ import Scheduling
 /// has failed.
 @Loop
 final class SourceRun: Cancellable {
-    private let job: Job
-    private let strategy: Strategy
+    private let job: SourcePair.Job
+    private let sources: SourcePair
     private var race: SourceRace
-    private let settle: Strategy.Settle
+    private let settle: SettleType
     /// Nil once it is over.
     private var done: (@Loop () -> Void)?
     private var attempts: ProviderAttempts?
@@ -23,21 +23,13 @@ final class SourceRun: Cancellable {
     /// For what is due next: one for all, for mostly none comes to pass.
     private var timer: LoopTimer?
 
-    /// What is asked, and since when.
-    struct Job {
-        let key: FlightKey
-        /// Those that may be asked, best first.
-        let providers: [Int]
-        let began: Instant
-    }
-
     init(
-        _ job: Job, _ race: SourceRace, of strategy: Strategy, settle: @escaping Strategy.Settle,
+        _ job: SourcePair.Job, _ race: SourceRace, of sources: SourcePair, settle: @escaping SettleType,
         done: @escaping @Loop () -> Void
     ) {
         self.job = job
         self.race = race
-        self.strategy = strategy
+        self.sources = sources
         self.settle = settle
         self.done = done
     }
@@ -54,7 +46,7 @@ final class SourceRun: Cancellable {
     private func setTimer() {
         guard done != nil, let due = nextDue else { return }
         timer?.cancel()
-        timer = strategy.clock.schedule(at: due) { [self] in act() }
+        timer = sources.clock.schedule(at: due) { [self] in act() }
     }
 
     @inline(__always)
@@ -71,7 +63,7 @@ final class SourceRun: Cancellable {
     /// Does what is due.
     private func act() {
         timer = nil
-        let now = strategy.clock.now
+        let now = sources.clock.now
         if let due = hedgeDue, due <= now {
             hedgeDue = attempts?.hedge() == true ? now + Budget.hedge : nil
         }
@@ -96,7 +88,7 @@ final class SourceRun: Cancellable {
     private func startSecond() { start(race.first.other) }
 
     private func start(_ contender: Contender) {
-        let types = race.start(contender, at: strategy.clock.now)
+        let types = race.start(contender, at: sources.clock.now)
         guard !types.isEmpty else { return }
         switch contender {
         case .httpdns:
@@ -105,7 +97,7 @@ final class SourceRun: Cancellable {
             for type in types {
                 lookUpsUnderWay += 1
                 lookUps.append(
-                    strategy.askLocalDNS(job, type, isFirst: race.first == .localDNS) { [self] result, server in
+                    sources.askLocalDNS(job, type, isFirst: race.first == .localDNS) { [self] result, server in
                         lookUpsUnderWay -= 1
                         race.take(type, result, from: server)
                         goOn()
@@ -115,10 +107,10 @@ final class SourceRun: Cancellable {
     }
 
     private func askProviders(_ types: [RecordType]) {
-        let begun = strategy.askProviders(job, types) { [self] entries, progress in
+        let begun = sources.askProviders(job, types) { [self] entries, progress in
             switch progress {
             case .partial: race.take(entries, isLast: false)
-            case .waiting: race.awaitProbe(reason: strategy.reasonAgainst(job))
+            case .waiting: race.awaitProbe(reason: sources.reasonAgainstProviders(job))
             case .finished:
                 attempts = nil
                 race.take(entries, isLast: true)
@@ -133,7 +125,7 @@ final class SourceRun: Cancellable {
 
     private func scheduleHedge() {
         guard hedgeDue == nil, let attempts, let delay = attempts.hedgeDelay else { return }
-        hedgeDue = strategy.clock.now + delay
+        hedgeDue = sources.clock.now + delay
         setTimer()
     }
 

@@ -6,6 +6,7 @@ package import Scheduling
 package final class Strategy {
     private let selector: ProviderSelector
     private let localDNS: any Upstream
+    private let pair: SourcePair
     private let forwarders: [any Upstream]
     private let mode: Mode
     /// Nil: what LocalDNS tells is taken as it is.
@@ -27,6 +28,7 @@ package final class Strategy {
         self.mode = mode
         self.selector = selector
         self.localDNS = localDNS
+        pair = SourcePair(selector, localDNS, answerCheck, clock: clock)
         self.forwarders = forwarders
         self.answerCheck = answerCheck
         self.clock = clock
@@ -42,10 +44,6 @@ package final class Strategy {
         case .preset: "a preset"
         }
     }
-
-    /// Receives each type's result as soon as it is final, the server of the source that told it, and with an answer of
-    /// LocalDNS the provider that called the type empty.
-    package typealias Settle = @Loop (RecordType, UpstreamResult, Source, _ server: String, EmptyFamily?) -> Void
 
     /// The types that one flight should ask when a client wants `type`: both families where one call brings both.
     package nonisolated func types(for type: RecordType, name: Name, route: Route, signed: Bool) -> [RecordType] {
@@ -108,7 +106,7 @@ package final class Strategy {
     ///   - done: called once, after the last type is settled, also before this returns; not after `cancel()`.
     @discardableResult
     package func begin(
-        _ key: FlightKey, mode: Mode? = nil, mayBeLocal: Bool = false, settle: @escaping Settle,
+        _ key: FlightKey, mode: Mode? = nil, mayBeLocal: Bool = false, settle: @escaping SettleType,
         done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         switch key.route {
@@ -122,10 +120,10 @@ package final class Strategy {
     }
 
     private func ask(
-        _ upstream: any Upstream, _ key: FlightKey, as source: Source, settle: @escaping Settle,
+        _ upstream: any Upstream, _ key: FlightKey, as source: Source, settle: @escaping SettleType,
         done: @escaping @Loop () -> Void
     ) -> any Cancellable {
-        let question = question(key, key.types, until: clock.now + Budget.answer)
+        let question = UpstreamQuestion(key, key.types, until: clock.now + Budget.answer)
         return SpawnedWork({ await upstream.ask(question) }) { reply in
             for type in key.types { settle(type, reply.results[type] ?? .failure(.timeout), source, reply.server, nil) }
             done()
@@ -138,7 +136,7 @@ package final class Strategy {
     }
 
     private func protect(
-        _ key: FlightKey, _ mode: Mode, _ mayBeLocal: Bool, settle: @escaping Settle,
+        _ key: FlightKey, _ mode: Mode, _ mayBeLocal: Bool, settle: @escaping SettleType,
         done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         let isServiceBinding = isGuarded(key)
@@ -151,8 +149,8 @@ package final class Strategy {
         let race = SourceRace(
             key.types, first: first, hasProviders: !providers.isEmpty, mayUseLocalDNS: mayUseLocalDNS,
             isServiceBinding: isServiceBinding, mayBeLocal: mayBeLocal, began: began)
-        let job = SourceRun.Job(key: key, providers: providers, began: began)
-        let run = SourceRun(job, race, of: self, settle: settle, done: done)
+        let job = SourcePair.Job(key: key, providers: providers, began: began)
+        let run = SourceRun(job, race, of: pair, settle: settle, done: done)
         guard !providers.isEmpty || mayUseLocalDNS else {
             // A service binding may be kept from a client; of anything else "no" is not ours to say.
             let result: UpstreamResult =
@@ -164,51 +162,11 @@ package final class Strategy {
         run.start()
         return run
     }
-
-    /// Why none of a flight's providers could be asked.
-    func reasonAgainst(_ job: SourceRun.Job) -> String { selector.reasonAgainst(job.providers) }
-
-    func askProviders(
-        _ job: SourceRun.Job, _ types: [RecordType], report: @escaping ProviderAttempts.Report
-    ) -> ProviderAttempts {
-        selector.ask(
-            question(job.key, types, until: job.began + Budget.lastStart), of: job.providers, report: report)
-    }
-
-    /// Asks LocalDNS for one type.
-    ///
-    /// - Parameter isFirst: where it goes first its answer is taken at once, and checked only behind.
-    func askLocalDNS(
-        _ job: SourceRun.Job, _ type: RecordType, isFirst: Bool,
-        told: @escaping @Loop (LocalDNSResult, _ server: String) -> Void
-    ) -> any Cancellable {
-        let (key, began) = (job.key, job.began)
-        return SpawnedWork({ [self] () -> (LocalDNSResult, String) in
-            let reply = await localDNS.ask(question(key, [type], until: began + Budget.answer))
-            var result = reply.results[type] ?? .failure(.timeout)
-            // The false address of a portal check is what shows the portal.
-            if key.route != .portal { result = selector.filter.admitted(result, to: key.name) }
-            guard let answerCheck else { return (LocalDNSResult(result), reply.server) }
-            let judged =
-                isFirst
-                ? answerCheck.withoutKnownLies(result, to: key, type)
-                : await answerCheck.judged(result, to: key, type, began: began)
-            return (judged, reply.server)
-        }) { told($0.0, $0.1) }
-    }
-
-    private nonisolated func question(_ key: FlightKey, _ types: [RecordType], until deadline: Instant)
-        -> UpstreamQuestion
-    {
-        UpstreamQuestion(
-            name: key.name, types: types, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
-            clientNetwork: key.scope?.network, holder: key.holder, deadline: deadline)
-    }
 }
 
 extension Strategy {
     /// The same for those who can wait.
-    package func run(_ key: FlightKey, mayBeLocal: Bool = false, settle: @escaping Settle) async {
+    package func run(_ key: FlightKey, mayBeLocal: Bool = false, settle: @escaping SettleType) async {
         await withCheckedContinuation { continuation in
             begin(key, mayBeLocal: mayBeLocal, settle: settle) { continuation.resume() }
         }

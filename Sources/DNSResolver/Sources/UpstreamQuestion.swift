@@ -29,3 +29,12 @@ package struct UpstreamQuestion: Hashable, Sendable {
         self.deadline = deadline
     }
 }
+
+extension UpstreamQuestion {
+    /// What a flight asks for some of its types.
+    init(_ key: FlightKey, _ types: [RecordType], until deadline: Instant) {
+        self.init(
+            name: key.name, types: types, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
+            clientNetwork: key.scope?.network, holder: key.holder, deadline: deadline)
+    }
+}

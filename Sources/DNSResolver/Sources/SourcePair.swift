@@ -1,0 +1,63 @@
+import DNSWire
+import Scheduling
+
+/// HTTPDNS and LocalDNS as they are asked for one protected name.
+@Loop
+final class SourcePair {
+    /// What is asked, and since when.
+    struct Job {
+        let key: FlightKey
+        /// The providers that may be asked, best first.
+        let providers: [Int]
+        let began: Instant
+    }
+
+    let clock: any LoopClock
+    private let selector: ProviderSelector
+    private let localDNS: any Upstream
+    private let answerCheck: AnswerCheck?
+
+    nonisolated init(
+        _ selector: ProviderSelector, _ localDNS: any Upstream, _ answerCheck: AnswerCheck?, clock: any LoopClock
+    ) {
+        self.selector = selector
+        self.localDNS = localDNS
+        self.answerCheck = answerCheck
+        self.clock = clock
+    }
+
+    /// Why none of the providers could be asked.
+    func reasonAgainstProviders(_ job: Job) -> String { selector.providers.reasonAgainst(job.providers) }
+
+    /// Begins to ask the providers, until the last moment at which an attempt may begin; `start()` of what is returned begins
+    /// the first attempt.
+    func askProviders(_ job: Job, _ types: [RecordType], report: @escaping ProviderAttempts.Report) -> ProviderAttempts
+    {
+        selector.ask(
+            UpstreamQuestion(job.key, types, until: job.began + Budget.lastStart), of: job.providers, report: report)
+    }
+
+    /// Asks LocalDNS for one type.
+    ///
+    /// - Parameters:
+    ///   - isFirst: where it goes first its answer is taken at once, and checked only behind.
+    ///   - done: called once with what may be used of the response, and the server that sent it; not after `cancel()`.
+    func askLocalDNS(
+        _ job: Job, _ type: RecordType, isFirst: Bool,
+        done: @escaping @Loop (LocalDNSResult, _ server: String) -> Void
+    ) -> any Cancellable {
+        let (key, began) = (job.key, job.began)
+        return SpawnedWork({ [self] () -> (LocalDNSResult, String) in
+            let reply = await localDNS.ask(UpstreamQuestion(key, [type], until: began + Budget.answer))
+            var result = reply.results[type] ?? .failure(.timeout)
+            // The false address of a portal check is what shows the portal.
+            if key.route != .portal { result = selector.filter.admitted(result, to: key.name) }
+            guard let answerCheck else { return (LocalDNSResult(result), reply.server) }
+            let judged =
+                isFirst
+                ? answerCheck.withoutKnownLies(result, to: key, type)
+                : await answerCheck.judged(result, to: key, type, began: began)
+            return (judged, reply.server)
+        }) { done($0.0, $0.1) }
+    }
+}
