@@ -5,22 +5,23 @@ package import DNSWire
 package import Platform
 package import Scheduling
 
-/// TLS handshakes with any server, to see whether its certificate is valid for a name. Nothing is sent beyond them.
+/// TLS handshakes with any server, to check whether its certificate is valid for a name. Nothing is sent after the
+/// handshake.
 ///
-/// Each has a connection of its own, which is closed at once. Names come from clients and addresses from LocalDNS, so
-/// neither is looked up or spelt differently by libcurl.
+/// Each handshake has its own connection, which is closed at its end. Names come from clients and addresses from
+/// LocalDNS, so libcurl neither looks up a name nor rewrites its spelling.
 @Loop
 package final class CertificateCheck: Handshake {
     private let authorities: String
     private let paths: NetworkPaths
     private let loop: EventLoop
-    /// Made for the first handshake, and kept: with it the authorities are read once.
+    /// libcurl's state, made for the first handshake and reused: the trust anchors are read once.
     private var engine: Engine?
     private var attempts: [UnsafeMutableRawPointer: Attempt] = [:]
 
     /// - Parameters:
-    ///   - caFile: the authorities that may sign, a PEM file; those of the system unless a test has its own.
-    ///   - paths: says which addresses cannot be reached now: of those nothing is found out.
+    ///   - caFile: a PEM file of trust anchors; the system's file except in tests.
+    ///   - paths: says which addresses are unreachable now. They are not tried: the outcome is `.unreachable`.
     package nonisolated init(
         caFile: String = HTTPOrigin.defaultCAFile, paths: NetworkPaths = NetworkPaths(), loop: EventLoop
     ) {
@@ -29,7 +30,7 @@ package final class CertificateCheck: Handshake {
         self.loop = loop
     }
 
-    /// How many connections are open: each is closed with its handshake. Only tests ask, whether that is so.
+    /// The number of open connections; each is closed with its handshake. For tests.
     package var openConnections: Int { engine?.sockets.openConnections ?? 0 }
 
     package func shakeHands(
@@ -55,7 +56,7 @@ package final class CertificateCheck: Handshake {
         }
     }
 
-    /// Lets a cancellation find the attempt, which is made after its handler.
+    /// Makes the attempt, created after the cancellation handler is installed, reachable from that handler.
     @Loop
     private final class Started {
         var attempt: Attempt?
@@ -63,7 +64,7 @@ package final class CertificateCheck: Handshake {
         nonisolated init() {}
     }
 
-    /// Connections and authorities.
+    /// libcurl's multi handle with its sockets, shared by all handshakes: the connections and the trust anchors.
     @Loop
     private final class Engine {
         let multi: CurlMulti
@@ -71,7 +72,7 @@ package final class CertificateCheck: Handshake {
 
         init(_ sockets: HTTPSockets) throws(CurlError) {
             self.sockets = sockets
-            // Room for those that are just being closed.
+            // Leaves room for connections that are being closed.
             multi = try CurlMulti(sockets, connections: 2 * AddressChecks.limit)
         }
     }
@@ -109,7 +110,7 @@ package final class CertificateCheck: Handshake {
         case CURLE_OK: attempt.seen.isOutOfDate ? .unclear("the certificate is out of date") : .proven
         case CURLE_PEER_FAILED_VERIFICATION:
             refusal(attempt.easy.long(CURLINFO_SSL_VERIFYRESULT), of: attempt.seen)
-        // Not for want of a descriptor of ours.
+        // No descriptor is left in this process: that says nothing about the server.
         case CURLE_COULDNT_CONNECT where sockets.shortage != nil: .cancelled
         case CURLE_COULDNT_CONNECT: isUnreachable(attempt) ? .unreachable : .noTLS
         case CURLE_OPERATION_TIMEDOUT: .noTLS
@@ -117,15 +118,16 @@ package final class CertificateCheck: Handshake {
         }
     }
 
-    /// What OpenSSL's verification result means. A certificate that is the name's but for its time proves nothing, and is no
-    /// forgery either: it may be this machine's clock that is wrong, or the operator of the site who is late.
+    /// Maps OpenSSL's verification result to an outcome. A certificate that is valid except for its dates proves
+    /// nothing, but is no forgery either: this machine's clock may be wrong, or the site's operator may have renewed
+    /// late.
     private func refusal(_ verification: Int?, of seen: SeenCertificate) -> HandshakeOutcome {
         let reason = HTTPFailure.certificateText(verification)
         return SeenCertificate.isOutOfDate(verification) ? .unclear(reason) : .wrongCertificate(seen.evidence(reason))
     }
 
-    /// Whether it is the way that is missing. "No route to host" is also what a router says of a server's closed port (ICMP,
-    /// administratively prohibited): there the kernel knows a route.
+    /// Whether there is no route to the address. EHOSTUNREACH alone does not decide it: a router also sends ICMP
+    /// "administratively prohibited" for a server's closed port, and then the kernel has a route.
     private func isUnreachable(_ attempt: Attempt) -> Bool {
         switch attempt.easy.long(CURLINFO_OS_ERRNO).map(Int32.init(truncatingIfNeeded:)) {
         case ENETUNREACH, ENETDOWN, EADDRNOTAVAIL: true
@@ -155,7 +157,7 @@ private final class Attempt {
     private let connectTo: CurlList
     private var continuation: CheckedContinuation<HandshakeOutcome, Never>?
 
-    /// - Parameter sockets: must outlive it.
+    /// - Parameter sockets: must outlive the attempt.
     init(
         _ address: SocketAddress, _ host: String, authorities: String, sockets: HTTPSockets,
         _ continuation: CheckedContinuation<HandshakeOutcome, Never>
@@ -170,7 +172,7 @@ private final class Attempt {
         try setCallbacks(sockets)
     }
 
-    /// Where to, and nowhere else; the connection ends with the handshake.
+    /// Restricts the request to this URL over https, without a proxy, and the connection to the handshake.
     private func setDestination(_ url: String) throws(CurlError) {
         try easy.set(CURLOPT_URL, text: url)
         try easy.set(CURLOPT_CONNECT_TO, list: connectTo.pointer)
@@ -187,7 +189,7 @@ private final class Attempt {
 
     private func setTLS(_ authorities: String) throws(CurlError) {
         try easy.setTrust(in: authorities)
-        // A session taken up again shows no certificate.
+        // A resumed session presents no certificate.
         try easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
     }
 

@@ -3,15 +3,15 @@ import DNSWire
 
 /// The name or address that a server's certificate must be for (RFC 9525).
 ///
-/// One of the certificate's alternative names must be it. The common name of its subject counts for nothing, also where
-/// there are no alternative names: libcurl, left to itself, would take that.
+/// It must equal one of the certificate's subject alternative names. The subject's common name is ignored, also when
+/// there are no alternative names: libcurl by default would accept it.
 enum CertificateName {
-    /// Has a verification require it.
+    /// Makes a verification require `host`.
     ///
     /// - Parameters:
     ///   - host: a name, or an address as text. A wildcard in the certificate stands for one whole label.
-    ///   - verification: an `X509_VERIFY_PARAM`, of a connection that is not begun or of a context.
-    /// - Returns: false for what no certificate can be for.
+    ///   - verification: an `X509_VERIFY_PARAM` of a context, or of a connection before its handshake.
+    /// - Returns: false for a host that no certificate can be for.
     static func require(_ host: String, in verification: OpaquePointer?) -> Bool {
         if IPAddress(host) != nil { return X509_VERIFY_PARAM_set1_ip_asc(verification, host) == 1 }
         X509_VERIFY_PARAM_set_hostflags(

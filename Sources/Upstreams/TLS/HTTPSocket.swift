@@ -3,15 +3,15 @@ import DNSWire
 import Glibc
 import Platform
 
-/// A TCP socket that connects to a service, or to the proxy on the way there.
+/// A TCP socket to a service, or to the proxy through which it is reached.
 enum HTTPSocket {
-    /// After this time without an acknowledgement the kernel gives a connection up (TCP_USER_TIMEOUT), three attempts'
-    /// worth: it bounds how long a black hole goes unnoticed when no attempt lives long enough to time out.
+    /// Time without an acknowledgement after which the kernel closes a connection (TCP_USER_TIMEOUT), as long as three
+    /// attempts: it bounds how long a black hole goes undetected when every attempt ends before its time-out.
     private static let userTimeout: Duration = .seconds(3)
 
-    /// Begins to connect, without waiting.
+    /// Starts to connect, without blocking.
     ///
-    /// - Throws: `HTTPFailure.overloaded` for want of descriptors or memory, `HTTPFailure.network` when there is no way.
+    /// - Throws: `HTTPFailure.overloaded` without descriptors or memory, `HTTPFailure.network` without a route.
     static func connect(to origin: HTTPOrigin) throws(HTTPFailure) -> Descriptor {
         let address = origin.proxy ?? SocketAddress(origin.address, port: origin.port)
         let family = address.family == .ipv4 ? AF_INET : AF_INET6
@@ -39,13 +39,13 @@ enum HTTPSocket {
         return descriptor
     }
 
-    /// Has the kernel give a connection up that is not acknowledged.
+    /// Sets TCP_USER_TIMEOUT to `userTimeout`.
     static func limitSilence(of descriptor: Int32) {
-        // An old kernel without it only takes longer.
+        // An old kernel without the option only detects a dead connection later.
         _ = clinux_set_user_timeout(descriptor, UInt32(userTimeout.components.seconds) * 1_000)
     }
 
-    /// What we lack, if that is why a socket could not be opened.
+    /// Which local resource is exhausted, if that is why a socket could not be opened.
     static func shortage(_ error: Int32) -> String? {
         switch error {
         case EMFILE, ENFILE: "out of file descriptors"

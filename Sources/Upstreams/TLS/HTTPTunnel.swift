@@ -1,30 +1,30 @@
 import Platform
 
-/// A tunnel through an HTTP proxy (`CONNECT`, RFC 9110 section 9.3.6): the request for it, and the reply to that.
+/// A tunnel through an HTTP proxy (`CONNECT`, RFC 9110 section 9.3.6): builds the request and parses the reply.
 struct HTTPTunnel {
     enum State: Equatable {
         case isUnderWay
         case isOpen
-        /// - Parameter reason: what the proxy said, or why that is no reply.
+        /// - Parameter reason: the proxy's status, or why its reply is invalid.
         case isRefused(reason: String)
     }
 
-    /// Bytes of the proxy's header.
+    /// The most bytes of the proxy's header.
     private static let limit = 8_192
 
-    /// What is to be sent first.
+    /// The request, sent before anything else.
     let request: [UInt8]
     private(set) var state = State.isUnderWay
     private var line: [UInt8] = []
     private var received = 0
     private var isStatusKnown = false
 
-    /// - Parameter target: where the tunnel ends, as address and port.
+    /// - Parameter target: the tunnel's destination, as address and port.
     init(to target: String) {
         request = Array("CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\nUser-Agent: httpdnsd\r\n\r\n".utf8)
     }
 
-    /// Takes what has come, as far as the reply goes.
+    /// Parses received bytes up to the end of the reply.
     ///
     /// - Returns: how many of the bytes belong to the reply.
     mutating func receive(_ bytes: UnsafeRawBufferPointer) -> Int {

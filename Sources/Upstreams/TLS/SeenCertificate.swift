@@ -3,19 +3,19 @@ import COpenSSL
 import DNSResolver
 import HTTPDNS
 
-/// The certificate that a server showed in one handshake of libcurl's, good or not, and the name it must be for.
+/// The certificate that a server presented in one of libcurl's handshakes, valid or not, and the name it must be for.
 ///
-/// libcurl tells nothing of it when the handshake fails, so OpenSSL's own callback looks. That callback has the verification go
-/// on past a time that is not the certificate's, so that whatever else is wrong is found as well; OpenSSL keeps the result, by
-/// which libcurl refuses the certificate in the end.
+/// libcurl reports nothing about it when the handshake fails, so OpenSSL's own verification callback records it. That
+/// callback continues past a certificate that is expired or not yet valid, so that other faults are found as well;
+/// OpenSSL stores the result, by which libcurl rejects the certificate at the end of the handshake.
 final class SeenCertificate {
-    /// Bytes of a name that are kept: the other end chose it.
+    /// Bytes of a name that are logged: the other end chose it.
     private static let longestName = 256
     fileprivate let host: String
-    /// Owned; nil until one was seen.
+    /// Owned; nil until one was presented.
     private var certificate: OpaquePointer?
 
-    /// Whether some certificate of the chain is not valid yet, or has expired.
+    /// Whether a certificate of the chain has expired or is not yet valid.
     fileprivate(set) var isOutOfDate = false
 
     /// - Parameter host: a name, or an address as text.
@@ -23,7 +23,7 @@ final class SeenCertificate {
 
     deinit { X509_free(certificate) }
 
-    /// Takes the server's certificate from a verification under way.
+    /// Records the server's certificate from a verification in progress.
     func note(_ verification: OpaquePointer) {
         guard certificate == nil, let seen = X509_STORE_CTX_get0_cert(verification), X509_up_ref(seen) == 1 else {
             return
@@ -31,15 +31,15 @@ final class SeenCertificate {
         certificate = seen
     }
 
-    /// Whether a verification result says that only the time is wrong.
+    /// Whether a verification result says that only the validity period does not match.
     static func isOutOfDate(_ verification: Int?) -> Bool {
         verification == Int(X509_V_ERR_CERT_NOT_YET_VALID) || verification == Int(X509_V_ERR_CERT_HAS_EXPIRED)
     }
 
-    /// What can be said of it. After the handshake, and outside of OpenSSL's callbacks.
+    /// The certificate's details for a log. Called after the handshake, outside of OpenSSL's callbacks.
     func evidence(_ reason: String) -> CertificateEvidence {
         guard let certificate else { return CertificateEvidence(reason: reason) }
-        // Else the next TLS call on this thread would find an error that is not its own.
+        // Otherwise the next TLS call on this thread would find an error of another call.
         defer { ERR_clear_error() }
         return CertificateEvidence(
             reason: reason, subject: Self.text(X509_get_subject_name(certificate)),
@@ -67,7 +67,8 @@ final class SeenCertificate {
     }
 }
 
-/// libcurl has made OpenSSL's context for one handshake: has the name required and the verification watched.
+/// Called by libcurl when it has made OpenSSL's context for a handshake: sets the required name and the verification
+/// callback.
 func curlWatchVerification(
     _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ userData: UnsafeMutableRawPointer?
 ) -> CURLcode {
@@ -81,7 +82,8 @@ func curlWatchVerification(
     return CURLE_OK
 }
 
-/// OpenSSL has looked at one certificate of the chain; what is returned stays as it was, unless only the time is wrong.
+/// Called by OpenSSL for each certificate of the chain. Returns `isGood` unchanged, but 1 when only the validity period
+/// does not match.
 private func noteVerification(_ isGood: Int32, _ verification: OpaquePointer?) -> Int32 {
     guard let verification,
         let connection = X509_STORE_CTX_get_ex_data(verification, SSL_get_ex_data_X509_STORE_CTX_idx()),

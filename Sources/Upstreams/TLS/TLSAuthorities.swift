@@ -2,10 +2,11 @@ import COpenSSL
 import Glibc
 import Scheduling
 
-/// The authorities that may sign a service's certificate, read from a file; shared by all connections that trust them.
+/// The trust anchors (certificate authorities) for a service's certificate, read from a file and shared by all
+/// connections that use it.
 @Loop
 final class TLSAuthorities {
-    /// A file as it was when it was read.
+    /// The identity of a file at the time when it was read.
     private struct Version: Equatable {
         let device: UInt
         let inode: UInt
@@ -13,7 +14,7 @@ final class TLSAuthorities {
         let seconds: Int
         let nanoseconds: Int
 
-        /// Nil for a file that there is not.
+        /// Nil when the file does not exist.
         init?(_ path: String) {
             var status = stat()
             guard stat(path, &status) == 0 else { return nil }
@@ -22,9 +23,9 @@ final class TLSAuthorities {
         }
     }
 
-    /// Counts its references itself.
+    /// Reference-counted by OpenSSL.
     nonisolated(unsafe) let store: OpaquePointer
-    /// Tells this reading of a file from all others.
+    /// The number of this reading of a file, unique in the process.
     nonisolated let reading: Int
     private let version: Version?
     private let readTime: Instant
@@ -32,7 +33,8 @@ final class TLSAuthorities {
     private static var readings = 0
     private static var known: [String: TLSAuthorities] = [:]
 
-    /// Those of a PEM file, read again when it has changed or they are `HTTPLimits.authorityCache` old.
+    /// The trust anchors of a PEM file, read again when the file has changed or the last reading is
+    /// `HTTPLimits.authorityCache` old.
     ///
     /// - Throws: `HTTPFailure.unusable` for a file that cannot be read or holds no certificate.
     static func read(_ path: String, at now: Instant) throws(HTTPFailure) -> TLSAuthorities {
@@ -55,7 +57,7 @@ final class TLSAuthorities {
         guard X509_STORE_load_file(store, path) == 1 else {
             throw .unusable("\(path) has no certificates of authorities that can be read")
         }
-        // An authority that is listed is trusted, also one that another one signed.
+        // A listed certificate is trusted also when it is not self-signed.
         X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
     }
 

@@ -2,53 +2,54 @@ import COpenSSL
 import DNSWire
 import Scheduling
 
-/// The TLS of one connection, on the client's side, without its socket: bytes of the network go in and come out.
+/// The client side of a TLS connection without its socket: the caller moves encrypted bytes between it and the network.
 ///
 /// Offers HTTP/2 and HTTP/1.1 (ALPN, RFC 7301). The certificate must be valid for the name or address given.
 final class TLSChannel {
-    /// How far a handshake has come.
+    /// The progress of a handshake.
     enum Handshake {
         case isUnderWay
         /// - Parameter isHTTP2: whether the server chose HTTP/2.
         case isDone(isHTTP2: Bool)
     }
 
-    /// What was read.
+    /// The result of a read.
     enum Plaintext {
         case bytes(Int)
-        /// Nothing yet.
+        /// No complete record has been received yet.
         case nothing
-        /// The other end has said that nothing more comes.
+        /// The other end has closed its side (close_notify).
         case end
     }
 
-    /// Bytes that a record holds at most (RFC 8446 section 5.1).
+    /// The most bytes of a record (RFC 8446 section 5.1).
     static let recordSize = 16_384
-    /// Bytes that a record of ours holds at most. OpenSSL keeps memory for one of each direction as long as the connection is
-    /// open; requests are small.
+    /// The most bytes of a record that we send. OpenSSL holds memory for one record per direction as long as the
+    /// connection is open; requests are small.
     private static let sentRecordSize = 4_096
-    /// Bytes that may wait to be sent: more than we ever write at once. Beyond that the other end takes nothing, and has TLS
-    /// answer it again and again.
+    /// The most bytes that may wait to be sent: more than we ever write at once. Above that the other end does not
+    /// read, while it keeps causing TLS to respond.
     private static let pendingLimit = 4 * recordSize
-    /// What we offer, each after its length.
+    /// The ALPN protocol list, each name after its length.
     private static let offeredProtocols: [UInt8] = [2] + Array("h2".utf8) + [8] + Array("http/1.1".utf8)
 
-    /// Owned, and with it `input` and `output`.
+    /// Owned; owns `input` and `output`.
     private let connection: OpaquePointer
-    /// `TLSAuthorities.reading` of those whom it trusts.
+    /// `TLSAuthorities.reading` of its trust anchors.
     private let authorities: Int
-    /// What came from the network, and what goes there.
+    /// The bytes received from the network, and those to be sent there.
     private let input: OpaquePointer
     private let output: OpaquePointer
 
     /// - Parameters:
-    ///   - host: a name, or an address as text, which is sent no SNI (RFC 6066 section 3).
-    ///   - session: of an earlier connection to the same host. Of no use under other authorities: it brings no certificate.
+    ///   - host: a name, or an address as text, for which no SNI is sent (RFC 6066 section 3).
+    ///   - session: of an earlier connection to the same host. Ignored if made under other trust anchors: a resumption
+    ///     presents no certificate.
     /// - Throws: `HTTPFailure.network` without memory, `HTTPFailure.unusable` for a host that is no name.
     init(_ authorities: TLSAuthorities, host: String, session: TLSSession?) throws(HTTPFailure) {
         defer { ERR_clear_error() }
         guard let context = SSL_CTX_new(TLS_client_method()) else { throw .network("no memory for TLS") }
-        // Each connection counts itself as one who uses it.
+        // Each connection holds its own reference.
         defer { SSL_CTX_free(context) }
         SSL_CTX_set1_cert_store(context, authorities.store)
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
@@ -70,7 +71,7 @@ final class TLSChannel {
 
     deinit { SSL_free(connection) }
 
-    /// Has the certificate be valid for this name or address.
+    /// Requires the certificate to be valid for this name or address.
     private func expect(_ host: String) -> Bool {
         guard CertificateName.require(host, in: SSL_get0_param(connection)) else { return false }
         return IPAddress(host) != nil || copenssl_set_server_name(connection, host) == 1
@@ -78,23 +79,23 @@ final class TLSChannel {
 
     // MARK: The network's side
 
-    /// Takes what came from the network.
+    /// Stores bytes received from the network.
     ///
     /// - Returns: false without memory.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // What others on this thread have left, libcurl among them, would be taken for the reason of what comes next.
+        // Errors that other code on this thread has left, such as libcurl, would be taken for those of the next call.
         ERR_clear_error()
         let count = Int32(clamping: bytes.count)
         return count == 0 || BIO_write(input, bytes.baseAddress, count) == count
     }
 
-    /// Lends what is to be sent; `body` returns how much of it was.
+    /// Lends the bytes to be sent; `body` returns how many of them it has sent.
     func sendPending(_ body: (UnsafeRawBufferPointer) -> Int) {
         var start: UnsafeRawPointer?
         let length = copenssl_unread(output, &start)
         guard length > 0 else { return }
         var left = body(UnsafeRawBufferPointer(start: start, count: length))
-        // Reading is how a BIO is told that something is done with.
+        // Reading from a BIO is how bytes are removed from it.
         withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 1) { scratch in
             while left > 0 {
                 let count = BIO_read(output, scratch.baseAddress, Int32(min(left, scratch.count)))
@@ -104,7 +105,7 @@ final class TLSChannel {
         }
     }
 
-    /// How much is to be sent, in bytes.
+    /// Bytes to be sent.
     var pendingCount: Int {
         var start: UnsafeRawPointer?
         return max(0, copenssl_unread(output, &start))
@@ -112,7 +113,7 @@ final class TLSChannel {
 
     // MARK: Our side
 
-    /// Goes on with the handshake as far as what was received allows.
+    /// Continues the handshake as far as the received bytes allow.
     ///
     /// - Throws: `HTTPFailure.certificate` for a certificate that is not valid, `HTTPFailure.network` for anything else.
     func shakeHands() throws(HTTPFailure) -> Handshake {
@@ -136,7 +137,7 @@ final class TLSChannel {
         copenssl_last_reason().map { String(cString: $0) } ?? "the connection was closed"
     }
 
-    /// Decrypts into `buffer` what has been received; each call at most one record.
+    /// Decrypts received bytes into `buffer`, at most one record per call.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(HTTPFailure) -> Plaintext {
         let count = SSL_read(connection, buffer.baseAddress, Int32(clamping: buffer.count))
         if count > 0 { return .bytes(Int(count)) }
@@ -149,7 +150,7 @@ final class TLSChannel {
         }
     }
 
-    /// Encrypts `bytes` for the network, after the handshake.
+    /// Encrypts `bytes` for the network; only after the handshake.
     func write(_ bytes: [UInt8]) throws(HTTPFailure) {
         guard !bytes.isEmpty else { return }
         ERR_clear_error()
@@ -158,7 +159,7 @@ final class TLSChannel {
         }
     }
 
-    /// Tells the other end that nothing more comes (RFC 8446 section 6.1).
+    /// Sends close_notify (RFC 8446 section 6.1).
     func close() {
         SSL_shutdown(connection)
         ERR_clear_error()
@@ -166,7 +167,7 @@ final class TLSChannel {
 
     // MARK: What the handshake showed
 
-    /// `sha256//` and base64 of the certificate's public key (RFC 7469 section 2.4); nil if none was shown.
+    /// `sha256//` and base64 of the certificate's public key (RFC 7469 section 2.4); nil if none was presented.
     var pin: String? {
         defer { ERR_clear_error() }
         guard let certificate = SSL_get0_peer_certificate(connection), let key = X509_get_X509_PUBKEY(certificate)
@@ -184,12 +185,12 @@ final class TLSChannel {
         return "sha256//" + String(decoding: text.prefix(max(0, Int(count))), as: UTF8.self)
     }
 
-    /// Whether it began with an earlier connection's session, and so showed no certificate.
+    /// Whether the handshake resumed an earlier connection's session, and so presented no certificate.
     var isResumed: Bool { SSL_session_reused(connection) == 1 }
 
-    /// The session to begin the next connection with; nil if the server gave none.
+    /// The session to resume in the next handshake; nil if the server gave none.
     ///
-    /// - Parameter verified: when a certificate was last looked at.
+    /// - Parameter verified: when a certificate was last verified.
     func resumable(verified: Instant) -> TLSSession? {
         guard let pointer = SSL_get1_session(connection) else { return nil }
         let session = TLSSession(owning: pointer, under: authorities, verified: verified)

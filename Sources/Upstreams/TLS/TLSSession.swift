@@ -1,16 +1,16 @@
 import COpenSSL
 import Scheduling
 
-/// What a finished handshake left to begin the next one with, so that it takes a round trip less (RFC 8446 section 2.2).
+/// A session of a finished handshake, to resume in the next one, which saves a round trip (RFC 8446 section 2.2).
 ///
-/// With it the server shows no certificate: it is not used for longer than a connection may live, nor when the file of
-/// authorities has changed.
+/// On resumption the server presents no certificate: a session is not used for longer than a connection may live, nor
+/// when the file of trust anchors has changed.
 final class TLSSession {
     /// Owned.
     let pointer: OpaquePointer
-    /// `TLSAuthorities.reading` of those under whom it was good.
+    /// `TLSAuthorities.reading` of the trust anchors under which its certificate was valid.
     let authorities: Int
-    /// When a certificate was last looked at.
+    /// When a certificate was last verified.
     let verified: Instant
 
     /// Takes ownership of `pointer`.

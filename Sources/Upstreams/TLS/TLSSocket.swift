@@ -2,39 +2,40 @@ import Glibc
 import Platform
 import Scheduling
 
-/// A socket to a service with TLS on it: connected, through a proxy's tunnel where there is one, then read and written.
+/// A TLS connection to a service on its socket: connects, opens a proxy's tunnel if there is one, then reads and
+/// writes.
 @Loop
 final class TLSSocket {
-    /// What it brings.
+    /// What was received.
     enum Event {
-        /// The handshake is done: it may be written to.
+        /// The handshake is finished: data may be written.
         /// - Parameter isHTTP2: whether the server chose HTTP/2.
         case isReady(isHTTP2: Bool)
-        /// What the server says; lent until the next event.
+        /// Plaintext from the server, lent until the next event.
         case bytes(UnsafeRawBufferPointer)
     }
 
     private enum Phase {
         case connecting
-        /// The proxy is asked for a tunnel.
+        /// The `CONNECT` request was sent to the proxy.
         case tunnelling
         case shakingHands
         case ready
     }
 
-    /// What passes through a socket within one call: all share the memory. Taken anew for each reading, so much at once would
-    /// have the allocator tidy up each time.
+    /// Memory for what passes through a socket within one call, shared by all sockets. Allocating so much for each read
+    /// would make the allocator consolidate its free memory each time.
     private final class Buffers {
-        /// What is read.
+        /// Bytes read from the socket.
         let input = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 1)
-        /// What that says.
+        /// Their plaintext.
         let plaintext = UnsafeMutableRawBufferPointer.allocate(byteCount: TLSChannel.recordSize, alignment: 1)
     }
 
-    /// Bytes read from the socket at once.
+    /// Bytes per read of the socket.
     private nonisolated static let readSize = 16_384
-    /// How often the socket is read before something else has its turn. What a server says costs up to 6 ms each time, if it
-    /// only changes its keys (RFC 8446 section 4.6.3).
+    /// Reads of the socket before other events are served. The content of one read costs up to 6 ms, if the server only
+    /// changes its keys (RFC 8446 section 4.6.3).
     private static let readLimit = 8
     private static let buffers = Buffers()
 
@@ -45,17 +46,16 @@ final class TLSSocket {
     private var descriptor: Descriptor?
     private var watch: Watch?
     private var tunnel: HTTPTunnel?
-    /// Bytes that have come, without those of what the server says: TLS's own, and the beginning of a record whose end has
-    /// not come.
+    /// Bytes received minus the plaintext among them: TLS's own, and the start of an incomplete record.
     private var overhead = 0
 
-    /// Begins to connect.
+    /// Starts to connect.
     ///
     /// - Parameters:
-    ///   - host: the name's place in the origin's list.
+    ///   - host: the index of the name in `origin.hosts`.
     ///   - session: of an earlier connection under that name.
-    /// - Throws: `HTTPFailure.overloaded` for want of descriptors or memory, `HTTPFailure.unusable` without authorities,
-    ///   `HTTPFailure.network` when there is no way.
+    /// - Throws: `HTTPFailure.overloaded` without descriptors or memory, `HTTPFailure.unusable` without trust anchors,
+    ///   `HTTPFailure.network` without a route.
     init(to origin: HTTPOrigin, host: Int, resuming session: TLSSession?, at now: Instant) throws(HTTPFailure) {
         self.origin = origin
         let authorities = try TLSAuthorities.read(origin.caFile, at: now)
@@ -63,7 +63,7 @@ final class TLSSocket {
         descriptor = try HTTPSocket.connect(to: origin)
     }
 
-    /// Has `handler` be called whenever `serve` is to be.
+    /// Registers `handler`, called whenever `serve` is to be called.
     ///
     /// - Throws: `HTTPFailure.overloaded` for want of memory.
     func watch(on loop: EventLoop, _ handler: @escaping @Loop (Interest) -> Void) throws(HTTPFailure) {
@@ -77,16 +77,16 @@ final class TLSSocket {
 
     var isOpen: Bool { descriptor != nil }
 
-    /// Whether something has come that was not read yet.
+    /// Whether the socket has unread bytes.
     var hasUnread: Bool {
         guard let number = descriptor?.number else { return false }
         var byte: UInt8 = 0
         return recv(number, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
-    /// Does what the socket is ready for, and hands over what that brings.
+    /// Does what the socket is ready for, and passes the events to `take`.
     ///
-    /// - Throws: what `take` throws, and why the connection is of no use.
+    /// - Throws: what `take` throws, or why the connection has failed.
     func serve(_ ready: Interest, _ take: (Event) throws(HTTPEnd) -> Void) throws(HTTPEnd) {
         if phase == .connecting {
             try finishConnecting(take)
@@ -107,7 +107,7 @@ final class TLSSocket {
         guard origin.proxy != nil else { return try shakeHands(take) }
         let tunnel = HTTPTunnel(to: origin.addressText)
         let request = tunnel.request
-        // Few enough bytes for any socket.
+        // So few bytes fit into any socket's buffer.
         guard Glibc.send(number, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
             throw broken("the proxy takes nothing")
         }
@@ -116,7 +116,7 @@ final class TLSSocket {
         watch?.update(.readable)
     }
 
-    /// Takes the proxy's reply out of `bytes`, and begins the handshake when it has come as a whole.
+    /// Parses the proxy's reply from `bytes`, and starts the handshake once it is complete.
     private func passTunnel(
         _ bytes: inout UnsafeRawBufferPointer, _ take: (Event) throws(HTTPEnd) -> Void
     ) throws(HTTPEnd) {
@@ -133,7 +133,7 @@ final class TLSSocket {
 
     private func shakeHands(_ take: (Event) throws(HTTPEnd) -> Void) throws(HTTPEnd) {
         phase = .shakingHands
-        // Also what tells the other end why it failed.
+        // Also sends the alert that says why the handshake failed.
         defer { sendPending() }
         let handshake: TLSChannel.Handshake
         do {
@@ -147,7 +147,7 @@ final class TLSSocket {
         phase = .ready
     }
 
-    /// Whether it had worked before, whoever uses it finds for each request.
+    /// `wasReused` is false: the HTTP/2 connection determines it for each request.
     private func broken(_ reason: String) -> HTTPEnd { .broken(.network(reason), wasReused: false) }
 
     // MARK: Bytes
@@ -170,7 +170,7 @@ final class TLSSocket {
         }
     }
 
-    /// Takes what the network brought; `buffer` is for what it says.
+    /// Decrypts bytes from the network; `buffer` is for the plaintext.
     private func decrypt(
         _ bytes: UnsafeRawBufferPointer, into buffer: UnsafeMutableRawBufferPointer,
         _ take: (Event) throws(HTTPEnd) -> Void
@@ -197,33 +197,33 @@ final class TLSSocket {
         }
     }
 
-    /// How many bytes have come since this was last asked that are TLS's own. Less than none when a record that was counted
-    /// before, for it had come in part, was read since.
+    /// Bytes of TLS's own received since the last call. Negative when a record was completed whose beginning was
+    /// counted before.
     func takeOverhead() -> Int {
         defer { overhead = 0 }
         return overhead
     }
 
-    /// Encrypts `bytes` and sends what the socket takes of that; only once it is ready.
+    /// Encrypts `bytes` and sends as much as the socket takes; only after `.isReady`.
     func write(_ bytes: [UInt8]) throws(HTTPFailure) {
         try tls.write(bytes)
         sendPending()
     }
 
-    /// Whether something waits until the socket takes more.
+    /// Whether encrypted bytes wait until the socket takes more.
     var isStuck: Bool { tls.pendingCount > 0 }
 
-    /// Sends what TLS has to say, as far as the socket takes it; the rest when it takes more.
+    /// Sends TLS's pending bytes as far as the socket takes them; the rest when it takes more.
     func sendPending() {
         guard let number = descriptor?.number else { return }
         tls.sendPending { bytes in
             max(0, Glibc.send(number, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)))
         }
-        // Why it took less, reading will tell, if that is not for want of room.
+        // If the socket took less for another reason than a full buffer, the next read reports it.
         watch?.update(isStuck ? [.readable, .writable] : .readable)
     }
 
-    /// - Parameter saysGoodbye: whether the server is told that nothing more comes.
+    /// - Parameter saysGoodbye: whether close_notify is sent.
     func close(saysGoodbye: Bool) {
         if saysGoodbye { tls.close() }
         sendPending()
