@@ -1,10 +1,10 @@
 import Synchronization
 
-/// A way back to an object from what it owns, open until that object goes.
+/// A reference from an owned object back to its owner, valid until the owner is deinitialized.
 ///
-/// A weak reference would do, and make all others dearer: an object that ever had one keeps its reference count apart, and
-/// each copy of a reference to it takes a slower way. Whoever is pointed to calls `cut()` in its `deinit`, and is let go of
-/// where the link is used, on the loop.
+/// Used instead of a weak reference, which would make every other reference dearer: an object that ever had one keeps
+/// its reference count in a side table, and each copy of a reference takes a slower path. The owner calls `cut()` in
+/// its `deinit`; its last reference is released on the loop, where the link is used.
 final class Backlink<Object: AnyObject & Sendable>: Sendable {
     private struct Target: Sendable {
         unowned var object: Object?

@@ -2,9 +2,9 @@ import DNSResolver
 import DNSWire
 import Scheduling
 
-/// Stands in for the addresses of a service while its host is looked up for the first time.
+/// The endpoint of a service whose host is being looked up for the first time.
 ///
-/// Without it the first questions after a start would find no address and fall to LocalDNS, which may lie.
+/// Without it the first queries after a start would find no address and fall back to LocalDNS, which may be hijacked.
 @Loop
 final class BootstrapEndpoint: Endpoint {
     nonisolated let name: String
@@ -13,14 +13,14 @@ final class BootstrapEndpoint: Endpoint {
     private let lookup: ServiceAddresses
     private let first: @Loop () -> (any Endpoint)?
 
-    /// - Parameter first: the endpoint of the first address, once there is one.
+    /// - Parameter first: returns the endpoint of the first address, nil before there is one.
     init(host: String, lookup: ServiceAddresses, first: @escaping @Loop () -> (any Endpoint)?) {
         name = "\(host) (being looked up)"
         self.lookup = lookup
         self.first = first
     }
 
-    /// Waits for the look-up, then asks the first address found.
+    /// Waits for the look-up, then sends the query to the first address found.
     func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
         let attempt = BootstrapAttempt()
         attempt.work = SpawnedWork({ [lookup] in await lookup.lookedUp(until: question.deadline) }) { [self, attempt] in
@@ -49,7 +49,7 @@ final class BootstrapEndpoint: Endpoint {
     func retireConnections() {}
 }
 
-/// One attempt: the wait for the look-up, then what is asked at the address found.
+/// One attempt: the wait for the look-up, then the query or probe at the address found.
 @Loop
 private final class BootstrapAttempt: Cancellable {
     var work: (any Cancellable)?

@@ -1,18 +1,18 @@
 import COpenSSL
 import HTTPDNS
 
-/// OpenSSL's state of encrypting or decrypting one text; freed with it.
+/// OpenSSL's cipher context for encrypting or decrypting one text.
 struct CipherContext: ~Copyable {
     enum Direction: Int32 {
         case decrypt = 0
         case encrypt = 1
     }
 
-    /// The most bytes of one text. HTTP bodies have at most 64 KiB; it keeps the lengths of the C interface in range.
+    /// The most bytes of a text. HTTP bodies have at most 64 KiB; the limit keeps lengths in range of the C interface.
     static let maximumLength = 1 << 20
-    /// Bytes of GCM's tag, which follows the ciphertext.
+    /// Bytes of GCM's authentication tag, which follows the ciphertext.
     private static let tagLength = 16
-    /// The longest block of a cipher: what an encrypted text may be longer than the plain one, beside the tag.
+    /// The longest block of a cipher: by how much a ciphertext may exceed its plaintext, apart from the tag.
     private static let blockLength = 16
 
     private let context: OpaquePointer
@@ -29,8 +29,8 @@ struct CipherContext: ~Copyable {
 
     deinit { EVP_CIPHER_CTX_free(context) }
 
-    /// The whole text at once. Nil when the library has no such cipher, for a key or IV of another length than it takes, a
-    /// padding or tag that is wrong, and a text past the limit.
+    /// Encrypts or decrypts a whole text. Nil when the library does not have the cipher, when the key or IV has the
+    /// wrong length or the padding or tag is wrong, and for a text above the limit.
     consuming func transform(_ text: [UInt8], key: [UInt8], iv: [UInt8]) -> [UInt8]? {
         guard text.count <= Self.maximumLength, start(key, iv) else { return nil }
         let hasTag = cipher == .aes128GCM
@@ -58,13 +58,13 @@ struct CipherContext: ~Copyable {
             switch cipher {
             case .aes128CBC: (EVP_aes_128_cbc(), key)
             case .aes128GCM: (EVP_aes_128_gcm(), key)
-            // DES itself is in the legacy provider only. Encrypting, decrypting and encrypting with one key is the same.
+            // Single DES is in the legacy provider only. Triple DES with three equal keys is the same function.
             case .desECB: (EVP_des_ede3_ecb(), key + key + key)
             }
         return EVP_CipherInit_ex2(context, algorithm, key, iv, direction.rawValue, nil) == 1
     }
 
-    /// - Returns: how many bytes were written.
+    /// - Returns: the number of bytes written.
     private borrowing func update(_ input: [UInt8], _ output: inout [UInt8]) -> Int? {
         var length: Int32 = 0
         guard EVP_CipherUpdate(context, &output, &length, input, Int32(input.count)) == 1 else { return nil }

@@ -3,26 +3,26 @@ import DNSWire
 import HTTPDNS
 import Scheduling
 
-/// One question to one address of a service: a request and its reply, twice if our clock has to be corrected.
+/// One query to one address of a service: a request and its reply, sent again once if our clock has to be corrected.
 @Loop
 final class HTTPDNSAttempt: Cancellable {
     let question: UpstreamQuestion
-    /// The question as the service knows it.
+    /// The query in the service's terms.
     let asked: ServiceQuestion
-    /// Whether a connection is made for it.
+    /// Whether a new connection is made for it.
     let onNewConnection: Bool
-    /// When its request was handed over.
+    /// When its request was sent.
     var began = Instant(nanoseconds: 0)
-    /// By how much our clock was corrected then.
+    /// The correction of our clock at that time, in seconds.
     var offset: Int64 = 0
     var isSecond = false
-    /// Its request, while that is under way.
+    /// Its request, while that is in progress.
     var transfer: (any Cancellable)?
-    /// Kept until the end.
+    /// Retained until the end.
     private var endpoint: HTTPDNSEndpoint?
     private var done: (@Loop (UpstreamReply) -> Void)?
 
-    /// - Parameter clientSubnet: what the service is told of who asks.
+    /// - Parameter clientSubnet: the client network sent to the service; nil: none.
     init(
         _ question: UpstreamQuestion, clientSubnet: AddressPrefix?, onNewConnection: Bool, at endpoint: HTTPDNSEndpoint,
         done: @escaping @Loop (UpstreamReply) -> Void
@@ -36,13 +36,13 @@ final class HTTPDNSAttempt: Cancellable {
         self.done = done
     }
 
-    /// Takes what came of its request.
+    /// Takes the result of its request.
     func take(_ result: Result<HTTPResponse, HTTPFailure>) {
         transfer = nil
         endpoint?.take(result, of: self)
     }
 
-    /// Tells the asker, unless it was cancelled.
+    /// Calls `done`, unless the attempt was cancelled.
     func finish(_ reply: UpstreamReply) {
         endpoint = nil
         done.take()?(reply)

@@ -7,7 +7,7 @@ import Scheduling
 /// One address of an HTTPDNS provider.
 @Loop
 final class HTTPDNSEndpoint: Endpoint {
-    /// How old a name that was answered here may be before a newer one takes its place.
+    /// The age from which the stored name that was answered here is replaced by a newer one.
     private nonisolated static let answeredNameAge: Duration = .seconds(60)
 
     nonisolated let name: String
@@ -15,7 +15,7 @@ final class HTTPDNSEndpoint: Endpoint {
     let health = AddressHealth()
     nonisolated let address: SocketAddress
     private let origin: HTTPOrigin
-    /// The origin's own, apart: asked of the origin, each request would copy all of that.
+    /// A copy of `origin.nextHop`: reading it from the origin for each request would copy the whole origin.
     private let nextHop: IPAddress
     private let service: any Service
     private let clientSubnet: ToldNetwork
@@ -24,11 +24,11 @@ final class HTTPDNSEndpoint: Endpoint {
     private let account: ServiceAccount
     private let paths: NetworkPaths
     private let loop: EventLoop
-    /// Counts the call that is about to be sent.
+    /// Takes a request that is about to be sent from the day's quota; false if the quota is exhausted.
     private let permit: HTTPTransfers.Permit
-    /// Made by the first request: an address that is never asked costs no descriptor.
+    /// Created by the first request: an address that is never used costs no descriptor.
     private var transfers: HTTPTransfers?
-    /// When its connection was last used or made ready.
+    /// When a request last used its connections, or one was opened in advance.
     private var lastUse: Instant?
     /// Whether the service has answered here. Over https its certificate was valid then: the address is the service's.
     private(set) var isProven = false
@@ -58,19 +58,19 @@ final class HTTPDNSEndpoint: Endpoint {
 
     func networkChanged() {
         health.networkChanged(at: loop.now)
-        // To close a connection is to send something: that waits until there is a way, which is a change of its own.
+        // Closing a connection sends packets: that waits until there is a route, which is a network change of its own.
         if paths.obstacle(to: nextHop) == nil { transfers?.renewConnections() }
     }
 
-    /// Requests that wait for room on its connections.
+    /// Requests that wait for capacity on its connections.
     var waitingRequests: Int { transfers?.load.waiting ?? 0 }
 
-    /// Whether it speaks HTTP/2, as far as is known.
+    /// Whether the server speaks HTTP/2, as far as is known.
     var isMultiplexed: Bool { transfers?.isMultiplexed ?? false }
 
-    /// Makes a connection ready behind the asker's back, unless there is one.
+    /// Opens a connection in the background, unless there is one.
     ///
-    /// No timer: it is renewed by whoever asks next, so an idle daemon stays idle.
+    /// There is no timer: the next query renews the connection, so an idle daemon stays idle.
     func keepReady() {
         guard lastUse.map({ loop.now - $0 >= HTTPLimits.spareRenewal }) ?? true,
             let transfers = try? readyTransfers()
@@ -83,8 +83,8 @@ final class HTTPDNSEndpoint: Endpoint {
         begin(question, onNewConnection: false, done: done)
     }
 
-    /// - Parameter onNewConnection: whether a connection is made for it, which replaces the others once it has brought a
-    ///   response.
+    /// - Parameter onNewConnection: whether a new connection is made for it, which replaces the others once it has
+    ///   carried a response.
     func begin(
         _ question: UpstreamQuestion, onNewConnection: Bool, done: @escaping @Loop (UpstreamReply) -> Void
     ) -> any Cancellable {
@@ -105,7 +105,7 @@ final class HTTPDNSEndpoint: Endpoint {
 
     // MARK: An attempt
 
-    /// Sends its request: for the second time when the service told that our clock is wrong.
+    /// Sends its request: a second time when the service has reported that our clock is wrong.
     private func send(_ attempt: HTTPDNSAttempt) {
         guard account.mayCall else { return end(attempt, .overloaded(account.limitText)) }
         if let obstacle = paths.obstacle(to: nextHop) { return end(attempt, .network(obstacle)) }
@@ -127,12 +127,12 @@ final class HTTPDNSEndpoint: Endpoint {
         }
     }
 
-    /// Ends an attempt at the end of the turn: whoever began it is not ready to be told.
+    /// Ends an attempt at the end of the turn: its caller is not ready for the result before.
     private func end(_ attempt: HTTPDNSAttempt, _ failure: UpstreamFailure) {
         loop.atTurnEnd { attempt.finish(UpstreamReply(failure: failure, types: attempt.question.types)) }
     }
 
-    /// Takes what came of an attempt's request.
+    /// Takes the result of an attempt's request.
     func take(_ result: Result<HTTPResponse, HTTPFailure>, of attempt: HTTPDNSAttempt) {
         switch result {
         case .success(let response):
@@ -164,19 +164,21 @@ final class HTTPDNSEndpoint: Endpoint {
         owner.object?.answered(at: self)
     }
 
-    /// Learns how fast the address is. An error is told sooner than an answer, and must not make it look so.
+    /// Measures the address's response time. Errors are left out: they are sent faster than answers, and would make the
+    /// address look fast.
     private func noteTime(of response: HTTPResponse) {
         if response.isSuccess, let time = response.timeToFirstByte { health.responseTime.take(time) }
     }
 
-    /// Learns the service's time. Returns whether another try may fare better than the one with `offset`.
+    /// Learns the service's time. Returns whether the offset now differs from `offset`, so that another attempt may
+    /// succeed.
     private func mayCorrectClock(since offset: Int64, _ time: Int64?) -> Bool {
         if let time { account.learn(time) }
-        // Another question may have learnt it meanwhile.
+        // Another query may have learned it meanwhile.
         return account.clock.offset != offset
     }
 
-    /// Draws from a request without a reply what it says of the address.
+    /// Records what a request without a reply says about the address.
     private func note(_ failure: HTTPFailure, of attempt: HTTPDNSAttempt) {
         switch failure {
         case .timeout, .slow: noteWait(since: attempt.began)
@@ -189,12 +191,13 @@ final class HTTPDNSEndpoint: Endpoint {
         }
     }
 
-    /// An attempt is given up: because another address was asked later and answered sooner, if it was under way for long.
+    /// Records an attempt that was cancelled: a later one at another address answered first, if this one had run for
+    /// `Budget.hedge`.
     func giveUp(_ attempt: HTTPDNSAttempt) {
         if loop.now - attempt.began >= Budget.hedge { noteWait(since: attempt.began) }
     }
 
-    /// Nothing had come so far.
+    /// Records that no reply had come since `began`.
     private func noteWait(since began: Instant) { health.responseTime.gaveUp(after: loop.now - began) }
 
     // MARK: Connections
@@ -207,7 +210,7 @@ final class HTTPDNSEndpoint: Endpoint {
         return made
     }
 
-    /// A result for every type asked, also those that the service left out.
+    /// A result for every type queried, also for those that the service left out.
     private static func reply(_ results: ServiceResults, _ types: [RecordType]) -> UpstreamReply {
         UpstreamReply(types) { type in
             switch results[type] {
@@ -226,7 +229,8 @@ extension UpstreamFailure {
             case .unavailable(let text, let seconds?): .busy(text, retryAfter: .seconds(Int64(seconds)))
             case .unavailable(let text, nil): .unusable(text)
             case .authentication(let text): .authentication(text)
-            // Still wrong after the correction, or nothing to correct by: signatures will go on being refused.
+            // The clock is still wrong after the correction, or no time was given to correct it by: signatures will go
+            // on being refused.
             case .clockSkew(let text, _): .authentication(text)
             case .rejected(let text): .rejected(text)
             case .responseCode(let code): .responseCode(code)

@@ -2,10 +2,10 @@ import DNSResolver
 import DNSWire
 import Scheduling
 
-/// The probe of one address: a question of the daemon's own, on a new connection.
+/// The probe of one address: a query of the daemon's own, on a new connection.
 ///
-/// A service of one's own may refuse every name but its own ones. So where the reply to the neutral name is no answer, a
-/// name that was answered here before is asked too, and either answer shows that the address works.
+/// A private service may refuse all names but its own. So if the reply to the neutral name is unusable, a name that was
+/// answered here before is queried too; an answer to either shows that the address works.
 @Loop
 final class HTTPDNSProbe: Cancellable {
     private let neutral: Name

@@ -2,18 +2,18 @@ package import DNSWire
 package import HTTPDNS
 package import Platform
 
-/// What a service is told of the clients for whom it is asked.
+/// Which client network is sent to the service.
 package enum ToldNetwork: Hashable, Sendable {
     case off
-    /// The network of each.
+    /// The network of each client.
     case clients(ClientScoping)
-    /// One network for all.
+    /// One network for all clients.
     case fixed(AddressPrefix)
 
-    /// How much of a client's address is told.
+    /// The prefix lengths of client networks; nil unless clients' networks are sent.
     var scoping: ClientScoping? { if case .clients(let scoping) = self { scoping } else { nil } }
 
-    /// What the service is told when it is asked for clients in `network`, of which perhaps more is known than it may be told.
+    /// The network sent for a query of clients in `network`, which may be longer than the service may receive.
     func told(of network: AddressPrefix?) -> AddressPrefix? {
         switch self {
         case .off: nil
@@ -25,36 +25,36 @@ package enum ToldNetwork: Hashable, Sendable {
 
 /// One HTTPDNS provider as configured.
 package struct HTTPDNSSettings: Sendable {
-    /// What logs, `status` and extended errors call it.
+    /// The name in logs, `status` and extended errors.
     package var name: String
     package var service: any Service
     package var scheme: HTTPOrigin.Scheme
     /// The host of the configured URL: a name, or an address as text.
     package var host: String
-    /// Nil: the scheme's own.
+    /// Nil: the scheme's default.
     package var port: UInt16?
-    /// The path of the configured URL, before every request's target.
+    /// The path of the configured URL, put before every request's target.
     package var basePath: String
-    /// Connected to, in this order. Empty: the host if that is an address; else it is looked up (https only).
+    /// Where to connect, in this order. Empty: `host` if that is an address; else it is looked up (https only).
     package var addresses: [SocketAddress]
-    /// How the service is asked for its addresses; nil: it is not. Without effect over http.
+    /// How the service is asked for its addresses; nil: it is not. Ignored over http.
     package var schedule: ScheduleSettings?
-    /// Names of which the certificate must carry one, tried in this order; empty: the host.
+    /// Names of which the certificate must contain one, tried in this order; empty: `host`.
     package var tlsNames: [String]
-    /// The authorities, a PEM file; empty: the system's.
+    /// A PEM file of trust anchors; empty: the system's.
     package var caFile: String
-    /// The public keys (SPKI) of which the certificate must have one, `sha256//` and base64; empty: any.
+    /// Public keys (SPKI hashes, `sha256//` and base64) of which the certificate must have one; empty: any.
     package var pins: [String]
-    /// The HTTP proxy by way of which it is reached; nil: none.
+    /// The HTTP proxy through which it is reached; nil: none.
     package var proxy: SocketAddress?
-    /// Suffixes that it is asked for; empty: every name.
+    /// Suffixes of the names that are sent to it; empty: every name.
     package var names: [Name]
     package var clientSubnet: ToldNetwork
-    /// Calls on one day (UTC); 0: no limit.
+    /// The most calls on one day (UTC); 0: no limit.
     package var dailyLimit: Int
-    /// How long one attempt may take.
+    /// The time-out of one attempt.
     package var timeout: Duration
-    /// Whether it may be asked beside another provider that is slow.
+    /// Whether it may be queried as a hedge for another provider that is slow.
     package var mayHedge: Bool
 
     package init(
@@ -83,7 +83,7 @@ package struct HTTPDNSSettings: Sendable {
         self.mayHedge = mayHedge
     }
 
-    /// The name that probes ask for: chosen by the configuration, never by a client, and always answerable.
+    /// The name that probes query: chosen by the configuration, never by a client, and always answerable.
     var probeName: Name {
         if let first = names.first { return first.lowercased }
         let hosts = [host] + tlsNames
@@ -91,10 +91,10 @@ package struct HTTPDNSSettings: Sendable {
         return (name ?? Self.neutralName ?? .root).lowercased
     }
 
-    /// A root name server: it has addresses of both families and will not go away.
+    /// A root name server: it has addresses of both families, and is permanent.
     private static let neutralName = try? Name("a.root-servers.net")
 
-    /// The addresses that need no look-up; empty when the host is a name without any.
+    /// The addresses that need no look-up; empty when `host` is a name and `addresses` is empty.
     package var knownAddresses: [SocketAddress] {
         addresses.isEmpty ? IPAddress(host).map { [atURLPort($0)] } ?? [] : addresses
     }
@@ -104,7 +104,7 @@ package struct HTTPDNSSettings: Sendable {
         SocketAddress(address, port: port ?? scheme.defaultPort)
     }
 
-    /// The service at one of its addresses.
+    /// The HTTP origin of the service at one of its addresses.
     func origin(at address: SocketAddress) -> HTTPOrigin {
         HTTPOrigin(
             scheme: scheme, address: address.ip, port: address.port, urlPort: port,

@@ -4,9 +4,9 @@ import HTTPDNS
 package import Platform
 package import Scheduling
 
-/// One configured HTTPDNS provider: a service's wire form, and the addresses where it is reached.
+/// One configured HTTPDNS provider: a service's wire format, and the addresses where it is reached.
 ///
-/// The last reference to it goes on the loop, where its addresses reach it.
+/// Its last reference is released on the loop, where its endpoints use it.
 @Loop
 package final class HTTPDNSUpstream: Provider {
     package nonisolated let name: String
@@ -15,40 +15,43 @@ package final class HTTPDNSUpstream: Provider {
     package nonisolated let mayHedge: Bool
     package var access = Backoff(HTTPDNSUpstream.accessPauses)
     package var ranking = AddressRanking()
-    /// The first and the longest pause after the account was refused.
+    /// The first and the longest backoff after the account was refused.
     private nonisolated static let accessPauses: ClosedRange<Duration> = .seconds(30)...(.seconds(600))
     private nonisolated let settings: HTTPDNSSettings
     private let loop: EventLoop
     private let paths: NetworkPaths
     private let account: ServiceAccount
-    /// Finds the addresses of a host without configured ones.
+    /// Looks up the host; nil if addresses are configured.
     private let lookup: ServiceAddresses?
-    /// Asks the service for its addresses, where there is a call for that.
+    /// Asks the service for its addresses; nil if it has no such call.
     private let schedule: ScheduledAddresses?
-    /// The addresses configured, last looked up, or last told by the service, in the order in which they came.
+    /// The addresses configured, last looked up, or last returned by the service, in the order received.
     private var listed: [SocketAddress] = []
-    /// The same, those to which there is a route first.
+    /// The endpoints of `listed`, those with a route first.
     private var current: [HTTPDNSEndpoint] = []
     /// Earlier addresses that have answered: used beside the current ones until one of those answers.
     ///
-    /// The last look-up may have been a lie, the service's own word a mistake, and these are proven to be the service's.
-    /// They are never more than were current at one time, since whenever one of those answers the older ones go.
+    /// The last look-up may have been a forged response, or the service's own list a mistake, while these are verified
+    /// as the service's. They are never more than were current at one time: when one of the current ones answers, the
+    /// older ones are dropped.
     private var proven: [HTTPDNSEndpoint] = []
-    /// Both, the proven ones second: as a question's hedge they are reached however many false addresses there are.
+    /// The first current one, the verified ones, and the other current ones: as a query's hedge a verified one is
+    /// reached however many forged addresses there are.
     private var known: [HTTPDNSEndpoint] = []
     private var spareWindow = SpareWindow()
-    /// The offset of the service's clock of which `onLearned` was told.
+    /// The offset of the service's clock that `onLearned` was last called with.
     private var keptOffset: Int64 = 0
-    /// Asked until the first address is known.
+    /// Used until the first address is known.
     private var unknown: BootstrapEndpoint?
-    /// What it owns reaches it by this.
+    /// The reference by which objects it owns reach it.
     private let backlink = Backlink<HTTPDNSUpstream>()
 
     /// - Parameters:
-    ///   - bootstrap: looks up the service's host where it has no address; must not lead back to us.
-    ///   - paths: says which addresses cannot be reached now, and are therefore not asked.
-    ///   - timeOfDay: seconds since 1970, for signatures and the day's calls.
-    ///   - report: is told what people should hear of: the service's clock, the day's calls, what a scheduling call brought.
+    ///   - bootstrap: looks up the service's host if no address is configured; must not forward to us.
+    ///   - paths: says which addresses are unreachable now, and are therefore not tried.
+    ///   - timeOfDay: seconds since 1970, for signatures and the day's quota.
+    ///   - report: called with events for operators: the service's clock, the day's quota, the results of scheduling
+    ///     calls.
     package init(
         _ settings: HTTPDNSSettings, loop: EventLoop, bootstrap: any Upstream, paths: NetworkPaths = NetworkPaths(),
         timeOfDay: @escaping @Sendable () -> Int64, report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
@@ -64,10 +67,10 @@ package final class HTTPDNSUpstream: Provider {
             provider: settings.name, clock: ServiceClock(isAuthenticated: settings.scheme == .https, timeOfDay),
             calls: DailyCalls(limit: settings.dailyLimit), report: report)
         self.account = account
-        // Over http nothing would prove that a looked-up address is the service's.
+        // Over http nothing would verify that a looked-up address is the service's.
         let host = settings.knownAddresses.isEmpty && settings.scheme == .https ? try? Name(settings.host) : nil
         lookup = host.map { ServiceAddresses(host: $0.lowercased, upstream: bootstrap, clock: loop) }
-        // Over http whoever answered instead could name any addresses.
+        // Over http a forged reply could name any addresses.
         schedule = settings.schedule.flatMap { schedule in
             guard settings.scheme == .https else { return nil }
             return ScheduledAddresses(
@@ -79,7 +82,7 @@ package final class HTTPDNSUpstream: Provider {
                 return await Self.call(request, origin, loop: loop)
             }
         }
-        // Here, while there is one thread; the first request would be too late.
+        // Initialized here, while there is one thread; the first request would be too late.
         _ = curlIsReady
         backlink.object = self
         update(settings.knownAddresses)
@@ -118,43 +121,43 @@ package final class HTTPDNSUpstream: Provider {
         return account.mayCall ? nil : account.limitText
     }
 
-    /// When a service that its vendor has disabled is asked again whether it still is; nil while it is not.
+    /// When a service that its vendor has disabled is asked again; nil while it is enabled.
     package var disabledUntil: Instant? { schedule?.disabledUntil }
 
-    /// Whether the calls of the day are used up.
+    /// Whether the day's quota is exhausted.
     package var isExhausted: Bool { !account.mayCall }
 
-    /// The calls of the day so far, and the most there may be; 0: no limit.
+    /// The calls of the day so far, and the limit; 0: no limit.
     package var callsToday: (count: Int, limit: Int) {
         (account.calls.count(at: account.clock.own), account.calls.limit)
     }
 
-    /// The day's calls, to be kept for the next start.
+    /// The calls of the day, to be stored for the next start.
     package var callRecord: DailyCalls.Record { account.calls.record(at: account.clock.own) }
 
-    /// Goes on counting from what was kept; of an earlier day it is without effect.
+    /// Continues counting from a stored record; ignored if it is of an earlier day.
     package func restoreCalls(_ record: DailyCalls.Record) { account.restore(record) }
 
-    /// What outlives a restart.
+    /// State to be stored for the next start.
     package enum Learned: Hashable, Sendable {
-        /// The calls of the day have become more.
+        /// The number of calls of the day has increased.
         case calls(DailyCalls.Record)
         /// Seconds by which the service's clock is ahead of ours.
         case clockOffset(Int64)
-        /// Of the service: by look-up of its host, or told by itself.
+        /// The service's addresses, from a look-up of its host or from the service itself.
         case addresses([SocketAddress])
     }
 
-    /// Told of what is worth keeping.
+    /// Called with new state to be stored.
     package var onLearned: (@Loop (Learned) -> Void)?
 
-    /// Called with the time of day in each reply that comes over https, in seconds since 1970.
+    /// Called with the time of day in each reply over https, in seconds since 1970.
     package var onDate: (@Loop (Int64) -> Void)? {
         get { account.onDate }
         set { account.onDate = newValue }
     }
 
-    /// Takes up what an earlier process had learned, where this one does not know better.
+    /// Restores what an earlier process had learned, unless this process has learned newer values.
     ///
     /// - Parameter time: when it was learned, in seconds since 1970.
     package func restore(_ learned: Learned, at time: Int64) {
@@ -174,13 +177,13 @@ package final class HTTPDNSUpstream: Provider {
         onLearned?(.clockOffset(clockOffset))
     }
 
-    /// Seconds by which the service's clock is ahead of ours, as far as it was told.
+    /// Seconds by which the service's clock is ahead of ours; 0 until it has reported its time.
     package var clockOffset: Int64 { account.clock.offset }
 
     package nonisolated func answers(_ type: RecordType) -> Bool { settings.service.answers(type) }
 
-    /// One for each address. Those that are looked up, or told by the service, are refreshed behind the asker's back once
-    /// they are due, and the latter also when all have failed.
+    /// One endpoint for each address. Addresses that are looked up, or returned by the service, are refreshed in the
+    /// background once they are due; the latter also when all have failed.
     package var endpoints: [any Endpoint] {
         lookup?.refreshIfDue()
         if let schedule {
@@ -200,11 +203,11 @@ package final class HTTPDNSUpstream: Provider {
         return count
     }
 
-    /// The same without starting a look-up: for those who only look.
+    /// The same without starting a look-up, for status reports.
     package private(set) var knownEndpoints: [any Endpoint] = []
 
-    /// The network is another one: connections are made anew, backoffs end, and the service's host
-    /// is looked up again, if it needs that.
+    /// Called when the network has changed: connections are reopened, backoffs end, and the service's host is looked up
+    /// again if it is a name without configured addresses.
     package func networkChanged() {
         access.succeeded()
         unknown?.health.networkChanged(at: loop.now)
@@ -214,8 +217,8 @@ package final class HTTPDNSUpstream: Provider {
         schedule?.askAgain()
     }
 
-    /// Starts the look-up of the service's host, if it needs one; without this the first use does. From now on the service
-    /// is asked for its addresses.
+    /// Starts the look-up of the service's host, if it needs one, which otherwise the first use does, and enables
+    /// scheduling calls.
     package func start() {
         lookup?.refreshIfDue()
         schedule?.start()
@@ -239,13 +242,14 @@ package final class HTTPDNSUpstream: Provider {
         }
     }
 
-    /// Called whenever the current or the proven addresses have changed.
+    /// Called whenever `current` or `proven` has changed.
     private func addressesChanged() {
         known = current.prefix(1) + proven + current.dropFirst()
         knownEndpoints = known.isEmpty ? unknown.map { [$0] } ?? [] : known
     }
 
-    /// Takes over new addresses; endpoints of those that stay keep their connections, and those that have answered stay.
+    /// Replaces the addresses; endpoints of addresses that remain keep their connections, and verified ones are
+    /// retained.
     func update(_ addresses: [SocketAddress]) {
         let old = known
         listed = addresses
@@ -254,7 +258,7 @@ package final class HTTPDNSUpstream: Provider {
         }
         proven = old.filter { $0.isProven && !addresses.contains($0.address) }
         addressesChanged()
-        // Who was preferred may have moved: the order of the list counts again.
+        // The preferred address may have moved: the order of the list applies again.
         ranking = AddressRanking()
     }
 
@@ -262,7 +266,7 @@ package final class HTTPDNSUpstream: Provider {
         HTTPDNSEndpoint(settings, address, account, of: backlink, paths: paths, loop: loop)
     }
 
-    /// One of the addresses, perhaps a former one, has answered.
+    /// Called when one of the addresses, current or earlier, has answered.
     func answered(at endpoint: HTTPDNSEndpoint) {
         if !proven.isEmpty, current.contains(where: { $0 === endpoint }) {
             proven = []
@@ -271,10 +275,10 @@ package final class HTTPDNSUpstream: Provider {
         keepSpare(beside: endpoint)
     }
 
-    /// At one of the addresses a request got no reply at all, or there is no valid certificate.
+    /// Called when an address gave no reply at all to a request, or no valid certificate.
     func cannotReach() { lookup?.addressFailed() }
 
-    /// Has a connection ready at the address that would be asked next, so that a hedge or a failure costs no handshake.
+    /// Opens a connection at the address that would be used next, so that a hedge or a failure costs no handshake.
     private func keepSpare(beside endpoint: HTTPDNSEndpoint) {
         let now = loop.now
         guard current.count + proven.count > 1, endpoint.isMultiplexed, ranking.isPreferred(endpoint),

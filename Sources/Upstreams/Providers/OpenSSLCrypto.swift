@@ -1,7 +1,7 @@
 import COpenSSL
 package import HTTPDNS
 
-/// The services' cryptography through OpenSSL's EVP interface. Any thread may call it.
+/// The services' cryptography, implemented by OpenSSL's EVP interface. Safe to call from any thread.
 package struct OpenSSLCrypto: Crypto {
     package init() {}
 
@@ -47,7 +47,8 @@ package struct OpenSSLCrypto: Crypto {
         return context.transform(text, key: key, iv: iv) ?? failed()
     }
 
-    /// Nil; without this the next TLS call on this thread would find an error that is not its own.
+    /// Returns nil and clears OpenSSL's error queue; otherwise the next TLS call on this thread would find an error of
+    /// another call.
     private func failed() -> [UInt8]? {
         ERR_clear_error()
         return nil

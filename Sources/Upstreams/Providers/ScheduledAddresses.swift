@@ -4,10 +4,11 @@ package import HTTPDNS
 package import Platform
 import Scheduling
 
-/// How a provider asks its service which of its addresses to ask.
+/// The scheduling call of a provider, which returns the addresses to use.
 package struct ScheduleSettings: Sendable {
     package var service: any ScheduleService
-    /// Where that is asked: the first, and the next one when it fails. Over https alone, with the certificate of the service.
+    /// Where the call is sent: the first address, then the next one when it fails. Over https only, with the service's
+    /// certificate.
     package var startup: [SocketAddress]
 
     package init(service: any ScheduleService, startup: [SocketAddress]) {
@@ -16,24 +17,25 @@ package struct ScheduleSettings: Sendable {
     }
 }
 
-/// The addresses that a service names by its scheduling call.
+/// The addresses that a service returns for its scheduling call.
 ///
-/// It is asked at the start, on another network, when every address has failed, and otherwise when somebody needs the
-/// addresses after their time, so an idle daemon stays idle. The last good ones are kept whatever happens. What the service
-/// may name is bounded: it was authenticated, but may be mistaken, or no more in its owner's hands.
+/// The call is made at the start, when the network has changed, when every address has failed, and otherwise when the
+/// addresses are needed after their lifetime, so an idle daemon stays idle. The last valid ones are retained whatever
+/// happens. The addresses accepted are restricted: the service was authenticated, but may be mistaken, or no longer
+/// controlled by its owner.
 @Loop
 final class ScheduledAddresses {
-    /// How long addresses are used whose lifetime the service does not tell: its page demands 8 hours at most.
+    /// The lifetime of addresses for which the service gives none: its documentation demands 8 hours at most.
     static let refreshInterval: Duration = .seconds(8 * 3_600)
-    /// When a service that was disabled is asked again whether it still is.
+    /// The time after which a disabled service is asked again.
     static let disabledInterval: Duration = .seconds(86_400)
-    /// The least time between two rounds without success, which doubles from the first to the last.
+    /// The least time between two rounds without success: it doubles from the lower to the upper bound.
     static let retryInterval: ClosedRange<Duration> = .seconds(30)...(.seconds(3_600))
-    /// The least time between two rounds that are made because every address has failed.
+    /// The least time between two rounds made because every address has failed.
     static let circleInterval: Duration = .seconds(300)
-    /// How many addresses of each family are used, the first ones.
+    /// The most addresses of each family that are used, the first ones.
     static let familyLimit = 8
-    /// How long one call may take.
+    /// The time-out of one call.
     static let timeout: Duration = .seconds(3)
 
     /// Sends a request to one address.
@@ -45,38 +47,38 @@ final class ScheduledAddresses {
     private let paths: NetworkPaths
     private let clock: any LoopClock
     private let call: Call
-    /// When the next round is due; nil: nobody has begun yet.
+    /// When the next round is due; nil before `start()`.
     private var due: Instant?
     private var isAsking = false
-    /// Whether the network has changed since the round under way began.
+    /// Whether the network has changed since the current round began.
     private var isOutdated = false
-    /// The startup address that is asked first.
+    /// The index of the startup address that is tried first.
     private var first = 0
-    /// Rounds without success, one after the other.
+    /// Consecutive rounds without success.
     private var failures = 0
     private var lastCircle: Instant?
-    /// Told in this process or restored; empty: none yet.
+    /// Returned by the service in this process, or restored; empty: none yet.
     private var addresses: [SocketAddress] = []
-    /// Whether the service has told that it must not be asked.
+    /// Whether the service has returned that it is disabled.
     private(set) var isDisabled = false
-    /// For the next round while the service is disabled, when nobody asks for its addresses.
+    /// For the next round while the service is disabled, when its addresses are not requested.
     private var timer: LoopTimer?
 
-    /// What came of a round, as far as it is news.
+    /// The result of a round, if it differs from the previous state.
     enum Event {
-        /// Never none.
+        /// Never empty.
         case addresses([SocketAddress])
         case disabled
         case enabled
-        /// All startup addresses have failed; the last reason.
+        /// All startup addresses have failed; the reason of the last one.
         case failed(String)
     }
 
     var onEvent: (@Loop (Event) -> Void)?
 
     /// - Parameters:
-    ///   - port: of addresses that are told without one.
-    ///   - account: by whose time requests are signed.
+    ///   - port: of returned addresses without one.
+    ///   - account: provides the time by which requests are signed.
     init(
         _ settings: ScheduleSettings, port: UInt16, account: ServiceAccount, paths: NetworkPaths,
         clock: any LoopClock, call: @escaping Call
@@ -89,17 +91,17 @@ final class ScheduledAddresses {
         self.call = call
     }
 
-    /// When a disabled service is asked again; nil while it is not disabled.
+    /// When a disabled service is asked again; nil while it is enabled.
     var disabledUntil: Instant? { isDisabled ? due : nil }
 
-    /// Begins to ask, once; before that nothing is asked.
+    /// Begins the calls; without effect after the first time. Before that nothing is sent.
     func start() {
         guard due == nil else { return }
         due = clock.now
         refreshIfDue()
     }
 
-    /// Uses what an earlier process was told until the service has told something.
+    /// Uses the addresses an earlier process received until the service returns some.
     func restore(_ earlier: [SocketAddress]) {
         let isPrivate = settings.startup.contains { !$0.ip.isRouted }
         let isLoopback = settings.startup.contains { $0.ip.isLoopback }
@@ -110,14 +112,14 @@ final class ScheduledAddresses {
         onEvent?(.addresses(earlier))
     }
 
-    /// Begins a round if it is time and none is under way. Returns at once.
+    /// Starts a round if one is due and none is in progress. Returns at once.
     func refreshIfDue() {
         guard !isAsking, let due, clock.now >= due else { return }
         isAsking = true
         Loop.spawn { await self.refresh() }
     }
 
-    /// Another network may be served by other addresses. Those known are used until then.
+    /// Called when the network has changed, where other addresses may serve us. The known ones are used until then.
     func askAgain() {
         guard due != nil else { return }
         due = clock.now
@@ -126,7 +128,7 @@ final class ScheduledAddresses {
         refreshIfDue()
     }
 
-    /// Every address has failed: asks early, unless that was done just before.
+    /// Called when every address has failed: starts an early round, at most every `circleInterval`.
     func circleFailed() {
         if let due, !isAsking, lastCircle.map({ clock.now - $0 >= Self.circleInterval }) ?? true {
             lastCircle = clock.now
@@ -165,7 +167,7 @@ final class ScheduledAddresses {
             case .failure(let failure):
                 let failure = UpstreamFailure(failure)
                 reason = "\(startup): \(failure)"
-                // The next address would refuse the account likewise.
+                // The next address would refuse the account too.
                 if case .authentication = failure { return fail(reason) }
             }
             if isOutdated { return }
@@ -173,7 +175,7 @@ final class ScheduledAddresses {
         fail(reason)
     }
 
-    /// Asks one startup address: once more where the service's clock is another.
+    /// Calls one startup address: a second time if its reply corrects our clock.
     private func outcome(at startup: SocketAddress) async -> ScheduleOutcome {
         let offset = account.clock.offset
         let outcome = await singleOutcome(at: startup)
@@ -194,7 +196,7 @@ final class ScheduledAddresses {
         }
     }
 
-    // MARK: What came of it
+    // MARK: Results
 
     private func take(_ told: [SocketAddress], for lifetime: Duration) {
         failures = 0
@@ -225,7 +227,7 @@ final class ScheduledAddresses {
 
     // MARK: Bounds
 
-    /// What of a reply may be used; nil if nothing.
+    /// The acceptable addresses of a reply; nil if there are none.
     private func usable(_ schedule: AddressSchedule, from startup: SocketAddress) -> [SocketAddress]? {
         let places = schedule.places.filter {
             $0.address.mayBeNamed(byPrivate: !startup.ip.isRouted, byLoopback: startup.ip.isLoopback)
@@ -234,7 +236,7 @@ final class ScheduledAddresses {
         return usable.isEmpty ? nil : usable
     }
 
-    /// The first ones of each family, each once.
+    /// The first `familyLimit` addresses of each family, without duplicates.
     private static func first(_ addresses: [SocketAddress]) -> [SocketAddress] {
         var kept: [SocketAddress] = []
         for address in addresses where !kept.contains(address) {
@@ -248,7 +250,7 @@ final class ScheduledAddresses {
 extension IPAddress {
     /// Whether this may be an address of a service.
     ///
-    /// A reply must not lead requests into this machine or its network, unless the service itself was asked there.
+    /// A reply must not direct requests to this host or its network, unless the service itself was reached there.
     fileprivate func mayBeNamed(byPrivate: Bool, byLoopback: Bool) -> Bool {
         if isLoopback { return byLoopback }
         return isRouted || byPrivate && isPrivate

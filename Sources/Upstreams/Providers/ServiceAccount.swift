@@ -1,7 +1,7 @@
 import DNSResolver
 import Scheduling
 
-/// What all addresses of a provider have in common while it is asked: the service's time, and the calls of the day.
+/// State shared by all addresses of a provider: the service's time, and the day's quota of calls.
 @Loop
 final class ServiceAccount {
     let clock: ServiceClock
@@ -18,13 +18,13 @@ final class ServiceAccount {
         self.report = report
     }
 
-    /// Whether the day's calls are not used up.
+    /// Whether the day's quota is not exhausted.
     var mayCall: Bool { !calls.isExhausted(at: clock.own) }
 
-    /// Why no call may be made.
+    /// The reason when no call may be made.
     var limitText: String { "its daily_limit of \(calls.limit) calls is reached" }
 
-    /// Counts a request that is about to be sent as so many calls. Returns whether it may be.
+    /// Counts a request that is about to be sent as `count` calls. Returns false if the quota does not allow it.
     func take(calls count: Int = 1) -> Bool {
         let now = clock.own
         guard calls.take(count, at: now) else { return false }
@@ -33,21 +33,21 @@ final class ServiceAccount {
         return true
     }
 
-    /// Goes on from what was counted before.
+    /// Continues from a stored record.
     func restore(_ record: DailyCalls.Record) { calls.restore(record, at: clock.own) }
 
     /// Called when a call was counted, and when the service's time was learned.
     var onChange: (@Loop () -> Void)?
 
-    /// Called with the time of day that the service says over https, in seconds since 1970.
+    /// Called with the service's time of day in a reply over https, in seconds since 1970.
     var onDate: (@Loop (Int64) -> Void)?
 
-    /// Hands on what time a reply says it is.
+    /// Passes the time of day in a reply to `onDate`.
     func note(_ date: Int64) {
         if clock.isAuthenticated { onDate?(date) }
     }
 
-    /// Takes over the service's time.
+    /// Corrects the clock by the service's time.
     func learn(_ time: Int64) {
         guard clock.learn(time) else { return }
         onChange?()

@@ -2,24 +2,25 @@ import DNSResolver
 import DNSWire
 import Scheduling
 
-/// The addresses of a service's host, looked up through LocalDNS: never through ourselves, whom the service feeds.
+/// The addresses of a service's host, looked up through LocalDNS: never through ourselves, since we need the service to
+/// answer.
 ///
-/// LocalDNS may lie here too. A false address is never believed, for the certificate there is wrong; but it must not take
-/// the place of a good one either: `HTTPDNSUpstream` keeps addresses that have answered until a new one does.
-/// The last addresses are kept until newer ones come; they are renewed when somebody needs them after their TTL, so an
-/// idle daemon stays idle.
+/// LocalDNS may return forged responses here too. A forged address is never used for answers, since its certificate is
+/// invalid; but it must not displace a valid address either: `HTTPDNSUpstream` retains addresses that have answered
+/// until a new one answers. The last addresses are retained until newer ones come; they are renewed when they are
+/// needed after their TTL, so an idle daemon stays idle.
 @Loop
 final class ServiceAddresses {
-    /// Bounds of the time between two look-ups, whatever the TTL says.
+    /// Bounds of the time between two look-ups, whatever the TTL is.
     static let refreshInterval: ClosedRange<Duration> = .seconds(60)...(.seconds(86_400))
-    /// The least time between two look-ups without success: while nothing is known, and while there are old addresses.
+    /// The least time between two look-ups without success: while no address is known, and while old ones are.
     static let retryInterval: (withoutAddresses: Duration, withAddresses: Duration) = (.seconds(1), .seconds(30))
-    /// The least time between a look-up and one that is made early because an address does not answer.
+    /// The least time between a look-up and an early one made because an address does not answer.
     static let failureInterval: Duration = .seconds(10)
-    /// How many addresses of each family are used, the first ones: each may cost connections, and a false reply may
-    /// hold thousands.
+    /// The most addresses of each family that are used, the first ones: each may cost connections, and a forged
+    /// response may contain thousands.
     static let familyLimit = 4
-    /// How long a look-up may take.
+    /// The time-out of a look-up.
     static let timeout: Duration = .seconds(3)
 
     private let host: Name
@@ -29,10 +30,10 @@ final class ServiceAddresses {
     private var due: Instant
     private var lastLookup: Instant?
     private var isLookingUp = false
-    /// Whether the network has changed since the look-up under way began.
+    /// Whether the network has changed since the current look-up began.
     private var isOutdated = false
     private var waiters: [LookupWaiter] = []
-    /// Called with the new addresses whenever they have changed; never with none.
+    /// Called with the new addresses whenever they have changed; never with an empty list.
     var onChange: (@Loop ([IPAddress]) -> Void)?
 
     init(host: Name, upstream: any Upstream, clock: any LoopClock) {
@@ -42,7 +43,7 @@ final class ServiceAddresses {
         due = clock.now
     }
 
-    /// Uses what an earlier look-up found until the next one has ended; without effect once one has.
+    /// Uses the result of an earlier process until the next look-up has ended; ignored once one has.
     func restore(_ earlier: [IPAddress]) {
         let earlier =
             Self.first(earlier.filter { $0.recordType == .a }) + Self.first(earlier.filter { $0.recordType == .aaaa })
@@ -51,27 +52,28 @@ final class ServiceAddresses {
         onChange?(earlier)
     }
 
-    /// Starts a look-up if it is time and none is under way. Returns at once.
+    /// Starts a look-up if one is due and none is in progress. Returns at once.
     func refreshIfDue() {
         guard !isLookingUp, clock.now >= due else { return }
         isLookingUp = true
         Loop.spawn { await self.refresh() }
     }
 
-    /// Brings the next look-up forward: an address does not answer, perhaps it is not the service's any more.
+    /// Makes the next look-up due earlier: an address does not answer, and may not be the service's any more.
     func addressFailed() {
         guard let lastLookup else { return }
         due = min(due, lastLookup + Self.failureInterval)
     }
 
-    /// Looks up again at once: another network may have other addresses. Those known are used until then.
+    /// Looks up again at once: in another network the host may have other addresses. The known ones are used until
+    /// then.
     func lookAgain() {
         due = clock.now
         isOutdated = isLookingUp
         refreshIfDue()
     }
 
-    /// Returns when no look-up is under way any more, at `deadline`, or when the task is cancelled.
+    /// Returns when no look-up is in progress, at `deadline`, or when the task is cancelled.
     func lookedUp(until deadline: Instant) async {
         let waiter = LookupWaiter()
         await withTaskCancellationHandler {
@@ -101,7 +103,7 @@ final class ServiceAddresses {
             guard case .answer(let answer) = reply.results[type] else { return nil }
             return answer
         }
-        // One family alone may have failed: what is known of it stays.
+        // When only one family failed, its known addresses are retained.
         var found = answers.flatMap { Self.first($0.addresses) }
         guard !found.isEmpty else {
             due =
@@ -119,7 +121,7 @@ final class ServiceAddresses {
         onChange?(found)
     }
 
-    /// The first addresses, each once.
+    /// The first `familyLimit` addresses, without duplicates.
     private static func first(_ addresses: [IPAddress]) -> [IPAddress] {
         var kept: [IPAddress] = []
         for address in addresses where kept.count < familyLimit && !kept.contains(address) { kept.append(address) }
@@ -131,7 +133,7 @@ final class ServiceAddresses {
     }
 }
 
-/// One who waits for a look-up; resumed once.
+/// One wait for a look-up; resumed once.
 @Loop
 private final class LookupWaiter {
     private var continuation: CheckedContinuation<Void, Never>?

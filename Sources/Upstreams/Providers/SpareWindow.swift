@@ -1,11 +1,11 @@
 import Scheduling
 
-/// When a spare connection is worth having: in the first minutes of traffic over one address.
+/// Decides when a spare connection is useful: in the first minutes of traffic over one address.
 ///
-/// That is when networks turn out to be bad: after a start, a pause, a change of network, a change of address. Later
-/// on its handshakes would be a waste.
+/// That is when bad networks show: after a start, a pause, a change of network or of address. Later its handshakes
+/// would be wasted.
 struct SpareWindow {
-    /// How long a spare is kept; also the pause after which traffic counts as new.
+    /// How long the window stays open; also the pause after which traffic counts as new.
     static let length: Duration = .seconds(300)
 
     private var address: ObjectIdentifier?
