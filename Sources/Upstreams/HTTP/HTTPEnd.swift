@@ -1,19 +1,19 @@
 import HTTPDNS
 
-/// How an attempt to send a request has ended, as its connection tells.
+/// The end of an attempt to send a request, as reported by its connection.
 enum HTTPEnd: Error {
     case reply(HTTPResponse, isHTTP2: Bool)
     /// The connection's certificate is not valid for the name; nothing was sent.
     case refusedName(HTTPFailure)
-    /// The connection or its stream broke. One that had worked before may just have ended: on a new one the same request
-    /// may succeed.
+    /// The connection or its stream failed. A connection that had worked before may just have been closed: on a new one
+    /// the same request may succeed.
     case broken(HTTPFailure, wasReused: Bool)
-    /// The server told that it did nothing with the request, for it takes no more on this connection (RFC 9113 section 8.7);
-    /// whether it took others there.
+    /// The server has not processed the request, since it accepts no more on this connection (RFC 9113 section 8.7).
+    /// - Parameter tookOthers: whether it processed others there.
     case unprocessed(HTTPFailure, tookOthers: Bool)
-    /// We broke the connection, for it may lead nowhere.
+    /// We closed the connection, since it may be dead.
     case evicted(HTTPFailure)
-    /// The server does not speak HTTP/2, or not for this request, with which it did nothing.
+    /// The server does not speak HTTP/2, or not for this request, which it has not processed.
     case lacksHTTP2
     case failed(HTTPFailure)
 }

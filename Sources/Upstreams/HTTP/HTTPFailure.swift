@@ -1,27 +1,27 @@
 import CCurl
 import COpenSSL
 
-/// Why no complete HTTP reply came. Texts hold nothing of the request.
+/// The reason why there is no complete HTTP reply. Texts contain nothing of the request.
 package enum HTTPFailure: Error, Hashable, Sendable {
-    /// No reply came in time, nor to any other request that was sent to the address meanwhile.
+    /// Time-out, without a reply from the address to any request since this one was dispatched.
     case timeout
-    /// No reply came in time, but others did: the service is slow with this one.
+    /// Time-out, while the address answered other requests: the service is slow with this one.
     case slow
-    /// Too much is under way already: the request was never sent.
+    /// Too many requests are active or queued: this one was never sent.
     case overloaded(String)
-    /// No connection, or one that broke.
+    /// No connection, or a failed one.
     case network(String)
-    /// No certificate that is valid for one of the names, or not one of the pinned keys; nothing was sent.
+    /// No certificate that is valid for one of the names, or none with a pinned key; nothing was sent.
     case certificate(String)
-    /// The connection is ready, and the asker would not have the request sent.
+    /// The connection is ready, but the request was refused by the caller's quota.
     case withheld
-    /// The reply is not acceptable: over the size limit, or not HTTP.
+    /// The reply is not acceptable: above the size limit, or not HTTP.
     case unusable(String)
 
-    /// A header or body over its limit.
+    /// A header or body above its limit.
     static let tooLarge = HTTPFailure.unusable("the reply is larger than the limit")
 
-    /// What libcurl's result means.
+    /// The failure for libcurl's result.
     init(_ code: CURLcode, verification: Int? = nil) {
         let text = CurlError(code).description
         self =
@@ -30,7 +30,7 @@ package enum HTTPFailure: Error, Hashable, Sendable {
             case CURLE_PEER_FAILED_VERIFICATION: .certificate(Self.certificateText(verification))
             case CURLE_SSL_PINNEDPUBKEYNOTMATCH: .certificate("the certificate's key is not one of those in pin")
             case CURLE_ABORTED_BY_CALLBACK: .withheld
-            // libcurl has no memory for a line of more than 100 KiB.
+            // libcurl reports a line of more than 100 KiB as out of memory.
             case CURLE_WRITE_ERROR, CURLE_FILESIZE_EXCEEDED, CURLE_OUT_OF_MEMORY: .tooLarge
             case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
                 .unusable("the reply is not HTTP")
@@ -40,13 +40,13 @@ package enum HTTPFailure: Error, Hashable, Sendable {
             }
     }
 
-    /// What it means that libcurl would not take a request.
+    /// The failure when libcurl does not accept a request.
     init(_ error: CurlError) {
         let code = CURLcode(rawValue: error.code)
         self = code == CURLE_URL_MALFORMAT ? HTTPFailure(code) : .network("libcurl: \(error)")
     }
 
-    /// Whether a connection that was fine before may just have ended: on a new one the same request may succeed.
+    /// Whether the server may just have closed an idle connection: on a new one the same request may succeed.
     static func isBrokenConnection(_ code: CURLcode) -> Bool {
         switch code {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: true
@@ -54,9 +54,9 @@ package enum HTTPFailure: Error, Hashable, Sendable {
         }
     }
 
-    /// OpenSSL's verification result (`X509_V_ERR_…`) in words: OpenSSL's own for what is rare.
+    /// OpenSSL's verification result (`X509_V_ERR_…`) as text: OpenSSL's own for rare ones.
     ///
-    /// libcurl looks at the name by itself, before it asks for the result: then that is 0 or still 1, which is no reason.
+    /// libcurl checks the name by itself, before it reads the result: then that is 0 or still 1, which is no reason.
     static func certificateText(_ verification: Int?) -> String {
         switch verification {
         case 0, 1, 62, 64, nil: "the certificate is for another name"

@@ -2,35 +2,36 @@ package import DNSWire
 import HTTPDNS
 package import Platform
 
-/// One address of an HTTP service: where to connect, and what the service is called there.
+/// One address of an HTTP service: where to connect, and the service's names there.
 package struct HTTPOrigin: Hashable, Sendable {
     package enum Scheme: String, Sendable {
-        /// Can be read, forged and replayed on the path.
+        /// Can be read, forged and replayed by anyone on the path.
         case http
         case https
 
         var defaultPort: UInt16 { self == .http ? 80 : 443 }
     }
 
-    /// The bundle of Debian's ca-certificates.
+    /// The trust anchors of Debian's package ca-certificates.
     package static let defaultCAFile = "/etc/ssl/certs/ca-certificates.crt"
 
     package var scheme: Scheme
-    /// Connected to, whatever the host is called: nothing is ever looked up.
+    /// The address to connect to, whatever the host is: no name is looked up.
     package var address: IPAddress
     package var port: UInt16
-    /// The port in the URL; nil: the scheme's own. May differ from the one connected to.
+    /// The port in the URL; nil: the scheme's default. May differ from the port connected to.
     package var urlPort: UInt16?
-    /// The URL's host: names, or addresses as text. For https these are the names of which the certificate must carry
-    /// one; they are tried in turn, in this order (an address is sent no SNI). For http the first one counts.
+    /// The URL's host: names, or addresses as text. For https the certificate must be valid for one of them; they are
+    /// tried in this order (for an address no SNI is sent). For http only the first one is used.
     package var hosts: [String]
-    /// What stands before every request's target: empty, or a path without a slash at its end.
+    /// The prefix of every request's target: empty, or a path without a trailing slash.
     package var basePath: String
-    /// The authorities that may sign the certificate: a PEM file.
+    /// A PEM file of trust anchors.
     package var caFile: String
-    /// `sha256//` and base64: the certificate's public key must be one of these; empty: any.
+    /// Public keys (SPKI hashes, `sha256//` and base64) of which the certificate must have one; empty: any.
     package var pins: [String]
-    /// An HTTP proxy that tunnels the connections (`CONNECT`, RFC 9110 section 9.3.6), also those of plain http; nil: none.
+    /// An HTTP proxy through which connections are tunnelled (`CONNECT`, RFC 9110 section 9.3.6), also those of plain
+    /// http; nil: none.
     package var proxy: SocketAddress?
 
     package init(
@@ -48,24 +49,24 @@ package struct HTTPOrigin: Hashable, Sendable {
         self.proxy = proxy
     }
 
-    /// Where its connections lead first: what the network must have a way to.
+    /// Where connections lead first, to which a route is needed: the proxy, or the address.
     var nextHop: IPAddress { proxy?.ip ?? address }
 
     /// The address and port, for logs and libcurl: `192.0.2.1:443`, `[2001:db8::1]:443`.
     package var addressText: String { "\(Self.bracketed(address.description)):\(port)" }
 
-    /// libcurl's entry that sends every host and port to this address.
+    /// libcurl's CURLOPT_CONNECT_TO entry that sends every host and port to this address.
     var connectTo: String { "::\(addressText)" }
 
-    /// The URL of the service under the name `hosts[host]`, without what belongs to a request.
+    /// The URL of the service under the name `hosts[host]`, without a request's target.
     func url(host: Int) -> String { "\(scheme.rawValue)://\(authority(host: host))/" }
 
-    /// What is asked for with a request: the base path, and the request's own.
+    /// A request's target after the base path.
     func target(of request: HTTPRequest) -> String {
         basePath.isEmpty ? request.target : basePath + request.target
     }
 
-    /// Host and port in it, the port only where it is not the scheme's own.
+    /// Host and port as in the URL: the port only where it is not the scheme's default.
     func authority(host: Int) -> String {
         let port = urlPort ?? scheme.defaultPort
         return Self.bracketed(hosts[host]) + (port == scheme.defaultPort ? "" : ":\(port)")

@@ -1,12 +1,12 @@
 import DNSWire
 
-/// Requests that wait for their turn: each client network's first in, first out, the networks by turns; any of them can
-/// leave at once.
+/// The requests that wait to be sent: first in, first out for each client network, and round robin among the networks.
+/// Any request can be removed at any time.
 ///
-/// So a client that asks for many names waits behind its own requests, and no other client does.
+/// So a client that queries many names waits behind its own requests, and delays no other client.
 struct HTTPQueue {
     struct Place {
-        /// Nil: it goes before all networks.
+        /// Nil: ahead of all networks.
         fileprivate let holder: ClientNetwork?
         fileprivate let number: Int
     }
@@ -32,18 +32,18 @@ struct HTTPQueue {
     }
 
     private(set) var count = 0
-    /// Those that have waited before.
+    /// Requests that were queued before.
     private var repeated = Lane()
     private var lanes: [ClientNetwork: Lane] = [:]
-    /// The networks that have a lane, in the order of their turns.
+    /// The networks that have a lane, in round-robin order.
     private var turns: [ClientNetwork] = []
-    /// The place in `turns` of the next one.
+    /// The index in `turns` of the next network.
     private var turn = 0
 
-    /// All that wait, in no order.
+    /// All requests in the queue, in no order.
     var all: [HTTPTransfer] { Array(repeated.transfers.values) + lanes.values.flatMap(\.transfers.values) }
 
-    /// Puts a transfer behind those of its client network.
+    /// Appends a transfer to those of its client network.
     mutating func append(_ transfer: HTTPTransfer) -> Place {
         let holder = transfer.holder
         if lanes[holder] == nil {
@@ -54,13 +54,13 @@ struct HTTPQueue {
         return Place(holder: holder, number: lanes[holder, default: Lane()].append(transfer))
     }
 
-    /// Puts a transfer that has waited before ahead of all others.
+    /// Puts a transfer that was queued before ahead of all networks.
     mutating func prepend(_ transfer: HTTPTransfer) -> Place {
         count += 1
         return Place(holder: nil, number: repeated.append(transfer))
     }
 
-    /// Takes a transfer out.
+    /// Removes a transfer.
     mutating func remove(_ place: Place) {
         let removed =
             if let holder = place.holder {
@@ -71,7 +71,7 @@ struct HTTPQueue {
         if removed != nil { count -= 1 }
     }
 
-    /// Takes the next one out; nil when none waits.
+    /// Removes and returns the next transfer; nil if the queue is empty.
     mutating func popFirst() -> HTTPTransfer? {
         if let transfer = repeated.popFirst() {
             count -= 1
@@ -91,8 +91,8 @@ struct HTTPQueue {
         return nil
     }
 
-    /// The request that gives way to one of `holder` when there are too many: the last of the network that has most; nil when
-    /// no network has more than `holder` would.
+    /// The request that is displaced by one of `holder` when the queue is full: the last of the network that has the
+    /// most; nil if no network has more than `holder` would have.
     func yielding(to holder: ClientNetwork) -> HTTPTransfer? {
         guard let largest = lanes.values.max(by: { $0.transfers.count < $1.transfers.count }),
             largest.transfers.count > (lanes[holder]?.transfers.count ?? 0) + 1

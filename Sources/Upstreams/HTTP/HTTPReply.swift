@@ -2,14 +2,14 @@ import CCurl
 import Glibc
 import HTTPDNS
 
-/// What has come of one reply: the callbacks of libcurl and nghttp2 fill it.
+/// One HTTP reply as far as it has been received, filled by the callbacks of libcurl and nghttp2.
 ///
-/// Of the header it keeps what services use: of equal fields the first one, and nothing of trailers.
+/// Of the header it stores the fields that services use, the first of each name; trailers are ignored.
 final class HTTPReply {
     private(set) var body: [UInt8] = []
     /// The `Content-Type` field as text.
     private(set) var contentType: String?
-    /// The `Age` field, as far as 32 bits go.
+    /// The `Age` field in seconds, at most `UInt32.max`.
     private(set) var age: UInt32?
     /// The `Date` field, seconds since 1970.
     private(set) var date: Int64?
@@ -18,7 +18,7 @@ final class HTTPReply {
     private var headerSize = 0
     private var isHeaderComplete = false
 
-    /// Makes ready for the next reply.
+    /// Clears everything for the next reply.
     func reset() {
         body = []
         headerSize = 0
@@ -32,16 +32,16 @@ final class HTTPReply {
         retryAfter = nil
     }
 
-    /// - Returns: whether the body still is within its limit.
+    /// - Returns: whether the body is still within its limit.
     func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool {
         guard body.count + part.count <= HTTPLimits.body else { return false }
         body.append(contentsOf: part)
         return true
     }
 
-    /// Takes one line of an HTTP/1.1 header or trailer, its end included.
+    /// Takes one line of an HTTP/1.1 header or trailer, including its line end.
     ///
-    /// - Returns: whether the header still is within its limit.
+    /// - Returns: whether the header is still within its limit.
     func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
         if line.count <= 2 {
             endHeader()
@@ -54,18 +54,18 @@ final class HTTPReply {
         return count(line.count)
     }
 
-    /// A header begins: what came before was informational (RFC 9110 section 15.2).
+    /// Starts a header: an earlier one was informational (RFC 9110 section 15.2).
     func beginHeader() {
         forgetFields()
         isHeaderComplete = false
     }
 
-    /// The header has ended: what else comes is a trailer.
+    /// Ends the header: further fields are a trailer.
     func endHeader() { isHeaderComplete = true }
 
     /// Takes one field of a header or trailer.
     ///
-    /// - Returns: whether the header still is within its limit.
+    /// - Returns: whether the header is still within its limit.
     func receiveField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
         guard count(name.count + value.count) else { return false }
         guard !isHeaderComplete, let initial = name.first else { return true }
@@ -85,7 +85,7 @@ final class HTTPReply {
         return true
     }
 
-    /// Counts bytes of the header. Returns whether there are not too many.
+    /// Counts bytes of the header. Returns whether they are still within the limit.
     private func count(_ bytes: Int) -> Bool {
         headerSize += bytes
         return headerSize <= HTTPLimits.header
@@ -101,7 +101,7 @@ final class HTTPReply {
         return true
     }
 
-    /// A value without the blanks around it.
+    /// A value without leading and trailing white space and control characters.
     private static func trimmed(_ value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         var (start, end) = (0, value.count)
         while start < end, value[start] <= 0x20 { start += 1 }
@@ -109,13 +109,13 @@ final class HTTPReply {
         return UnsafeRawBufferPointer(rebasing: value[start..<end])
     }
 
-    /// How long to wait: seconds, or until a date (RFC 9110 section 10.2.3); nil for no time or none to come.
+    /// Seconds to wait, given as seconds or as a date (RFC 9110 section 10.2.3); nil if invalid or not in the future.
     private static func wait(_ text: UnsafeRawBufferPointer) -> UInt32? {
         let seconds = seconds(text) ?? date(text).map { UInt32(clamping: $0 - Int64(time(nil))) }
         return seconds == 0 ? nil : seconds
     }
 
-    /// A count of seconds, as far as 32 bits go; nil for anything but digits.
+    /// A number of seconds, at most `UInt32.max`; nil for anything but digits.
     private static func seconds(_ text: UnsafeRawBufferPointer) -> UInt32? {
         guard !text.isEmpty else { return nil }
         var seconds: UInt32 = 0
@@ -128,15 +128,15 @@ final class HTTPReply {
         return seconds
     }
 
-    /// The seconds since 1970 that a year of four digits can name.
+    /// Seconds since 1970 of dates whose year has four digits.
     private static let years: ClosedRange<Int64> = 0...253_402_300_799
 
-    /// An HTTP date in seconds since 1970; nil for what is none.
+    /// An HTTP date in seconds since 1970; nil if invalid.
     private static func date(_ text: UnsafeRawBufferPointer) -> Int64? {
         if let time = HTTPDate.seconds(text.assumingMemoryBound(to: UInt8.self).span) { return time }
-        // One of the two older forms, which a recipient must know (RFC 9110 section 5.6.7).
+        // One of the two obsolete formats, which a recipient must accept (RFC 9110 section 5.6.7).
         let time = Int64(curl_getdate(String(decoding: text, as: UTF8.self), nil))
-        // libcurl takes years of any length.
+        // libcurl accepts years of any length.
         return years.contains(time) ? time : nil
     }
 }

@@ -2,49 +2,49 @@ import DNSWire
 import HTTPDNS
 import Scheduling
 
-/// One request on its way: waiting in our queue, or on a connection.
+/// One request in progress: queued, or on a connection.
 @Loop
 final class HTTPTransfer: Cancellable {
     let request: HTTPRequest
-    /// How long an attempt may take, from its dispatch.
+    /// The time-out of an attempt, from its dispatch.
     let timeout: Duration
-    /// Asked each time before it is sent; nil: it may be.
+    /// Called each time before the request is sent; nil: it may be sent.
     let permit: HTTPTransfers.Permit?
-    /// The client network behind which of the waiting requests it waits.
+    /// The client network in whose part of the queue it waits.
     let holder: ClientNetwork
-    /// Whether it is sent on a connection opened for it.
+    /// Whether it is sent on a new connection opened for it.
     let isRenewing: Bool
-    /// When it ends in any case: the asker's deadline, or, once dispatched, the attempt's end if that is earlier.
+    /// When it ends in any case: at `deadline`, or, once dispatched, at the attempt's time-out if that is earlier.
     var end: Instant
-    /// When the asker stops waiting.
+    /// When the caller stops waiting.
     let deadline: Instant
-    /// Its place while it waits.
+    /// Its place in the queue while it waits.
     var place: HTTPQueue.Place?
-    /// Its place among those under way; nil while it waits.
+    /// Its index in the list of active transfers; nil while it waits.
     var index: Int?
-    /// Its handle while libcurl has it.
+    /// Its handle while libcurl carries it.
     var handle: HTTPHandle?
-    /// The HTTP/1.1 connections that the handle is part of: they stay until it has ended there.
+    /// The HTTP/1.1 connections that the handle belongs to, retained until the request has ended there.
     var http1: HTTP1Connections?
-    /// The HTTP/2 connection that it is on, or that it waits for.
+    /// The HTTP/2 connection that carries it, or will once it is ready.
     var connection: HTTP2Connection?
-    /// Its stream there, once it is sent.
+    /// Its HTTP/2 stream, once it is sent.
     var stream: HTTP2Stream?
-    /// Whether its clock runs: it was dispatched at least once.
+    /// Whether its time-out runs: it was dispatched at least once.
     var isStarted = false
-    /// The name it is sent under, by its place in the origin's list.
+    /// The name under which it is sent, as an index into `origin.hosts`.
     var host = 0
-    /// Names whose certificate was refused during this request.
+    /// Names whose certificate was rejected during this request.
     var refusedHosts: Set<Int> = []
-    /// How many replies the address had given when its clock began to run.
+    /// The number of the address's replies when its time-out began to run.
     var repliesBefore = 0
-    /// How often a server did nothing with it.
+    /// How often a server has not processed it.
     var refusals = 0
-    /// Whether it may be sent without being asked for: that it may was told before, and nothing came of it.
+    /// Whether it may be sent without calling `permit`: an earlier call allowed it, and the request was not processed.
     var isPermitted = false
-    /// Whether it was already sent again after its connection broke.
+    /// Whether it was already sent again after its connection failed.
     var isRepeated = false
-    /// Keeps the connections until the end.
+    /// Retains the connections until the end.
     private var transfers: HTTPTransfers?
     private var done: HTTPTransfers.Completion?
 
@@ -66,10 +66,10 @@ final class HTTPTransfer: Cancellable {
 
     var isEnded: Bool { done == nil }
 
-    /// Takes from its connection how the attempt has ended.
+    /// Takes the result of an attempt from its connection.
     func take(_ end: HTTPEnd) { transfers?.take(end, of: self) }
 
-    /// Tells the asker; the first end counts.
+    /// Calls the completion; only the first call has an effect.
     func finish(_ result: Result<HTTPResponse, HTTPFailure>) {
         transfers = nil
         done.take()?(result)

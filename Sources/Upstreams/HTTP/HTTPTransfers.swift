@@ -3,37 +3,37 @@ package import HTTPDNS
 package import Platform
 package import Scheduling
 
-/// All HTTP requests to one address of a service, on connections of their own.
+/// All HTTP requests to one address of a service, on the address's own connections.
 ///
-/// Over TLS they share one HTTP/2 connection where the server can; else each takes one of a few. What is too much for
-/// that waits here, and an attempt's clock starts when its turn comes.
+/// Over TLS they share one HTTP/2 connection if the server supports it; else each uses one of a few connections.
+/// Requests above that capacity are queued, and an attempt's time-out starts at its dispatch.
 @Loop
 package final class HTTPTransfers {
-    /// The least time between two looks at all transfers for those whose time is up.
+    /// The least time between two scans of all transfers for overdue ones.
     private static let clockInterval: Duration = .milliseconds(1)
 
     package nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
     private let http2: HTTP2Connections
-    /// Made by the first request that needs it. Those that it replaced go with their last request.
+    /// Created by the first request that needs it. One that was replaced is released with its last request.
     private var http1: HTTP1Connections?
-    /// Whether requests go out over HTTP/2: over TLS, unless the server would not when it was last asked.
+    /// Whether requests are sent over HTTP/2: over TLS, unless the server did not support it when last tried.
     private var usesHTTP2: Bool
-    /// When it was last found not to.
+    /// When the server was last found not to support it.
     private var lastAsked = Instant(nanoseconds: 0)
     private var waiting = HTTPQueue()
-    /// What is on a connection, or waits for one that is being made; in no order.
+    /// Transfers on a connection, or waiting for one being opened; in no order.
     private var active: [HTTPTransfer] = []
-    /// The request under way on a connection opened for it.
+    /// The active request with a new connection opened for it.
     private var renewal: HTTPTransfer?
-    /// Set for `alarm`, which is not later than the end of any transfer.
+    /// Scheduled for `alarm`, which is not later than the end of any transfer.
     private var timer: LoopTimer?
     private var alarm = Instant(nanoseconds: 0)
-    /// How many transfers may be active.
+    /// The most active transfers.
     private var capacity: Int { usesHTTP2 ? http2.capacity : HTTPLimits.connections }
-    /// The name that worked last, by its place in the origin's list.
+    /// The name that worked last, as an index into `origin.hosts`.
     private var preferredHost = 0
-    /// How many replies have come.
+    /// The number of replies received.
     private var replies = 0
     /// Whether the last reply came over HTTP/2.
     package private(set) var isMultiplexed = false
@@ -49,30 +49,30 @@ package final class HTTPTransfers {
 
     isolated deinit { http2.abandonAll() }
 
-    /// Asked as a request is about to be sent on a connection that is ready, also when it is sent a second time.
+    /// Called when a request is about to be sent on a ready connection, also when it is sent a second time.
     ///
-    /// Returns whether it may be. Must not call back into these transfers.
+    /// Returns whether it may be sent. Must not call back into these transfers.
     package typealias Permit = @Loop () -> Bool
 
-    /// How many requests are under way, and how many wait for their turn.
+    /// The numbers of active and of queued requests.
     package var load: (active: Int, waiting: Int) { (active.count, waiting.count) }
 
-    /// How many connections are open, idle ones included. Only tests ask, whether none is left over.
+    /// The number of open connections, idle ones included. For tests.
     package var openConnections: Int { http2.count + (http1?.count ?? 0) }
 
-    /// Told of the reply, whatever its status, or why there is none.
+    /// Called with the reply, whatever its status, or with the reason why there is none.
     package typealias Completion = @Loop (Result<HTTPResponse, HTTPFailure>) -> Void
 
-    /// Sends a request, unless it is cancelled before its turn comes; cancelled later, only its stream is reset.
+    /// Sends a request, unless it is cancelled before it is dispatched; cancelled later, only its stream is reset.
     ///
     /// - Parameters:
-    ///   - timeout: how long the attempt may take, counted from when its turn comes.
-    ///   - deadline: when it ends in any case, also while it still waits.
-    ///   - holder: the client network behind which of the waiting requests it waits.
-    ///   - renewing: whether it is sent on a connection opened for it, without waiting for its turn. When it is answered
-    ///     there, with a status below 500 that is not 429, that connection takes all further requests and the older ones
-    ///     are retired as by `retireConnections()`; if not, that connection is closed and the older ones stay as they are.
-    ///     There is one such request at a time: a further one fails as overloaded.
+    ///   - timeout: the time-out of the attempt, from its dispatch.
+    ///   - deadline: when it ends in any case, also while it is queued.
+    ///   - holder: the client network in whose part of the queue it waits.
+    ///   - renewing: whether it is sent on a new connection opened for it, without being queued. When it is answered
+    ///     there, with a status below 500 that is not 429, that connection takes all further requests and the older
+    ///     ones are retired as by `retireConnections()`; if not, that connection is closed and the older ones are not
+    ///     changed. There is one such request at a time: a further one fails as overloaded.
     ///   - permit: nil: it may be sent.
     ///   - done: called once, never before this returns, and not after `cancel()`.
     package func begin(
@@ -94,7 +94,7 @@ package final class HTTPTransfers {
         } else if waiting.count >= HTTPLimits.waiting, !makeRoom(for: holder) {
             fail(transfer, .overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)"))
         } else {
-            // A service that may take longer is not silent before its time is up.
+            // A service with a longer time-out is not silent before that.
             let silence = max(HTTPLimits.silence, timeout)
             http2.evictSilent(for: silence)
             if waiting.count == 0, hasRoom {
@@ -107,7 +107,7 @@ package final class HTTPTransfers {
         return transfer
     }
 
-    /// Ends a waiting request of the client network that has most, and returns whether there was one.
+    /// Displaces a queued request of the client network that has the most. Returns false if there is none.
     private func makeRoom(for holder: ClientNetwork) -> Bool {
         guard let transfer = waiting.yielding(to: holder), let place = transfer.place.take() else { return false }
         waiting.remove(place)
@@ -115,10 +115,10 @@ package final class HTTPTransfers {
         return true
     }
 
-    /// Makes a connection ready without sending anything on it: the request is taken back at the last moment.
+    /// Opens a connection without sending a request on it: the request is refused at the last moment.
     ///
-    /// Only of use with HTTP/2: of HTTP/1.1 libcurl keeps no connection whose request was taken back.
-    /// - Parameter done: called when that has succeeded or failed: the next request finds out.
+    /// Useful with HTTP/2 only: libcurl closes an HTTP/1.1 connection whose request was refused.
+    /// - Parameter done: called when that has succeeded or failed, without saying which: the next request shows it.
     package func connect(timeout: Duration, done: @escaping @Loop () -> Void = {}) {
         http2.closeIdle(for: HTTPLimits.spareRenewal)
         _ = begin(
@@ -126,8 +126,8 @@ package final class HTTPTransfers {
             done: { _ in done() })
     }
 
-    /// Gives up all connections, for they may lead nowhere any more: what is on its way there is sent once more, inside
-    /// its time, on a fresh one.
+    /// Closes all connections, since they may be dead after a change of network: requests in progress are sent once
+    /// more on a new connection, before their deadline.
     package func renewConnections() {
         usesHTTP2 = origin.scheme == .https
         http2.evictAll()
@@ -135,10 +135,10 @@ package final class HTTPTransfers {
         for transfer in active { transfer.http1?.evictAll() }
     }
 
-    /// Has no further request be sent on the connections that there are: each closes when the requests on it have ended,
-    /// one without any at once. The next request is sent on a new one.
+    /// Sends no further request on the existing connections: each closes when its requests have ended, an idle one at
+    /// once. The next request is sent on a new connection.
     ///
-    /// For when the address backs off: what is wrong may be wrong with its connections alone.
+    /// Called when the address is in backoff: the fault may be one of its connections alone.
     package func retireConnections() {
         http2.retireAll()
         http1 = nil
@@ -149,7 +149,7 @@ package final class HTTPTransfers {
     /// Whether another transfer may become active.
     private var hasRoom: Bool { active.count < capacity && http1?.mayAdd ?? true }
 
-    /// Dispatches as many as there is room for.
+    /// Dispatches queued transfers while there is capacity.
     private func fill() {
         while hasRoom, let transfer = waiting.popFirst() {
             transfer.place = nil
@@ -163,7 +163,7 @@ package final class HTTPTransfers {
         } else {
             transfer.host = preferredHost
         }
-        // Servers learn, and there may be several behind one address.
+        // Servers are upgraded, and there may be several behind one address.
         if !usesHTTP2, origin.scheme == .https, loop.now - lastAsked >= .seconds(HTTPLimits.connectionLifetime) {
             usesHTTP2 = true
         }
@@ -197,18 +197,19 @@ package final class HTTPTransfers {
         try HTTP1Connections(origin, loop: loop) { [weak self] in self?.fill() }
     }
 
-    /// Ends a transfer at the end of the turn: whoever began it is not ready to be told.
+    /// Fails a transfer at the end of the turn: its caller is not ready for the result before.
     private func fail(_ transfer: HTTPTransfer, _ failure: HTTPFailure) {
         endRenewal(transfer)
         loop.atTurnEnd { transfer.finish(.failure(failure)) }
     }
 
-    /// Puts a transfer first in the queue: its clock is running. One on a connection of its own gets the next at once.
+    /// Puts a transfer first in the queue; its time-out goes on. A renewal is sent on another new connection at once.
     private func repeatLater(_ transfer: HTTPTransfer) {
         if transfer.isRenewing { dispatch(transfer) } else { transfer.place = waiting.prepend(transfer) }
     }
 
-    /// Puts a transfer first in the queue as if it had not been sent: what its connection was given is not its own doing.
+    /// Puts a transfer first in the queue as if it had not been sent: its connection's failure is no fault of the
+    /// request.
     private func repeatAnew(_ transfer: HTTPTransfer) {
         transfer.isRepeated = true
         transfer.isStarted = false
@@ -217,7 +218,7 @@ package final class HTTPTransfers {
         repeatLater(transfer)
     }
 
-    /// Takes a transfer back from its connection.
+    /// Withdraws a transfer from its connection.
     private func release(_ transfer: HTTPTransfer) {
         guard let index = transfer.index.take() else { return }
         let last = active.removeLast()
@@ -232,11 +233,11 @@ package final class HTTPTransfers {
         }
     }
 
-    /// Ends the renewal, if that is what this transfer was.
+    /// Ends the renewal, if `transfer` is it.
     ///
     /// - Parameters:
-    ///   - isGood: whether its connection replaces all older ones; else it closes.
-    ///   - http1: that connection's, if libcurl has it.
+    ///   - isGood: whether its connection replaces all older ones; else it is closed.
+    ///   - http1: that connection's, if libcurl carries it.
     private func endRenewal(_ transfer: HTTPTransfer, isGood: Bool = false, http1: HTTP1Connections? = nil) {
         guard renewal === transfer else { return }
         renewal = nil
@@ -246,7 +247,7 @@ package final class HTTPTransfers {
 
     // MARK: Ends from our side
 
-    /// Takes a transfer back whose asker gave up, and lets the next one start.
+    /// Withdraws a transfer that was cancelled, and dispatches the next one.
     func giveUp(_ transfer: HTTPTransfer) {
         withdraw(transfer)
         fill()
@@ -258,9 +259,10 @@ package final class HTTPTransfers {
         endRenewal(transfer)
     }
 
-    /// Sees to it that somebody looks at `end`.
+    /// Ensures that transfers are scanned at `end`.
     ///
-    /// One timer serves all transfers. Most end long before their time, so it is left as it is unless one ends earlier.
+    /// One timer serves all transfers. Most end long before their time-out, so it is rescheduled only for an earlier
+    /// end.
     private func watchClock(until end: Instant) {
         if let timer, timer.isPending, alarm <= end { return }
         timer?.cancel()
@@ -285,7 +287,8 @@ package final class HTTPTransfers {
         for transfer in overdue where !transfer.isEnded && transfer.end <= now {
             transfer.connection?.readUnread()
             guard !transfer.isEnded, transfer.end <= now else { continue }
-            // The first of several on a dead connection has just broken it: the others are not to blame their address.
+            // The first of several on a dead connection has just closed it: the others must not count as failures of
+            // the address.
             let isEvicted = transfer.connection?.isOpen == false || transfer.handle?.connection?.isEvicted == true
             if isEvicted, !transfer.isRepeated {
                 release(transfer)
@@ -297,8 +300,8 @@ package final class HTTPTransfers {
         fill()
     }
 
-    /// Ends a transfer whose time is up: resets its stream, and breaks its connection only if that has fallen silent. Of
-    /// HTTP/1.1 each has one to itself, which ends with it.
+    /// Ends a transfer whose time is up: resets its stream, and closes its connection only if that is silent. With
+    /// HTTP/1.1 each transfer has its own connection, which is closed with it.
     private func timeOut(_ transfer: HTTPTransfer) {
         let failure: HTTPFailure =
             if !transfer.isStarted {
@@ -320,7 +323,7 @@ package final class HTTPTransfers {
 
     // MARK: Ends from the connection's side
 
-    /// Takes how an attempt has ended.
+    /// Takes the result of an attempt.
     func take(_ end: HTTPEnd, of transfer: HTTPTransfer) {
         let http1 = transfer.http1
         release(transfer)
@@ -347,7 +350,7 @@ package final class HTTPTransfers {
             repeatLater(transfer)
         case .evicted(let failure), .broken(let failure, _), .unprocessed(let failure, _),
             .failed(let failure):
-            // It may have changed what it speaks.
+            // The server may speak another version now.
             if case .network = failure { usesHTTP2 = origin.scheme == .https }
             endRenewal(transfer)
             transfer.finish(.failure(failure))
@@ -355,7 +358,7 @@ package final class HTTPTransfers {
         if waiting.count > 0 { fill() }
     }
 
-    /// Goes on to the next accepted name.
+    /// Tries the next name in `origin.hosts`.
     private func refuseHost(of transfer: HTTPTransfer, _ failure: HTTPFailure) {
         transfer.refusedHosts.insert(transfer.host)
         let next = origin.hosts.indices.first { !transfer.refusedHosts.contains($0) }

@@ -1,8 +1,8 @@
 import DNSWire
 
 extension Name {
-    /// The name as a host in a URL that libcurl takes letter by letter; nil where it would read something else into it:
-    /// an escape, a numeric address, characters that no host has.
+    /// The name as a host in a URL that libcurl takes unchanged; nil where it would read something else into it: an
+    /// escape, a numeric address, characters not allowed in a host.
     var urlHost: String? {
         guard let last = labels.last, let initial = last.first, !(0x30...0x39).contains(initial) else { return nil }
         let isPlain = labels.allSatisfy { label in

@@ -3,9 +3,10 @@ import COpenSSL
 import Platform
 import Scheduling
 
-// What libcurl calls, always on the loop's thread and inside one of our calls to it. None of these calls libcurl.
+// libcurl's callbacks: always called on the loop's thread, inside one of our calls to libcurl. None of them calls
+// libcurl.
 
-/// What libcurl waits for on a descriptor has changed.
+/// Called when libcurl waits for other events on a descriptor.
 func curlSocketChanged(
     _ easy: UnsafeMutableRawPointer?, _ descriptor: Int32, _ events: Int32, _ userData: UnsafeMutableRawPointer?,
     _ socketData: UnsafeMutableRawPointer?
@@ -23,7 +24,7 @@ func curlSocketChanged(
     return 0
 }
 
-/// libcurl wants to be called in so many milliseconds; -1 means not at all.
+/// Called when libcurl wants to be called in `milliseconds`; -1 means not at all.
 func curlTimerChanged(
     _ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
@@ -33,7 +34,7 @@ func curlTimerChanged(
     return 0
 }
 
-/// libcurl needs a socket for a new connection; `userData` is the `HTTPSockets`.
+/// Called when libcurl needs a socket for a new connection; `userData` is the `HTTPSockets`.
 func curlOpenSocket(
     _ userData: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
@@ -43,7 +44,7 @@ func curlOpenSocket(
     return Loop.assumeIsolated { sockets.open(family: family, type: type, transport: transport) } ?? ccurl_no_socket
 }
 
-/// libcurl is done with a socket.
+/// Called when libcurl closes a socket.
 func curlCloseSocket(_ userData: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
     guard let userData else { return 1 }
     let sockets = Unmanaged<HTTPSockets>.fromOpaque(userData).takeUnretainedValue()
@@ -51,7 +52,8 @@ func curlCloseSocket(_ userData: UnsafeMutableRawPointer?, _ descriptor: curl_so
     return 0
 }
 
-/// A request is about to be sent on a connection that is ready; may be refused, and an HTTP/2 connection then stays.
+/// Called when a request is about to be sent on a ready connection. It may be refused; an HTTP/2 connection then stays
+/// open.
 func curlBeforeRequest(
     _ userData: UnsafeMutableRawPointer?, _ remoteHost: UnsafeMutablePointer<CChar>?,
     _ localHost: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
@@ -62,7 +64,7 @@ func curlBeforeRequest(
     return maySend ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }
 
-/// OpenSSL's context for a new connection is made.
+/// Called when libcurl has made OpenSSL's context for a new connection: sets the required name.
 func curlRequireName(
     _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ userData: UnsafeMutableRawPointer?
 ) -> CURLcode {
@@ -74,7 +76,7 @@ func curlRequireName(
     return CURLE_OK
 }
 
-/// A part of a body has come. Any other value than the whole size ends the transfer.
+/// Called with a part of a body. Any result but the whole size ends the transfer.
 func curlReceiveBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ userData: UnsafeMutableRawPointer?
 ) -> Int {
@@ -84,7 +86,7 @@ func curlReceiveBody(
     return isTaken ? size * count : 0
 }
 
-/// A header line has come. Any other value than the whole size ends the transfer.
+/// Called with a header line. Any result but the whole size ends the transfer.
 func curlReceiveHeader(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ userData: UnsafeMutableRawPointer?
 ) -> Int {

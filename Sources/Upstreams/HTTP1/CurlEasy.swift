@@ -1,8 +1,8 @@
 package import CCurl
 
-/// The owner of one libcurl easy handle: settings, and the state of one transfer at a time.
+/// The owner of one libcurl easy handle: options, and the state of one transfer at a time.
 ///
-/// Must not be part of a multi handle any more when it goes.
+/// Must be removed from its multi handle before it is released.
 package struct CurlEasy: ~Copyable {
     /// For libcurl; valid as long as this owner lives.
     package let pointer: UnsafeMutableRawPointer
@@ -18,34 +18,35 @@ package struct CurlEasy: ~Copyable {
         try checked(ccurl_set_long(pointer, option, value))
     }
 
-    /// Sets a text, which is copied; nil unsets libcurl's default.
+    /// Sets a text option, which is copied; nil unsets libcurl's default.
     package func set(_ option: CURLoption, text: String?) throws(CurlError) {
         guard let text else { return try checked(ccurl_set_text(pointer, option, nil)) }
         try checked(ccurl_set_text(pointer, option, text))
     }
 
-    /// Sets a list, which must outlive the transfer; nil means none.
+    /// Sets a list option, which must outlive the transfer; nil means none.
     package func set(_ option: CURLoption, list: UnsafeMutablePointer<curl_slist>?) throws(CurlError) {
         try checked(ccurl_set_list(pointer, option, list))
     }
 
-    /// Sets what a callback is handed; `object` must outlive the handle.
+    /// Sets the argument of a callback; `object` must outlive the handle.
     package func set(_ option: CURLoption, object: some AnyObject) throws(CurlError) {
         try checked(ccurl_set_pointer(pointer, option, Unmanaged.passUnretained(object).toOpaque()))
     }
 
-    /// Has certificates checked as a browser does, by the authorities of a PEM file, and TLS 1.2 or later spoken.
+    /// Requires a certificate valid for the host under the trust anchors of a PEM file, as in a browser, and TLS 1.2 or
+    /// later.
     func setTrust(in authorities: String) throws(CurlError) {
         try set(CURLOPT_SSL_VERIFYPEER, 1)
         try set(CURLOPT_SSL_VERIFYHOST, 2)
         try set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        // A directory would switch the cache of authorities off: each handshake would read all of them again.
+        // A directory would disable the cache of trust anchors: each handshake would read all of them again.
         try set(CURLOPT_CAPATH, text: nil)
         try set(CURLOPT_CAINFO, text: authorities)
         try set(CURLOPT_CA_CACHE_TIMEOUT, HTTPLimits.authorityCache)
     }
 
-    /// Has `sockets`, which must outlive the handle, open and close its sockets.
+    /// Makes `sockets`, which must outlive the handle, open and close its sockets.
     func setSockets(_ sockets: HTTPSockets) throws(CurlError) {
         try set(CURLOPT_OPENSOCKETDATA, object: sockets)
         try checked(ccurl_set_open_socket(pointer, curlOpenSocket))
@@ -53,13 +54,13 @@ package struct CurlEasy: ~Copyable {
         try checked(ccurl_set_close_socket(pointer, curlCloseSocket))
     }
 
-    /// A number about the last transfer; nil if there is none.
+    /// A number about the last transfer; nil if unknown.
     package func long(_ info: CURLINFO) -> Int? {
         var value = 0
         return ccurl_get_long(pointer, info, &value) == CURLE_OK ? value : nil
     }
 
-    /// A 64-bit number about the last transfer; nil if there is none.
+    /// A 64-bit number about the last transfer; nil if unknown.
     func offset(_ info: CURLINFO) -> Int64? {
         var value: curl_off_t = 0
         return ccurl_get_offset(pointer, info, &value) == CURLE_OK ? Int64(value) : nil

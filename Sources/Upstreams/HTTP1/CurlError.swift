@@ -1,14 +1,14 @@
 package import CCurl
 import Glibc
 
-/// An option that libcurl would not take, or a handle that it could not make.
+/// An option that libcurl rejected, or a handle that it could not create.
 package struct CurlError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// libcurl's own number.
+    /// libcurl's error code.
     package let code: UInt32
 
     init(_ code: CURLcode) { self.code = code.rawValue }
 
-    /// libcurl's general text for the number; nothing of the request is in it.
+    /// libcurl's general text for the code; it contains nothing of the request.
     package var description: String { String(cString: curl_easy_strerror(CURLcode(rawValue: code))) }
 }
 
@@ -22,12 +22,12 @@ func checked(_ code: CURLMcode) throws(CurlError) {
     guard code == CURLM_OK else { throw CurlError(CURLE_FAILED_INIT) }
 }
 
-/// What libcurl does once in a process, before anything else; the first access does it.
+/// libcurl's global initialization, done once in a process by the first access; false if it failed.
 ///
 /// Not thread-safe in older releases of its TLS library, and it changes the environment: the first provider does it
-/// as it is made, before other threads start.
+/// when it is created, before other threads start.
 let curlIsReady: Bool = {
-    // libcurl would write the keys of every TLS connection to the file that this names, and open it right now.
+    // libcurl would write the keys of every TLS connection to the file named there, and open it at once.
     unsetenv("SSLKEYLOGFILE")
     return curl_global_init(ccurl_global_default) == CURLE_OK
 }()

@@ -1,6 +1,6 @@
 package import CCurl
 
-/// The owner of one of libcurl's lists of texts.
+/// The owner of a libcurl list of texts.
 package struct CurlList: ~Copyable {
     package let pointer: UnsafeMutablePointer<curl_slist>?
 

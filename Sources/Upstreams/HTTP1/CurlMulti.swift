@@ -4,12 +4,12 @@ import Scheduling
 
 /// The owner of one libcurl multi handle: a pool of connections, and the transfers on them.
 ///
-/// Goes on the loop's thread, after every easy handle was removed; closing its connections calls `sockets` back.
+/// Released on the loop's thread, after every easy handle was removed; closing its connections calls `sockets`.
 struct CurlMulti: ~Copyable {
     private let pointer: UnsafeMutableRawPointer
     private let sockets: HTTPSockets
 
-    /// - Parameter connections: how many there may be at once, idle ones included.
+    /// - Parameter connections: the most connections at once, idle ones included.
     init(_ sockets: HTTPSockets, connections: Int) throws(CurlError) {
         guard curlIsReady, let pointer = curl_multi_init() else { throw CurlError(CURLE_FAILED_INIT) }
         do {
@@ -43,19 +43,19 @@ struct CurlMulti: ~Copyable {
         Loop.assumeIsolated { [sockets] in sockets.end() }
     }
 
-    /// Starts a transfer at the next turn of the loop.
+    /// Adds a transfer, started at the next turn of the loop.
     func add(_ easy: UnsafeMutableRawPointer) throws(CurlError) { try checked(curl_multi_add_handle(pointer, easy)) }
 
-    /// Takes a transfer out, ended or not: ends its stream, or its connection where that is all a protocol can do.
+    /// Removes a transfer, ended or not: resets its stream, or closes its connection where the protocol has no streams.
     func remove(_ easy: UnsafeMutableRawPointer) { curl_multi_remove_handle(pointer, easy) }
 
-    /// Lets libcurl work on a descriptor that is ready for `events`, or, with nil, on what time demands.
+    /// Lets libcurl handle a descriptor that is ready for `events`, or, with nil, expired timers.
     func act(on descriptor: Int32?, _ events: Int32 = 0) {
         var running: Int32 = 0
         curl_multi_socket_action(pointer, descriptor ?? ccurl_no_socket, events, &running)
     }
 
-    /// The next transfer that has ended, and how.
+    /// The next transfer that has ended, and its result.
     func nextEnded() -> (easy: UnsafeMutableRawPointer, result: CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(pointer, &left) {

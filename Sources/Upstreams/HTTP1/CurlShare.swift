@@ -1,8 +1,8 @@
 import CCurl
 
-/// The owner of one libcurl share handle: TLS sessions that the easy handles of one address have in common.
+/// The owner of one libcurl share handle: TLS sessions shared by the easy handles of one address.
 ///
-/// Without locks: all of them are used by one thread.
+/// Without locks: all of them are used on one thread.
 struct CurlShare: ~Copyable {
     let pointer: UnsafeMutableRawPointer
 

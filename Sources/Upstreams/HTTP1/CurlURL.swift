@@ -1,12 +1,11 @@
 import CCurl
 
-/// The owner of a URL that libcurl has taken apart: given as text it is taken apart, and put together again, for each
-/// transfer.
+/// The owner of a parsed URL: a URL given as text is parsed and reassembled by libcurl for each transfer.
 struct CurlURL: ~Copyable {
     /// For libcurl; valid as long as this owner lives.
     let pointer: OpaquePointer
 
-    /// - Throws: for what is no URL, and for one with a user in it.
+    /// - Throws: for an invalid URL, and for one with a user.
     init(_ text: String) throws(CurlError) {
         guard curlIsReady, let pointer = curl_url() else { throw CurlError(CURLE_OUT_OF_MEMORY) }
         let flags = UInt32(CURLU_PATH_AS_IS | CURLU_DISALLOW_USER)

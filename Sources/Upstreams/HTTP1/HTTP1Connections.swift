@@ -4,12 +4,12 @@ import Scheduling
 
 /// The HTTP/1.1 connections to one address of a service, each for one request at a time, on libcurl.
 ///
-/// libcurl is never called from one of its own callbacks: those note, and what they want is done at the end of the loop's
-/// turn.
+/// libcurl is never called from one of its own callbacks: those record what is wanted, which is done at the end of the
+/// loop's turn.
 @Loop
 final class HTTP1Connections {
     private let origin: HTTPOrigin
-    // Destroyed in this order: handles before what they are part of and what they share.
+    // Released in this order: handles before the multi handle, and both before what they use.
     private var idle: [HTTPHandle] = []
     private let multi: CurlMulti
     private let share: CurlShare
@@ -36,18 +36,18 @@ final class HTTP1Connections {
 
     isolated deinit { idle = [] }
 
-    /// How many are open, idle ones included.
+    /// The number of open connections, idle ones included.
     var count: Int { sockets.openConnections }
 
-    /// Whether requests may be added: not while libcurl does not know of a connection that we broke, for they would go out
-    /// there.
+    /// Whether requests may be added: not until libcurl has seen that connections were shut down by us, else it would
+    /// use them.
     var mayAdd: Bool { !sockets.willTellOfEvicted }
 
-    /// Has libcurl send a request, from the end of this turn on.
+    /// Gives libcurl a request, sent from the end of this turn on.
     func add(_ transfer: HTTPTransfer) throws(HTTPFailure) {
         do throws(CurlError) {
             let handle = if let spare = idle.popLast() { spare } else { try newHandle() }
-            // The next idle connection may be as dead as the last one.
+            // A second idle connection may be dead like the first.
             try handle.prepare(transfer, isFresh: transfer.isRepeated)
             try multi.add(handle.pointer)
             transfer.handle = handle
@@ -61,7 +61,7 @@ final class HTTP1Connections {
         try HTTPHandle(origin, sockets: sockets, share: share, connectTo: connectTo)
     }
 
-    /// Takes a request back from libcurl.
+    /// Withdraws a request from libcurl.
     func withdraw(_ transfer: HTTPTransfer) {
         transfer.http1 = nil
         guard let handle = transfer.handle.take() else { return }
@@ -70,7 +70,7 @@ final class HTTP1Connections {
         if idle.count < HTTPLimits.connections { idle.append(handle) }
     }
 
-    /// Breaks all connections.
+    /// Shuts all connections down.
     func evictAll() { sockets.evictAll() }
 
     private func serve(_ descriptor: Int32?, _ ready: Interest) {
@@ -90,7 +90,7 @@ final class HTTP1Connections {
         case CURLE_OK: return .reply(handle.response, isHTTP2: false)
         case CURLE_PEER_FAILED_VERIFICATION:
             return .refusedName(HTTPFailure(code, verification: handle.verification))
-        // That we have no descriptor left is not the address's fault.
+        // A lack of descriptors in this process is no fault of the address.
         case CURLE_COULDNT_CONNECT where sockets.shortage != nil:
             return .failed(.overloaded("no socket for \(origin.addressText): \(sockets.shortage ?? "")"))
         default: break

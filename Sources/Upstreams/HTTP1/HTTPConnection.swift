@@ -1,14 +1,14 @@
 import Glibc
 import Scheduling
 
-/// One TCP connection of libcurl's, by its descriptor.
+/// One TCP connection of libcurl's, identified by its descriptor.
 @Loop
 final class HTTPConnection {
     let descriptor: Int32
-    /// Tells this socket from a later one of the same descriptor.
+    /// Distinguishes this socket from a later one with the same descriptor.
     private let inode: UInt
     private var knownPort: UInt16?
-    /// Whether we broke it, for it may lead nowhere.
+    /// Whether we shut it down, since it may be dead.
     private(set) var isEvicted = false
 
     init(_ descriptor: Int32) {
@@ -18,7 +18,7 @@ final class HTTPConnection {
 
     /// Whether the descriptor still is this connection's.
     ///
-    /// libcurl closes what never was connected by itself, without its callback: so the kernel is asked.
+    /// libcurl closes a socket that never was connected without its callback: so the kernel is asked.
     var isOpen: Bool { Self.inode(of: descriptor) == inode }
 
     private static func inode(of descriptor: Int32) -> UInt {
@@ -26,15 +26,15 @@ final class HTTPConnection {
         return fstat(descriptor, &status) == 0 ? status.st_ino : 0
     }
 
-    /// Whether its own end has this port; false while it is not connected.
+    /// Whether its local port is `port`; false while it is not connected.
     func hasLocalPort(_ port: UInt16) -> Bool {
         if knownPort == nil, isOpen { knownPort = readLocalPort() }
         return knownPort == port
     }
 
-    /// Breaks the connection, so that libcurl finds it dead and takes it out of its pool once it is told.
+    /// Shuts the connection down, so that libcurl detects that and removes it from its pool once it is called.
     ///
-    /// - Returns: whether there was anything to break.
+    /// - Returns: whether it was open and not yet shut down.
     func evict() -> Bool {
         guard isOpen, !isEvicted else { return false }
         isEvicted = true
@@ -48,7 +48,7 @@ final class HTTPConnection {
         let port: UInt16 = withUnsafeMutablePointer(to: &storage) { pointer in
             let raw = UnsafeMutableRawPointer(pointer)
             guard getsockname(descriptor, raw.assumingMemoryBound(to: sockaddr.self), &length) == 0 else { return 0 }
-            // The port stands at the same place in an IPv4 and an IPv6 address.
+            // The port is at the same offset in an IPv4 and an IPv6 address.
             return UInt16(bigEndian: raw.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
         }
         return port == 0 ? nil : port

@@ -2,18 +2,18 @@ import CCurl
 import HTTPDNS
 import Scheduling
 
-/// One easy handle with the fixed settings of its address, used for one request after the other.
+/// One easy handle with the fixed options of its address, used for consecutive requests.
 @Loop
 final class HTTPHandle {
     private let easy: CurlEasy
     private let origin: HTTPOrigin
     private let reply = HTTPReply()
     private unowned let sockets: HTTPSockets
-    /// What it carries.
+    /// The request that it carries.
     private(set) var transfer: HTTPTransfer?
-    /// The connection that the request was sent on; nil until then.
+    /// The connection on which the request was sent; nil until then.
     private(set) var connection: HTTPConnection?
-    // What is set, of what may differ from request to request.
+    // The current values of options that may differ between requests.
     private var host: Int?
     private var url: CurlURL?
     private var isFresh = false
@@ -40,12 +40,12 @@ final class HTTPHandle {
 
     // MARK: Settings
 
-    /// Where to, and nowhere else: an address is given, so libcurl resolves nothing; the environment counts for nothing.
+    /// The destination is fixed: an address is given, so libcurl resolves nothing, and the environment is ignored.
     private func setDestination(_ origin: HTTPOrigin, _ connectTo: borrowing CurlList) throws(CurlError) {
         try easy.set(CURLOPT_CONNECT_TO, list: connectTo.pointer)
         try easy.set(CURLOPT_PROXY, text: origin.proxy.map { "http://\($0)" } ?? "")
         try easy.set(CURLOPT_HTTPPROXYTUNNEL, 1)
-        // The proxy's replies are no replies of the service.
+        // The proxy's reply header is not part of the service's reply.
         try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         try easy.set(CURLOPT_NOPROXY, text: "")
         try easy.set(CURLOPT_PROTOCOLS_STR, text: origin.scheme.rawValue)
@@ -90,10 +90,10 @@ final class HTTPHandle {
 
     // MARK: A request
 
-    /// Makes ready for one request.
+    /// Sets the options of one request.
     ///
-    /// What is as it was for the last one is not set again: each setting costs.
-    /// - Parameter isFresh: whether it must not go out on a connection that is open already.
+    /// Options that have not changed since the last request are not set again: each call costs time.
+    /// - Parameter isFresh: whether it must be sent on a new connection.
     func prepare(_ transfer: HTTPTransfer, isFresh: Bool) throws(CurlError) {
         let request = transfer.request
         if transfer.host != host {
@@ -122,13 +122,13 @@ final class HTTPHandle {
 
     private func setURL(_ text: String) throws(CurlError) {
         let url = try CurlURL(text)
-        // Otherwise libcurl would go on showing the text of the last one.
+        // Otherwise libcurl would go on reporting the last URL's text.
         try easy.set(CURLOPT_URL, text: nil)
         try checked(ccurl_set_url(easy.pointer, url.pointer))
         self.url = consume url
     }
 
-    /// Forgets the request and its reply.
+    /// Clears the request and its reply.
     func reset() {
         transfer = nil
         connection = nil
@@ -137,7 +137,7 @@ final class HTTPHandle {
 
     // MARK: From libcurl
 
-    /// The name that a new connection's certificate must be for; nil before there was a request.
+    /// The name that a new connection's certificate must be for; nil before the first request.
     var expectedName: String? { host.map { origin.hosts[$0] } }
 
     /// - Returns: whether it may be sent.
@@ -150,7 +150,7 @@ final class HTTPHandle {
 
     // MARK: The end
 
-    /// The reply of a transfer that has ended well.
+    /// The reply of a transfer that has succeeded.
     var response: HTTPResponse {
         HTTPResponse(
             status: easy.long(CURLINFO_RESPONSE_CODE) ?? 0, contentType: reply.contentType, age: reply.age,
@@ -158,7 +158,7 @@ final class HTTPHandle {
             timeToFirstByte: timeToFirstByte)
     }
 
-    /// From sending the request to the first byte of its reply.
+    /// The time from the sending of the request to the first byte of its reply.
     private var timeToFirstByte: Duration? {
         guard let sent = easy.offset(CURLINFO_PRETRANSFER_TIME_T),
             let first = easy.offset(CURLINFO_STARTTRANSFER_TIME_T), first >= sent
@@ -166,9 +166,9 @@ final class HTTPHandle {
         return .microseconds(first - sent)
     }
 
-    /// Whether the request went out on a connection that was open before.
+    /// Whether the request was sent on a connection that was already open.
     var wasReused: Bool { easy.long(CURLINFO_NUM_CONNECTS) == 0 }
 
-    /// OpenSSL's verdict on the certificate; 0 is good.
+    /// OpenSSL's verification result for the certificate; 0 is valid.
     var verification: Int? { easy.long(CURLINFO_SSL_VERIFYRESULT) }
 }

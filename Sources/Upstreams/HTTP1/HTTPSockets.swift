@@ -6,14 +6,14 @@ import Scheduling
 
 /// The sockets and the one timer of a multi handle, on the event loop.
 ///
-/// libcurl's callbacks end here. They only note; libcurl itself is called later, through `onReady`, and the kernel is told
-/// at the end of the turn: what libcurl waits for changes to and fro while it works, and what it wants done at once is done
-/// once for all transfers that began in the turn.
+/// libcurl's callbacks end here. They only record; libcurl itself is called later, through `onReady`, and the kernel's
+/// registration is updated at the end of the turn: libcurl changes what it waits for back and forth while it works, and
+/// what it wants done at once is done once for all transfers that began in the turn.
 ///
-/// What it has the loop do refers to it, so it lives until `end()`; `CurlMulti` sees to that.
+/// The callbacks that it registers with the loop retain it, so it lives until `end()`, which `CurlMulti` calls.
 @Loop
 final class HTTPSockets {
-    /// A socket that libcurl waits for or did, and what for as it said last: nothing between two requests.
+    /// A socket that libcurl waits for or has waited for, and the last events it wanted: none between two requests.
     private struct Watched {
         let watch: Watch
         var wanted: Interest
@@ -26,24 +26,25 @@ final class HTTPSockets {
     /// Whether libcurl wants to be called without delay.
     private var isTimeUp = false
     private var willSettle = false
-    /// Broken connections of which libcurl does not know yet.
+    /// Connections that were shut down and that libcurl was not called for yet.
     private var evicted: [HTTPConnection] = []
     /// Some may be closed already.
     private var connections: [HTTPConnection] = []
-    /// Why the last socket could not be opened, if that was for want of descriptors or memory; libcurl does not tell.
+    /// Why the last socket could not be opened, if that was for lack of descriptors or memory; libcurl does not report
+    /// it.
     private(set) var shortage: String?
-    /// Called when a descriptor is ready, or with nil when time is up.
+    /// Called when a descriptor is ready, or with nil when the timer has expired.
     var onReady: (@Loop (_ descriptor: Int32?, _ ready: Interest) -> Void)?
 
     init(loop: EventLoop) { self.loop = loop }
 
-    /// How many connections are open.
+    /// The number of open connections.
     var openConnections: Int { connections.count { $0.isOpen } }
 
-    /// Whether a connection was broken of which libcurl is told at the end of the turn.
+    /// Whether libcurl is called at the end of the turn for a connection that was shut down.
     var willTellOfEvicted: Bool { !evicted.isEmpty }
 
-    /// Breaks all connections; libcurl is told before anything more is sent.
+    /// Shuts all connections down; libcurl is called for them before anything more is sent.
     func evictAll() {
         for connection in connections where connection.evict() { evicted.append(connection) }
         if !evicted.isEmpty { settleLater() }
@@ -51,19 +52,20 @@ final class HTTPSockets {
 
     // MARK: From libcurl
 
-    /// The connection whose own end has this port.
+    /// The connection whose local port this is.
     func connection(localPort: UInt16) -> HTTPConnection? {
         for connection in connections where connection.hasLocalPort(localPort) { return connection }
         return nil
     }
 
-    /// libcurl waits for something else on a descriptor, or with an empty set for nothing.
+    /// Sets the events that libcurl waits for on a descriptor; an empty set for none.
     func watch(_ descriptor: Int32, for interest: Interest) {
         if let index = place(of: descriptor) {
             if watched[index].watch.isActive {
                 guard interest != watched[index].wanted else { return }
                 watched[index].wanted = interest
-                // Between two requests the kernel is not told: the next one wants the same as the last.
+                // Between two requests the kernel's registration stays: the next request wants the same events as the
+                // last.
                 if !interest.isEmpty { settleLater() }
                 return
             }
@@ -79,7 +81,7 @@ final class HTTPSockets {
     private func deliver(_ ready: Interest, on descriptor: Int32) {
         guard let index = place(of: descriptor) else { return }
         if watched[index].wanted.isEmpty {
-            // Something came on an idle connection, mostly its end; libcurl looks before it uses it again.
+            // Data on an idle connection, mostly its end; libcurl checks the connection before it uses it again.
             watched[index].watch.update([])
         } else {
             onReady?(descriptor, ready)
@@ -91,7 +93,7 @@ final class HTTPSockets {
         if let index = place(of: descriptor) { watched.remove(at: index).watch.cancel() }
     }
 
-    /// Where a socket stands among those watched. Without a closure, for each call of one is checked by the runtime.
+    /// The index of a watched socket. Without a closure, since the runtime checks isolation at each call of one.
     private func place(of descriptor: Int32) -> Int? {
         for index in watched.indices where watched[index].watch.descriptor == descriptor { return index }
         return nil
@@ -111,14 +113,14 @@ final class HTTPSockets {
         shortage = descriptor < 0 ? HTTPSocket.shortage(errno) : nil
         guard descriptor >= 0 else { return nil }
         HTTPSocket.limitSilence(of: descriptor)
-        // Of a socket of this number that libcurl closed by itself.
+        // The watch of a socket with this number that libcurl closed without its callback.
         unwatch(descriptor)
         connections.removeAll { !$0.isOpen || $0.descriptor == descriptor }
         connections.append(HTTPConnection(descriptor))
         return descriptor
     }
 
-    /// Waits for nothing any more: libcurl is gone.
+    /// Ends all watches: the multi handle was released.
     func end() {
         for each in watched { each.watch.cancel() }
         watched = []
@@ -141,11 +143,11 @@ final class HTTPSockets {
         loop.atTurnEnd { [self] in settle() }
     }
 
-    /// Has libcurl do what is due, and tells the kernel what it waits for then.
+    /// Calls libcurl for what is due, and then updates the kernel's registrations.
     private func settle() {
         willSettle = false
         while let connection = evicted.popLast() {
-            // Where it is closed already, what waited for this still has to be sent.
+            // Even if it is closed already, requests that waited for this call must be sent.
             onReady?(connection.isOpen ? connection.descriptor : nil, [.readable, .writable])
         }
         if isTimeUp {

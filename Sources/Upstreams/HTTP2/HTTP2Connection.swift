@@ -4,46 +4,46 @@ import Scheduling
 
 /// One connection to a service over TLS, shared by requests as HTTP/2 streams.
 ///
-/// How a request ends is told to it (`HTTPTransfer.take`), but never inside `add` or `withdraw`.
+/// The end of a request is reported to it (`HTTPTransfer.take`), but never inside `add` or `withdraw`.
 @Loop
 final class HTTP2Connection {
-    /// Memory for frames on their way into TLS, which all connections share.
+    /// Memory for frames on their way into TLS, shared by all connections.
     private static var frames: [UInt8] = []
 
-    /// Its name in the origin's list.
+    /// The index of its name in `origin.hosts`.
     let host: Int
-    /// When its certificate was looked at, or that of the connection whose session it took up.
+    /// When its certificate was verified, or that of the connection whose session it resumed.
     private var verified: Instant
     private let origin: HTTPOrigin
     private let loop: EventLoop
-    /// Nil once it is closed: until then each keeps the other.
+    /// Nil once the connection is closed: until then the two retain each other.
     private var connections: HTTP2Connections?
     private let opened: Instant
-    /// When a request was last sent, or anything received.
+    /// When a request was last sent, or anything was received.
     private var lastUse: Instant
     private let socket: TLSSocket
-    /// From when it is ready until it is closed.
+    /// Set from when the connection is ready until it is closed.
     private var session: HTTP2Session?
-    /// Requests that wait until it is ready.
+    /// Requests that wait until the connection is ready.
     private var pending: [HTTPTransfer] = []
     private var streams: [HTTP2Stream] = []
-    /// Those of them whose request had not left when it ended.
+    /// The streams whose request had not been sent when the connection ended.
     private var unsent: [HTTP2Stream] = []
-    /// Requests that could not be sent when it was ready, and why; not told yet.
+    /// Requests that could not be sent when the connection became ready, and why; not reported yet.
     private var refused: [(HTTPTransfer, HTTPFailure)] = []
     private var silence = ConnectionSilence()
-    /// Whether a request has been answered on it.
+    /// Whether a request has been answered on this connection.
     private var hasServed = false
-    /// Whether it takes no further request, and closes when those on it have ended.
+    /// Whether it takes no further request, and closes when its requests have ended.
     private var isRetired = false
-    /// Whether a request was queued that was not sent.
+    /// Whether a request was queued but not yet sent.
     private var hasNewRequests = false
     private var willFlush = false
 
-    /// Begins to connect.
+    /// Starts to connect.
     ///
-    /// - Throws: `HTTPFailure.overloaded` for want of descriptors or memory, `HTTPFailure.unusable` without authorities,
-    ///   `HTTPFailure.network` when there is no way.
+    /// - Throws: `HTTPFailure.overloaded` without descriptors or memory, `HTTPFailure.unusable` without trust anchors,
+    ///   `HTTPFailure.network` without a route.
     init(
         _ origin: HTTPOrigin, host: Int, resuming session: TLSSession?, of connections: HTTP2Connections,
         loop: EventLoop
@@ -63,31 +63,31 @@ final class HTTP2Connection {
 
     var isOpen: Bool { socket.isOpen }
 
-    /// Whether a request may be sent on it, now or when it is ready.
+    /// Whether a request may be added, sent now or when the connection is ready.
     func isUsable(at now: Instant) -> Bool {
         guard isOpen, !isRetired else { return false }
         guard let session else { return true }
         return session.mayOpen && !isWorn(at: now)
     }
 
-    /// Whether it has as many requests as the server takes at once.
+    /// Whether it has as many requests as the server allows at once.
     var isFull: Bool { connections.map { streams.count + pending.count >= $0.streamLimit } ?? true }
 
-    /// Since when it has nothing to do; nil while it has.
+    /// Since when it has been idle; nil while it is not ready or has requests.
     var idleSince: Instant? { isIdle && session != nil ? lastUse : nil }
 
-    /// Whether it was unused, or has lived, for so long that no further request goes out on it.
+    /// Whether it has been unused, or has existed, for so long that no further request is sent on it.
     func isWorn(at now: Instant) -> Bool {
         (streams.isEmpty && now - lastUse >= .seconds(HTTPLimits.connectionIdle))
             || now - opened >= .seconds(HTTPLimits.connectionLifetime)
     }
 
-    /// Whether nothing is under way on it.
+    /// Whether it has no requests.
     var isIdle: Bool { streams.isEmpty && pending.isEmpty }
 
     /// Sends a request as soon as the connection is ready.
     ///
-    /// - Throws: `HTTPFailure.withheld`, `HTTPFailure.network` without memory.
+    /// - Throws: `HTTPFailure.withheld`, or `HTTPFailure.network` without memory.
     func add(_ transfer: HTTPTransfer) throws(HTTPFailure) {
         if let session {
             try send(transfer, on: session, hasWaited: false)
@@ -110,7 +110,7 @@ final class HTTP2Connection {
         flushLater()
     }
 
-    /// Takes a request back; of one that was sent the stream is reset.
+    /// Withdraws a request; if it was sent its stream is reset.
     func withdraw(_ transfer: HTTPTransfer) {
         transfer.connection = nil
         let stream = transfer.stream.take()
@@ -121,7 +121,7 @@ final class HTTP2Connection {
             if isRetired, isIdle { closeIfIdle() } else { flushLater() }
         } else {
             pending.removeAll { $0 === transfer }
-            // Nobody waits for it any more, and nobody watches its time.
+            // No request waits for it any more whose time-out would end it.
             if pending.isEmpty, session == nil { close(.failed(.timeout)) }
         }
     }
@@ -136,10 +136,10 @@ final class HTTP2Connection {
 
     // MARK: Silence
 
-    /// Takes what has come and was not read yet, for the loop was busy: a reply may be among it.
+    /// Reads bytes that were not read yet because the loop was busy: they may contain a reply.
     func readUnread() { if socket.hasUnread { serve(.readable) } }
 
-    /// Whether a reply has come since `stream`'s request was sent.
+    /// Whether a reply has come on this connection since `stream`'s request was sent.
     func hasAnswered(since stream: HTTP2Stream) -> Bool { session?.replies != stream.repliesBefore }
 
     /// Whether no reply has come since a request that was sent `limit` ago or earlier.
@@ -148,12 +148,12 @@ final class HTTP2Connection {
         return !socket.hasUnread
     }
 
-    /// Whether it has been in the making for so long.
+    /// Whether it has been connecting for `time` or longer.
     func isMaking(for time: Duration, at now: Instant) -> Bool {
         isOpen && session == nil && now - opened >= time
     }
 
-    /// Breaks it, for it may lead nowhere. What is on it is told at the end of the turn.
+    /// Closes the connection, since it may be dead. Its requests get their ends at the end of the turn.
     func evict() { close(.evicted(.network("the connection was given up")), tellsLater: true) }
 
     // MARK: The socket
@@ -181,7 +181,7 @@ final class HTTP2Connection {
         }
     }
 
-    /// The handshake is done: sends the requests that waited for it.
+    /// Starts the HTTP/2 session after the handshake, and sends the requests that waited for it.
     private func begin(isHTTP2: Bool) throws(HTTPEnd) {
         if !origin.pins.isEmpty, socket.tls.pin.map(origin.pins.contains) != true {
             throw .failed(.certificate("the certificate's key is not one of those in pin"))
@@ -194,7 +194,7 @@ final class HTTP2Connection {
             throw broken(error)
         }
         self.session = session
-        // The handshake's.
+        // Discards the handshake's bytes.
         _ = socket.takeOverhead()
         if !socket.tls.isResumed { verified = loop.now }
         let waiting = pending
@@ -225,7 +225,7 @@ final class HTTP2Connection {
         }
     }
 
-    /// Sends at the end of the turn what the turn has brought: as few records and segments as it fits.
+    /// Sends at the end of the turn what the turn has queued, in as few records and segments as possible.
     private func flushLater() {
         guard !willFlush, session != nil else { return }
         willFlush = true
@@ -237,13 +237,13 @@ final class HTTP2Connection {
 
     private func flush() {
         guard let session else { return }
-        // What reading has left there: TLS answers by itself.
+        // TLS's own responses to received bytes.
         socket.sendPending()
         var end: HTTPEnd?
         var frames: [UInt8] = []
         swap(&frames, &Self.frames)
         do throws(HTTPFailure) {
-            // What the socket does not take now must not pile up there: nghttp2 knows what is due first.
+            // Frames that the socket does not take now must not queue up there: nghttp2 knows their priority.
             while !socket.isStuck {
                 frames.removeAll(keepingCapacity: true)
                 try session.takeFrames(into: &frames, limit: TLSChannel.recordSize)
@@ -267,14 +267,14 @@ final class HTTP2Connection {
 
     // MARK: Ends
 
-    /// Tells the requests that have ended, for whatever reason but the connection's end.
+    /// Reports the requests that have ended for any reason but the connection's end.
     private func tellEnded() {
         let refused = refused
         self.refused = []
         for (transfer, failure) in refused where transfer.connection === self { transfer.take(.failed(failure)) }
         guard var ended = session?.takeEnded() else { return }
         if ended.count > 1 { ended.sort(by: Self.isToldFirst) }
-        // Telling one may have taken another one back.
+        // One report may have withdrawn another request.
         for (stream, code) in ended where stream.transfer.stream === stream {
             remove(stream)
             stream.transfer.stream = nil
@@ -284,8 +284,8 @@ final class HTTP2Connection {
         if isRetired { closeIfIdle() }
     }
 
-    /// Who was refused goes out again before those who take the place of the answered, and in the same order as before:
-    /// else some would be refused on one connection after the other. nghttp2 tells of them in no order.
+    /// Refused requests are sent again before the requests that replace answered ones, and in their original order;
+    /// otherwise some would be refused on one connection after another. nghttp2 reports streams in no order.
     private nonisolated static func isToldFirst(_ left: HTTP2Session.Ended, _ right: HTTP2Session.Ended) -> Bool {
         let wasLeftRefused = left.code == HTTP2Session.refusedStream
         guard wasLeftRefused == (right.code == HTTP2Session.refusedStream) else { return wasLeftRefused }
@@ -310,12 +310,12 @@ final class HTTP2Connection {
         return broken(failure, stream)
     }
 
-    /// What it means that it broke, for a request on it or, with nil, one that was not sent.
+    /// The end for a request when the connection has failed; nil for a request that was not sent.
     private func broken(_ failure: HTTPFailure, _ stream: HTTP2Stream? = nil) -> HTTPEnd {
         .broken(failure, wasReused: hasServed || stream?.hasWaited == false)
     }
 
-    /// Closes it, and tells all that are on it.
+    /// Closes the connection, and reports the end to all its requests.
     private func close(_ end: HTTPEnd, tellsLater: Bool = false) {
         guard isOpen else { return }
         var saysGoodbye = false
@@ -339,7 +339,7 @@ final class HTTP2Connection {
         streams = []
         let unsent = unsent
         self.unsent = []
-        // The last one that is sent again comes first.
+        // Reversed, since each request that is sent again is put first in the queue.
         for transfer in transfers.reversed() where transfer.connection === self {
             if case .broken(let failure, _) = end {
                 let isUnsent = unsent.contains { $0 === transfer.stream }
@@ -351,17 +351,17 @@ final class HTTP2Connection {
         }
     }
 
-    /// Has it take no further request, and close when those on it have ended.
+    /// Takes no further request, and closes when the current ones have ended.
     func retire() {
         isRetired = true
         closeIfIdle()
     }
 
-    /// Closes it unless something is under way on it.
+    /// Closes it unless it has requests.
     func closeIfIdle() {
         if isIdle { close(.failed(.network("the connection was closed"))) }
     }
 
-    /// Closes it when those who could be told are gone.
+    /// Closes it when its requests have no receivers any more.
     func abandon() { close(.evicted(.network("the connection was closed"))) }
 }

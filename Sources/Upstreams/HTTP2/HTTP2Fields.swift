@@ -1,6 +1,6 @@
 import CNghttp2
 
-/// The header of a request as nghttp2 takes it: names, in lower case, and values, one after the other in one buffer.
+/// The header of a request in nghttp2's form: lower-case names, and values, in one contiguous buffer.
 struct HTTP2Fields {
     private var bytes: [UInt8] = []
     private var lengths: [(name: Int, value: Int)] = []
@@ -13,13 +13,13 @@ struct HTTP2Fields {
         lengths.append((name.utf8.count, value.utf8.count))
     }
 
-    /// Forgets all but the first `count` fields; the memory is kept.
+    /// Removes all but the first `count` fields, and retains the memory.
     mutating func removeAll(after count: Int) {
         for length in lengths[count...] { bytes.removeLast(length.name + length.value) }
         lengths.removeLast(lengths.count - count)
     }
 
-    /// Lends the fields in C's form.
+    /// Lends the fields as nghttp2's C structures.
     mutating func withPairs<Result>(_ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result) -> Result {
         bytes.withUnsafeMutableBufferPointer { [lengths] bytes in
             withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: lengths.count) { pairs in

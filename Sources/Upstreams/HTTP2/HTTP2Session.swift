@@ -2,34 +2,35 @@ import CNghttp2
 import HTTPDNS
 import Scheduling
 
-/// HTTP/2 on one connection (RFC 9113), by nghttp2: requests and received bytes go in, frames and ended streams come out.
+/// HTTP/2 on one connection (RFC 9113), by nghttp2: requests and received bytes go in, frames and ended streams come
+/// out.
 ///
-/// nghttp2's callbacks only fill streams and note their ends.
+/// nghttp2's callbacks only fill streams and record their ends.
 final class HTTP2Session {
     /// A stream that has ended, and its error code (RFC 9113 section 7), 0 for none.
     typealias Ended = (stream: HTTP2Stream, code: UInt32)
 
-    /// Bytes of a body that may come before we say that we have taken some, which we never do: one more than is taken, so
-    /// that of a longer one nothing is on its way any more when it is found to be.
+    /// The flow-control window of a stream, in bytes. It is never updated: it is one byte more than the limit of a
+    /// body, so that when a body is found too long no more of it is in transit.
     private static let streamWindow = UInt32(HTTPLimits.body + 1)
-    /// Bytes of all bodies that may come before we say that we have taken some: as many as all streams may bring.
+    /// The flow-control window of the connection, in bytes: the windows of all streams.
     private static let window = Int32(HTTPLimits.streams) * Int32(streamWindow)
-    /// Frames that may wait to be sent: more than all requests need. Beyond that the other end takes nothing.
+    /// The most frames that may wait to be sent: more than all requests need. Above that the other end does not read.
     private static let queueLimit = 1_024
 
     private let session: OpaquePointer
-    /// Of the request that is being sent; the first ones are the same for all.
+    /// The fields of the request being sent; the first ones are the same for all.
     private var fields = HTTP2Fields()
     private let fixedFields: Int
-    /// Those that have not been asked for.
+    /// The streams that have ended since the last `takeEnded()`.
     private var ended: [Ended] = []
-    /// How many streams have ended with a reply.
+    /// The number of streams that have ended with a reply.
     private(set) var replies = 0
-    /// How many have ended otherwise, the server's doing or ours.
+    /// The number of streams that have ended otherwise, reset by the server or by us.
     private var lost = 0
-    /// Bytes that may yet come beside those of replies.
+    /// Bytes that may yet be received that are not part of replies.
     private var overheadLeft = HTTPLimits.overhead
-    /// When what is being taken was received.
+    /// When the bytes being processed were received.
     fileprivate var now = Instant(nanoseconds: 0)
 
     /// - Parameter authority: host and port as in a URL.
@@ -75,19 +76,19 @@ final class HTTP2Session {
 
     // MARK: Requests
 
-    /// Whether a further request may be sent: the other end is not closing the connection and has no reason to, there are
-    /// numbers left, and enough of what it brings are replies.
+    /// Whether a further request may be sent: the other end is not closing the connection and has no reason to, stream
+    /// identifiers are left, and enough of the received bytes are replies.
     var mayOpen: Bool {
         lost < HTTPLimits.lostStreams && overheadLeft >= HTTPLimits.overhead / 2
             && nghttp2_session_check_request_allowed(session) != 0
     }
 
-    /// How many requests the server takes at once; `UInt32.max` until it has said so.
+    /// The requests that the server allows at once; `UInt32.max` until it has sent its limit.
     var streamLimit: UInt32 { nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS) }
 
-    /// Queues a stream's request. What is above the number that the other end takes at once waits here.
+    /// Queues a stream's request. Requests above the server's limit of concurrent streams wait here.
     ///
-    /// - Parameter stream: kept by the caller until it has ended or is reset.
+    /// - Parameter stream: retained by the caller until it has ended or is reset.
     func open(_ stream: HTTP2Stream, path: String) throws(HTTPFailure) {
         let request = stream.transfer.request
         fields.removeAll(after: fixedFields)
@@ -115,7 +116,7 @@ final class HTTP2Session {
         overheadLeft = min(overheadLeft + HTTPLimits.overheadPerRequest, HTTPLimits.overhead)
     }
 
-    /// Ends a stream from our side; nothing more is heard of it.
+    /// Resets a stream; it is not reported any more.
     func reset(_ stream: HTTP2Stream) {
         lost += 1
         forget(stream)
@@ -127,18 +128,18 @@ final class HTTP2Session {
             session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, UInt32(NGHTTP2_CANCEL.rawValue))
     }
 
-    /// Has nothing more be heard of a stream.
+    /// Stops all reports about a stream.
     private func forget(_ stream: HTTP2Stream) { nghttp2_session_set_stream_user_data(session, stream.id, nil) }
 
     // MARK: Bytes
 
-    /// Whether nothing is left to be said or heard.
+    /// Whether nothing is left to send or receive.
     var isOver: Bool { nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0 }
 
-    /// Whether more waits to be sent than a living other end leaves there.
+    /// Whether more frames wait to be sent than when the other end reads.
     var isStuffed: Bool { nghttp2_session_get_outbound_queue_size(session) > Self.queueLimit }
 
-    /// Appends the frames that are to be sent, until there are at least `limit` bytes or no more frames.
+    /// Appends the frames to be sent, until there are at least `limit` bytes or no more frames.
     func takeFrames(into buffer: inout [UInt8], limit: Int) throws(HTTPFailure) {
         while buffer.count < limit {
             var bytes: UnsafePointer<UInt8>?
@@ -149,10 +150,10 @@ final class HTTP2Session {
         }
     }
 
-    /// Takes what was received.
+    /// Processes received bytes.
     ///
-    /// - Throws: `HTTPFailure.network` when it is no HTTP/2, or too much beside replies, after which the connection is of no
-    ///   use.
+    /// - Throws: `HTTPFailure.network` when they are not HTTP/2, or too many that are not part of replies; the
+    ///   connection cannot be used any more then.
     func receive(_ bytes: UnsafeRawBufferPointer, at now: Instant) throws(HTTPFailure) {
         self.now = now
         overheadLeft -= bytes.count
@@ -162,21 +163,21 @@ final class HTTP2Session {
         try noteOverhead(0)
     }
 
-    /// Takes note that bytes have come which TLS needed for itself, or, with less than none, that they were not its own.
+    /// Counts received bytes of TLS's own; a negative number takes bytes back that were counted before.
     ///
-    /// - Throws: `HTTPFailure.network` when there are too many: what each costs is little, but an endless row of PINGs, empty
-    ///   frames or new keys keeps a core busy.
+    /// - Throws: `HTTPFailure.network` when there are too many: each costs little, but an endless sequence of PINGs,
+    ///   empty frames or new keys keeps a core busy.
     func noteOverhead(_ count: Int) throws(HTTPFailure) {
         overheadLeft -= count
         guard overheadLeft >= 0 else { throw .network("the server sends too much beside replies") }
     }
 
-    /// Whether the request's header has left: one that was given here in the turn in which the connection ends has not.
+    /// Whether the request's header was sent. A request queued in the turn in which the connection ends was not.
     func isSent(_ stream: HTTP2Stream) -> Bool {
         nghttp2_session_get_stream_user_data(session, stream.id) != nil
     }
 
-    /// The streams that have ended since this was last asked.
+    /// The streams that have ended since the last call.
     func takeEnded() -> [Ended] {
         defer { ended = [] }
         return ended
@@ -187,24 +188,24 @@ final class HTTP2Session {
         ended.append((stream, code))
     }
 
-    /// Bytes that have come belong to a reply.
+    /// Counts received bytes that belong to a reply.
     fileprivate func noteReply(_ count: Int) { overheadLeft += count }
 
-    /// A part of a body was received: another one may come instead, of whatever stream.
+    /// Reopens the connection's flow-control window by a received part of a body, for any stream.
     fileprivate func noteTaken(_ count: Int) { nghttp2_session_consume_connection(session, count) }
 
-    /// Ends a stream whose reply is not acceptable; it is still to be reset.
+    /// Ends a stream whose reply is not acceptable; the caller has to reset it.
     fileprivate func refuse(_ stream: HTTP2Stream) {
         note(stream, UInt32(NGHTTP2_CANCEL.rawValue))
         forget(stream)
     }
 
-    /// The code of a stream with which the server did nothing.
+    /// The code of a stream that the server has not processed.
     static let refusedStream = UInt32(NGHTTP2_REFUSED_STREAM.rawValue)
-    /// The code of a stream whose request is to be sent over HTTP/1.1.
+    /// The code of a stream whose request must be sent over HTTP/1.1.
     static let downgradedStream = UInt32(NGHTTP2_HTTP_1_1_REQUIRED.rawValue)
 
-    /// An error code in words.
+    /// An error code as text.
     static func reason(_ code: UInt32) -> String {
         "HTTP/2: the stream was reset (\(String(cString: nghttp2_http2_strerror(code))))"
     }
@@ -212,9 +213,9 @@ final class HTTP2Session {
     private static func text(_ code: Int32) -> String { "HTTP/2: \(String(cString: nghttp2_strerror(code)))" }
 }
 
-// What nghttp2 calls, inside our calls to it.
+// nghttp2's callbacks, called inside our calls to it.
 
-/// The stream of a frame; nil for one of which nothing is to be heard any more.
+/// The stream of a frame; nil for one that is not reported any more.
 private func stream(in session: OpaquePointer?, _ id: Int32) -> HTTP2Stream? {
     nghttp2_session_get_stream_user_data(session, id).map {
         Unmanaged<HTTP2Stream>.fromOpaque($0).takeUnretainedValue()
@@ -225,7 +226,7 @@ private func owner(_ userData: UnsafeMutableRawPointer?) -> HTTP2Session? {
     userData.map { Unmanaged<HTTP2Session>.fromOpaque($0).takeUnretainedValue() }
 }
 
-/// A header or trailer begins.
+/// Called when a header or trailer begins.
 private func http2BeginFields(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
@@ -233,7 +234,7 @@ private func http2BeginFields(
     return 0
 }
 
-/// One field of it has come.
+/// Called with one field of it.
 private func http2ReceiveField(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ name: UnsafePointer<UInt8>?,
     _ nameLength: Int, _ value: UnsafePointer<UInt8>?, _ valueLength: Int, _ flags: UInt8,
@@ -247,11 +248,11 @@ private func http2ReceiveField(
         UnsafeRawBufferPointer(start: value, count: valueLength), at: owner.now)
     if isTaken { return 0 }
     owner.refuse(stream)
-    // nghttp2 resets the stream and looks at nothing more of the header: a field of a byte may stand for one of thousands.
+    // nghttp2 resets the stream and ignores the rest of the header: a field of one byte may be expanded to thousands.
     return Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
 }
 
-/// A part of a body has come.
+/// Called with a part of a body.
 private func http2ReceiveBody(
     _ session: OpaquePointer?, _ flags: UInt8, _ id: Int32, _ bytes: UnsafePointer<UInt8>?, _ count: Int,
     _ userData: UnsafeMutableRawPointer?
@@ -268,7 +269,7 @@ private func http2ReceiveBody(
     return 0
 }
 
-/// A frame has come as a whole; of a part of a body its bytes were told before.
+/// Called when a frame is complete; the bytes of a body were passed before.
 private func http2ReceiveFrame(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {
@@ -281,7 +282,7 @@ private func http2ReceiveFrame(
     return 0
 }
 
-/// The next part of a request's body is to be sent.
+/// Called for the next part of a request's body.
 private func http2SendBody(
     _ session: OpaquePointer?, _ id: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ length: Int,
     _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
@@ -293,7 +294,7 @@ private func http2SendBody(
     return count
 }
 
-/// A stream has ended.
+/// Called when a stream has ended.
 private func http2StreamClosed(
     _ session: OpaquePointer?, _ id: Int32, _ code: UInt32, _ userData: UnsafeMutableRawPointer?
 ) -> Int32 {

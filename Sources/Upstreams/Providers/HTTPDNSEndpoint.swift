@@ -191,8 +191,8 @@ final class HTTPDNSEndpoint: Endpoint {
         }
     }
 
-    /// Records an attempt that was cancelled: a later one at another address answered first, if this one had run for
-    /// `Budget.hedge`.
+    /// Called when an attempt is cancelled because a later one, at another address, answered first. Records its wait if
+    /// that lasted `Budget.hedge`.
     func giveUp(_ attempt: HTTPDNSAttempt) {
         if loop.now - attempt.began >= Budget.hedge { noteWait(since: attempt.began) }
     }
