@@ -1,22 +1,22 @@
 import DNSWire
 
-/// What a service lists for one name, or for one family of its addresses.
+/// The addresses that a service lists for one name, or for one family of the name.
 struct AddressList {
-    /// The TTL, in seconds, of addresses that come with none, with 0, or with a negative one.
+    /// The TTL, in seconds, of addresses without one, with 0, or with a negative one.
     private static let minimumTTL: UInt32 = 60
-    /// Up to so many addresses are sooner walked than hashed.
+    /// Up to this number a linear search is faster than hashing.
     private static let few = 8
 
-    /// As they came: any text.
+    /// As received: any text.
     var texts: [String] = []
-    /// Seconds; 0 when there is none.
+    /// In seconds; 0 if there is none.
     var ttl: Int64 = 0
 
-    /// The TTL, if it is one: 1 to 2^31 - 1.
+    /// The service's TTL, limited to 2^31 - 1; nil if it gave none above 0.
     var toldTTL: UInt32? { ttl > 0 ? UInt32(min(ttl, Int64(Int32.max))) : nil }
 
-    /// The addresses of one family, in the service's order, each once; text that is none, or of the other family,
-    /// dropped.
+    /// The addresses of one family, in the service's order, without duplicates; text that is no address, or one of the
+    /// other family, is ignored.
     func addresses(of type: RecordType) -> [IPAddress] {
         var addresses: [IPAddress] = []
         var seen: Set<IPAddress> = []
@@ -33,14 +33,14 @@ struct AddressList {
         return addresses
     }
 
-    /// What the list means for one type of `name`; empty is empty without a cause.
+    /// The result for one type of `name`; no addresses are an indeterminate empty response.
     func result(for type: RecordType, of name: Name) -> ServiceResult {
         let addresses = addresses(of: type)
         guard !addresses.isEmpty else { return .unknownEmpty(ttl: toldTTL) }
         return .answer(Answer(name: name, addresses: addresses, ttl: toldTTL ?? Self.minimumTTL))
     }
 
-    /// A negative answer that the service told, with its TTL.
+    /// A negative answer with the service's TTL.
     func negative(_ responseCode: ResponseCode, _ name: Name) -> ServiceResult {
         .answer(.negative(responseCode, name: name, ttl: toldTTL ?? Self.minimumTTL))
     }

@@ -1,35 +1,36 @@
 package import DNSWire
 
-/// The wire form of a scheduling call: how a service is asked which of its addresses to ask, and what its reply means.
+/// The wire format of a scheduling call, which asks a service for the addresses to use: builds requests and interprets
+/// replies.
 ///
-/// A pure pair, like `Service`. The call is no question and is not billed.
+/// Pure functions, like `Service`. The call is no DNS query and is not billed.
 package protocol ScheduleService: Sendable {
     /// The request.
     ///
-    /// - Parameter time: seconds since 1970, corrected by what is known of the service's clock.
+    /// - Parameter time: seconds since 1970, corrected by the known offset of the service's clock.
     /// - Throws: when it cannot be signed here.
     func request(at time: Int64) throws(ServiceFailure) -> HTTPRequest
 
-    /// What a complete reply means. Never traps on any bytes.
+    /// The outcome for a complete reply. Never traps on any bytes.
     func outcome(of response: HTTPResponse) -> ScheduleOutcome
 }
 
-/// What came of a scheduling call.
+/// The outcome of a scheduling call.
 package enum ScheduleOutcome: Hashable, Sendable {
     case addresses(AddressSchedule)
-    /// The vendor wants the service not to be asked any more.
+    /// The vendor has disabled the service: it must not be queried any more.
     case disabled
     case failure(ServiceFailure)
 }
 
-/// The addresses that a service wants to be asked at, as it told them: nothing is said of whether they may be believed.
+/// The addresses that a service returns for itself, unchecked: the caller decides whether they are acceptable.
 package struct AddressSchedule: Hashable, Sendable {
-    /// How many are read of a reply.
+    /// The most addresses that are read from a reply.
     static let limit = 64
 
     package struct Place: Hashable, Sendable {
         package var address: IPAddress
-        /// Nil: the one that the service usually has.
+        /// Nil: the service's default port.
         package var port: UInt16?
 
         package init(_ address: IPAddress, port: UInt16? = nil) {
@@ -40,7 +41,7 @@ package struct AddressSchedule: Hashable, Sendable {
 
     /// In the service's order, IPv4 first; at least one.
     package var places: [Place]
-    /// When it wants to be asked again; nil: not told.
+    /// The time after which the call is to be repeated; nil: not given.
     package var lifetime: Duration?
 
     package init(_ places: [Place], lifetime: Duration? = nil) {

@@ -1,21 +1,21 @@
 package import DNSWire
 
-/// The wire form of one kind of HTTPDNS service: how to ask it, and what its replies mean.
+/// The wire format of one kind of HTTPDNS service: builds requests and interprets replies.
 ///
-/// A pure pair: no socket, no clock, no state. `Upstreams.HTTPDNSUpstream` carries the bytes.
+/// Both are pure functions: no socket, no clock, no state. `Upstreams.HTTPDNSUpstream` transfers the bytes.
 package protocol Service: Sendable {
-    /// Whether one request brings A and AAAA together.
+    /// Whether one request returns A and AAAA together.
     var answersBothFamilies: Bool { get }
 
-    /// Whether the service can be asked for records of this type at all.
+    /// Whether the service can be queried for records of this type.
     func answers(_ type: RecordType) -> Bool
 
     /// The request for `question`.
     ///
-    /// - Parameter time: seconds since 1970, corrected by what is known of the service's clock.
-    /// - Throws: when the name cannot be written in the service's form: the service cannot know it.
+    /// - Parameter time: seconds since 1970, corrected by the known offset of the service's clock.
+    /// - Throws: when the name cannot be written in the service's format: the service cannot know it.
     func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest
 
-    /// What a complete reply means. Never traps on any bytes.
+    /// The outcome for a complete reply. Never traps on any bytes.
     func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome
 }

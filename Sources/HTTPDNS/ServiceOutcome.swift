@@ -1,12 +1,13 @@
 package import DNSWire
 
-/// What a reply means, for each type that was asked.
+/// The outcome of a reply: a result for each type queried, or a failure.
 package enum ServiceOutcome: Hashable, Sendable {
     case results(ServiceResults)
     case failure(ServiceFailure)
 }
 
-/// A result for each of a few types: mostly A, or A and AAAA. Walked, for that is quicker than a dictionary then.
+/// A result for each of a few types, mostly A, or A and AAAA. Searched linearly, which is faster than a dictionary
+/// then.
 package struct ServiceResults: Sendable {
     package typealias Element = (type: RecordType, result: ServiceResult)
 
@@ -16,13 +17,13 @@ package struct ServiceResults: Sendable {
 
     package var count: Int { elements.count }
 
-    /// Nil for a type of which nothing was told.
+    /// Nil for a type without a result.
     package subscript(type: RecordType) -> ServiceResult? {
         for index in elements.indices where elements[index].type == type { return elements[index].result }
         return nil
     }
 
-    /// Adds the result for a type; of several for one type the first counts.
+    /// Adds the result for a type; of several for one type the first is used.
     package mutating func add(_ result: ServiceResult, for type: RecordType) {
         for index in elements.indices where elements[index].type == type { return }
         if elements.isEmpty { elements.reserveCapacity(2) }
@@ -42,7 +43,7 @@ extension ServiceResults: ExpressibleByDictionaryLiteral {
 }
 
 extension ServiceResults: Hashable {
-    /// Their order does not count.
+    /// Independent of order.
     package static func == (left: ServiceResults, right: ServiceResults) -> Bool {
         left.count == right.count && left.allSatisfy { right[$0.type] == $0.result }
     }
@@ -55,26 +56,27 @@ extension ServiceResults: Hashable {
     }
 }
 
-/// What a service told of one type.
+/// The service's result for one type.
 package enum ServiceResult: Hashable, Sendable {
-    /// Records, or a told NXDOMAIN or NODATA with its SOA.
+    /// Records, or NXDOMAIN or NODATA with its SOA.
     case answer(Answer)
-    /// Nothing, and the wire does not tell why: unknown to the service, no such name, or no such record.
+    /// An indeterminate empty response: without a reason, such as a name unknown to the service, NXDOMAIN or NODATA.
     ///
-    /// `ttl`: seconds that the service gave for it, if it did.
+    /// `ttl`: the seconds that the service gave for it, if any.
     case unknownEmpty(ttl: UInt32?)
 }
 
-/// Why a service gave no answer, by what should be done next. Texts never hold secrets.
+/// Why a service gave no answer, by what is done next. Texts never contain secrets.
 package enum ServiceFailure: Error, Hashable, Sendable {
-    /// The next address, then the next service: time-outs, 429, 5xx, bodies that cannot be read.
+    /// Try the next address, then the next service: time-outs, 429, 5xx, unreadable bodies.
     case unavailable(String, retryAfter: UInt32? = nil)
-    /// The account or signature is refused: put the service aside, do not retry.
+    /// The account or signature is refused: the service goes into backoff, without a retry.
     case authentication(String)
-    /// Our clock differs from the service's by more than it takes; `serverTime` in seconds since 1970, if it told.
+    /// Our clock differs from the service's by more than it accepts; `serverTime` in seconds since 1970, if it sent
+    /// that.
     case clockSkew(String, serverTime: Int64?)
-    /// The service refuses this question and would again: the next service, no retry.
+    /// The service refuses this query and would again: the next service, without a retry.
     case rejected(String)
-    /// The service is well and could not answer this question: SERVFAIL, REFUSED and the like. The next service.
+    /// The service works but could not answer this query: SERVFAIL, REFUSED and the like. The next service.
     case responseCode(ResponseCode)
 }

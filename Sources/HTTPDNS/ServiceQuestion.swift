@@ -1,6 +1,6 @@
 package import DNSWire
 
-/// What a service is asked: one name, one or more types.
+/// A query to a service: one name, one or more types.
 package struct ServiceQuestion: Hashable, Sendable {
     /// Lower-cased.
     package var name: Name
@@ -8,7 +8,7 @@ package struct ServiceQuestion: Hashable, Sendable {
     package var types: [RecordType]
     package var dnssecOK: Bool
     package var checkingDisabled: Bool
-    /// For which clients' network it is asked, which the service is told; nil: nothing is told.
+    /// The client network sent to the service; nil: none.
     package var clientSubnet: AddressPrefix?
 
     package init(

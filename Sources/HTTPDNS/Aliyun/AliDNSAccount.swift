@@ -1,4 +1,4 @@
-/// An account at AliDNS, as its JSON form of DoH wants to be shown one.
+/// The account parameters of AliDNS's JSON interface of DoH.
 ///
 /// Source: www.alibabacloud.com/help/en/dns/httpdns-doh-json-api. The page says only that `key` is a hash made with the
 /// secret; the formula is that of public clients.
@@ -9,9 +9,9 @@ package struct AliDNSAccount: Sendable {
     private let crypto: any Crypto
 
     /// - Parameters:
-    ///   - id: the account ID of the DNS console, not the one of the cloud account.
+    ///   - id: the account ID of the DNS console, not that of the cloud account.
     ///   - accessKeyID: the AccessKey ID of the same console.
-    ///   - secret: the AccessKey secret that belongs to it.
+    ///   - secret: the AccessKey secret of that ID.
     package init(id: String, accessKeyID: String, secret: Secret, crypto: any Crypto) {
         self.id = id
         self.accessKeyID = accessKeyID
@@ -19,7 +19,7 @@ package struct AliDNSAccount: Sendable {
         self.crypto = crypto
     }
 
-    /// The parameters that sign a question for `host`, beginning with `&`.
+    /// The parameters that sign a query for `host`, beginning with `&`.
     ///
     /// - Parameters:
     ///   - host: as it is sent, before percent-encoding.

@@ -1,6 +1,7 @@
-/// An error of Aliyun's: what its code, or else the HTTP status, asks to be done.
+/// An error of Aliyun's: maps its code, or else the HTTP status, to a failure.
 ///
-/// The code decides, since the same one comes with 400 or 403 (help.aliyun.com/document_detail/56810.html section 3.3).
+/// The code takes precedence, since the same one comes with 400 or 403 (help.aliyun.com/document_detail/56810.html
+/// section 3.3).
 struct AliyunError {
     let code: String?
     let response: HTTPResponse
@@ -20,8 +21,8 @@ struct AliyunError {
         }
     }
 
-    /// The failure of a reply whose body cannot be read. Of an error the status alone tells: a proxy on the way, or the
-    /// service in trouble.
+    /// The failure of a reply whose body cannot be read. For an error status only the status is used: it may come from
+    /// a proxy on the path, or from a service in trouble.
     static func unreadable(_ response: HTTPResponse, _ error: JSONError) -> ServiceFailure {
         response.isSuccess
             ? .unavailable("unreadable reply: \(error)") : AliyunError(code: nil, response: response).failure

@@ -1,12 +1,12 @@
 import DNSWire
 
-/// The body of Aliyun's reply for one name, or of its error.
+/// The body of Aliyun's reply for one name, or of an error.
 struct AliyunReply {
     private(set) var host: String?
-    /// IPv4 in `ips`, IPv6 in `ipsv6`.
+    /// IPv4 addresses; `ipsv6` has the IPv6 addresses.
     private var ips: [String] = []
     private var ipsv6: [String] = []
-    /// Seconds, for both families; 0 when there is none.
+    /// In seconds, for both families; 0 if there is none.
     private var ttl: Int64 = 0
     /// The error code, if the body is an error.
     private(set) var code: String?
@@ -22,7 +22,7 @@ struct AliyunReply {
     private init() {}
 
     private mutating func read(_ reader: inout JSONReader, _ key: String) throws(JSONError) {
-        // A member that is null is as one that is missing.
+        // A null member counts as missing.
         guard try reader.kind() != .null else { return }
         switch key {
         case "host": host = try reader.string()
@@ -34,6 +34,6 @@ struct AliyunReply {
         }
     }
 
-    /// What is listed for one family.
+    /// The list of one family.
     func list(_ type: RecordType) -> AddressList { AddressList(texts: type == .a ? ips : ipsv6, ttl: ttl) }
 }

@@ -1,12 +1,12 @@
 import DNSWire
 
-/// Aliyun's scheduling call, `/{account}/ss`, signed where there is a secret.
+/// Aliyun's scheduling call, `/{account}/ss`, signed if there is a secret.
 ///
-/// Source: help.aliyun.com/document_detail/111585.html, /2868209.html, and the vendor's SDKs, from which the form of the
-/// reply is known.
+/// Source: help.aliyun.com/document_detail/111585.html, /2868209.html, and the vendor's SDKs, from which the format of
+/// the reply is known.
 package struct AliyunScheduleService: ScheduleService {
-    /// How far ahead the signature's time lies: the pages name it the service's time, within 150 s, and elsewhere an expiry
-    /// 30 to 300 s ahead.
+    /// Seconds from the service's time to the signature's: one page calls that the service's time, within 150 s,
+    /// another an expiry 30 to 300 s ahead.
     private static let lead: Int64 = 60
     /// Bytes of the nonce, which is sent in hexadecimal digits.
     private static let nonceLength = 6
@@ -17,8 +17,8 @@ package struct AliyunScheduleService: ScheduleService {
 
     /// - Parameters:
     ///   - account: the account's number, as text.
-    ///   - region: as the service calls it, such as `cn`.
-    ///   - secret: the key that signs requests; nil sends unsigned ones.
+    ///   - region: the service's name of the region, such as `cn`.
+    ///   - secret: the key that signs requests; nil: they are not signed.
     package init(account: String, region: String, secret: Secret?, crypto: any Crypto) {
         path = "/\(TextEncoding.percent(account))/ss?region=\(TextEncoding.percent(region))"
         self.secret = secret
@@ -54,11 +54,11 @@ package struct AliyunScheduleService: ScheduleService {
     }
 }
 
-/// The body of the reply, or of an error.
+/// The body of a reply, or of an error.
 private struct AliyunScheduleReply {
     private var ips: [String] = []
     private var ipsv6: [String] = []
-    /// Beside them, in the same order; nil where no number stands.
+    /// Parallel to `ips`; nil for anything but a number.
     private var ports: [Int64?] = []
     private var portsv6: [Int64?] = []
     private(set) var isDisabled = false
@@ -87,7 +87,7 @@ private struct AliyunScheduleReply {
         }
     }
 
-    /// What can be an address with its port, each once.
+    /// The valid addresses with their ports, without duplicates.
     var places: [AddressSchedule.Place] {
         var places: [AddressSchedule.Place] = []
         for (texts, ports, type) in [(ips, ports, RecordType.a), (ipsv6, portsv6, .aaaa)] {

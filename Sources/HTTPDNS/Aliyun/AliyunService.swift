@@ -1,21 +1,21 @@
 package import DNSWire
 
-/// Aliyun HTTPDNS, the interface for one name, `/{account}/d`; with a secret `/{account}/sign_d`.
+/// Aliyun HTTPDNS, the interface for one name: `/{account}/d`, or with a secret `/{account}/sign_d`.
 ///
 /// A and AAAA come in one call and share one TTL. Source: help.aliyun.com/document_detail/52679.html (reply),
 /// /56810.html (signature, error codes).
 package struct AliyunService: Service {
-    /// Bytes of a request's target beside account and name, mostly.
+    /// The usual bytes of a request's target apart from account and name.
     private static let usualParameters = 32
 
-    /// What stands before the interface's name in a request.
+    /// The part of a request's target before the interface's name.
     private let base: String
     private let secret: Secret?
     private let crypto: any Crypto
 
     /// - Parameters:
     ///   - account: the account's number, as text.
-    ///   - secret: the key that signs requests; nil asks the interface that takes unsigned ones.
+    ///   - secret: the key that signs requests; nil: the interface for unsigned requests is used.
     package init(account: String, secret: Secret?, crypto: any Crypto) {
         base = "/\(TextEncoding.percent(account))/"
         self.secret = secret
@@ -28,7 +28,7 @@ package struct AliyunService: Service {
 
     package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
         let host = try HostText.of(question.name)
-        // Piece by piece into one text: each interpolation would allocate.
+        // Appended to one text: each interpolation would allocate.
         var target = ""
         target.reserveCapacity(base.utf8.count + host.utf8.count + Self.usualParameters)
         target += base
@@ -36,7 +36,7 @@ package struct AliyunService: Service {
         target += host
         target += "&query="
         target += try AddressFamilies(question.types).aliyunText
-        // Not signed. The service takes an address: the network's first stands for all in it.
+        // Not signed. The service takes an address: the first one of the network is sent.
         if let client = question.clientSubnet?.address.description { target += "&ip=\(TextEncoding.percent(client))" }
         guard let secret else { return HTTPRequest(target: target) }
         let expiry = SignatureExpiry.text(at: time)

@@ -1,14 +1,14 @@
 import DNSWire
 
-/// The body of a reply of Aliyun's v2 interface, or of its error.
+/// The body of a reply of Aliyun's v2 interface, or of an error.
 struct AliyunV2Reply {
     enum Data {
         case plain([AliyunV2Answer])
-        /// Base64 of what is encrypted, or JSON as a text.
+        /// Base64 of encrypted data, or JSON as text.
         case text(String)
     }
 
-    /// `success`, or what is wrong.
+    /// `success`, or an error code.
     private(set) var code: String?
     /// Nil when it is missing.
     private(set) var mode: Int64?
@@ -43,10 +43,10 @@ struct AliyunV2Answer {
     /// One family of its addresses.
     struct Family {
         fileprivate(set) var list = AddressList()
-        /// Why there is none, if it was told.
+        /// Why there are no addresses, if the service gave a reason.
         fileprivate(set) var emptyCode: String?
 
-        /// What it means for `type`. Only two codes are known; any other tells nothing.
+        /// The result for `type`. Two codes are known; with any other, or none, an empty list is indeterminate.
         func result(for type: RecordType, of name: Name) -> ServiceResult {
             guard list.texts.isEmpty else { return list.result(for: type, of: name) }
             return switch emptyCode {
@@ -58,15 +58,15 @@ struct AliyunV2Answer {
     }
 
     fileprivate(set) var host = ""
-    /// By type; one that was not asked is not there.
+    /// By type; a type that was not queried is missing.
     fileprivate(set) var families: [RecordType: Family] = [:]
 
-    /// Reads the text of `{"answers":[…]}`.
+    /// Parses the text of `{"answers":[…]}`.
     static func all(in text: [UInt8]) throws(JSONError) -> [AliyunV2Answer] {
         try JSONReader.read(text) { reader throws(JSONError) in try all(&reader) }
     }
 
-    /// Reads such an object.
+    /// Parses such an object.
     static func all(_ reader: inout JSONReader) throws(JSONError) -> [AliyunV2Answer] {
         var answers: [AliyunV2Answer] = []
         try reader.object { reader, key throws(JSONError) in

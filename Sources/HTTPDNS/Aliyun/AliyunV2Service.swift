@@ -1,19 +1,19 @@
 package import DNSWire
 
-/// Aliyun HTTPDNS, the interface of the second version: `/v2/d`, plain or encrypted.
+/// Aliyun HTTPDNS, the interface of version 2: `/v2/d`, plain or encrypted.
 ///
-/// A and AAAA come in one call, each with its own TTL, and an empty family may tell why. Source:
+/// A and AAAA come in one call, each with its own TTL, and an empty family may have a reason. Source:
 /// help.aliyun.com/document_detail/2978980.html and the vendor's SDKs.
 package struct AliyunV2Service: Service {
-    /// How requests and replies are encrypted. Keys are 32 hexadecimal digits.
+    /// The encryption of requests and replies. Keys are 32 hexadecimal digits.
     package enum Encryption: Sendable {
         case none
-        /// A response can be changed without the key.
+        /// A reply can be changed without the key.
         case cbc(key: Secret)
-        /// Only the key makes a response, but one that was made can be sent again at any time.
+        /// A reply cannot be made without the key, but it can be replayed at any time.
         case gcm(key: Secret)
 
-        /// The parameter `m`, and the `mode` of the reply.
+        /// The parameter `m`, and the reply's `mode`.
         fileprivate var mode: Int64 {
             switch self {
             case .none: 0
@@ -30,7 +30,7 @@ package struct AliyunV2Service: Service {
 
     /// - Parameters:
     ///   - account: the account's number, as text.
-    ///   - secret: the key that signs requests, hexadecimal digits; nil sends unsigned ones.
+    ///   - secret: the key that signs requests, in hexadecimal digits; nil: they are not signed.
     package init(account: String, secret: Secret?, encryption: Encryption, crypto: any Crypto) {
         self.account = account
         self.secret = secret
@@ -52,7 +52,7 @@ package struct AliyunV2Service: Service {
 
     package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
         let (host, families) = (try HostText.of(question.name), try AddressFamilies(question.types).aliyunText)
-        // The service takes an address: the network's first stands for all in it.
+        // The service takes an address: the first one of the network is sent.
         let client = question.clientSubnet?.address.description
         var parameters: [AliyunV2Signature.Parameter] = [("id", account), ("m", String(encryption.mode))]
         if let box {
@@ -69,7 +69,7 @@ package struct AliyunV2Service: Service {
         parameters.append(("v", "1.0"))
         if let secret {
             parameters.append(("exp", SignatureExpiry.text(at: time)))
-            // Itself not signed: the last one.
+            // Not signed itself: the last one.
             parameters.append(
                 ("s", try AliyunV2Signature.hexadecimal(of: parameters, secret: secret, crypto: crypto)))
         }
@@ -108,7 +108,8 @@ package struct AliyunV2Service: Service {
         }
     }
 
-    /// What the reply tells, decrypted. Never what came in another mode than was asked for: in plain anybody can write.
+    /// The reply's answers, decrypted. A reply in another mode than the request's is refused: a plain one can be
+    /// forged.
     private func answers(in reply: AliyunV2Reply) throws(ServiceFailure) -> [AliyunV2Answer] {
         guard reply.mode == nil || reply.mode == encryption.mode else {
             throw .unavailable("the reply is not encrypted as it was asked for")

@@ -2,10 +2,11 @@
 ///
 /// Source: help.aliyun.com/document_detail/2978980.html.
 package enum AliyunV2Signature {
-    /// A parameter as it is before percent-encoding.
+    /// A parameter before percent-encoding.
     package typealias Parameter = (name: String, value: String)
 
-    /// What is signed. Parameters without a value are left out; names sort by their bytes, upper case before lower.
+    /// The text that is signed. Parameters without a value are left out; names are sorted by their bytes, upper case
+    /// before lower.
     package static func text(of parameters: [Parameter]) -> String {
         parameters.filter { !$0.value.isEmpty }
             .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }

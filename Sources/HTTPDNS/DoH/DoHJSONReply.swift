@@ -1,12 +1,12 @@
 import DNSWire
 
-/// The body of a DoH reply in JSON.
+/// The body of a DoH response in JSON.
 ///
-/// One reader for all dialects. What differs: `Question` is a list, at AliDNS an object; names end with a dot or do not;
-/// `Comment` is a text, at Cloudflare a list of them; AdGuard leaves `Status` out of answers. Members without a use here
-/// are skipped, whatever they hold.
+/// One parser for all dialects. They differ: `Question` is a list, at AliDNS an object; names end with a dot or not;
+/// `Comment` is a text, at Cloudflare a list of texts; AdGuard leaves `Status` out of answers. Members that are not
+/// used here are skipped, whatever they contain.
 struct DoHJSONReply {
-    /// Types whose records are read in `Answer`: the addresses, and what leads to them.
+    /// Types whose records are read from `Answer`: addresses and aliases.
     private static let answerTypes: Set<RecordType> = [.a, .aaaa, .cname, .dname]
 
     private var status: Int64?
@@ -14,7 +14,7 @@ struct DoHJSONReply {
     private var questions: [Question] = []
     private var answers: [Record] = []
     private var authorities: [Record] = []
-    /// The error code, if the body is an error of AliDNS's.
+    /// The error code, if the body is an error of AliDNS.
     private(set) var code: String?
 
     init(_ body: [UInt8]) throws(JSONError) {
@@ -27,7 +27,7 @@ struct DoHJSONReply {
 
     private init() {}
 
-    /// The same as a DNS message; nil when there is neither a status that means something nor an answer.
+    /// The response as a DNS message; nil with an invalid status, or with neither a status nor an answer.
     var message: Message? {
         guard let status = status ?? (answers.isEmpty ? nil : 0), (0...0xfff).contains(status) else { return nil }
         let code = UInt16(status)
@@ -39,11 +39,11 @@ struct DoHJSONReply {
     }
 
     private mutating func read(_ reader: inout JSONReader, _ key: String) throws(JSONError) {
-        // A member that is null is as one that is missing.
+        // A null member counts as missing.
         guard try reader.kind() != .null else { return }
         switch key {
         case "Status":
-            // One that is no number must not pass for one that is missing.
+            // An invalid status must not count as missing.
             guard let number = try Self.integer(&reader) else { throw reader.fault(.badValue) }
             status = number
         case "TC": isTruncated = try reader.boolean()
@@ -73,9 +73,10 @@ struct DoHJSONReply {
         return Question(name: name, type: type)
     }
 
-    /// Reads a section; records of types that are not `wanted` are left out unread.
+    /// Parses a section; records of types that are not `wanted` are skipped.
     ///
-    /// A wanted record that means nothing spoils the reply, as in wire form; but a bad SOA record is as none.
+    /// An invalid wanted record makes the response invalid, as in wire format; but an invalid SOA record counts as
+    /// missing.
     private static func records(
         _ reader: inout JSONReader, wanted: (RecordType) -> Bool
     ) throws(JSONError) -> [Record] {
@@ -94,7 +95,7 @@ struct DoHJSONReply {
         return records
     }
 
-    /// A number, or one in quotes; nil for anything else.
+    /// A number, also in quotes; nil for anything else.
     fileprivate static func integer(_ reader: inout JSONReader) throws(JSONError) -> Int64? {
         switch try reader.kind() {
         case .number: try reader.integer()
@@ -104,11 +105,11 @@ struct DoHJSONReply {
     }
 }
 
-/// A question or a record as it is written.
+/// A question or record in JSON.
 private struct Entry {
     private var name: String?
     private(set) var type: RecordType?
-    /// Seconds; 0 for what is not 31 bits, as in wire form (RFC 2181 section 8).
+    /// In seconds; 0 unless it fits 31 bits, as in wire format (RFC 2181 section 8).
     private(set) var ttl: UInt32 = 0
     private var data: String?
 
@@ -136,7 +137,7 @@ private struct Entry {
     /// With or without the final dot; `.` and the empty text are the root.
     var owner: Name? { name.flatMap { try? Name($0) } }
 
-    /// The data in wire form; nil when the text is not of the type.
+    /// The RDATA in wire format; nil when the text is invalid for the type.
     var rdata: [UInt8]? {
         guard let data, let type else { return nil }
         switch type {

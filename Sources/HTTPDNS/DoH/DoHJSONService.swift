@@ -1,13 +1,14 @@
 package import DNSWire
 
-/// DNS over HTTPS with replies in JSON, as Google, Cloudflare, AliDNS and DNSPod speak it: A and AAAA, one a call.
+/// DNS over HTTPS with responses in JSON, the format of Google, Cloudflare, AliDNS and DNSPod: A and AAAA, one per
+/// call.
 ///
-/// All four take the one form of request that is sent; they differ in how they write replies, see `DoHJSONReply`.
-/// Sources: developers.google.com/speed/public-dns/docs/doh/json,
+/// All four accept the same form of request; their responses differ, see `DoHJSONReply`. Sources:
+/// developers.google.com/speed/public-dns/docs/doh/json,
 /// developers.cloudflare.com/1.1.1.1/encryption/dns-over-https/make-api-requests/dns-json,
 /// www.alibabacloud.com/help/en/dns/httpdns-doh-json-api; DNSPod has no page of its own.
 package struct DoHJSONService: Service {
-    /// Cloudflare answers no other; the rest do not look at it.
+    /// Required by Cloudflare; the others ignore it.
     private static let mediaType = "application/dns-json"
 
     private let path: String
@@ -37,7 +38,7 @@ package struct DoHJSONService: Service {
         return HTTPRequest(target: target, headers: [["Accept", Self.mediaType]])
     }
 
-    /// The one question that is asked.
+    /// The only question of the query.
     private static func question(_ question: ServiceQuestion) throws(ServiceFailure) -> Question {
         guard let type = question.types.first, question.types.count == 1, type.isAddress else {
             throw .rejected("A or AAAA can be asked for, one at a time")
@@ -60,7 +61,7 @@ package struct DoHJSONService: Service {
         do {
             reply = try DoHJSONReply(response.body)
         } catch {
-            // The status alone tells: a proxy on the way, or the service in trouble.
+            // Only the status is used: it may come from a proxy on the path, or from a service in trouble.
             guard response.isSuccess else { throw failure(of: response, code: nil) }
             throw .unavailable("unreadable reply: \(error)")
         }
@@ -77,8 +78,8 @@ package struct DoHJSONService: Service {
         }
     }
 
-    /// AliDNS does not say which of its codes mean the timestamp. So every refusal of a signed request may: the clock
-    /// is compared with the service's, and only when it was wrong is there a second attempt.
+    /// AliDNS does not document which of its codes mean the timestamp. So every refusal of a signed request counts as
+    /// clock skew: our clock is compared with the service's, and only if it was wrong is there a second attempt.
     private func refusal(of response: HTTPResponse, code: String?) -> ServiceFailure {
         let text = HTTPStatusFailure.text(of: response, code: code)
         return account == nil ? .authentication(text) : .clockSkew(text, serverTime: response.date)

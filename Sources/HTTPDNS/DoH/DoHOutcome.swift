@@ -1,19 +1,19 @@
 import DNSWire
 
-/// What the reply of a DoH server means, be it in wire form or in JSON.
+/// Interprets the response of a DoH server, in wire format or in JSON.
 enum DoHOutcome {
-    /// What a message means that came with a 2xx status.
+    /// The outcome for a message that came with a 2xx status.
     ///
     /// - Parameters:
-    ///   - dnssecOK: whether signatures were asked for.
-    ///   - age: seconds that it has been in an HTTP cache.
+    ///   - dnssecOK: whether signatures were requested.
+    ///   - age: seconds that the response has been in an HTTP cache.
     static func outcome(
         of message: Message, to question: Question, dnssecOK: Bool, age: UInt32?
     ) -> ServiceOutcome {
         switch ReceivedReply(message, to: question, dnssecOK: dnssecOK) {
         case .answer(let answer):
             let hasSOA = answer.authorities.contains { $0.type == .soa }
-            // Aliyun answers names that the account does not list with nothing at all.
+            // Aliyun returns an empty response without an SOA for names that the account does not list.
             if answer.responseCode == .noError, answer.isNegative(for: question.type), !hasSOA {
                 return .results([question.type: .unknownEmpty(ttl: nil)])
             }
@@ -25,12 +25,12 @@ enum DoHOutcome {
         }
     }
 
-    /// What a status other than 2xx means.
+    /// The outcome for a status other than 2xx.
     ///
-    /// - Parameter text: what is said of it; nil: the status.
+    /// - Parameter text: the failure's text; nil: the status.
     static func failure(of response: HTTPResponse, text: String? = nil) -> ServiceFailure {
         switch response.status {
-        // Bad request, content or URI too long: the same question would fare no better at another address.
+        // Bad request, content or URI too long: the same query would fail at another address too.
         case 400, 413, 414: .rejected(text ?? "HTTP \(response.status)")
         default: HTTPStatusFailure.failure(of: response, text: text)
         }
@@ -38,8 +38,8 @@ enum DoHOutcome {
 }
 
 extension Answer {
-    /// The same answer after `age` seconds in an HTTP cache (RFC 8484 section 5.1): every TTL is lower by that, at
-    /// least 0.
+    /// The same answer after `age` seconds in an HTTP cache (RFC 8484 section 5.1): every TTL is reduced by that, to no
+    /// less than 0.
     func aged(by age: UInt32) -> Answer {
         var answer = self
         for index in answer.answers.indices { answer.answers[index].age(by: age) }

@@ -1,14 +1,14 @@
 package import DNSWire
 
-/// DNS over HTTPS in wire form (RFC 8484): any type that exists in zones, one a call.
+/// DNS over HTTPS in wire format (RFC 8484): any type but meta-types, one per call.
 package struct DoHService: Service {
-    /// The longest URL that is sent, in bytes; a longer one becomes a POST.
+    /// The longest URL that is sent, in bytes; for a longer one POST is used.
     package static let maximumURLLength = 2_048
-    /// Bytes of the longest `https://host:port`: 253 for the host, and the port's colon and digits.
+    /// Bytes of the longest `https://host:port`: 8 for the scheme, 253 for the host, 6 for the port with its colon.
     private static let authorityLength = 8 + 253 + 6
-    /// Padded queries have a multiple of so many bytes (RFC 8467 section 4.1).
+    /// Padded queries have a multiple of this number of bytes (RFC 8467 section 4.1).
     package static let paddingBlock = 128
-    /// Means nothing over HTTP, but the field must hold something.
+    /// Ignored over HTTP, but the field must have a value.
     private static let payloadSize: UInt16 = 4_096
     private static let mediaType = "application/dns-message"
 
@@ -16,9 +16,9 @@ package struct DoHService: Service {
     private let padsQueries: Bool
 
     /// - Parameters:
-    ///   - path: begins with a slash; may hold a query of its own, to which `dns` is added.
-    ///   - padsQueries: whether queries are padded so that their length tells nothing; for https only (RFC 7830
-    ///     section 6). The server then pads its replies to 468 bytes.
+    ///   - path: begins with a slash; may contain a query, to which `dns` is appended.
+    ///   - padsQueries: whether queries are padded so that their length reveals nothing; for https only (RFC 7830
+    ///     section 6). The server then pads its responses to 468 bytes.
     package init(path: String = "/dns-query", padsQueries: Bool = false) {
         self.path = path
         self.padsQueries = padsQueries
@@ -38,7 +38,7 @@ package struct DoHService: Service {
             target: path, headers: [["Accept", Self.mediaType], ["Content-Type", Self.mediaType]], body: query)
     }
 
-    /// The one question of the message.
+    /// The only question of the message.
     private static func question(_ question: ServiceQuestion) throws(ServiceFailure) -> Question {
         guard let type = question.types.first, question.types.count == 1, !type.isMeta else {
             throw .rejected("one type that exists in zones can be asked for, no other")
@@ -46,7 +46,7 @@ package struct DoHService: Service {
         return Question(name: question.name, type: type)
     }
 
-    /// The message that asks, with ID 0 so that HTTP caches can answer it (RFC 8484 section 4.1).
+    /// The DNS query, with ID 0 so that HTTP caches can answer it (RFC 8484 section 4.1).
     private func query(for wireQuestion: Question, of question: ServiceQuestion) -> Message {
         var query = Message(flags: .recursionDesired, questions: [wireQuestion])
         if question.checkingDisabled { query.flags.insert(.checkingDisabled) }
@@ -89,7 +89,7 @@ package struct DoHService: Service {
         return message
     }
 
-    /// Whether a `Content-Type` header names DNS messages; its parameters do not count.
+    /// Whether a `Content-Type` header names DNS messages; its parameters are ignored.
     private static func isDNSMessage(_ contentType: String?) -> Bool {
         let type = contentType?.split(separator: ";", omittingEmptySubsequences: false).first ?? ""
         return type.filter { $0 != " " && $0 != "\t" }.lowercased() == mediaType

@@ -1,11 +1,11 @@
-/// Encrypts what a service is asked and decrypts what it replies: IV, ciphertext, and the tag where the cipher has one, in
-/// this order, as Aliyun and Tencent both lay it out.
+/// Encrypts queries to a service and decrypts its replies. The format of Aliyun and Tencent: IV, ciphertext, and the
+/// tag if the cipher has one.
 struct PayloadBox: Sendable {
-    /// How the text of a key means bytes.
+    /// The encoding of a key's text.
     enum KeyForm {
-        /// Two digits a byte.
+        /// Two digits per byte.
         case hexadecimal
-        /// The bytes of the text itself, as many as the cipher takes.
+        /// The bytes of the text itself, as many as the cipher needs.
         case text
     }
 
@@ -14,7 +14,7 @@ struct PayloadBox: Sendable {
     let keyForm: KeyForm
     let crypto: any Crypto
 
-    /// Wrong in length for a text that is no key of this form; then nothing is encrypted.
+    /// The key's bytes; of wrong length for a text not in this form: then nothing is encrypted.
     private var keyBytes: [UInt8] {
         switch keyForm {
         case .hexadecimal: TextDecoding.hexadecimal(key.value) ?? []
@@ -31,7 +31,7 @@ struct PayloadBox: Sendable {
         return iv + ciphertext
     }
 
-    /// One failure for whatever is wrong, so that nobody learns from it which padding was right.
+    /// Throws the same failure whatever is wrong, so that it is no padding oracle.
     func open(_ bytes: [UInt8]?) throws(ServiceFailure) -> [UInt8] {
         guard let bytes, bytes.count >= cipher.ivLength,
             let plaintext = crypto.decrypt(

@@ -1,9 +1,9 @@
-/// When a signature of Aliyun's expires.
+/// The expiry time of Aliyun's signatures.
 enum SignatureExpiry {
-    /// Seconds from now; the service takes up to 86,400, and its own SDKs say the same.
+    /// In seconds; the service accepts up to 86,400, and its own SDKs use 600.
     private static let usualLifetime: Int64 = 600
 
-    /// Seconds since 1970: ten digits, whatever the clock says.
+    /// Seconds since 1970: ten digits, whatever the clock.
     static func text(at time: Int64, lifetime: Int64 = usualLifetime) -> String {
         String(min(max(time, 1_000_000_000), 9_999_999_999 - lifetime) + lifetime)
     }

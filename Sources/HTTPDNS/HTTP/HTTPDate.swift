@@ -1,8 +1,8 @@
-/// A point in time as HTTP writes it: `Tue, 14 Nov 2023 22:13:20 GMT` (RFC 9110 section 5.6.7).
+/// Parses HTTP's date format: `Tue, 14 Nov 2023 22:13:20 GMT` (RFC 9110 section 5.6.7).
 package enum HTTPDate {
     private static let length = 29
 
-    /// Seconds since 1970; nil for any other form. The day of the week is not looked at.
+    /// Seconds since 1970; nil for any other format. The day of the week is ignored.
     package static func seconds(_ text: Span<UInt8>) -> Int64? {
         guard text.count == length else { return nil }
         guard text[3] == UInt8(ascii: ","), text[19] == UInt8(ascii: ":"), text[22] == UInt8(ascii: ":"),
@@ -42,7 +42,7 @@ package enum HTTPDate {
         }
     }
 
-    /// Days from 1970-01-01 to a date of the Gregorian calendar, counted in years that begin with March.
+    /// Days from 1970-01-01 to a date of the Gregorian calendar, computed with years that begin in March.
     private static func daysBefore(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let years = month > 2 ? year : year - 1
         let days = (153 * ((month + 9) % 12) + 2) / 5 + day - 1

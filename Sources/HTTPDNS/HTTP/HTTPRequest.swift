@@ -1,10 +1,10 @@
-/// A request without scheme, host and port, which belong to the address asked.
+/// An HTTP request without scheme, host and port, which belong to the address.
 package struct HTTPRequest: Hashable, Sendable {
-    /// Path and query, percent-encoded, beginning with a slash. May hold a signature: never logged.
+    /// Path and query, percent-encoded, beginning with a slash. May contain a signature: never logged.
     package var target: String
     /// Names and values in the order in which they are sent.
     package var headers: [[String]]
-    /// Sent with POST; nil means GET.
+    /// Sent with POST; nil: GET.
     package var body: [UInt8]?
 
     package init(target: String, headers: [[String]] = [], body: [UInt8]? = nil) {

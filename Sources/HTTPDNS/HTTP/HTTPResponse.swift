@@ -1,16 +1,16 @@
-/// A complete reply: the status, the headers that services use, and the body.
+/// A complete HTTP reply: the status, the header fields that services use, and the body.
 package struct HTTPResponse: Hashable, Sendable {
     package var status: Int
     package var contentType: String?
     /// The `Age` header: seconds that the reply has been in an HTTP cache.
     package var age: UInt32?
-    /// The `Retry-After` header, seconds.
+    /// The `Retry-After` header, in seconds.
     package var retryAfter: UInt32?
-    /// The `Date` header, seconds since 1970.
+    /// The `Date` header, in seconds since 1970.
     package var date: Int64?
     /// At most 64 KiB; the transport enforces it.
     package var body: [UInt8]
-    /// How long after the request was sent the reply's first byte came; nil: not measured.
+    /// The time from the request to the first byte of its reply; nil: not measured.
     package var timeToFirstByte: Duration?
 
     package init(
@@ -26,6 +26,6 @@ package struct HTTPResponse: Hashable, Sendable {
         self.timeToFirstByte = timeToFirstByte
     }
 
-    /// Whether the status is one of success.
+    /// Whether the status is 2xx.
     package var isSuccess: Bool { (200..<300).contains(status) }
 }

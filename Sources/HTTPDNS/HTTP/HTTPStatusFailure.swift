@@ -1,6 +1,6 @@
-/// What an HTTP status other than 2xx asks to be done, where the service tells nothing more.
+/// Maps an HTTP status other than 2xx to a failure, where the service gives no more details.
 enum HTTPStatusFailure {
-    /// Bytes of a code that is shown; the longest known one has 25.
+    /// The most bytes of an error code that are shown; the longest known one has 25.
     private static let longestCode = 31
 
     static func failure(of response: HTTPResponse, text: String? = nil) -> ServiceFailure {
@@ -11,7 +11,7 @@ enum HTTPStatusFailure {
         }
     }
 
-    /// The status, and the service's own error code as far as it is safe to show.
+    /// The status, and the service's own error code if it is safe to show.
     static func text(of response: HTTPResponse, code: String?) -> String {
         let isPlain = code?.utf8.allSatisfy { Character(Unicode.Scalar($0)).isASCIIWord } ?? false
         guard let code, isPlain, (1...longestCode).contains(code.utf8.count) else { return "HTTP \(response.status)" }

@@ -1,10 +1,10 @@
 import DNSWire
 
-/// A name as the proprietary services take it: letters, digits, hyphens and underscores between dots.
+/// A name in the form of the proprietary services: letters, digits, hyphens and underscores between dots.
 ///
-/// Aliyun's SDKs check the same before they ask; every other byte would only come back as `InvalidHost`.
+/// Aliyun's SDKs check the same before a request; for any other byte the service would return `InvalidHost`.
 enum HostText {
-    /// The text without the final dot; throws for the root, for other bytes, and for what reads as an address.
+    /// The text without the final dot; throws for the root, for other bytes, and for text that is an address.
     static func of(_ name: Name) throws(ServiceFailure) -> String {
         guard !name.isRoot else { throw .rejected("the root is no host name") }
         var bytes = Array(name.wire[1..<(name.wire.count - 1)])
@@ -18,16 +18,16 @@ enum HostText {
             }
         }
         let text = String(decoding: bytes, as: UTF8.self)
-        // No address ends with another byte, for lack of colons.
+        // An address without colons ends with a digit.
         let mayBeAddress = bytes.last.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
         guard !mayBeAddress || IPAddress(text) == nil else { throw .rejected("an address is no host name") }
         return text
     }
 
-    /// Whether a service's text means `name`: letter case and a final dot do not count.
+    /// Whether a service's text is `name`, regardless of letter case and a final dot.
     static func matches(_ text: String, _ name: Name) -> Bool { repeats(text, name) || (try? Name(text)) == name }
 
-    /// Whether a text is the name letter by letter, as most services write it.
+    /// Whether a text is identical to the name, the usual case.
     private static func repeats(_ text: String, _ name: Name) -> Bool {
         let wire = name.wire
         guard text.utf8.count == wire.count - 2 else { return false }

@@ -1,6 +1,6 @@
-/// Bytes from the text in which services send them. The input is hostile.
+/// Decodes bytes from the text encodings of services. The input is hostile.
 package enum TextDecoding {
-    /// Two hexadecimal digits a byte, in either letter case; nil for anything else.
+    /// Two hexadecimal digits per byte, in either letter case; nil for anything else.
     package static func hexadecimal(_ text: some StringProtocol) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count.isMultiple(of: 2) else { return nil }
@@ -22,7 +22,7 @@ package enum TextDecoding {
         }
     }
 
-    /// Base64 with the usual alphabet and its padding (RFC 4648 section 4); line ends are passed over, as in MIME. Nil for
+    /// Base64 with the standard alphabet and padding (RFC 4648 section 4); line ends are ignored, as in MIME. Nil for
     /// anything else.
     static func base64(_ text: String) -> [UInt8]? {
         var bytes: [UInt8] = []

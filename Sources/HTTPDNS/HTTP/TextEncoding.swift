@@ -1,12 +1,12 @@
-/// Bytes as text that URLs and people can read.
+/// Encodes bytes as text, for URLs and for people.
 package enum TextEncoding {
-    /// Two lower-case hexadecimal digits a byte.
+    /// Two lower-case hexadecimal digits per byte.
     package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    /// Base64 with the URL alphabet and without padding (RFC 4648 section 5), as RFC 8484 section 6 wants it.
+    /// Base64 with the URL alphabet and without padding (RFC 4648 section 5), as RFC 8484 section 6 requires.
     static func base64URL(_ bytes: [UInt8]) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         var text: [UInt8] = []
@@ -19,7 +19,7 @@ package enum TextEncoding {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Every byte but the unreserved ones of RFC 3986 section 2.3 as `%XX`.
+    /// Every byte except the unreserved characters of RFC 3986 section 2.3 as `%XX`.
     package static func percent(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         let encoded = text.utf8.flatMap { byte -> [UInt8] in

@@ -1,6 +1,6 @@
 extension Unicode.Scalar {
-    /// Whether it does something to a display instead of standing there: control characters, which terminals obey,
-    /// invisible ones that change the order of the text around them, and separators of lines and paragraphs.
+    /// Whether a display acts on it instead of showing it: control characters, which terminals interpret, invisible
+    /// ones that change the order of the text around them, and separators of lines and paragraphs.
     package var isDisplayControl: Bool {
         switch value {
         case 0x20...0x7e: false

@@ -1,4 +1,4 @@
-/// Why bytes are not the JSON text that was expected, and where.
+/// Why bytes are not the expected JSON text, and at which offset.
 package struct JSONError: Error, Hashable, Sendable {
     package enum Reason: String, Hashable, Sendable {
         case unexpectedEnd = "the text ends too early"
@@ -12,7 +12,7 @@ package struct JSONError: Error, Hashable, Sendable {
     }
 
     package var reason: Reason
-    /// Bytes from the start of the text.
+    /// In bytes from the start of the text.
     package var offset: Int
 
     package init(reason: Reason, offset: Int) {

@@ -1,7 +1,7 @@
-// What services' replies are read with: a value of another kind than expected is passed over, not refused.
+// Lenient reading of services' replies: a value of an unexpected kind is skipped, not refused.
 
 extension JSONReader {
-    /// Reads the strings of an array; its other elements are passed over.
+    /// Reads the strings of an array; other elements are skipped.
     mutating func strings() throws(JSONError) -> [String] {
         var strings: [String] = []
         try array { reader throws(JSONError) in
@@ -13,7 +13,7 @@ extension JSONReader {
     /// Reads a string, or leaves a value of another kind to be skipped.
     mutating func stringIfAny() throws(JSONError) -> String? { try kind() == .string ? string() : nil }
 
-    /// Reads the numbers of an array; nil stands for other elements.
+    /// Reads the numbers of an array; nil for other elements.
     mutating func integers() throws(JSONError) -> [Int64?] {
         var numbers: [Int64?] = []
         try array { reader throws(JSONError) in

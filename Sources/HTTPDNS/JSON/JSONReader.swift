@@ -1,12 +1,12 @@
 /// Reads JSON text value by value, front to back (RFC 8259). Its input is hostile.
 ///
-/// The reader makes no tree: whoever knows the reply's form asks for each value in turn. Memory and time grow with the
-/// text's size, which the caller bounds; the stack is bounded by `maximumDepth`.
+/// The reader builds no tree: the caller knows the reply's format and reads each value in turn. Memory and time are
+/// proportional to the text's size, which the caller limits; the stack is limited by `maximumDepth`.
 package struct JSONReader {
-    /// The most objects and arrays inside one another, the outermost included; replies of services have up to 6.
+    /// The most nested objects and arrays, the outermost included; replies of services have up to 6.
     package static let maximumDepth = 16
 
-    /// What kind a value is.
+    /// The kind of a value.
     package enum Kind: Hashable, Sendable {
         case object, array, string, number, boolean, null
     }
@@ -17,8 +17,7 @@ package struct JSONReader {
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Reads the only value of `bytes`: `body` reads it, and only blanks may follow. A value that `body` leaves is
-    /// skipped.
+    /// Reads the only value of `bytes`: `body` reads it, or leaves it to be skipped, and only white space may follow.
     package static func read<Value>(
         _ bytes: [UInt8], _ body: (inout JSONReader) throws(JSONError) -> Value
     ) throws(JSONError) -> Value {
@@ -47,7 +46,7 @@ package struct JSONReader {
 
     /// Reads an object; `member` is called with each key, and reads the value or leaves it to be skipped.
     ///
-    /// Of equal keys only the first one counts: the others are skipped unseen.
+    /// Of equal keys only the first is used: the others are skipped.
     package mutating func object(
         _ member: (inout JSONReader, String) throws(JSONError) -> Void
     ) throws(JSONError) {
@@ -73,7 +72,7 @@ package struct JSONReader {
         }
     }
 
-    /// Reads what stands between brackets and commas.
+    /// Reads the items between brackets, separated by commas.
     private mutating func container(
         _ kind: Kind, closing: UInt8, _ item: (inout JSONReader) throws(JSONError) -> Void
     ) throws(JSONError) {
@@ -107,7 +106,7 @@ package struct JSONReader {
         try take("null")
     }
 
-    /// Passes over a value of any kind, which must be well-formed all the same.
+    /// Skips a value of any kind, which must be well-formed.
     package mutating func skipValue() throws(JSONError) {
         switch try kind() {
         case .object: try object { _, _ in }
@@ -123,7 +122,7 @@ package struct JSONReader {
         guard try self.kind() == kind else { throw fault(.wrongKind) }
     }
 
-    /// The next byte, which stays.
+    /// The next byte, without consuming it.
     func peek() throws(JSONError) -> UInt8 {
         guard offset < bytes.count else { throw fault(.unexpectedEnd) }
         return bytes[offset]
@@ -147,10 +146,10 @@ package struct JSONReader {
         }
     }
 
-    /// The keys of an object: walked while they are few, hashed when a hostile reply has many.
+    /// The keys of an object: searched linearly while they are few, hashed when a hostile reply has many.
     private struct SeenKeys {
         private static let few = 16
-        /// So many keys most objects do not pass.
+        /// Most objects have no more keys.
         private static let usual = 8
 
         private var list: [String] = []

@@ -1,17 +1,17 @@
 extension JSONReader {
-    /// Reads a string (RFC 8259 section 7), its escape sequences resolved.
+    /// Reads a string (RFC 8259 section 7) and decodes its escape sequences.
     package mutating func string() throws(JSONError) -> String {
         try expect(.string)
         let start = offset
         offset += 1
-        // Most strings are one run of ASCII: the check of other text costs more than the rest.
+        // Most strings are one run of ASCII: the validation of other text costs more than the rest.
         let (first, isASCII) = plainRun()
         if isASCII, offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") {
             offset += 1
             if let plain = try? UTF8Span(validating: bytes.span.extracting(first)) { return String(copying: plain) }
         }
         offset = start + 1
-        // What comes before the last run, its escapes resolved.
+        // The text before the last run, with escape sequences decoded.
         var text: [UInt8] = []
         while true {
             let (run, _) = plainRun()
@@ -30,7 +30,7 @@ extension JSONReader {
         }
     }
 
-    /// Passes over the bytes of a string that stand for themselves.
+    /// Skips the bytes of a string up to its end or the next escape sequence.
     private mutating func plainRun() -> (bytes: Range<Int>, isASCII: Bool) {
         let start = offset
         let (end, isASCII) = endOfPlainRun()
@@ -51,7 +51,7 @@ extension JSONReader {
         return (end, all < 0x80)
     }
 
-    /// Reads one escape sequence, or two that make a surrogate pair.
+    /// Reads one escape sequence, or two that form a surrogate pair.
     private mutating func escape() throws(JSONError) -> Unicode.Scalar {
         let start = offset
         offset += 1
@@ -75,7 +75,7 @@ extension JSONReader {
             guard 0xdc00..<0xe000 ~= low else { throw JSONError(reason: .badEscape, offset: start) }
             value = 0x1_0000 + (value - 0xd800) << 10 + (low - 0xdc00)
         }
-        // A low half alone is no scalar.
+        // A low surrogate alone is no scalar.
         guard let scalar = Unicode.Scalar(value) else { throw JSONError(reason: .badEscape, offset: start) }
         return scalar
     }
@@ -91,13 +91,13 @@ extension JSONReader {
         return value
     }
 
-    /// Numbers of so many digits cannot overflow.
+    /// Numbers with this many digits cannot overflow.
     private static let safeDigits = 18
 
-    /// Reads a number (RFC 8259 section 6) as the nearest 64-bit integer towards zero.
+    /// Reads a number (RFC 8259 section 6) as a 64-bit integer, rounded towards zero.
     ///
-    /// Fractions and exponents are understood, since some services' libraries write every number as floating point;
-    /// what is out of range becomes the end of the range.
+    /// Fractions and exponents are accepted, since some services' libraries write every number as floating point; a
+    /// number out of range becomes the nearest limit.
     package mutating func integer() throws(JSONError) -> Int64 {
         try expect(.number)
         let start = offset
@@ -125,7 +125,7 @@ extension JSONReader {
         let text = String(decoding: bytes[start..<offset], as: UTF8.self)
         let limit = isNegative ? Int64.min : Int64.max
         if isWhole { return Int64(text) ?? limit }
-        // The conversion drops the fraction, and would trap out of range.
+        // The conversion truncates the fraction, and would trap out of range.
         guard let value = Double(text), value.magnitude < 0x1p63 else { return limit }
         return Int64(value)
     }

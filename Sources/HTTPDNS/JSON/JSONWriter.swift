@@ -1,8 +1,8 @@
 /// Writes JSON text value by value (RFC 8259): the counterpart of `JSONReader`.
 ///
-/// Makes no blanks. What is written is as well-formed as its calls: members in objects, elements in arrays.
+/// Writes no white space. The text is well-formed if the calls are: members in objects, elements in arrays.
 package struct JSONWriter {
-    /// What is written so far.
+    /// The text written so far.
     package private(set) var text = ""
     /// Whether a comma must come before the next value.
     private var needsComma = false
@@ -85,7 +85,7 @@ package struct JSONWriter {
         needsComma = true
     }
 
-    /// A string with what must be escaped (RFC 8259 section 7), and what displays obey.
+    /// A string in quotes, with escape sequences where required (RFC 8259 section 7) and for display controls.
     private static func quoted(_ value: String) -> String {
         var quoted = "\""
         for scalar in value.unicodeScalars {

@@ -1,23 +1,23 @@
 import DNSWire
 
-/// The text of a reply of Tencent's, once it is decrypted: one line such as
+/// The text of a Tencent reply after decryption: one line such as
 /// `www.example.com.:192.0.2.1;192.0.2.2,60-2001:db8::1,120|203.0.113.7`.
 ///
-/// The name stands there because it is asked for (`query=1`). Behind the bar stands the client's address: of no use but
-/// as a mark that the reply is whole, for a cut one may end in the middle of an address. For both families the IPv4
+/// The name is there because it is requested (`query=1`). After the bar comes the client's address, used only as a mark
+/// that the reply is complete, since a truncated one may end in the middle of an address. With both families the IPv4
 /// part comes first. `0` is a family without addresses. Source: cloud.tencent.com/document/product/379/54976, and the
 /// vendor's SDKs.
 enum TencentReply {
-    /// What `text`, without blanks at its ends, means for each type of the question on which it is not silent.
+    /// The results in `text`, which has no white space at its ends, for each type of the query that it covers.
     ///
-    /// - Throws: for another name, for none, for several lines, and for what is no such text.
+    /// - Throws: for another name or none, for several lines, and for any other text.
     static func results(
         _ text: ArraySlice<UInt8>, _ question: ServiceQuestion
     ) throws(ServiceFailure) -> ServiceResults {
         guard !text.contains(UInt8(ascii: "\n")) else { throw unreadable }
         let bar = text.lastIndex(of: UInt8(ascii: "|"))
         let line = text[..<(bar ?? text.endIndex)]
-        // The service may leave out a name for which it has nothing.
+        // The service may leave out a name without addresses.
         let lists = text.isEmpty ? empty(question.types) : try lists(line, question)
         var results = ServiceResults()
         for type in question.types {
@@ -33,7 +33,7 @@ enum TencentReply {
         Dictionary(types.map { ($0, AddressList()) }) { first, _ in first }
     }
 
-    /// What is listed for each type on which the line is not silent.
+    /// The list for each type that the line covers.
     private static func lists(
         _ line: ArraySlice<UInt8>, _ question: ServiceQuestion
     ) throws(ServiceFailure) -> [RecordType: AddressList] {
@@ -43,7 +43,7 @@ enum TencentReply {
             }
             return try lists(line[(dot + 2)...], question.types)
         }
-        // Without the mark between name and result a line can only say that there is nothing.
+        // Without the separator of name and result a line can only be an empty result.
         let isNothing = line.elementsEqual("0".utf8) || line.elementsEqual("0-0".utf8)
         guard isNothing || HostText.matches(text(line), question.name) else {
             throw .unavailable("the reply does not tell which name it is for")
@@ -60,7 +60,7 @@ enum TencentReply {
         case (.both, 2):
             return [.a: try list(parts[0]), .aaaa: try list(parts[1])]
         case (.both, 1):
-            // Silent on a family, unless it says that there is nothing at all.
+            // One part covers one family, unless it says that there is nothing at all.
             let list = try list(parts[0])
             let told = both.filter { !list.addresses(of: $0).isEmpty }
             return Dictionary(uniqueKeysWithValues: (told.isEmpty ? both : told).map { ($0, list) })
@@ -70,14 +70,14 @@ enum TencentReply {
         }
     }
 
-    /// Addresses, and the TTL where there is one.
+    /// Parses addresses, and the TTL if there is one.
     private static func list(_ part: ArraySlice<UInt8>) throws(ServiceFailure) -> AddressList {
         let fields = part.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
         guard fields.count <= 2 else { throw unreadable }
         var list = AddressList(texts: fields[0].split(separator: UInt8(ascii: ";")).map(text))
         if fields.count == 2 {
             guard !fields[1].isEmpty, fields[1].allSatisfy({ (0x30...0x39).contains($0) }) else { throw unreadable }
-            // Only digits: what is no number is past the largest one.
+            // Digits only: a failed conversion is an overflow.
             list.ttl = Int64(text(fields[1])) ?? .max
         }
         return list
@@ -87,7 +87,7 @@ enum TencentReply {
 
     private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Without blanks at its ends.
+    /// Removes white space at both ends.
     static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let isBlank = { (byte: UInt8) in [0x20, 0x09, 0x0a, 0x0d].contains(byte) }
         var bytes = bytes.drop(while: isBlank)

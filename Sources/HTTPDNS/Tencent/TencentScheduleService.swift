@@ -1,11 +1,11 @@
 import DNSWire
 
-/// Tencent's scheduling call, `/conf`: text such as `log:0|domain:0|ip:192.0.2.1;192.0.2.2|ttl:60`, encrypted where
-/// questions are.
+/// Tencent's scheduling call, `/conf`: a text such as `log:0|domain:0|ip:192.0.2.1;192.0.2.2|ttl:60`, encrypted if
+/// queries are.
 ///
 /// Source: cloud.tencent.com/document/product/379/116336 and the vendor's SDKs.
 package struct TencentScheduleService: ScheduleService {
-    /// Minutes that the reply may hold for, and what counts when it tells none of these.
+    /// The range of lifetimes accepted from a reply, in minutes, and the default for any other.
     private static let minutes: (valid: ClosedRange<Int64>, usual: Int64) = (1...1_440, 60)
 
     private let access: TencentService.Access

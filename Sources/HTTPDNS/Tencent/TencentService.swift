@@ -4,20 +4,20 @@ package import DNSWire
 ///
 /// A and AAAA come in one call, each with its own TTL. Source: cloud.tencent.com/document/product/379/54976 (HTTP),
 /// tencentcloud.com/document/product/1130/44469 (HTTPS), cloud.tencent.com/document/product/379/3530 (encryption), and
-/// the vendor's SDKs, whose parameters these are.
+/// the vendor's SDKs, which use the same parameters.
 package struct TencentService: Service {
-    /// What the account is shown by.
+    /// The account's credentials.
     package enum Access: Sendable {
-        /// The first 8 bytes of the key's text are the key.
+        /// The key is the first 8 bytes of the key's text.
         case des(id: String, key: Secret)
-        /// The 16 bytes of the key's text are the key.
+        /// The key is the 16 bytes of the key's text.
         case aes(id: String, key: Secret)
-        /// Nothing is encrypted: for https.
+        /// No encryption: for https.
         ///
-        /// - Parameter id: empty sends none.
+        /// - Parameter id: empty: not sent.
         case token(Secret, id: String)
 
-        /// How questions and replies are encrypted; nil: not at all.
+        /// The encryption of queries and replies; nil: none.
         func box(_ crypto: any Crypto) -> PayloadBox? {
             switch self {
             case .des(_, let key): PayloadBox(cipher: .desECB, key: key, keyForm: .text, crypto: crypto)
@@ -31,8 +31,8 @@ package struct TencentService: Service {
     private let encryptsClient: Bool
     private let crypto: any Crypto
 
-    /// - Parameter encryptsClient: whether a client's address is encrypted where the name is: the vendor's page demands
-    ///   it, its SDKs send it as it is.
+    /// - Parameter encryptsClient: whether a client's address is encrypted if the name is: the vendor's documentation
+    ///   demands it, its SDKs send it unencrypted.
     package init(_ access: Access, encryptsClient: Bool = true, crypto: any Crypto) {
         self.access = access
         self.encryptsClient = encryptsClient
@@ -55,10 +55,10 @@ package struct TencentService: Service {
             target += "&token=\(TextEncoding.percent(token.value))"
             if !id.isEmpty { target += "&id=\(TextEncoding.percent(id))" }
         }
-        // The client's address ends the reply, which shows that it is whole. Both SDKs ask for it too.
+        // The client's address at the end of the reply shows that it is complete. Both SDKs request it too.
         target += "&ttl=1&clientip=1&query=1"
         if let client = question.clientSubnet?.address.description {
-            // The service takes an address: the network's first stands for all in it.
+            // The service takes an address: the first one of the network is sent.
             target += "&ip=\(encryptsClient ? try sealed(client) ?? client : client)"
         }
         switch try AddressFamilies(question.types) {
@@ -69,7 +69,7 @@ package struct TencentService: Service {
         return HTTPRequest(target: target)
     }
 
-    /// As the service takes what is encrypted; nil where nothing is.
+    /// Encrypts a parameter, in hexadecimal digits; nil without encryption.
     private func sealed(_ text: String) throws(ServiceFailure) -> String? {
         guard let box else { return nil }
         return TextEncoding.hexadecimal(try box.seal(Array(text.utf8)))
@@ -79,7 +79,7 @@ package struct TencentService: Service {
         guard response.isSuccess else { return .failure(HTTPStatusFailure.failure(of: response)) }
         let body = TencentReply.trimmed(response.body[...])
         do {
-            // An empty body is not encrypted either: the service has nothing for the name.
+            // An empty body is not encrypted: the service has nothing for the name.
             guard let box, !body.isEmpty else { return .results(try TencentReply.results(body, question)) }
             let text = try box.open(TextDecoding.hexadecimal(String(decoding: body, as: UTF8.self)))
             return .results(try TencentReply.results(TencentReply.trimmed(text[...]), question))

@@ -136,7 +136,7 @@ final class HTTP2Session {
     /// Whether nothing is left to send or receive.
     var isOver: Bool { nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0 }
 
-    /// Whether more frames wait to be sent than when the other end reads.
+    /// Whether more frames wait to be sent than if the other end were reading.
     var isStuffed: Bool { nghttp2_session_get_outbound_queue_size(session) > Self.queueLimit }
 
     /// Appends the frames to be sent, until there are at least `limit` bytes or no more frames.
