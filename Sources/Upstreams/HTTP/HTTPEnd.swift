@@ -13,7 +13,7 @@ enum HTTPEnd: Error {
     case unprocessed(HTTPFailure, tookOthers: Bool)
     /// We closed the connection, since it may be dead.
     case evicted(HTTPFailure)
-    /// The server does not speak HTTP/2, or not for this request, which it has not processed.
+    /// The server does not support HTTP/2, or not for this request, which it has not processed.
     case lacksHTTP2
     case failed(HTTPFailure)
 }

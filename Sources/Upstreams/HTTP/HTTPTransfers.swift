@@ -350,7 +350,7 @@ package final class HTTPTransfers {
             repeatLater(transfer)
         case .evicted(let failure), .broken(let failure, _), .unprocessed(let failure, _),
             .failed(let failure):
-            // The server may speak another version now.
+            // The server may use another HTTP version now.
             if case .network = failure { usesHTTP2 = origin.scheme == .https }
             endRenewal(transfer)
             transfer.finish(.failure(failure))

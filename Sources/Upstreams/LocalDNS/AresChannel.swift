@@ -4,28 +4,30 @@ import Glibc
 import Platform
 import Scheduling
 
-/// How the exchange of an `AresChannel` ended.
+/// The outcome of the exchange of an `AresChannel`.
 enum AresOutcome: Sendable {
-    /// Over UDP what was taken for a response, over TCP a message with our ID and, letter case aside, our question.
+    /// Over UDP a datagram accepted by `takes`; over TCP a message with our ID and, regardless of letter case, our
+    /// question.
     case reply([UInt8])
     case failure(AresError)
 }
 
-/// One query to one server, on a c-ares channel and a source port of its own.
+/// One query to one server, on its own c-ares channel and source port.
 ///
-/// The channel is told of readiness by the event loop and tells it which sockets it waits for. What its callbacks bring is
-/// only written down; it is acted upon once c-ares has returned, so the channel is never destroyed inside itself.
+/// The event loop reports readiness to the channel, and the channel reports to the loop which sockets it waits for. Its
+/// callbacks only record; their results are handled once c-ares has returned, so the channel is never destroyed inside
+/// a call of its own.
 ///
-/// Datagrams are read here and not by c-ares. That would drop error responses without a question, take responses in another
-/// letter case, with QR 0 or of another opcode, and stop listening after the first; so whoever asks looks at each, and
-/// the channel listens until one is taken.
-/// Keeps itself alive from creation until the exchange ends or `close()`.
+/// Datagrams are read here and not by c-ares. That would drop error responses without a question, accept responses in
+/// another letter case, with QR 0 or of another opcode, and stop listening after the first one; so the caller checks
+/// each datagram, and the channel listens until one is accepted. It retains itself from its creation until the exchange
+/// ends or `close()`.
 @Loop
 final class AresChannel: Sendable {
     private var handle: AresHandle?
-    /// The longest datagram that is read: more than any that was asked for.
+    /// The longest datagram that is read, in bytes: more than any requested size.
     private nonisolated static let datagramSize = 4_096
-    /// Datagrams that are read in one turn of the loop.
+    /// The most datagrams read in one turn of the loop.
     private nonisolated static let datagramsPerTurn = 16
 
     private let loop: EventLoop
@@ -37,11 +39,11 @@ final class AresChannel: Sendable {
     private var isInsideLibrary = false
     private var isClosing = false
 
-    /// Opens the channel; its socket is opened by `send`.
+    /// Creates the channel; its socket is opened by `send`.
     ///
     /// - Parameters:
-    ///   - takes: over UDP, whether a datagram is the response; while none is, the exchange goes on.
-    ///   - onEnd: called once, unless the channel is closed before; the channel is destroyed by then.
+    ///   - takes: over UDP, whether a datagram is the response; while none is, the exchange continues.
+    ///   - onEnd: called once, unless the channel is closed before; the channel is already destroyed then.
     init(
         server: LocalDNSServer, transport: AresTransport, loop: EventLoop,
         takes: @escaping @Loop ([UInt8]) -> Bool,
@@ -54,11 +56,11 @@ final class AresChannel: Sendable {
         handle = try AresHandle(
             server: server, transport: transport, changed: socketChanged,
             data: Unmanaged.passUnretained(self).toOpaque())
-        // Balanced in destroy().
+        // Balanced in `destroy()`.
         _ = Unmanaged.passRetained(self)
     }
 
-    /// Sends `query`, once in the channel's life. The exchange may end before this returns.
+    /// Sends `query`; called once per channel. The exchange may end before this returns.
     func send(_ query: [UInt8]) {
         inLibrary { channel in
             query.withUnsafeBufferPointer { bytes in
@@ -69,7 +71,8 @@ final class AresChannel: Sendable {
         }
     }
 
-    /// Ends the exchange and closes the sockets; nothing is reported any more. Harmless when it has ended.
+    /// Ends the exchange and closes the sockets; nothing is reported any more. Without effect once the exchange has
+    /// ended.
     func close() {
         onEnd = nil
         takes = nil
@@ -80,7 +83,7 @@ final class AresChannel: Sendable {
         }
     }
 
-    /// Calls c-ares, then does what its callbacks asked for meanwhile.
+    /// Calls c-ares, then does what its callbacks requested.
     private func inLibrary(_ call: (OpaquePointer) -> Void) {
         guard !isInsideLibrary, let channel = handle?.pointer else { return }
         isInsideLibrary = true
@@ -93,10 +96,10 @@ final class AresChannel: Sendable {
         if let end, let ended { end(ended) }
     }
 
-    /// Reads what has come, until something is taken or the channel is closed.
+    /// Reads datagrams until one is accepted or the channel is closed.
     private func readDatagrams(_ descriptor: Int32) {
         for _ in 0..<Self.datagramsPerTurn {
-            // The channel, and with it the descriptor, may be closed by what looks at a datagram.
+            // `takes` may close the channel, and with it the descriptor.
             guard handle != nil else { return }
             var count = 0
             let datagram = [UInt8](unsafeUninitializedCapacity: Self.datagramSize) { buffer, length in
@@ -122,7 +125,7 @@ final class AresChannel: Sendable {
     private func destroy() {
         guard let taken = handle.take() else { return }
         takes = nil
-        // Also reports the sockets as closed, and an unanswered query as destroyed.
+        // This also reports the sockets as closed, and an unanswered query as destroyed.
         _ = consume taken
         for watch in watches { watch.cancel() }
         watches = []
@@ -159,7 +162,7 @@ final class AresChannel: Sendable {
     }
 }
 
-/// Called by c-ares when a socket was opened, is about to be closed (neither), or waits for something else.
+/// Called by c-ares when a socket was opened, is about to be closed (neither flag set), or waits for other events.
 private func socketChanged(
     _ data: UnsafeMutableRawPointer?, _ descriptor: ares_socket_t, _ readable: Int32, _ writable: Int32
 ) {
@@ -171,7 +174,8 @@ private func socketChanged(
     Loop.assumeIsolated { channel.socket(descriptor, waitsFor: interest) }
 }
 
-/// Called by c-ares once for each query, at the latest when its channel is destroyed. The buffer dies with the call.
+/// Called by c-ares once for each query, at the latest when its channel is destroyed. The buffer is valid during the
+/// call only.
 private func replyArrived(
     _ data: UnsafeMutableRawPointer?, _ status: Int32, _ timeouts: Int32, _ bytes: UnsafeMutablePointer<UInt8>?,
     _ count: Int32

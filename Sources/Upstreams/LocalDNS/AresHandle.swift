@@ -3,17 +3,18 @@ import DNSWire
 import Glibc
 import Platform
 
-/// The owner of one c-ares channel; destroys it, and closes its sockets, when it goes.
+/// The owner of one c-ares channel; destroys it, and closes its sockets, when it is released.
 ///
-/// Must not go inside a callback of that channel.
+/// Must not be released inside a callback of that channel.
 struct AresHandle: ~Copyable {
     let pointer: OpaquePointer
 
-    /// Opens a channel for a single exchange with one server; about 12 us of CPU, and 75 kB as long as it lives.
+    /// Opens a channel for a single exchange with one server; about 12 us of CPU, and 75 kB while it exists.
     ///
-    /// No file is read but `/dev/urandom`, for IDs that c-ares would make and that we do not use. Releases from 1.22 on put
-    /// such an ID in place of ours: not fit for us as they are; Debian 12 has 1.18.
-    /// - Parameter changed: told of every socket that is opened, closed, or waits for something else. `data` must outlive the handle.
+    /// No file is read but `/dev/urandom`, for IDs that c-ares generates and that we do not use. Releases from 1.22 on
+    /// replace our ID by such an ID, and so cannot be used unmodified; Debian 12 has 1.18.
+    /// - Parameter changed: called for every socket that is opened, closed, or waits for other events. `data` must
+    ///   outlive the handle.
     init(
         server: LocalDNSServer, transport: AresTransport, changed: @escaping ares_sock_state_cb,
         data: UnsafeMutableRawPointer
@@ -29,21 +30,21 @@ struct AresHandle: ~Copyable {
 
     deinit { ares_destroy(pointer) }
 
-    /// How long c-ares itself would wait, in milliseconds: longer than any question lives.
+    /// c-ares's own time-out in milliseconds: longer than any query is outstanding.
     ///
-    /// With one server and one try there is nothing that c-ares would do at its time-out but give up, and that is decided
-    /// by the lookup's deadline. So its clock is never read, and no timer runs for it.
+    /// With one server and one try c-ares would do nothing at its time-out but fail, which the lookup's deadline
+    /// decides. So its clock is never read, and no timer runs for it.
     private static let timeout: Int32 = 60_000
 }
 
-/// How a query travels.
+/// The transport of a query.
 enum AresTransport: Hashable, Sendable {
     /// A datagram.
     case udp
     case tcp
 }
 
-/// A failure that c-ares reports.
+/// A failure reported by c-ares.
 struct AresError: Error, Hashable, Sendable, CustomStringConvertible {
     /// An `ARES_E…` number (ares_strerror(3)).
     let status: Int32
@@ -52,13 +53,13 @@ struct AresError: Error, Hashable, Sendable, CustomStringConvertible {
 
     init(status: Int32) {
         self.status = status
-        // The library's text speaks of "DNS servers" that we did not all contact.
+        // The library's text mentions "DNS servers", not all of which we contacted.
         description =
             status == ccares_connection_refused
             ? "no connection" : ares_strerror(status).map { String(cString: $0) } ?? "c-ares status \(status)"
     }
 
-    /// - Parameter socketError: an error number of a system call on the channel's socket.
+    /// - Parameter socketError: the error number of a system call on the channel's socket.
     init(socketError: Int32) {
         self =
             socketError == ECONNREFUSED

@@ -3,18 +3,18 @@ package import DNSWire
 package import Platform
 package import Scheduling
 
-/// The network's own resolvers, or those of a `forward` entry, asked through c-ares.
+/// The network's own resolvers, or those of a `forward` entry, queried through c-ares.
 ///
-/// Each type of a question is a query of its own with its own ID, letter case, source port and channel; `LocalDNSLookup`
-/// says how it moves from server to server. The path of a reply: socket, `AresChannel`, `LocalDNSQuery.read`,
-/// `ReceivedReply`. Nothing of /etc/resolv.conf, hosts files or the environment is ever read here.
+/// Each type of a question is a separate query with its own ID, letter case, source port and channel; `LocalDNSLookup`
+/// moves from server to server. The path of a response: socket, `AresChannel`, `LocalDNSQuery.read`, `ReceivedReply`.
+/// Neither /etc/resolv.conf, hosts files nor the environment is read here.
 @Loop
 package final class LocalDNS: Upstream {
     package nonisolated let name: String
-    /// The servers in the order in which they are asked while all are well; at most `maximumServers`.
+    /// The servers in the order in which they are queried while none is in backoff; at most `maximumServers`.
     package private(set) var servers: [LocalDNSServer]
 
-    /// More servers than this are not used: the last one would not be reached in time.
+    /// The most servers used: a further one would not be reached in time.
     package nonisolated static let maximumServers = 8
     /// The default of `[localdns] timeout`.
     package nonisolated static let defaultTimeout = Duration.milliseconds(1_500)
@@ -26,29 +26,30 @@ package final class LocalDNS: Upstream {
     private let timeout: Duration
     let report: @Loop (ResolverEvent) -> Void
     private var health: [LocalDNSServer: LocalDNSHealth] = [:]
-    /// Of servers that did not answer every query with EDNS.
+    /// EDNS support of servers that did not answer every query with EDNS.
     private var support: [LocalDNSServer: EDNSSupport] = [:]
-    /// Finds servers while there are none, once a second at most; for `servers = "auto"` on a network that comes up later.
+    /// Finds servers while there are none, at most once a second; for `servers = "auto"` on a network that comes up
+    /// later.
     package var findServers: (@Loop () -> [LocalDNSServer])?
-    /// Told of the servers once one of them has answered.
+    /// Called with the servers once one of them has answered.
     package var onWorking: (@Loop ([LocalDNSServer]) -> Void)?
     private var isKnownToWork = false
-    /// Servers that worked for an earlier process: asked while none can be found.
+    /// Servers that worked for an earlier process: used while none can be found.
     private var earlierServers: [LocalDNSServer] = []
     private var lastSearch: Instant?
-    /// Finds out which servers lead back to us; nil where nobody listens.
+    /// Detects servers in a forwarding loop with us; nil without our own listener.
     private var loops: LoopGuard?
-    /// When the network last changed: what failed of lookups begun before says nothing.
+    /// When the network or the servers last changed: failures of lookups that began before are ignored.
     private var forgotten = Instant(nanoseconds: .min)
-    /// Those under way.
+    /// The lookups in progress.
     private var lookups: [ObjectIdentifier: LocalDNSLookup] = [:]
 
     /// - Parameters:
-    ///   - timeout: the most time for one question, whatever its deadline.
-    ///   - limit: shared with others if need be.
-    ///   - paths: says which servers cannot be reached now, and are therefore not asked.
-    ///   - clock: for deadlines; the loop unless a test says otherwise.
-    ///   - report: told of servers that stay silent, and of their return.
+    ///   - timeout: the time-out of one question, if its deadline is not earlier.
+    ///   - limit: may be shared with other instances.
+    ///   - paths: says which servers are unreachable now, and are therefore not queried.
+    ///   - clock: for deadlines; the loop except in tests.
+    ///   - report: called with events for servers that do not respond, and when they do again.
     package nonisolated init(
         name: String = "localdns", servers: [LocalDNSServer], timeout: Duration = LocalDNS.defaultTimeout,
         limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
@@ -65,7 +66,7 @@ package final class LocalDNS: Upstream {
         self.clock = clock ?? loop
     }
 
-    /// Asks other servers from now on, and forgets how the old ones behaved; questions on their way begin anew.
+    /// Replaces the servers, and discards the state of the old ones; lookups in progress restart.
     package func replaceServers(_ servers: [LocalDNSServer]) {
         self.servers = Self.distinct(servers)
         isKnownToWork = false
@@ -73,7 +74,7 @@ package final class LocalDNS: Upstream {
         loops?.probe(self.servers)
     }
 
-    /// The network is another one: who failed is asked like the others, also where the servers are the same.
+    /// Called when the network has changed: ends all backoffs, even if the servers are the same.
     package func networkChanged() {
         forgetFailures()
         loops?.probe(servers)
@@ -87,24 +88,25 @@ package final class LocalDNS: Upstream {
         for lookup in lookups.values { lookup.startOver() }
     }
 
-    /// Looks from now on, when the servers or the network change, whether a server leads back to us; such a one is not
-    /// asked. Looks at once, so what serves our own port must be listening.
+    /// Enables the detection of forwarding loops, at once and whenever the servers or the network change; looping
+    /// servers are not queried. Our own listener must be open already.
     ///
-    /// - Parameter zone: below which names are asked: the zone of probes, or what the servers are configured for.
+    /// - Parameter zone: the parent of the names queried: the zone of probes, or the zone the servers are configured
+    ///   for.
     package func findLoops(with probes: LoopProbes, below zone: Name) {
         let loops = self.loops ?? LoopGuard(of: self, probes: probes, zone: zone)
         self.loops = loops
         loops.probe(servers)
     }
 
-    /// Whether `server` leads back to us, and is therefore not asked.
+    /// Whether `server` is in a forwarding loop with us, and is therefore not queried.
     package func isLooping(_ server: LocalDNSServer) -> Bool { loops?.looping.contains(server) ?? false }
 
-    /// Asks for all types at once.
+    /// Queries all types at once.
     ///
-    /// Each result is `.answer` for NOERROR and NXDOMAIN, or the failure that says most when no server gave one:
-    /// `.responseCode`, `.unusable`, `.network`, `.overloaded`; `.noServer` where there is nothing to ask, and `.timeout` when
-    /// nothing came at all.
+    /// Each result is `.answer` for NOERROR and NXDOMAIN, or the most informative failure when no server gave an
+    /// answer: `.responseCode`, `.unusable`, `.network`, `.overloaded`; `.noServer` when there is no server to query,
+    /// and `.timeout` without any response.
     package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         searchIfNeeded()
         loops?.probeIfDue(servers)
@@ -127,7 +129,7 @@ package final class LocalDNS: Upstream {
         return reply
     }
 
-    /// Takes up which servers worked for an earlier process.
+    /// Restores the servers that worked for an earlier process.
     package func restore(_ earlier: [LocalDNSServer]) {
         earlierServers = Self.distinct(earlier)
         lastSearch = nil
@@ -141,12 +143,12 @@ package final class LocalDNS: Upstream {
         replaceServers(found.isEmpty ? earlierServers : found)
     }
 
-    /// Until when others are asked before `server`; nil while it is asked in its place.
+    /// Until when other servers are queried before `server`; nil if it is not in backoff.
     package func asideUntil(_ server: LocalDNSServer) -> Instant? { health[server]?.aside(at: clock.now) }
 
     // MARK: For lookups
 
-    /// The servers in the order in which a lookup that begins now asks them.
+    /// The servers in the order in which a lookup that begins now queries them.
     func serversInOrder() -> [LocalDNSServer] {
         let now = clock.now
         let servers = self.servers.filter { !isLooping($0) }
@@ -154,20 +156,20 @@ package final class LocalDNS: Upstream {
         return aside.isEmpty ? servers : servers.filter { !aside.contains($0) } + aside
     }
 
-    /// Why a lookup asks nobody.
+    /// The failure of a lookup without servers.
     var noServer: UpstreamFailure {
         .noServer(servers.isEmpty ? "\(name) has no server" : "every server of \(name) leads back to us")
     }
 
-    /// How long `server` has before the next one joins, at most; counts a probe as failed until it is answered, so that only
-    /// one lookup makes it.
+    /// The longest wait for a probe of `server` before the next one is queried; nil if the attempt is no probe. Counts a
+    /// probe as failed until it is answered, so that only one lookup makes it.
     func beginsAttempt(at server: LocalDNSServer) -> Duration? {
         guard let state = health[server], state.isSuspect, state.aside(at: clock.now) == nil else { return nil }
         count(server)
         return LocalDNSHealth.probeShare
     }
 
-    /// - Parameter began: when the lookup did.
+    /// - Parameter began: when the lookup began.
     func failed(_ server: LocalDNSServer, began: Instant, because reason: String) {
         guard began >= forgotten else { return }
         count(server)
@@ -193,10 +195,11 @@ package final class LocalDNS: Upstream {
     /// Whether a query to `server` has EDNS.
     func offersEDNS(to server: LocalDNSServer) -> Bool { support[server]?.isOffered(at: clock.now) ?? true }
 
-    /// `server` has answered a query with EDNS.
+    /// Records that `server` has answered a query with EDNS.
     func answeredWithEDNS(_ server: LocalDNSServer) { support[server] = nil }
 
-    /// `server` has answered a query without EDNS after it refused one with it (`isCertain`), or did not answer one so far.
+    /// Records that `server` has answered a query without EDNS after it refused one with EDNS (`isCertain`), or has not
+    /// responded to one so far.
     func answeredPlain(_ server: LocalDNSServer, isCertain: Bool) {
         guard servers.contains(server) else { return }
         support[server, default: EDNSSupport()].answeredPlain(isCertain: isCertain, at: clock.now)

@@ -2,21 +2,23 @@ import DNSResolver
 import DNSWire
 package import Scheduling
 
-/// How many c-ares channels may be open at once, of one `LocalDNS` or of several that share the limit, and which give way.
+/// Limits the number of open c-ares channels, of one `LocalDNS` or of several that share the limit, and selects those
+/// that are displaced.
 ///
-/// A channel is one query on its way: one descriptor, and 75 kB. The only query of a question matters more than a further
-/// one (a repeat, or one to another server): when all channels are open, a further one gives way to it, at once. Among
-/// equals the rule is `FairShare`'s. A network that would hold most itself gives way with its own query that has been silent
-/// for so long that the answer is hardly still to come: so names that are answered go before names that are not.
+/// A channel is one outstanding query: one descriptor, and 75 kB. The only query of a lookup has priority over a
+/// further one (a retransmission, or a query to another server): when all channels are open, a further one is displaced
+/// at once. Among equals the rule is `FairShare`'s. A network that would itself have the most displaces its own query
+/// that has been without a response for so long that an answer is unlikely: so names that are answered have priority
+/// over names that are not.
 @Loop
 package final class LocalDNSChannelLimit: Sendable {
-    /// Default 1,024.
+    /// The most open channels. Default 1,024.
     package nonisolated let maximum: Int
 
-    /// How many are open.
+    /// The number of open channels.
     package var open: Int { only.holdings.count + further.holdings.count }
 
-    /// Where a channel is counted.
+    /// The entry of an open channel.
     struct Place {
         fileprivate let isOnly: Bool
         fileprivate let ticket: FairShare.Ticket
@@ -46,11 +48,12 @@ package final class LocalDNSChannelLimit: Sendable {
         further = Channels(holdings: FairShare(capacity: maximum))
     }
 
-    /// Takes one place; nil when there is none.
+    /// Adds a channel; nil when the limit is reached and none can be displaced.
     ///
     /// - Parameters:
-    ///   - isOnly: whether it is the only query of its question that is on its way.
-    ///   - giveWay: called at most once, before `leave`, when the channel must be closed; its place is taken by then.
+    ///   - isOnly: whether it is the only outstanding query of its lookup.
+    ///   - giveWay: called at most once, before `leave`, when the channel is displaced and must be closed; its place is
+    ///     already taken then.
     func enter(
         for network: ClientNetwork, isOnly: Bool, at now: Instant, giveWay: @escaping @Loop () -> Void
     ) -> Place? {
@@ -87,6 +90,6 @@ package final class LocalDNSChannelLimit: Sendable {
         place.isOnly ? only.remove(place.ticket) : further.remove(place.ticket)
     }
 
-    /// Gives a place back, unless the channel has given way.
+    /// Removes a channel, unless it was displaced.
     func leave(_ place: Place) { _ = remove(place) }
 }

@@ -1,33 +1,34 @@
 import DNSResolver
 import Scheduling
 
-/// What is remembered of a server's silence, so that a dead one costs a delay now and then and not with every question.
+/// The backoff of one server, so that a dead one delays only a few queries and not each one.
 ///
-/// A server that stayed silent, could not be reached or talked nonsense backs off: the others are asked before it. After
-/// 1, 2, 4, then every 5 seconds one question asks it in its old place, as a probe, and gives it `probeShare` before the next
-/// server joins. The first reply of the server ends all that. SERVFAIL and REFUSED begin no backoff: they speak of a name.
+/// A server that did not respond, could not be reached or sent invalid responses goes into backoff: the others are
+/// queried before it. After 1, 2, 4, then every 5 seconds one lookup queries it in its configured place, as a probe,
+/// and waits `probeShare` before the next server is queried as well. The first response of the server ends the backoff.
+/// SERVFAIL and REFUSED start none: they concern a name.
 struct LocalDNSHealth: Sendable {
-    /// How long a server may take for a probe before another one is asked as well.
+    /// The time for a probe before another server is queried as well.
     static let probeShare = Duration.milliseconds(150)
 
     private var backoff = Backoff(.seconds(1)...(.seconds(5)))
 
-    /// Until when other servers come first; nil when they do not at `now`.
+    /// Until when other servers are queried first; nil if they are not at `now`.
     func aside(at now: Instant) -> Instant? {
         guard let nextProbe = backoff.nextProbe, now < nextProbe else { return nil }
         return nextProbe
     }
 
-    /// Whether it failed when it was last asked.
+    /// Whether it failed when it was last queried.
     var isSuspect: Bool { backoff.isActive }
 
     /// Whether its probe failed too: that is more than a lost datagram or a name that takes long.
     private(set) var isSilent = false
 
-    /// Whether its silence was reported.
+    /// Whether its failure was reported.
     var isReported = false
 
-    /// Counts a failure; those of questions that overlap count once.
+    /// Counts a failure; failures of concurrent queries count once.
     mutating func failed(at now: Instant) {
         guard aside(at: now) == nil else { return }
         isSilent = isSuspect

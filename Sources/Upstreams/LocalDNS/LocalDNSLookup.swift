@@ -3,24 +3,25 @@ import DNSWire
 import Platform
 import Scheduling
 
-/// One question of one type, asked of the servers until one of them answers.
+/// The lookup of one question of one type at the servers, until one of them answers.
 ///
-/// Servers are asked in turn, the next one as soon as one fails, and also when one is silent for its share of the time
-/// (`longestShare` at most): the silent one may still answer. Once all are asked they are asked again, for datagrams get
-/// lost; the last query to a server goes without EDNS, which some drop. What a server says decides:
+/// Servers are queried in order, the next one as soon as one fails, and also when one has not responded for its share
+/// of the time (`longestShare` at most): that one may still answer. Once all were queried they are queried again, since
+/// datagrams get lost; the last query to a server has no EDNS, which some drop. The response decides:
 /// - NOERROR and NXDOMAIN end the lookup.
-/// - FORMERR, NOTIMP or BADVERS to a query with EDNS: the server is asked without, at once.
-/// - A response in another letter case is forged, or the server does not preserve it. It is not taken, and the lookup goes on
-///   listening; beside that the server is asked over TCP, once, which nobody off the path can forge.
-/// - Datagrams with another ID or question, with QR 0 or of another opcode are not the server's, and change nothing.
-/// - A response that is cut off, or cannot be read, over UDP: the same server is asked over TCP.
-/// - SERVFAIL, REFUSED and other codes, with the question or without, an answer of a server that does not do recursion, and a
-///   broken connection: the server is done with.
+/// - FORMERR, NOTIMP or BADVERS to a query with EDNS: the server is queried without EDNS, at once.
+/// - A response in another letter case is forged, or the server does not preserve it. It is not accepted, and the
+///   lookup goes on listening; besides, the server is queried over TCP, once, where a response cannot be forged off the
+///   path.
+/// - Datagrams with another ID or question, with QR 0 or of another opcode are not from the server, and are ignored.
+/// - A response that is truncated, or cannot be parsed, over UDP: the same server is queried over TCP.
+/// - SERVFAIL, REFUSED and other codes, with or without the question, a response of a server that does not recurse, and
+///   a failed connection: the server is not queried any more.
 @Loop
 final class LocalDNSLookup: Sendable {
-    /// The longest that a silent server keeps the next one waiting.
+    /// The longest wait for a server that does not respond before the next one is queried.
     static let longestShare = Duration.milliseconds(400)
-    /// Datagrams to one server, each with an ID, a letter case and a port of its own. The last one is without EDNS.
+    /// The most datagrams to one server, each with its own ID, letter case and port. The last one has no EDNS.
     private var sendsPerServer: Int { asked.dnssecOK ? 3 : 2 }
 
     private struct Attempt {
@@ -35,18 +36,18 @@ final class LocalDNSLookup: Sendable {
     }
 
     let question: Question
-    /// The server whose answer the result is.
+    /// The server that gave the result's answer.
     private(set) var answeredBy: LocalDNSServer?
     private let asked: UpstreamQuestion
     private let deadline: Instant
     private let localDNS: LocalDNS
     private var began: Instant
-    /// Servers to ask next, and how many more times.
+    /// The next servers to query, and how many more times.
     private var candidates: [(server: LocalDNSServer, sends: Int)] = []
     private var share = Duration.zero
-    /// Those that were asked over TCP beside a query over UDP.
+    /// Servers queried over TCP in parallel to a query over UDP.
     private var askedBeside: Set<LocalDNSServer> = []
-    /// The queries on their way.
+    /// The outstanding queries.
     private var attempts: [Int: Attempt] = [:]
     private var lastAttempt = 0
     private var shareTimer: LoopTimer?
@@ -74,7 +75,7 @@ final class LocalDNSLookup: Sendable {
         askNext()
     }
 
-    /// Asks all over again, for the network or the servers are others; the deadline stays.
+    /// Restarts the lookup, when the network or the servers have changed; the deadline stays.
     func startOver() {
         guard outcome == nil, deadlineTimer != nil else { return }
         for (number, attempt) in attempts { close(number, attempt) }
@@ -85,7 +86,7 @@ final class LocalDNSLookup: Sendable {
         askNext()
     }
 
-    /// The result, once there is one; for one waiter.
+    /// The result, once there is one; at most one caller may wait.
     func result() async -> UpstreamResult {
         await withCheckedContinuation { continuation in
             if let outcome { continuation.resume(returning: outcome) } else { waiter = continuation }
@@ -108,7 +109,8 @@ final class LocalDNSLookup: Sendable {
         ask(server, over: .udp, edns: sends > 1 && localDNS.offersEDNS(to: server))
     }
 
-    /// What cannot be asked beside what is on its way is asked later; without anything on its way the lookup fails.
+    /// Puts off a server for which there is no channel, while other queries are outstanding; otherwise the lookup
+    /// fails.
     private func postpone(_ server: LocalDNSServer) {
         note(.overloaded("\(localDNS.limit.maximum) queries to LocalDNS are under way"))
         guard !attempts.isEmpty else { return finish(.failure(failure ?? .timeout)) }
@@ -119,7 +121,7 @@ final class LocalDNSLookup: Sendable {
         shareTimer = localDNS.clock.schedule(after: share) { [self] in askNext() }
     }
 
-    /// The place of a query is wanted for one that matters more, or for one of another client network.
+    /// Called when a query is displaced by one with priority, or by one of another client network.
     private func giveWay(_ number: Int) {
         guard let attempt = attempts.removeValue(forKey: number) else { return }
         attempt.channel.close()
@@ -151,7 +153,7 @@ final class LocalDNSLookup: Sendable {
                 server: server, transport: transport, edns: edns, isRefused: isRefused, query: query, channel: channel,
                 place: place)
             waitForShare(of: number, at: server)
-            // May end at once, and then has already moved on.
+            // May end at once, and then the lookup has already moved on.
             channel.send(query.bytes)
         } catch {
             localDNS.limit.leave(place)
@@ -159,7 +161,7 @@ final class LocalDNSLookup: Sendable {
         }
     }
 
-    /// Lets the next server join when the attempt at `server` has been silent for its share.
+    /// Queries the next server when the attempt at `server` has had no response for its share of the time.
     private func waitForShare(of number: Int, at server: LocalDNSServer) {
         let wait = min(share, localDNS.beginsAttempt(at: server) ?? share)
         shareTimer?.cancel()
@@ -169,9 +171,9 @@ final class LocalDNSLookup: Sendable {
         }
     }
 
-    // MARK: What a server said
+    // MARK: Responses
 
-    /// Whether a datagram is the response to a query; nothing else ends it.
+    /// Whether a datagram is the response to a query; nothing else ends the query.
     private func takes(_ datagram: [UInt8], _ number: Int) -> Bool {
         guard let attempt = attempts[number] else { return false }
         switch attempt.query.kind(of: datagram) {
@@ -204,7 +206,7 @@ final class LocalDNSLookup: Sendable {
         }
     }
 
-    /// Whether a query over TCP was sent beside one over UDP, which still listens.
+    /// Whether a query over TCP is in parallel to one over UDP, which still listens.
     private func isBeside(_ attempt: Attempt) -> Bool {
         attempt.transport == .tcp
             && attempts.values.contains { $0.server == attempt.server && $0.transport == .udp }
@@ -213,7 +215,7 @@ final class LocalDNSLookup: Sendable {
     private func take(_ message: Message, from attempt: Attempt) {
         switch ReceivedReply(message, to: question, dnssecOK: asked.dnssecOK) {
         case .answer(let answer):
-            // A referral: the server knows where to ask, and leaves that to us (RFC 1034 section 4.3.1).
+            // A referral: the server does not recurse, and names other servers to query (RFC 1034 section 4.3.1).
             let isReferral =
                 message.responseCode == .noError && message.answers.isEmpty
                 && message.flags.isDisjoint(with: [.recursionAvailable, .authoritative])
@@ -236,8 +238,8 @@ final class LocalDNSLookup: Sendable {
         }
     }
 
-    /// An answer shows whether the server takes EDNS: without it the answer must come after a refusal, or while an earlier
-    /// query with it is still without response.
+    /// Records whether the server supports EDNS. An answer without EDNS counts only after a refusal, or while an
+    /// earlier query with EDNS still has no response.
     private func noteEDNS(_ attempt: Attempt) {
         if attempt.edns {
             localDNS.answeredWithEDNS(attempt.server)
@@ -246,7 +248,7 @@ final class LocalDNSLookup: Sendable {
         }
     }
 
-    /// Throws a response away that was not what it should be.
+    /// Discards an invalid response.
     private func refuse(_ attempt: Attempt, _ reason: String) {
         note(.unusable(reason))
         if attempt.transport == .udp {
@@ -257,7 +259,7 @@ final class LocalDNSLookup: Sendable {
         }
     }
 
-    /// Is done with `server`, and asks the next one.
+    /// Removes `server` from this lookup, and queries the next one.
     private func giveUp(_ server: LocalDNSServer, _ failure: UpstreamFailure) {
         note(failure)
         candidates.removeAll { $0.server == server }
@@ -265,7 +267,7 @@ final class LocalDNSLookup: Sendable {
         askNext()
     }
 
-    /// Keeps the failure that says most.
+    /// Stores the most informative failure.
     private func note(_ failure: UpstreamFailure) {
         func weight(_ failure: UpstreamFailure?) -> Int {
             switch failure {
@@ -297,6 +299,6 @@ final class LocalDNSLookup: Sendable {
 }
 
 extension ResponseCode {
-    /// Whether a server may mean by it that it does not take EDNS (RFC 6891 sections 6.1.3 and 7).
+    /// Whether a server may mean by it that it does not support EDNS (RFC 6891 sections 6.1.3 and 7).
     fileprivate var mayRefuseEDNS: Bool { self == .formatError || self == .notImplemented || self == .badVersion }
 }

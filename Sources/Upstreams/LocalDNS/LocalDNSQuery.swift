@@ -1,31 +1,33 @@
 import DNSWire
 
-/// One query as sent to one server, and the test of what comes back.
+/// One query as sent to one server, and the validation of the response.
 ///
-/// What a forger off the path would have to guess: the source port, which the kernel picks for each channel, the random
-/// ID, and over UDP the random letter case of the name (RFC 5452 section 4; "0x20"). A TCP connection cannot be forged off
-/// the path, and some servers do not preserve letter case: there the name goes in lower case, and comes back in any.
+/// What an off-path attacker has to guess: the source port, which the kernel selects for each channel, the random ID,
+/// and over UDP the random letter case of the name (RFC 5452 section 4; "0x20"). A response over TCP cannot be forged
+/// off the path, and some servers do not preserve letter case: there the name is sent in lower case, and accepted in
+/// any.
 struct LocalDNSQuery {
-    /// What a datagram is.
+    /// The kind of a received datagram.
     enum Datagram {
-        /// A response to this query, perhaps one that cannot be read.
+        /// A response to this query, perhaps an unreadable one.
         case response
-        /// It would be one, but for the letter case of its question: forged, or of a server that does not preserve it.
+        /// A response to this query except for the letter case of its question: forged, or from a server that does not
+        /// preserve it.
         case otherLetterCase
-        /// Something else, which a forger may have sent; no sign of the server.
+        /// Anything else, which may be forged; it says nothing about the server.
         case foreign
     }
 
-    /// The question as the client knows it.
+    /// The question as received from the client.
     let question: Question
     /// Header, question and OPT record.
     let bytes: [UInt8]
-    /// Where the question ends in `bytes`.
+    /// The offset in `bytes` of the question's end.
     private let questionEnd: Int
 
     /// - Parameters:
     ///   - transport: over TCP the letter case is not random.
-    ///   - edns: whether to offer EDNS; the DO bit is not sent without.
+    ///   - edns: whether EDNS is offered; the DO bit is not sent without it.
     init(
         _ question: Question, over transport: AresTransport, dnssecOK: Bool, checkingDisabled: Bool, edns: Bool,
         using generator: inout some RandomNumberGenerator
@@ -42,14 +44,14 @@ struct LocalDNSQuery {
         bytes = builder.bytes
     }
 
-    /// The name with each letter in upper or lower case at random.
+    /// The name with each letter in random case.
     private static func disguise(_ name: Name, using generator: inout some RandomNumberGenerator) -> Name {
         var (bits, left) = (UInt64(0), 0)
-        // Lengths of labels are at most 63 and never look like a letter.
+        // Lengths of labels are at most 63 and never equal a letter's code.
         let wire = name.wire.map { byte in
             let lower = asciiLowercased(byte)
             guard (0x61...0x7a).contains(lower) else { return lower }
-            // A bit a letter: each number costs a system call.
+            // One bit per letter: each random number costs a system call.
             if left == 0 { (bits, left) = (generator.next(), UInt64.bitWidth) }
             defer { (bits, left) = (bits >> 1, left - 1) }
             return bits & 1 == 0 ? lower : lower & ~0x20
@@ -57,7 +59,7 @@ struct LocalDNSQuery {
         return (try? Name(wire: wire)) ?? name
     }
 
-    /// Tells what a datagram is that came back.
+    /// The kind of a received datagram.
     func kind(of datagram: [UInt8]) -> Datagram {
         guard isResponse(datagram) else { return .foreign }
         if isBareFailure(datagram) { return .response }
@@ -66,11 +68,11 @@ struct LocalDNSQuery {
         return datagram[question] == bytes[question] ? .response : .otherLetterCase
     }
 
-    /// Reads a response.
+    /// Parses a response.
     ///
-    /// Names that point into the question come out as the client wrote them, not in the letter case that was sent. An error
-    /// response may come without the question, from a server that could not read the query or did not want to.
-    /// - Throws: why it is none to this query, or cannot be used.
+    /// Names that point into the question are returned in the client's letter case, not in that of the query. An error
+    /// response may come without the question, from a server that could not parse the query or refused to.
+    /// - Throws: why it is no response to this query, or cannot be used.
     func read(_ reply: [UInt8]) throws(LocalDNSReplyError) -> Message {
         guard reply.count >= Header.length else { throw .truncated }
         guard reply[0..<2] == bytes[0..<2] else { throw .wrongID }
@@ -99,14 +101,14 @@ struct LocalDNSQuery {
         return flags.contains(.response) && flags.opcode == 0
     }
 
-    /// Whether it has no question, and a response code that says no more than that there is no answer.
+    /// Whether it has no question, and a response code other than NOERROR and NXDOMAIN.
     private func isBareFailure(_ reply: [UInt8]) -> Bool {
         let code = ResponseCode(rawValue: UInt16(reply[3] & 15))
         return reply[4] == 0 && reply[5] == 0 && code != .noError && code != .nameError
     }
 
-    /// Whether it has this query's question alone, in any letter case. It stands at byte 12 of both, and its name cannot be
-    /// compressed there.
+    /// Whether this query's question is its only one, in any letter case. It is at byte 12 of both, where its name
+    /// cannot be compressed.
     private func hasQuestion(_ reply: [UInt8]) -> Bool {
         guard reply.count >= questionEnd, reply[4] == 0, reply[5] == 1 else { return false }
         let nameEnd = Header.length + question.name.wire.count
@@ -117,13 +119,13 @@ struct LocalDNSQuery {
     }
 }
 
-/// Why a response is not taken.
+/// Why a response is rejected.
 enum LocalDNSReplyError: Error, Hashable, Sendable {
     case wrongID
     case notAReply
-    /// Another question.
+    /// The question differs.
     case wrongQuestion
-    /// It ends early, or still has TC set over TCP.
+    /// It ends early, or has TC set even over TCP.
     case truncated
     case malformed(MessageParseError)
 }

@@ -1,13 +1,13 @@
 package import DNSWire
 
-/// A resolver of the network: where it is reached, over UDP and TCP.
+/// A resolver of the network: its address for UDP and TCP.
 package struct LocalDNSServer: Hashable, Sendable {
     /// The port of DNS (RFC 1035 section 4.2).
     package static let standardPort: UInt16 = 53
 
     package let address: IPAddress
     package let port: UInt16
-    /// The network interface to which queries are bound, by name; a link-local address cannot be reached without.
+    /// The name of the network interface to which queries are bound; a link-local address cannot be reached without it.
     package let interface: String?
 
     package init(_ address: IPAddress, port: UInt16 = LocalDNSServer.standardPort, interface: String? = nil) {
@@ -29,7 +29,7 @@ extension LocalDNSServer: CustomStringConvertible {
 }
 
 extension IPAddress {
-    /// The address that is really reached: loopback for `0.0.0.0` and `::`, IPv4 for an IPv4-mapped one.
+    /// The address that is actually reached: loopback for `0.0.0.0` and `::`, IPv4 for an IPv4-mapped address.
     var effective: IPAddress {
         switch self {
         case .v4(0): .v4(0x7f00_0001)

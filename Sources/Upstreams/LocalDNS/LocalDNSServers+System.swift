@@ -2,7 +2,8 @@ package import DNSWire
 import Glibc
 import Platform
 
-/// The addresses of all interfaces of this host, loopback included (getifaddrs(3)); none if the kernel does not tell.
+/// The addresses of all interfaces of this host, loopback included (getifaddrs(3)); empty if the kernel returns an
+/// error.
 package func interfaceAddresses() -> Set<IPAddress> {
     var first: UnsafeMutablePointer<ifaddrs>?
     guard getifaddrs(&first) == 0 else { return [] }
@@ -10,14 +11,14 @@ package func interfaceAddresses() -> Set<IPAddress> {
     var addresses: Set<IPAddress> = []
     for entry in sequence(first: first, next: { $0?.pointee.ifa_next }) {
         guard let address = entry?.pointee.ifa_addr else { continue }
-        // The kernel fills what the family needs, and SocketAddress reads no more than that.
+        // The kernel fills in what the family needs, and `SocketAddress` reads no more than that.
         let length = socklen_t(MemoryLayout<sockaddr_in6>.size)
         if let ip = SocketAddress(UnsafePointer(address), length: length)?.ip { addresses.insert(ip) }
     }
     return addresses
 }
 
-/// The first `ResolvConf.maximumSize` bytes of a regular file; nil when there is none or it cannot be read.
+/// The first `ResolvConf.maximumSize` bytes of a regular file; nil when it does not exist or cannot be read.
 package func readListFile(_ path: String) -> [UInt8]? {
     try? readFile(path, limit: ResolvConf.maximumSize, isRegular: true)
 }

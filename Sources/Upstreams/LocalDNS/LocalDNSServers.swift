@@ -1,16 +1,17 @@
 package import DNSWire
 
-/// Finds the network's resolvers for `localdns.servers = "auto"`: never ourselves.
+/// Finds the network's resolvers for `localdns.servers = "auto"`, except ourselves.
 ///
 /// Lists are read in this order, and the first that names a server which is not us decides:
-/// 1. /run/systemd/resolve/resolv.conf: what systemd-resolved was told by the network. Its stub 127.0.0.53 in
+/// 1. /run/systemd/resolve/resolv.conf: what systemd-resolved received from the network. Its stub 127.0.0.53 in
 ///    /etc/resolv.conf may forward to us, this list cannot.
-/// 2. /run/NetworkManager/no-stub-resolv.conf: the same of NetworkManager, when a local resolver stands in resolv.conf.
-/// 3. `resolv_conf`. Here systemd-resolved's stubs 127.0.0.53 and 127.0.0.54 count as ourselves when the first list named
-///    servers (then all of them were us, so the stub would hand our questions back to us); else a stub is as good as any.
+/// 2. /run/NetworkManager/no-stub-resolv.conf: the same from NetworkManager, when a local resolver is in resolv.conf.
+/// 3. `resolv_conf`. Here systemd-resolved's stubs 127.0.0.53 and 127.0.0.54 count as ourselves when the first list
+///    named servers (then all of them were us, so the stub would forward our queries to us); otherwise a stub is
+///    accepted.
 ///
-/// Our own entries are left out of a list that has others. When no list has any, for instance while the network is down,
-/// the last ones that were found are used.
+/// Our own entries are left out of a list that has others. When no list has any, for instance while the network is
+/// down, the last ones that were found are used.
 package struct LocalDNSServers: Sendable {
     /// A local socket that answers DNS for us: address and port. A wildcard stands for all addresses of its family.
     package struct Listener: Hashable, Sendable {
@@ -59,7 +60,8 @@ package struct LocalDNSServers: Sendable {
     /// The lists, in the order in which they are read.
     package static func files(resolvConf: String) -> [String] { [systemdResolved, networkManager, resolvConf] }
 
-    /// Reads the lists. Small files, mostly in memory; at start, at a reload and at a change of the network.
+    /// Reads the lists. They are small files, mostly in memory, read at start, at a reload and when the network
+    /// changes.
     ///
     /// - Returns: at least one server.
     package mutating func find() throws(LocalDNSServersError) -> LocalDNSServerList {
@@ -87,31 +89,31 @@ package struct LocalDNSServers: Sendable {
         return LocalDNSServerList(servers: lastFound, path: nil, skipped: [])
     }
 
-    /// Whether a query to `server` would come back to us.
+    /// Whether a query to `server` would arrive at one of our listeners.
     private func isOurs(_ server: LocalDNSServer, own: Set<IPAddress>) -> Bool {
         let address = server.address.effective
         return listeners.contains { listener in
             guard listener.port == server.port else { return false }
-            // Our IPv6 sockets take no IPv4 (IPV6_V6ONLY).
+            // Our IPv6 sockets accept no IPv4 (IPV6_V6ONLY).
             guard listener.address.isWildcard else { return listener.address.effective == address }
             return listener.address.recordType == address.recordType && (address.isLoopback || own.contains(address))
         }
     }
 }
 
-/// Servers found, and where.
+/// The servers found, and their source.
 package struct LocalDNSServerList: Hashable, Sendable {
     /// At least one.
     package let servers: [LocalDNSServer]
-    /// The file that named them; nil when they are the last that were found, and no file names any now.
+    /// The file that named them; nil for the last ones found, when no file names any now.
     package let path: String?
     /// Lines of that file that could not be used.
     package let skipped: [ResolvConf.Skipped]
 }
 
-/// No resolver but ourselves is known.
+/// No resolver except ourselves was found.
 package struct LocalDNSServersError: Error, Hashable, Sendable {
-    /// What a file held.
+    /// The result of reading a file.
     package struct Look: Hashable, Sendable {
         package let path: String
         package let finding: String
@@ -121,7 +123,7 @@ package struct LocalDNSServersError: Error, Hashable, Sendable {
 }
 
 extension LocalDNSServersError: CustomStringConvertible {
-    /// One line, with what to write.
+    /// One line, with the setting to add.
     package var description: String {
         "no resolver of the network found (\(looked.map { "\($0.path): \($0.finding)" }.joined(separator: "; "))); "
             + #"write its address in the configuration: localdns.servers = ["192.0.2.53"]"#

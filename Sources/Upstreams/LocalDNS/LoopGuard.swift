@@ -2,25 +2,25 @@ import DNSResolver
 import DNSWire
 import Scheduling
 
-/// Finds out which servers of one LocalDNS bring our own questions back to us.
+/// Detects which servers of one LocalDNS are in a forwarding loop with us.
 ///
-/// A name that nobody else can know is asked through each server; when it comes in on our own listener, it is a loop, and
-/// the server is not asked until another such name has been answered without coming back. The look-out costs one query a
-/// server when the servers or the network change, and while one is looping one a minute, if there are questions.
+/// A query for an unpredictable name is sent to each server; when it arrives at our own listener, there is a loop, and
+/// the server is not queried until another such name has been answered without arriving. The check costs one query per
+/// server when the servers or the network change, and for a looping server one per minute, if there are queries.
 @Loop
 final class LoopGuard {
-    /// How long a server has to answer a probe.
+    /// The time-out of a probe.
     static let timeout = Duration.seconds(1)
-    /// The least time between two probes of a server that loops.
+    /// The least time between two probes of a looping server.
     static let interval = Duration.seconds(60)
 
     private(set) var looping: Set<LocalDNSServer> = []
     private weak var owner: LocalDNS?
     private let probes: LoopProbes
     private let zone: Name
-    /// The names that are out, one for each server.
+    /// The names being probed, one for each server.
     private var names: [LocalDNSServer: Name] = [:]
-    /// Servers whose name of this round has come in.
+    /// Servers whose current name has arrived.
     private var seen: Set<LocalDNSServer> = []
     private var lastProbe: Instant?
 
@@ -32,14 +32,14 @@ final class LoopGuard {
 
     isolated deinit { for name in names.values { probes.close(name) } }
 
-    /// Probes all of `servers`, and forgets others. Returns at once.
+    /// Probes all of `servers`, and discards others. Returns at once.
     func probe(_ servers: [LocalDNSServer]) {
         looping.formIntersection(servers)
         for server in names.keys where !servers.contains(server) { close(server) }
         send(to: servers)
     }
 
-    /// Probes the looping ones of `servers` again if the last time is long ago.
+    /// Probes the looping ones of `servers` again if `interval` has passed.
     func probeIfDue(_ servers: [LocalDNSServer]) {
         guard !looping.isEmpty, let owner, let lastProbe, owner.clock.now - lastProbe >= Self.interval else { return }
         send(to: servers.filter(looping.contains))
@@ -62,7 +62,7 @@ final class LoopGuard {
     }
 
     private func cameBack(from server: LocalDNSServer) {
-        // Late ones count as well: only this server was told the name.
+        // Late arrivals count as well: the name was sent to this server only.
         seen.insert(server)
         guard let owner, looping.insert(server).inserted else { return }
         owner.report(.serverLoops(upstream: owner.name, server: server.description))
@@ -70,13 +70,13 @@ final class LoopGuard {
 
     private func ask(_ server: LocalDNSServer, for name: Name) async {
         guard let owner else { return }
-        // By itself: neither another server nor the verdict on this one must stand between.
+        // A separate instance: neither another server nor this one's state must affect the probe.
         let alone = LocalDNS(
             name: owner.name, servers: [server], timeout: Self.timeout, limit: owner.limit, paths: owner.paths,
             loop: owner.loop, clock: owner.clock)
         let reply = await alone.ask(
             UpstreamQuestion(name: name, types: [.a], deadline: owner.clock.now + Self.timeout))
-        // Silence clears nobody.
+        // No response proves nothing: the server stays looping.
         guard names[server] == name, !seen.contains(server), reply.isHeard, looping.remove(server) != nil else {
             return
         }
@@ -85,7 +85,7 @@ final class LoopGuard {
 }
 
 extension UpstreamReply {
-    /// Whether a server has said something, be it that it does not want to answer.
+    /// Whether a server has responded, be it with an error.
     fileprivate var isHeard: Bool {
         results.containsValue { result in
             switch result {

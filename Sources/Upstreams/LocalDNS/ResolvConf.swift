@@ -1,9 +1,9 @@
 package import DNSWire
 import HTTPDNS
 
-/// What a resolv.conf (resolv.conf(5)) tells a forwarder: its `nameserver` lines and its search list.
+/// The contents of a resolv.conf (resolv.conf(5)) that a forwarder needs: its `nameserver` lines and its search list.
 package struct ResolvConf: Hashable, Sendable {
-    /// A line that looks like a server and cannot be used.
+    /// A `nameserver` line that cannot be used.
     package struct Skipped: Hashable, Sendable {
         /// Counted from 1.
         package let line: Int
@@ -17,15 +17,15 @@ package struct ResolvConf: Hashable, Sendable {
     /// domain name, and the root, are left out.
     package private(set) var searchDomains: [Name] = []
 
-    /// Bytes that are read; what follows is not looked at. A real file has some hundreds.
+    /// The most bytes that are read; the rest is ignored. A real file has some hundreds.
     package static let maximumSize = 64 << 10
-    /// Lines that are read.
+    /// The most lines that are read.
     package static let maximumLines = 1_024
 
-    /// Reads the bytes of a file. Unknown lines and comments (`#`, `;`) are passed over.
+    /// Parses the bytes of a file. Unknown lines and comments (`#`, `;`) are ignored.
     ///
-    /// An IPv6 zone (`fe80::1%eth0`) is kept for link-local addresses, which are skipped without one, and means nothing
-    /// for others.
+    /// An IPv6 zone (`fe80::1%eth0`) is stored for link-local addresses, which are skipped without one, and ignored for
+    /// others.
     package init(_ bytes: some Collection<UInt8>) {
         let lines = bytes.prefix(Self.maximumSize).split(
             separator: UInt8(ascii: "\n"), maxSplits: Self.maximumLines, omittingEmptySubsequences: false)
@@ -57,14 +57,14 @@ package struct ResolvConf: Hashable, Sendable {
         guard address.recordType == .aaaa, address.isLinkLocal else { return LocalDNSServer(address) }
         guard parts.count == 2 else { throw Fault(reason: "\(address) is link-local and names no interface") }
         let interface = String(parts[1])
-        // IFNAMSIZ less the final zero; an interface's number would need a look-up in the kernel.
+        // IFNAMSIZ less the final zero; an interface number would need a look-up in the kernel.
         guard (1...15).contains(interface.utf8.count), UInt32(interface) == nil, !interface.utf8.contains(0x2f) else {
             throw Fault(reason: "not the name of an interface: \(shown(interface))")
         }
         return LocalDNSServer(address, interface: interface)
     }
 
-    /// Text from a file, fit for a log line.
+    /// Text from a file, made safe for a log line.
     private static func shown(_ text: String) -> String {
         String(
             String.UnicodeScalarView(

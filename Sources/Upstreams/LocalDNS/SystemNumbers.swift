@@ -1,7 +1,7 @@
 /// Random numbers of the system's generator, each from one system call.
 ///
-/// It has storage, as `SystemRandomNumberGenerator` has none: the address of something without storage is undefined, and the
-/// thread sanitizer looks at it.
+/// Unlike `SystemRandomNumberGenerator` it has storage: the address of a value without storage is undefined, and the
+/// thread sanitizer reads it.
 struct SystemNumbers: RandomNumberGenerator {
     private var last: UInt64 = 0
 

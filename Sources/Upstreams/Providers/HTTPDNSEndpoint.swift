@@ -65,7 +65,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Requests that wait for capacity on its connections.
     var waitingRequests: Int { transfers?.load.waiting ?? 0 }
 
-    /// Whether the server speaks HTTP/2, as far as is known.
+    /// Whether the server supports HTTP/2, as far as is known.
     var isMultiplexed: Bool { transfers?.isMultiplexed ?? false }
 
     /// Opens a connection in the background, unless there is one.

@@ -147,7 +147,7 @@ package final class CertificateCheck: Handshake {
     }
 }
 
-/// One handshake under way.
+/// One handshake in progress.
 @Loop
 private final class Attempt {
     let easy: CurlEasy
