@@ -161,8 +161,8 @@ package final class LocalDNS: Upstream {
         .noServer(servers.isEmpty ? "\(name) has no server" : "every server of \(name) leads back to us")
     }
 
-    /// The longest wait for a probe of `server` before the next one is queried; nil if the attempt is no probe. Counts a
-    /// probe as failed until it is answered, so that only one lookup makes it.
+    /// The longest wait for a probe of `server` before the next one is queried; nil if the attempt is no probe.
+    /// Counts a probe as failed until it is answered, so that only one lookup makes it.
     func beginsAttempt(at server: LocalDNSServer) -> Duration? {
         guard let state = health[server], state.isSuspect, state.aside(at: clock.now) == nil else { return nil }
         count(server)

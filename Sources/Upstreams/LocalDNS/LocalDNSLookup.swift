@@ -11,8 +11,8 @@ import Scheduling
 /// - NOERROR and NXDOMAIN end the lookup.
 /// - FORMERR, NOTIMP or BADVERS to a query with EDNS: the server is queried without EDNS, at once.
 /// - A response in another letter case is forged, or the server does not preserve it. It is not accepted, and the
-///   lookup goes on listening; besides, the server is queried over TCP, once, where a response cannot be forged off the
-///   path.
+///   lookup goes on listening; in parallel the server is queried over TCP, once, where a response cannot be forged
+///   off the path.
 /// - Datagrams with another ID or question, with QR 0 or of another opcode are not from the server, and are ignored.
 /// - A response that is truncated, or cannot be parsed, over UDP: the same server is queried over TCP.
 /// - SERVFAIL, REFUSED and other codes, with or without the question, a response of a server that does not recurse, and

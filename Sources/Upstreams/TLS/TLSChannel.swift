@@ -115,7 +115,7 @@ final class TLSChannel {
 
     /// Continues the handshake as far as the received bytes allow.
     ///
-    /// - Throws: `HTTPFailure.certificate` for a certificate that is not valid, `HTTPFailure.network` for anything else.
+    /// - Throws: `HTTPFailure.certificate` for an invalid certificate, `HTTPFailure.network` for anything else.
     func shakeHands() throws(HTTPFailure) -> Handshake {
         ERR_clear_error()
         let result = SSL_do_handshake(connection)

@@ -65,7 +65,7 @@ final class TLSSocket {
 
     /// Registers `handler`, called whenever `serve` is to be called.
     ///
-    /// - Throws: `HTTPFailure.overloaded` for want of memory.
+    /// - Throws: `HTTPFailure.overloaded` without memory.
     func watch(on loop: EventLoop, _ handler: @escaping @Loop (Interest) -> Void) throws(HTTPFailure) {
         guard let number = descriptor?.number else { return }
         do {
