@@ -2,8 +2,8 @@ package import DNSWire
 
 /// Which clients are answered: `[listen] allow`.
 ///
-/// The prefixes become disjoint ranges in order, so that a look-up is a binary search; for this machine's own
-/// addresses it is a comparison.
+/// The prefixes are converted to disjoint sorted ranges, so that a look-up is a binary search; for loopback addresses
+/// it is a comparison.
 package struct AccessList: Sendable {
     private let ranges4: [ClosedRange<UInt32>]
     private let ranges6: [ClosedRange<UInt128>]
@@ -12,7 +12,7 @@ package struct AccessList: Sendable {
     /// Whether ::1 is allowed.
     private let allowsLoopback6: Bool
 
-    /// Clients within any of `prefixes`; nobody if there is none.
+    /// Allows clients within any of `prefixes`; none if it is empty.
     package init(_ prefixes: [AddressPrefix]) {
         var ranges4: [ClosedRange<UInt32>] = []
         var ranges6: [ClosedRange<UInt128>] = []
@@ -44,7 +44,7 @@ package struct AccessList: Sendable {
         }
     }
 
-    /// The same addresses as disjoint ranges in order.
+    /// Merges ranges into disjoint ones, in ascending order.
     private static func merged<Value: FixedWidthInteger>(_ ranges: [ClosedRange<Value>]) -> [ClosedRange<Value>] {
         var merged: [ClosedRange<Value>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {

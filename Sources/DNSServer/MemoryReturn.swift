@@ -1,38 +1,38 @@
 import Platform
 import Scheduling
 
-/// Gives memory back to the system once a burst is over: by itself the allocator keeps what was in use at the peak.
+/// Returns free memory to the operating system after a burst; the allocator itself retains what the peak needed.
 ///
-/// To give back means to go through all that is free, which takes the loop some milliseconds (`Documentation/Performance.md`). So it
-/// is done only after there was much, and when all of it has been gone for a while.
+/// Returning it walks all free memory, which takes the loop some milliseconds (`Documentation/Performance.md`). So it
+/// is done only after a large burst, and once that has been over for a while.
 @Loop
 final class MemoryReturn: Sendable {
-    /// How many queries must have waited at once: below that, what they leave is not worth the time.
+    /// Queries that must have waited at once for a burst; fewer leave too little memory to be worth the time.
     nonisolated static let queries = 256
-    /// The same of open TCP connections, each with its buffers.
+    /// The same for open TCP connections, each with its buffers.
     nonisolated static let connections = 64
-    /// How long after the burst.
+    /// Delay between the end of a burst and the return of memory.
     private static let rest: Duration = .seconds(1)
 
     private let clock: any LoopClock
     private let giveBack: @Loop () -> Void
-    /// Whether there was a burst since memory was last given back.
+    /// Whether there was a burst since memory was last returned.
     private var isDue = false
     private var timer: LoopTimer?
 
-    /// - Parameter giveBack: does it.
+    /// - Parameter giveBack: returns free memory to the system; replaced in tests.
     nonisolated init(clock: any LoopClock, giveBack: @escaping @Loop () -> Void = { returnFreeMemory() }) {
         self.clock = clock
         self.giveBack = giveBack
     }
 
-    /// There is much now.
+    /// Notes that the number of queries or connections has reached the bound of a burst.
     func burst() {
         isDue = true
         timer.take()?.cancel()
     }
 
-    /// There is nothing any more.
+    /// Notes that no query waits, or no connection is open, any more; schedules the return of memory after a burst.
     func emptied() {
         guard isDue, timer == nil else { return }
         timer = clock.schedule(after: Self.rest) { [self] in

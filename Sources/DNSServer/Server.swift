@@ -5,7 +5,8 @@ package import Logs
 package import Platform
 package import Scheduling
 
-/// The DNS server: UDP threads that answer from the cache, TCP on the loop, and the queries that wait for the resolver.
+/// The DNS server: UDP threads that answer from the cache, TCP connections on the loop, and the queries that wait for
+/// the resolver.
 @Loop
 package final class Server: Sendable {
     private let loop: EventLoop
@@ -17,14 +18,14 @@ package final class Server: Sendable {
     private let intake: QueryIntake
     nonisolated let refusals = RefusalShare()
     private let events: EventLog
-    /// Tells of the queries that were answered; off at first.
+    /// Passes on the answered queries; off by default.
     package nonisolated let feed: QueryFeed
     private var listeners: [TCPListener]
     private var threads: [UDPThread]
     /// How many threads may still post misses.
     private var posting = 0
     private var allPosted: CheckedContinuation<Void, Never>?
-    /// What we listen on, with real ports.
+    /// The listen addresses, with the actual ports.
     package let addresses: [SocketAddress]
 
     /// - Parameters:
@@ -61,7 +62,7 @@ package final class Server: Sendable {
         addresses = sockets.addresses
     }
 
-    /// Queries that wait for the resolver, and open TCP connections.
+    /// The number of queries that wait for the resolver, and of open TCP connections.
     package var load: (queries: Int, connections: Int) { (pending.count, connections.count) }
 
     /// Begins to answer.
@@ -98,16 +99,16 @@ package final class Server: Sendable {
         }
     }
 
-    /// Stops in two phases: begins nothing new, waits for what is outstanding, 2.5 s at most, and closes all. Cached answers are
-    /// given over UDP until then.
+    /// Stops in two phases: takes no new work, waits for what is outstanding, at most 2.5 s, and closes all sockets.
+    /// Hits are answered over UDP until then.
     ///
-    /// The caller must have let go of the `ServerSockets` for the ports to be free afterwards.
+    /// The caller must have released the `ServerSockets` for the ports to be free afterwards.
     package func stop() async {
         let deadline = loop.now + limits.drain
         for listener in listeners { listener.stop() }
         for thread in threads { thread.drain() }
         await threadsDrain()
-        // Further turns of the loop bring what the threads posted last.
+        // Further turns of the loop receive what the threads posted last.
         repeat { await loop.sleep(until: loop.now) } while !misses.isEmpty && loop.now < deadline
         connections.finish()
         await pending.drain()
@@ -126,7 +127,7 @@ package final class Server: Sendable {
     }
 
     private func threadsDrain() async {
-        // Looked at inside: a task that does not prefer the loop's executor is suspended before the continuation is made.
+        // Checked inside: a task that does not prefer the loop's executor is suspended before the continuation is made.
         await withCheckedContinuation { continuation in
             if posting == 0 { continuation.resume() } else { allPosted = continuation }
         }

@@ -1,19 +1,19 @@
 package import Platform
 
-/// The sockets of all listen addresses, bound and silent: made before privileges are dropped.
+/// The sockets of all listen addresses, bound before privileges are dropped; nothing is received from them yet.
 package struct ServerSockets: Sendable {
-    /// For each address; one receiver for each thread.
+    /// The UDP sockets of each address, with one receiver for each thread.
     let udp: [UDPSockets]
-    /// One for each address.
+    /// One listening TCP socket for each address.
     let tcp: [ListeningSocket]
 
-    /// What we listen on, in the order given, with real ports.
+    /// The listen addresses, in the order given, with the actual ports.
     package var addresses: [SocketAddress] { tcp.map(\.address) }
 
-    /// How often a port that is free over UDP is looked for that is so over TCP too, when any will do.
+    /// Attempts at finding a port that is free over both UDP and TCP, for port 0.
     private static let attempts = 16
 
-    /// Each thread only waits for its socket.
+    /// Blocking sockets: each thread only waits for its own.
     static var udpOptions: UDPSocket.Options {
         var options = UDPSocket.Options()
         options.isBlocking = true
@@ -23,9 +23,9 @@ package struct ServerSockets: Sendable {
     /// Binds UDP and TCP on each address.
     ///
     /// - Parameters:
-    ///   - addresses: port 0 means any port that is free over both.
+    ///   - addresses: port 0 means any port that is free over both UDP and TCP.
     ///   - threads: threads that receive from each address, at least 1.
-    /// - Throws: the first error, in one line that says what to do; nothing stays bound then.
+    /// - Throws: the first error, as one line that says what to do; nothing remains bound then.
     package static func bind(_ addresses: [SocketAddress], threads: Int) throws(SystemError) -> ServerSockets {
         var udp: [UDPSockets] = []
         var tcp: [ListeningSocket] = []

@@ -1,10 +1,10 @@
 package import DNSWire
 import Synchronization
 
-/// What the configuration says of clients: whom to answer, and whose networks services are told.
+/// The configuration's rules about clients: which ones are answered, and which client networks services receive.
 package struct ClientRules: Sendable {
     package var access: AccessList
-    /// Nil while no service is told the networks of clients.
+    /// Nil while no service receives client networks.
     package var scoping: ClientScoping?
 
     package init(access: AccessList, scoping: ClientScoping? = nil) {
@@ -13,15 +13,15 @@ package struct ClientRules: Sendable {
     }
 }
 
-/// The rules about clients in force, for all threads: replaced by a reload.
+/// The rules about clients in force, shared by all threads and replaced by a reload.
 ///
-/// Each thread has a copy of the access list, and looks once for each batch of datagrams whether the policy's generation
-/// has changed; only then does it take the lock here and make a new copy. So a hit costs nothing more, and there is nothing
-/// to free that a thread may still use. Whoever replaces the rules raises the generation afterwards. A thread that waits
-/// keeps its old copy until something comes, and decides that by the new one.
+/// Each thread has a copy of the access list. Once for each batch of datagrams it checks whether the policy's
+/// generation has changed; only then it takes the lock here and makes a new copy. So a hit costs nothing more, and no
+/// memory is freed that a thread may still use. The code that replaces the rules raises the generation afterwards. A
+/// waiting thread keeps its old copy until a datagram arrives, and decides that one by the new copy.
 package final class SharedClientRules: Sendable {
     private let list: Mutex<AccessList>
-    /// 0: no scoping. Read on a miss only, and not copied: handlers that carry it make every hit dearer.
+    /// 0: no scoping. Read on a miss only, and not copied: a larger handler makes every hit slower.
     private let scopingBits: Atomic<Int>
 
     package init(_ rules: ClientRules) {

@@ -2,24 +2,24 @@ package import DNSResolver
 package import DNSWire
 package import Platform
 
-/// A query and what its client was told, for the log of queries.
+/// A query and its response, for the query log.
 package struct AnsweredQuery: Sendable {
     package let client: IPAddress
     package let transport: Transport
-    /// As asked; nil when it could not be read.
+    /// The question as received; nil when it could not be parsed.
     package let question: Question?
     package let responseCode: ResponseCode
     package let origin: Response.Origin
-    /// Whether the answer was past its TTL.
+    /// Whether the answer's TTL had expired.
     package let isStale: Bool
-    /// From the query's arrival to its reply.
+    /// From the query's arrival to its response.
     package let took: Duration
 }
 
 extension AnsweredQuery {
-    /// A query that was answered without the resolver: from the cache, or turned away.
+    /// A query that was answered without the resolver: from the cache, or with an error.
     ///
-    /// - Parameter reply: its beginning is looked at.
+    /// - Parameter reply: the response; only its header is read.
     init?(
         _ message: Span<UInt8>, reply: Span<UInt8>, client: IPAddress, transport: Transport, took: Duration
     ) {
@@ -28,7 +28,7 @@ extension AnsweredQuery {
         self.transport = transport
         question = Question(query, in: message)
         let code = ResponseCode(rawValue: UInt16(reply[3] & 0xf))
-        // The header has no room for a code such as BADVERS.
+        // The header's RCODE has no room for a code such as BADVERS.
         responseCode = code == .noError ? query.fault : code
         origin = responseCode == .noError || responseCode == .nameError ? .cache : .ourselves
         isStale = false
@@ -37,7 +37,7 @@ extension AnsweredQuery {
 }
 
 extension Question {
-    /// The question of a query that was read from `message`.
+    /// The question of a query that was parsed from `message`.
     init?(_ query: Query, in message: Span<UInt8>) {
         guard query.questionLength > 0 else { return nil }
         var wire: [UInt8] = []

@@ -5,13 +5,13 @@ import Logs
 import Platform
 import Scheduling
 
-/// The queries that wait for the resolver: each gets exactly one reply, in time.
+/// The queries that wait for the resolver: each gets exactly one response, in time.
 @Loop
 final class PendingQueries: Sendable {
-    /// What a client is told, with SERVFAIL, when the resolver says nothing in time.
+    /// Returned with SERVFAIL when the resolver does not answer in time.
     private nonisolated static let late = ExtendedError(.noReachableAuthority, "no answer in time")
 
-    /// Places for so many stay when nothing waits.
+    /// The number of slots that stay allocated when nothing waits.
     private nonisolated static let retained = 64
 
     private let responder: any QueryResponder
@@ -21,19 +21,19 @@ final class PendingQueries: Sendable {
     private let events: EventLog
     private let memory: MemoryReturn
     let outbox = ReplyOutbox()
-    /// Which client networks they are of; what has waited longest gives way first.
+    /// The waiting queries by client network; the one that has waited longest is displaced first.
     private var holdings: FairShare
-    /// The queries that wait, by their tickets.
+    /// The waiting queries, indexed by their tickets.
     private var waiting: [PendingQuery?] = []
-    /// How many wait, in all.
+    /// The number of waiting queries.
     var count: Int { holdings.count }
-    /// How many have been told an answer since the start: anything but SERVFAIL.
+    /// Queries answered since the start with anything but SERVFAIL.
     private(set) var answered = 0
-    /// The datagrams that wait.
+    /// The identities of the waiting datagrams.
     private var datagrams: Set<DatagramIdentity> = []
-    /// How many wait that came over UDP.
+    /// The number of waiting queries that came over UDP.
     var datagramCount: Int { datagrams.count }
-    /// Those who wait until nothing waits.
+    /// Continuations resumed when no query waits.
     private var drained: [CheckedContinuation<Void, Never>] = []
 
     init(
@@ -49,11 +49,11 @@ final class PendingQueries: Sendable {
         holdings = FairShare(capacity: limits.pending)
     }
 
-    /// Takes a query that the cache could not answer; the reply goes out by `path`, now or later.
+    /// Takes a query that the cache could not answer; the response goes out by `path`, now or later.
     ///
-    /// The same datagram again (client, port, ID, question, and the address asked) is the same waiter, and changes
-    /// nothing. When as many wait as may, one of the client network of which most wait gets SERVFAIL at once: the one that has
-    /// waited longest, or, if that is the newcomer's own network, the newcomer.
+    /// A retransmission of the same datagram (client, port, ID, question, and the destination address) changes nothing.
+    /// At the limit of waiting queries, one query of the client network with the most gets SERVFAIL at once: the one
+    /// that has waited longest, or, if that is the new query's own network, the new one.
     func add(_ message: [UInt8], from client: SocketAddress, path: ReplyPath, arrived: Instant) {
         guard let query = Query.read(message.span), query.fault == .noError,
             let asked = Question(query, in: message.span)
@@ -110,14 +110,14 @@ final class PendingQueries: Sendable {
     }
 
     private func begin(_ pending: PendingQuery, _ question: ClientQuestion) {
-        // One object to hold is all that they need: for more, each would have an allocation of its own.
+        // The closures capture one object each, which needs no allocation; more captures would.
         pending.guardTimer = clock.schedule(at: question.arrived + limits.answer) {
             pending.queries.finish(pending, Response(.failure(.serverFailure), extendedError: Self.late))
         }
         responder.respond(to: question) { pending.queries.finish(pending, $0) }
     }
 
-    /// Replies, unless that has been done.
+    /// Sends the response, unless one has been sent.
     func finish(_ pending: PendingQuery, _ response: Response) {
         guard !pending.isFinished else { return }
         pending.isFinished = true
@@ -129,7 +129,7 @@ final class PendingQueries: Sendable {
         if count == 0 { for waiter in drained.take() { waiter.resume() } }
     }
 
-    /// Returns once nothing waits; each query waits no longer than its answer may take.
+    /// Returns once nothing waits; each query waits no longer than its time limit.
     func drain() async {
         outbox.flush()
         await withCheckedContinuation { continuation in
@@ -139,7 +139,7 @@ final class PendingQueries: Sendable {
 }
 
 extension Array {
-    /// Moves the elements out.
+    /// Removes and returns all elements.
     fileprivate mutating func take() -> Self {
         let elements = self
         self = []

@@ -14,11 +14,11 @@ final class PendingQuery: Sendable {
     private let arrived: Instant
     let client: IPAddress
     private let path: ReplyPath
-    /// Those to which it belongs.
+    /// The set of waiting queries to which it belongs.
     let queries: PendingQueries
-    /// What makes another datagram the same; nil over TCP, where nothing is sent twice.
+    /// Identifies a retransmitted datagram; nil over TCP, where nothing is retransmitted by the client.
     var identity: DatagramIdentity?
-    /// Its place among all that wait; nil when it has none.
+    /// Its place among the waiting queries; nil when it has none.
     var ticket: FairShare.Ticket?
     var isFinished = false
     var guardTimer: LoopTimer?
@@ -27,7 +27,7 @@ final class PendingQuery: Sendable {
         message: [UInt8], query: Query, question: Question, client: IPAddress, path: ReplyPath, arrived: Instant,
         of queries: PendingQueries
     ) {
-        // The reply needs no more of it, and what follows may be 64 KiB of padding.
+        // The response needs no more of it, and the rest may be 64 KiB of padding.
         self.message = Array(message.prefix(Header.length + query.questionLength))
         self.query = query
         self.question = question
@@ -37,12 +37,13 @@ final class PendingQuery: Sendable {
         self.queries = queries
     }
 
-    /// Composes the reply and sends it, over UDP by way of `outbox`.
+    /// Composes the response and sends it, over UDP by way of `outbox`.
     func reply(_ response: Response, _ limits: ServerLimits, _ outbox: ReplyOutbox) {
         switch path {
         case .datagram(let path):
             let limit = query.udpLimit
-            // Sendable, and so not the loop's: else the runtime would check at each call that it is on the loop.
+            // `@Sendable`, and so not isolated to the loop: else the runtime would check at each call that it runs on
+            // the loop.
             outbox.add(by: path, limit: limit) { @Sendable output in
                 compose(response, limit: limit, keepalive: nil, into: &output)
             }
@@ -56,7 +57,7 @@ final class PendingQuery: Sendable {
         }
     }
 
-    /// What the log of queries says of it.
+    /// The entry of this query in the query log.
     ///
     /// - Parameter now: read once in a turn of the loop, and so perhaps before the query arrived.
     func answered(with response: Response, at now: Instant) -> AnsweredQuery {

@@ -2,12 +2,12 @@ import Platform
 import Scheduling
 import Synchronization
 
-/// Tells of every query that was answered, while somebody wants to know.
+/// Passes every answered query to a handler, while the query log is on.
 ///
-/// Off, it costs a look at a flag for each batch of datagrams. On, UDP threads hand their queries to the loop through a
-/// mailbox, and what does not fit is left out and counted: answers go before.
+/// Off, it costs reading a flag for each batch of datagrams. On, UDP threads pass their queries to the loop through a
+/// mailbox; queries that do not fit are left out and counted, since answering has priority.
 package final class QueryFeed: Sendable {
-    /// Queries on their way from the UDP threads to the loop: what the loop writes down in a few milliseconds.
+    /// Queries on their way from the UDP threads to the loop: what the loop logs in a few milliseconds.
     private static let capacity = 1_024
 
     private let isOn = Atomic<Bool>(false)
@@ -16,15 +16,15 @@ package final class QueryFeed: Sendable {
 
     init(on loop: EventLoop) { mailbox = Mailbox(capacity: Self.capacity, on: loop) }
 
-    /// Begins to tell, or ends it.
+    /// Turns the feed on or off.
     package func turn(on isOn: Bool) { self.isOn.store(isOn, ordering: .relaxed) }
 
-    /// Whether queries are to be told of.
+    /// Whether queries are to be posted.
     var isWanted: Bool { isOn.load(ordering: .relaxed) }
 
-    /// Names what receives the queries. Once.
+    /// Sets the handler that receives the queries. Called once.
     ///
-    /// - Parameter missed: called with how many were left out, when there were any.
+    /// - Parameter missed: called with the number of queries that were left out, if any.
     @Loop
     package func receive(
         _ handler: @escaping @Loop (AnsweredQuery) -> Void, missed: @escaping @Loop (Int) -> Void
@@ -37,10 +37,10 @@ package final class QueryFeed: Sendable {
         }
     }
 
-    /// From any thread.
+    /// Posts a query. May be called from any thread.
     func post(_ query: AnsweredQuery) { _ = mailbox.post(query) }
 
-    /// From the loop.
+    /// Passes a query to the handler; called on the loop.
     @Loop
     func tell(_ query: AnsweredQuery) { handler?(query) }
 }

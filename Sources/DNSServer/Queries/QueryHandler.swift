@@ -4,38 +4,38 @@ import DNSWire
 import Platform
 import Scheduling
 
-/// The one way of every query, over UDP and TCP: message rules, access list, cache.
+/// Handles every query, over UDP and TCP: message rules, access list, cache.
 ///
-/// Each thread has its own. A hit allocates nothing, and takes no lock but that of one part of the cache.
+/// Each thread has its own. A hit allocates nothing, and takes no lock but that of one shard of the cache.
 struct QueryHandler: Sendable {
-    /// What is to be done about a message.
+    /// What the caller does with a message.
     enum Disposition: Equatable {
-        /// Send what was written.
+        /// Send the response that was written.
         case reply
-        /// Nothing: it is no query, and an answer could start a loop of two servers.
+        /// Nothing: the message is no query, and a response could start a loop between two servers.
         case ignore
         /// Ask the resolver; nothing was written.
         case miss
     }
 
-    /// What a client is told, with SERVFAIL, when a limit is reached.
+    /// Returned with SERVFAIL when a limit is reached.
     static let overloaded = ExtendedError(.other, "too many queries wait for an answer")
     private static let prohibited = ExtendedError(.prohibited)
 
     private let cache: MemoryCache
     private let generation: PolicyGeneration
     private let shared: SharedClientRules
-    /// A copy of the shared one, and the generation with which it was made.
+    /// A copy of the shared access list, and the generation with which it was made.
     private let access: AccessList
     private let accessGeneration: UInt32
-    /// Idle time-out offered to TCP clients that ask for it, in units of 100 ms (RFC 7828).
+    /// The idle time-out sent to TCP clients that ask for it, in units of 100 ms (RFC 7828).
     private let keepalive: UInt16
 
     init(cache: MemoryCache, generation: PolicyGeneration, rules: SharedClientRules, keepalive: UInt16) {
         self.cache = cache
         self.generation = generation
         shared = rules
-        // In this order: a list that is replaced meanwhile is copied once more.
+        // In this order: a list that is replaced meanwhile is copied again.
         accessGeneration = generation.current
         access = rules.access
         self.keepalive = keepalive
@@ -45,30 +45,31 @@ struct QueryHandler: Sendable {
     @inline(__always)
     var isOutdated: Bool { generation.current != accessGeneration }
 
-    /// The same with the access list that is in force now.
+    /// The same handler with the access list in force now.
     var updated: QueryHandler {
         QueryHandler(cache: cache, generation: generation, rules: shared, keepalive: keepalive)
     }
 
-    /// A query that was read from its message; lies in one place, for copies cost more than the reading.
+    /// A parsed query; it stays in one place, since copying costs more than parsing.
     struct Prepared {
         fileprivate var query = Query()
-        /// Means nothing for a query with a fault.
+        /// Undefined for a query with a fault.
         fileprivate var ticket = MemoryCache.Ticket()
         /// Whether the message is to be answered at all.
         fileprivate var isQuery = false
     }
 
-    /// Reads a message of a batch, and has the memory fetched in which its answer may lie.
+    /// Parses a message of a batch, and prefetches the memory in which its answer may be.
     @inline(__always)
     func prepare(_ message: Span<UInt8>, in prepared: inout Prepared) {
         prepared.isQuery = prepared.query.read(message)
-        // Raw values: comparing the wrapped ones across targets is a call through a witness table, on every hit.
+        // Raw values: comparing the wrapped ones across targets calls through a witness table, on every hit.
         guard prepared.isQuery, prepared.query.fault.rawValue == 0 else { return }
         prepared.ticket = cache.prefetch(for: prepared.query, in: message)
     }
 
-    /// Answers a message that came alone, or says who else must; the parameters are those of the other one.
+    /// Answers a message that came alone, or returns what the caller does with it; the parameters are those of the
+    /// other overload.
     func handle(
         _ message: Span<UInt8>, from client: IPAddress, over transport: Transport, now: Instant,
         into reply: inout OutputSpan<UInt8>
@@ -80,13 +81,13 @@ struct QueryHandler: Sendable {
         return handleMiss(prepared, message, from: client, over: transport, now: now, into: &reply)
     }
 
-    /// Answers a message from what is the same for all clients, or says who else must. After a miss `handleMiss` is to be
-    /// called: it stands by itself so that a hit does not pay for it.
+    /// Answers a message from the entries that are the same for all clients, or returns what the caller does with it.
+    /// After a miss `handleMiss` must be called: it is separate so that a hit does not pay for it.
     ///
     /// - Parameters:
-    ///   - prepared: what was read of this message.
-    ///   - now: the present on the boot-time clock.
-    ///   - reply: empty; gets the reply.
+    ///   - prepared: the result of `prepare` for this message.
+    ///   - now: the present time on the boot-time clock.
+    ///   - reply: empty; receives the response.
     @inline(__always)
     func handle(
         _ prepared: borrowing Prepared, _ message: Span<UInt8>, from client: IPAddress, over transport: Transport,
@@ -108,11 +109,12 @@ struct QueryHandler: Sendable {
         return isHit ? .reply : .miss
     }
 
-    /// Answers a miss from what is kept for the client's network alone; the parameters are those of the others.
+    /// Answers a miss from the entries cached for the client's network alone; the parameters are those of `handle`.
     ///
-    /// While a service is told clients' networks, names that it may be asked for are kept for one network each, and other
-    /// names for all clients; never a name both ways under one generation of the policy. So the order of the two look-ups
-    /// means nothing, nor does it whether the rules are of this generation: nothing is kept under keys of other rules.
+    /// While a service receives client networks, names that it may be asked for are cached for one network each, and
+    /// other names for all clients; never one name both ways under one generation of the policy. So the order of the
+    /// two look-ups does not matter, nor whether the rules are of this generation: nothing is cached under keys of
+    /// other rules.
     @inline(never)
     func handleMiss(
         _ prepared: borrowing Prepared, _ message: Span<UInt8>, from client: IPAddress, over transport: Transport,
@@ -132,7 +134,7 @@ struct QueryHandler: Sendable {
         shared.scoping?.scope(of: client, hidesNetwork: query.hidesNetwork(in: message))
     }
 
-    /// Answers from a copy of what is cached: the cache itself writes no options.
+    /// Answers from a copy of the cache entry: the cache itself writes no options.
     @inline(never)
     private func answerWithOptions(
         _ query: Query, _ message: Span<UInt8>, _ client: IPAddress, _ now: Instant,
@@ -156,7 +158,7 @@ struct QueryHandler: Sendable {
         return entry
     }
 
-    /// Turns a message away with a code, whatever it asks.
+    /// Answers a message with a response code, whatever its question.
     @inline(never)
     func reject(
         _ message: Span<UInt8>, with code: ResponseCode, error: ExtendedError? = nil, over transport: Transport,

@@ -1,21 +1,22 @@
 import Platform
 import Scheduling
 
-/// How fast the loop takes queries from the UDP threads and from TCP connections.
+/// Bounds how many queries the loop takes from the UDP threads and from TCP connections.
 ///
-/// When more comes than the loop can do, whatever is begun slows down what is under way, and all of it ends too late to be
-/// of use. So a saturated loop begins only as much as it finishes, and little while requests wait for room at the sources
-/// anyway: each query under way is memory, which the processor's caches then lack, and a miss costs the more.
+/// Under overload, every query begun slows down those under way, and all of them end too late to be of use. So a
+/// saturated loop begins only as many as it finishes, and few while requests wait for room at the sources anyway: each
+/// query under way takes memory and displaces CPU cache lines, which makes a miss more expensive.
 ///
-/// What comes beyond by UDP is refused by the UDP threads, which costs the least: its clients are told SERVFAIL, all of them
-/// as long as that leaves the loop its CPU (`RefusalShare`). A TCP connection is read no further until some of its queries
-/// are answered. Neither transport keeps the other out: each may have what the other leaves, and half in any case. A loop
-/// that rests takes everything on, however much waits for slow sources; after a time without rest its bounds go step by step.
+/// Queries beyond the bound are refused by the UDP threads, which costs least: their clients get SERVFAIL, all of them
+/// as long as that leaves the loop its CPU (`RefusalShare`). A TCP connection is not read further until some of its
+/// queries are answered. Neither transport excludes the other: each may use what the other leaves, and half in any
+/// case. A loop with spare time takes everything, however many queries wait for slow sources; after a time of
+/// saturation its bounds are removed in steps.
 @Loop
 final class QueryIntake {
-    /// Percent of the CPU that the loop is to have before anybody is refused (decision 22).
+    /// Percent of the CPU that the loop gets before refusals are dropped (decision 22).
     private static let fairShare = 76
-    /// By how much the bounds grow in each interval in which the loop had some rest, and yet queries were refused.
+    /// Factor by which the bounds grow in each interval in which the loop had spare time, and yet queries were refused.
     private static let growth = 2.0
 
     private let clock: any LoopClock
@@ -26,28 +27,28 @@ final class QueryIntake {
     private let queries: Mailbox<MissedQuery>
     private let refusals: RefusalShare
     private let cpuTime: @Loop () -> CPUTime
-    /// How many queries were answered lately in the interval `ServerLimits.saturation`, or the least that counts as so many.
-    /// Failures do not count: they cost little, and a loop that took on more the more of them there are would never get out.
+    /// Queries answered in the last interval `ServerLimits.saturation`, at least `ServerLimits.saturated`. Failures do
+    /// not count: they cost little, and a loop that took more queries the more of them fail would stay saturated.
     private var pace: Int
-    /// How many queries a saturated loop has under way at most.
+    /// The most queries that a saturated loop has under way.
     private var underWay: Int
-    /// How many times as many as these two are let in, since the loop has some rest again and still too many come. Without
-    /// bounds it would take on more at once than it can answer in time, and so be without rest again.
+    /// Factor by which these two bounds are multiplied, while the loop has spare time again and still too many queries
+    /// come. Without bounds it would take on more at once than it can answer in time, and be saturated again.
     private var stretch = 1.0
-    /// When that was measured; how many had been answered and refused until then.
+    /// When the interval began; the queries answered and refused by then.
     private var measured: Instant
     private var answered = 0
     private var refused = 0
-    /// When CPU times were last asked for, and what they were: in each interval in which less is taken on than came, and
-    /// before the first of these. Otherwise nobody asks, for that takes system calls.
+    /// When CPU times were last read, and their values: read in each interval with bounds, and before the first of
+    /// these. Otherwise they are not read, since that takes system calls.
     private var used: (at: Instant, time: CPUTime)
-    /// Set while less is taken on than came.
+    /// Non-nil while the bounds apply.
     private var timer: LoopTimer?
 
     /// - Parameters:
-    ///   - refusals: what the UDP threads go by when `queries` takes no more.
-    ///   - cpuTime: what the loop and the process have used.
-    ///   - isSaturated: whether the loop has lately had more to do than it can.
+    ///   - refusals: the fraction that the UDP threads apply when `queries` is full.
+    ///   - cpuTime: returns the CPU time that the loop and the process have used.
+    ///   - isSaturated: whether the loop has lately had more work than time.
     init(
         _ queries: Mailbox<MissedQuery>, pending: PendingQueries, responder: any QueryResponder, clock: any LoopClock,
         limits: ServerLimits, refusals: RefusalShare, cpuTime: @escaping @Loop () -> CPUTime = { .now },
@@ -67,7 +68,7 @@ final class QueryIntake {
         used = (measured, CPUTime(thread: .zero, process: .zero))
     }
 
-    /// How many queries are taken from the UDP threads now. To be asked in every turn of the loop.
+    /// How many queries are taken from the UDP threads now. Called in every turn of the loop.
     func room() -> Int {
         judge()
         if timer == nil, isSaturated() {
@@ -78,17 +79,17 @@ final class QueryIntake {
         return max(0, min(limits.intake, max(underWay - pending.count, underWay / 2 - pending.datagramCount)))
     }
 
-    /// How many queries of each TCP connection may wait for the resolver now; at least 1, so that a connection that was
-    /// read no further goes on with its next reply.
+    /// How many queries of each TCP connection may wait for the resolver now; at least 1, so that a connection that is
+    /// not being read continues with its next response.
     ///
-    /// - Parameter connections: how many are open.
+    /// - Parameter connections: the number of open connections.
     func share(of connections: Int) -> Int {
         guard timer != nil else { return limits.pendingPerConnection }
         let all = max(underWay - pending.datagramCount, underWay / 2)
         return max(1, min(limits.pendingPerConnection, all / max(1, connections)))
     }
 
-    /// Takes stock of the time since that was last done, if that is long enough ago to mean anything.
+    /// Evaluates the interval since the last evaluation, if it is long enough to be meaningful.
     private func judge() {
         let elapsed = clock.now - measured
         guard elapsed >= limits.saturation else { return }
@@ -102,11 +103,11 @@ final class QueryIntake {
         goOn(areTooMany)
     }
 
-    /// Has fewer refusals told while those keep the loop from its CPU, and more again when they do not.
+    /// Lowers the fraction of refusals that are answered while these deprive the loop of its CPU, and raises it otherwise.
     ///
-    /// The loop is kept from its CPU when it had less than its share both of the time that passed and of the CPU time
-    /// that our threads used. Where other programs took it, telling fewer would give the loop nothing, and so little as it
-    /// takes to tell a few. A loop that has rest is not kept from anything.
+    /// The loop is deprived of its CPU when it had less than its share both of the elapsed time and of the CPU time that
+    /// our threads used. Where other programs took the CPU, answering fewer refusals would gain the loop nothing, and a
+    /// few refusals take little anyway. A loop with spare time is not deprived.
     private func divide(_ isFlood: Bool) {
         let now = (at: clock.now, time: cpuTime())
         let elapsed = now.at - used.at
@@ -121,7 +122,7 @@ final class QueryIntake {
         }
     }
 
-    /// Ends an interval in which less was taken on than came: the next one is like it, or wider, or free.
+    /// Ends an interval with bounds: the next one has the same bounds, wider ones, or none.
     private func goOn(_ areTooMany: Bool) {
         timer.take()?.cancel()
         stretch = isSaturated() || !areTooMany ? 1 : stretch * Self.growth

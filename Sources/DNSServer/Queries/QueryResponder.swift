@@ -1,15 +1,15 @@
 package import DNSResolver
 package import Scheduling
 
-/// What the server asks when the cache has no fresh answer.
+/// The resolver as the server sees it; asked when the cache has no fresh answer.
 @Loop
 package protocol QueryResponder: AnyObject, Sendable {
-    /// Has `reply` called once with the answer to one client's question, within 2.3 s of `arrived`, also before this
+    /// Calls `reply` once with the answer to one client's question, within 2.3 s of `arrived`, possibly before this
     /// returns.
     ///
-    /// Called once for each client that waits. A client may have been told SERVFAIL meanwhile.
+    /// Called once for each waiting client. A client may have received SERVFAIL meanwhile.
     func respond(to question: ClientQuestion, reply: @escaping @Loop (Response) -> Void)
 
-    /// Whether what it was asked already waits for room at a source.
+    /// Whether requests for earlier questions already wait for room at a source.
     var isBacklogged: Bool { get }
 }

@@ -1,33 +1,34 @@
 import Platform
 import Synchronization
 
-/// Which part of the queries that cannot be taken on are told SERVFAIL.
+/// The fraction of the queries beyond capacity that are answered with SERVFAIL; the others are dropped.
 ///
-/// All, as long as that leaves the loop its CPU. Refusing costs the kernel's work for a datagram, some 4 us; where the UDP
-/// threads and the loop share too few CPUs, a flood of several times what can be answered would have most of the time spent
-/// on refusing, and ever fewer answered. So while our other threads keep the loop from its CPU, fewer are told; the
-/// rest hears nothing, as if the kernel had no room for their queries, and asks again.
+/// All are answered, as long as that leaves the loop its CPU. Refusing a query costs the kernel's work for a datagram,
+/// some 4 us. Where the UDP threads and the loop share too few CPUs, a flood of several times the capacity would spend
+/// most of the time on refusals, and ever fewer queries would be answered. So while our other threads keep the loop
+/// from its CPU, fewer get SERVFAIL; the rest get no response, as if the kernel had no room for them, and clients
+/// retransmit.
 ///
-/// The loop decides, the UDP threads obey.
+/// The loop sets the fraction, the UDP threads apply it.
 final class RefusalShare: Sendable {
-    /// All are told.
+    /// The fraction at which all get SERVFAIL, and the denominator of the others.
     static let whole = 64
-    /// At least so many of `whole` are told, however little time there is.
+    /// The least fraction, as parts of `whole`, however little CPU time there is.
     static let least = 4
 
     private let parts = Atomic<Int>(whole)
     private let refused = Atomic<Int>(0)
     private let silent = Atomic<Int>(0)
 
-    /// How many of `whole` are told.
+    /// How many of `whole` get SERVFAIL.
     var current: Int { parts.load(ordering: .relaxed) }
 
-    /// How many queries were not taken on so far; of these, how many were told nothing.
+    /// Queries refused since the start, and how many of these got no response.
     var counts: (refused: Int, silent: Int) {
         (refused.load(ordering: .relaxed), silent.load(ordering: .relaxed))
     }
 
-    /// Counts a query that is not taken on. Returns whether its client is told so. From any thread.
+    /// Counts a refused query. Returns whether it is answered with SERVFAIL. May be called from any thread.
     func refuse() -> Bool {
         let (parts, turn) = (current, refused.wrappingAdd(1, ordering: .relaxed).oldValue)
         if (turn &* parts) & (Self.whole - 1) + parts >= Self.whole { return true }
@@ -35,9 +36,9 @@ final class RefusalShare: Sendable {
         return false
     }
 
-    /// Has more told, after an interval in which that cost nobody his answer.
+    /// Raises the fraction, after an interval in which refusals cost no query its answer.
     func raise() { parts.store(min(Self.whole, current + 2), ordering: .relaxed) }
 
-    /// Has fewer told.
+    /// Lowers the fraction.
     func lower() { parts.store(max(Self.least, current * 7 / 8), ordering: .relaxed) }
 }

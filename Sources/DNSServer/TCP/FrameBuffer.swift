@@ -1,28 +1,29 @@
 import DNSWire
 
-/// What a TCP client has sent and we have not handled: messages, each behind its length in two bytes (RFC 7766 section 8).
+/// Bytes received from a TCP client and not yet handled: messages with a two-byte length before each (RFC 7766 section
+/// 8).
 struct FrameBuffer {
-    /// What the buffer begins with.
+    /// The state of the buffer's beginning.
     enum Next: Equatable {
-        /// A whole message, at this place in `bytes` until the buffer is used again.
+        /// A whole message, at this range of `bytes` until the buffer is used again.
         case message(Range<Int>)
-        /// Less than a message.
+        /// Less than a whole message.
         case incomplete
-        /// A length that no message has: the stream cannot be followed any further.
+        /// A length below that of a DNS header: the stream cannot be parsed any further.
         case malformed
     }
 
-    /// Storage up to this many bytes is kept for the next message.
+    /// Capacity in bytes up to which storage is retained for the next message.
     private static let kept = 1_024
 
     private(set) var bytes: [UInt8] = []
-    /// Where the bytes that were not handed out begin.
+    /// Index of the first byte that `next()` has not returned.
     private var start = 0
 
-    /// Bytes received and not handed out.
+    /// Bytes received that `next()` has not returned.
     var count: Int { bytes.count - start }
 
-    /// Whether `next()` has more to say than that the buffer is incomplete.
+    /// Whether `next()` returns anything but `incomplete`.
     var hasMessage: Bool {
         guard count >= 2 else { return false }
         let length = nextLength
@@ -39,7 +40,7 @@ struct FrameBuffer {
         bytes.append(contentsOf: received)
     }
 
-    /// Takes the next message out.
+    /// Removes and returns the next message.
     mutating func next() -> Next {
         guard count >= 2 else { return .incomplete }
         let length = nextLength
@@ -50,7 +51,7 @@ struct FrameBuffer {
         return .message(range)
     }
 
-    /// Gives back storage that the next message will hardly need.
+    /// Frees storage beyond what the next message is likely to need.
     mutating func trim() {
         guard count == 0 else { return }
         bytes.removeAll(keepingCapacity: bytes.capacity <= Self.kept)

@@ -1,19 +1,19 @@
-/// Replies that a TCP client has not taken yet.
+/// Responses that a TCP client has not received yet.
 struct OutboundBuffer {
-    /// Storage up to this many bytes is kept for the next reply.
+    /// Capacity in bytes up to which storage is retained for the next response.
     private static let kept = 4_096
 
     private var bytes: [UInt8] = []
-    /// Where what was not written yet begins.
+    /// Index of the first unwritten byte.
     private var start = 0
 
     var count: Int { bytes.count - start }
     var isEmpty: Bool { count == 0 }
 
-    /// What to write next.
+    /// The bytes to write next.
     var unwritten: ArraySlice<UInt8> { bytes[start...] }
 
-    /// Appends a message behind its length. It has at most 65,535 bytes; a longer one could not be framed, and is left out.
+    /// Appends a message with its length before it. A message over 65,535 bytes cannot be framed, and is left out.
     mutating func append(_ message: [UInt8]) {
         guard let length = UInt16(exactly: message.count) else { return }
         bytes.append(UInt8(length >> 8))
@@ -21,7 +21,7 @@ struct OutboundBuffer {
         bytes.append(contentsOf: message)
     }
 
-    /// Forgets the first `count` bytes, which were written.
+    /// Removes the first `count` bytes, which were written.
     mutating func removeFirst(_ count: Int) {
         start += count
         if isEmpty {

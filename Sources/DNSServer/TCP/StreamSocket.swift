@@ -2,16 +2,16 @@ import Glibc
 import Platform
 import Scheduling
 
-/// One accepted TCP connection as system calls: reads and writes that never block.
+/// One accepted TCP connection at the level of system calls: non-blocking reads and writes.
 @Loop
 final class StreamSocket: Sendable {
-    /// What came of reading or writing.
+    /// The result of a read or write.
     enum Outcome: Equatable {
         /// This many bytes, at least one.
         case moved(Int)
-        /// Nothing now.
+        /// Nothing can be transferred now.
         case wouldBlock
-        /// The peer sends no more.
+        /// The peer has ended its side of the connection.
         case ended
         /// The connection is broken.
         case failed
@@ -31,7 +31,7 @@ final class StreamSocket: Sendable {
 
     private var isOpen: Bool { descriptor != nil }
 
-    /// Reads what is there, up to the size of `buffer`, to its beginning.
+    /// Reads the available bytes, up to the size of `buffer`, to its beginning.
     func read(into buffer: inout [UInt8]) -> Outcome {
         guard isOpen else { return .failed }
         while true {
@@ -42,7 +42,7 @@ final class StreamSocket: Sendable {
         }
     }
 
-    /// Writes as much of `bytes`, which must not be empty, as the kernel takes.
+    /// Writes as much of `bytes`, which must not be empty, as the kernel accepts.
     func write(_ bytes: ArraySlice<UInt8>) -> Outcome {
         guard isOpen else { return .failed }
         while true {

@@ -2,11 +2,11 @@ import DNSResolver
 import Platform
 import Scheduling
 
-/// One TCP client (RFC 7766): takes any number of queries at once, and replies as the answers come.
+/// One TCP client (RFC 7766): its queries are handled concurrently, and answered in the order in which answers arrive.
 @Loop
 final class TCPConnection: Sendable {
     let peer: SocketAddress
-    /// Its place among all connections; nil before it has one and after it has closed.
+    /// Its place among all connections; nil before it is admitted and after it has closed.
     var ticket: FairShare.Ticket?
     private let connections: TCPConnections
     private let socket: StreamSocket
@@ -15,17 +15,17 @@ final class TCPConnection: Sendable {
     private var outbound = OutboundBuffer()
     /// Queries that wait for the resolver.
     private var outstanding = 0
-    /// Whether no more is read: the client has ended its side, or we stop.
+    /// Whether no more is read: the client has ended its side, or the server stops.
     private var isReadingOver = false
     private var isClosed = false
-    /// Whether messages are being handled right now; a reply that comes meanwhile is only queued.
+    /// Whether messages are being handled right now; a response that comes meanwhile is only queued.
     private var isHandling = false
-    /// When the last whole query came, or the last reply to one was ready. Bytes of an unfinished query do not count.
+    /// When the last whole query arrived, or the last response became ready. Bytes of an unfinished query do not count.
     private var lastActivity: Instant
-    /// When the client last took something of its replies.
+    /// When the client last received part of its responses.
     private var lastProgress: Instant
     private var timer: LoopTimer?
-    /// Bytes booked with all connections.
+    /// Bytes added to the total of all connections.
     private var booked = 0
 
     init(_ socket: StreamSocket, peer: SocketAddress, in connections: TCPConnections) {
@@ -39,15 +39,15 @@ final class TCPConnection: Sendable {
     private var limits: ServerLimits { connections.limits }
     private var now: Instant { connections.loop.now }
 
-    /// Whether nothing would be lost by closing it: it has no query outstanding, and no reply to take.
+    /// Whether closing it loses nothing: no query is outstanding, and no response unsent.
     var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !frames.hasMessage }
 
-    /// Whether the client may send more for now.
+    /// Whether more queries of the client are handled for now.
     private var isWithinLimits: Bool {
         outstanding < connections.share && outbound.count <= limits.queuedReplies
     }
 
-    /// Begins to read. Returns false when the event loop takes no more descriptors; the connection is closed then.
+    /// Begins to read. Returns false when the event loop accepts no more descriptors; the connection is closed then.
     func start() -> Bool {
         watch = try? connections.loop.watch(socket.number, for: .readable) { [self] in ready($0) }
         guard watch != nil else {
@@ -73,7 +73,7 @@ final class TCPConnection: Sendable {
         }
     }
 
-    /// Does all that can be done now, and waits for the rest.
+    /// Does everything possible now, and watches the socket for the rest.
     private func settle() {
         repeat {
             handleMessages()
@@ -104,7 +104,7 @@ final class TCPConnection: Sendable {
         }
     }
 
-    /// Reads no more of a stream that cannot be followed; what was asked before is still answered.
+    /// Stops reading a stream that cannot be parsed; queries received before are still answered.
     private func abandonInput() {
         frames = FrameBuffer()
         isReadingOver = true
@@ -124,7 +124,7 @@ final class TCPConnection: Sendable {
         connections.used(self)
     }
 
-    /// Takes the reply to an outstanding query. After the connection has closed it is dropped.
+    /// Queues the response to an outstanding query; drops it after the connection has closed.
     func send(_ reply: [UInt8]) {
         outstanding -= 1
         guard !isClosed else { return }
@@ -150,13 +150,13 @@ final class TCPConnection: Sendable {
         }
     }
 
-    /// Reads no more; closes when the last reply was taken, which may be at once.
+    /// Reads no more; closes when the last response was received, which may be at once.
     func finish() {
         isReadingOver = true
         settle()
     }
 
-    /// Closes at once, whatever is outstanding. A second call does nothing.
+    /// Closes at once, even with queries outstanding. A second call does nothing.
     func close() {
         guard !isClosed else { return }
         isClosed = true
@@ -175,13 +175,13 @@ final class TCPConnection: Sendable {
     // MARK: Time-outs
 
     private func setTimer(at due: Instant) {
-        // One timer that looks again costs less than one moved by every query. It never looks later than a stall could
-        // have begun and become too long.
+        // One timer that checks again costs less than one rescheduled by every query. It fires no later than the end of
+        // a stall that begins now.
         let next = min(due, now + limits.stall)
         timer = connections.loop.schedule(at: next) { [weak self] in self?.checkTime() }
     }
 
-    /// Closes a connection that was quiet for too long, or whose client takes no replies.
+    /// Closes a connection that was idle for too long, or whose client receives no responses.
     private func checkTime() {
         let due: Instant
         if !outbound.isEmpty {

@@ -4,10 +4,10 @@ import Logs
 import Platform
 import Scheduling
 
-/// The open TCP connections of all listeners, and what they share.
+/// The open TCP connections of all listeners, and their shared state.
 @Loop
 final class TCPConnections: Sendable {
-    /// Bytes taken from a connection by one system call.
+    /// Bytes read from a connection by one system call.
     private nonisolated static let readSize = 16 << 10
 
     let loop: EventLoop
@@ -19,13 +19,13 @@ final class TCPConnections: Sendable {
     private let events: EventLog
     private let memory: MemoryReturn
     private var open: [FairShare.Ticket: TCPConnection] = [:]
-    /// Which client networks have them; the connection idle for longest gives way first.
+    /// The connections by client network; the one idle for longest is evicted first.
     private var holdings: FairShare
-    /// Bytes that all connections hold.
+    /// Bytes buffered for all connections.
     private(set) var buffered = 0
-    /// Where every connection reads to first.
+    /// The buffer that every connection reads into first.
     private var scratch = [UInt8](repeating: 0, count: TCPConnections.readSize)
-    /// Called when a connection has closed: a descriptor is free.
+    /// Called when a connection has closed, so that a descriptor is free.
     private var closed: [@Loop () -> Void] = []
     private var drained: [CheckedContinuation<Void, Never>] = []
 
@@ -44,19 +44,20 @@ final class TCPConnections: Sendable {
         self.pending = pending
     }
 
-    /// How many are open.
+    /// The number of open connections.
     var count: Int { open.count }
 
-    /// The clients of those that are open.
+    /// The clients of the open connections.
     var peers: [SocketAddress] { open.values.map(\.peer) }
 
-    /// How many queries of each may wait for the resolver now.
+    /// How many queries of each connection may wait for the resolver now.
     var share: Int { intake.share(of: count) }
 
-    /// Takes a new connection.
+    /// Admits a new connection.
     ///
-    /// When as many are open as may be, one of the client network that has most is closed for it, the one idle for longest;
-    /// where that is the newcomer's own network, only one with no query outstanding: else the newcomer is closed.
+    /// At the limit of open connections, one of the client network with the most connections is closed for it, the one
+    /// idle for longest. Where that is the new client's own network, only a connection with no query outstanding is
+    /// closed; without one, the new connection is closed.
     func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) {
         let network = ClientNetwork(peer.ip)
         guard !holdings.isFull || makeRoom(for: network) else { return }
@@ -80,10 +81,10 @@ final class TCPConnections: Sendable {
         return closes
     }
 
-    /// A query came by the connection, or a reply to one is ready.
+    /// Notes that a query arrived by the connection, or that a response to one is ready.
     func used(_ connection: TCPConnection) { if let ticket = connection.ticket { holdings.renew(ticket) } }
 
-    /// Forgets a connection that has closed.
+    /// Removes a connection that has closed.
     func remove(_ connection: TCPConnection) {
         guard let ticket = connection.ticket.take(), open.removeValue(forKey: ticket) != nil else { return }
         holdings.remove(ticket)
@@ -95,25 +96,27 @@ final class TCPConnections: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Calls `body` whenever a connection has closed.
+    /// Registers `body` to be called whenever a connection has closed.
     func onClose(_ body: @escaping @Loop () -> Void) { closed.append(body) }
 
-    /// Books more or fewer bytes held by one connection. Returns whether all together are within the limit.
+    /// Adds a change in the bytes buffered by one connection. Returns whether all connections together are within the
+    /// limit.
     func book(_ change: Int) -> Bool {
         buffered += change
         return buffered <= limits.buffered
     }
 
-    /// Reads from a socket; what came is in the slice.
+    /// Reads from a socket; the slice has the bytes read.
     func read(_ socket: StreamSocket) -> (StreamSocket.Outcome, ArraySlice<UInt8>) {
         let outcome = socket.read(into: &scratch)
         guard case .moved(let count) = outcome else { return (outcome, []) }
         return (outcome, scratch[..<count])
     }
 
-    /// Answers a message, or asks the resolver.
+    /// Answers a message, or says that the resolver must be asked.
     ///
-    /// - Returns: the reply; nil with `isPending` when it comes later, without when there is none.
+    /// - Returns: the response; nil with `isPending` true when it comes later, with `isPending` false when there is
+    ///   none.
     func handle(_ message: [UInt8], of connection: TCPConnection) -> (reply: [UInt8]?, isPending: Bool) {
         var disposition = QueryHandler.Disposition.ignore
         if handler.isOutdated { handler = handler.updated }
@@ -136,12 +139,12 @@ final class TCPConnections: Sendable {
         if let answered { feed.tell(answered) }
     }
 
-    /// Asks the resolver; the reply comes by `connection.send`, perhaps at once.
+    /// Asks the resolver; the response is passed to `connection.send`, perhaps before this returns.
     func ask(_ message: [UInt8], of connection: TCPConnection) {
         pending.add(message, from: connection.peer, path: .connection(connection), arrived: loop.now)
     }
 
-    /// Reads from no connection any more; each closes when its last reply was taken.
+    /// Stops reading from all connections; each closes when its last response was received.
     func finish() { for connection in Array(open.values) { connection.finish() } }
 
     /// Returns once no connection is open.

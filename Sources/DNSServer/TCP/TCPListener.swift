@@ -2,12 +2,12 @@ import Logs
 import Platform
 import Scheduling
 
-/// Takes the TCP connections to one address.
+/// Accepts the TCP connections to one address.
 @Loop
 final class TCPListener: Sendable {
-    /// Connections taken in one turn of the loop.
+    /// Connections accepted in one turn of the loop.
     private nonisolated static let acceptsPerTurn = 64
-    /// How long no connection is taken after descriptors have run out, unless one is closed before.
+    /// How long no connection is accepted after descriptors have run out, unless one is closed before.
     private nonisolated static let pause: Duration = .seconds(1)
 
     private var socket: ListeningSocket?
@@ -22,14 +22,14 @@ final class TCPListener: Sendable {
         self.events = events
     }
 
-    /// Begins to take connections.
+    /// Begins to accept connections.
     func start() throws(SystemError) {
         guard let socket else { return }
         watch = try connections.loop.watch(socket.descriptor.number, for: .readable) { [self] _ in accept() }
         connections.onClose { [weak self] in self?.resume() }
     }
 
-    /// Takes no more, and closes the socket.
+    /// Accepts no more connections, and closes the socket.
     func stop() {
         watch?.cancel()
         watch = nil
@@ -50,7 +50,7 @@ final class TCPListener: Sendable {
         }
     }
 
-    /// Leaves the waiting connections alone for a while: their socket stays readable, and the loop would spin.
+    /// Pauses accepting: the socket with its waiting connections stays readable, and the loop would spin.
     private func pause(_ error: SystemError) {
         events.report(LogMessage(.limitConnections, about: "", "no TCP connection can be taken: \(error)"))
         watch?.update([])

@@ -1,17 +1,17 @@
 import DNSWire
 import Platform
 
-/// What makes a datagram the same as another: who sent it, to which address, with which ID and question.
+/// What identifies a retransmitted datagram: client address and port, server address, ID and question.
 struct DatagramIdentity: Hashable {
     private let client: SocketAddress
     private let server: SocketAddress
     private let local: UInt64
     private let localEnd: UInt64
     private let id: UInt16
-    /// The question's bytes, in the client's letter case.
+    /// The question's bytes, with the client's letter case.
     private let question: ArraySlice<UInt8>
 
-    /// The question's bytes eight at a time: a call of the hasher costs more than they do.
+    /// Hashes the question's bytes eight at a time: a call of the hasher costs more than combining them.
     func hash(into hasher: inout Hasher) {
         hasher.combine(client.low)
         var word = UInt64(client.port) << 16 | UInt64(id)

@@ -1,13 +1,13 @@
 import CLinux
 import Platform
 
-/// How a late reply over UDP finds its way: from the very address and port that were asked.
+/// The return path of a late response over UDP: from the address and port to which the query was sent.
 struct DatagramPath: Sendable {
-    /// Sends for all sockets of what is listened on; kept open by this reference until the reply is sent.
+    /// The sending socket of a listen address; this reference keeps it open until the response is sent.
     let socket: UDPSocket
     let origin: clinux_origin
 
-    /// The address that was asked, as two words; 0 where the socket does not report it.
+    /// The destination address of the query as two words; 0 where the socket does not report it.
     var local: (UInt64, UInt64) {
         guard origin.has_local != 0 else { return (0, 0) }
         return withUnsafeBytes(of: origin.local) {

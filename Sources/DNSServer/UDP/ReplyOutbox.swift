@@ -2,27 +2,28 @@ import CLinux
 import Platform
 import Scheduling
 
-/// Late replies over UDP that are still to be sent: those that become ready together leave with one system call.
+/// Late responses over UDP that wait to be sent; those that become ready together are sent by one system call.
 ///
-/// A and AAAA of a name, asked by one client and answered by one call of a vendor, arrive together as they left together.
+/// The A and AAAA responses for a name, which one client queried together and one HTTP request resolved, become ready
+/// together.
 @Loop
 final class ReplyOutbox: Sendable {
-    /// The socket by which the replies that wait go out.
+    /// The socket by which the waiting responses are sent.
     private var socket: UDPSocket?
     private var bytes: [UInt8] = []
     private var replies: [clinux_late_reply] = []
-    /// How many system calls have sent replies.
+    /// System calls that have sent responses, since the start.
     private(set) var sends = 0
 
     nonisolated init() {}
 
-    /// Sends a reply once everything that the loop has to do at this moment is done.
+    /// Queues a response, sent once the loop has done everything due at this moment.
     ///
-    /// A client that cannot be reached any more, or a full send buffer, loses it.
+    /// It is dropped when its client is unreachable or the send buffer is full.
     ///
     /// - Parameters:
-    ///   - limit: its most bytes.
-    ///   - write: appends it.
+    ///   - limit: its maximum length in bytes.
+    ///   - write: appends the response.
     func add(by path: DatagramPath, limit: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
         if socket !== path.socket || replies.count == Int(CLINUX_LATE_MAX) { flush() }
         if replies.isEmpty { Loop.spawn { [self] in flush() } }
@@ -35,7 +36,7 @@ final class ReplyOutbox: Sendable {
                 origin: path.origin))
     }
 
-    /// Sends what waits now.
+    /// Sends the waiting responses now.
     func flush() {
         guard let socket = socket.take(), !replies.isEmpty else { return }
         _ = clinux_send_late(socket.descriptor.number, bytes, replies, Int32(truncatingIfNeeded: replies.count))

@@ -5,31 +5,32 @@ import Platform
 import Scheduling
 import Synchronization
 
-/// A thread that answers what comes to one UDP socket, in batches.
+/// A thread that receives the queries of one UDP socket in batches and answers the hits.
 ///
-/// It waits in a blocking `recvmmsg`: one system call brings a question as soon as it is there, and many under load;
-/// one more sends the replies. Hits are answered here; misses go to the loop.
+/// It waits in a blocking `recvmmsg`: one system call returns a query as soon as it is there, and many under load; one
+/// more sends the responses. Misses go to the loop.
 ///
-/// Each thread has one socket, so an address needs a thread of its own for each of its sockets; an idle one costs
-/// nothing but the pages of its stack.
+/// Each thread has one socket, so an address needs one thread for each of its sockets. An idle thread costs nothing but
+/// the pages of its stack.
 final class UDPThread: Sendable {
-    /// Datagrams taken by one system call.
+    /// Datagrams received by one system call.
     fileprivate static let batchSize: Int32 = 64
-    /// Bytes of the longest query taken whole; a longer one is answered FORMERR, as none we know how to answer is so long.
+    /// Length in bytes of the longest query received whole; a longer one is answered FORMERR, since no query that we
+    /// can answer is so long.
     static let longestQuery = 4_096
 
-    /// How far it has come with ending.
+    /// The stage of shutdown that the thread has reached.
     private enum Stage: Int, AtomicRepresentable {
         /// Takes every query.
         case serving
-        /// Begins nothing new: the loop gets the misses that the kernel had taken already, then only hits are answered.
+        /// Takes no new work: misses that the kernel had queued go to the loop, afterwards only hits are answered.
         case draining
-        /// Ends with what waits in the kernel.
+        /// Ends after the datagrams queued in the kernel.
         case ending
     }
 
-    /// How many batches are still taken of what waits in the kernel, before the last miss and before the end: so that a flood
-    /// cannot hold us.
+    /// Batches that are still received from the kernel's queue, before the last miss and before the end; bounds how
+    /// long a flood can delay the end.
     fileprivate static let lastBatches = 64
 
     private let socket: UDPSocket
@@ -38,8 +39,8 @@ final class UDPThread: Sendable {
     private let thread: Mutex<NamedThread?> = Mutex(nil)
 
     /// - Parameters:
-    ///   - socket: a blocking one. Nobody else may read from it.
-    ///   - lateReplies: the loop sends the replies to misses by it; of the same address.
+    ///   - socket: a blocking socket that nothing else reads from.
+    ///   - lateReplies: a socket of the same address, by which the loop sends the responses to misses.
     init(_ socket: UDPSocket, lateReplies: UDPSocket) {
         self.socket = socket
         self.lateReplies = lateReplies
@@ -90,29 +91,29 @@ final class UDPThread: Sendable {
         }
     }
 
-    /// Lets datagrams gather for a millisecond. Where more comes than can be done, a batch of few costs so much in switching
-    /// threads that what is told SERVFAIL takes the time of what could be answered.
+    /// Lets datagrams accumulate for 1 ms. Under overload, small batches cost so much in thread switches that SERVFAIL
+    /// responses take the time in which queries could be answered.
     private static func pause() { _ = poll(nil, 0, 1) }
 
-    /// Has the thread begin nothing new: it takes what the kernel has queued, calls `drained`, and goes on to answer hits until
-    /// `stop`. A miss hears nothing: its client asks again, and the next process answers.
+    /// Makes the thread take no new work: it handles what the kernel has queued, calls `drained`, and then answers hits
+    /// until `stop`. A miss gets no response: its client retransmits, and the next process answers.
     func drain() {
         stage.store(.draining, ordering: .relaxed)
-        // Wakes a receive that waits; the kernel reports ENOTCONN all the same.
+        // Interrupts a waiting receive, although the call itself fails with ENOTCONN.
         _ = shutdown(socket.descriptor.number, Int32(SHUT_RD))
     }
 
-    /// Makes the thread end once it has taken what the kernel has queued. The socket can still send.
+    /// Makes the thread end after the datagrams that the kernel has queued. The socket can still send.
     func stop() {
         drain()
         stage.store(.ending, ordering: .relaxed)
     }
 
-    /// Waits until the thread has ended; at once if it never started.
+    /// Waits until the thread has ended; returns at once if it never started.
     func join() { thread.withLock { $0.take() }?.join() }
 }
 
-/// What a UDP thread works with; lives on that thread.
+/// The state of a UDP thread; used on that thread only.
 private struct UDPService {
     let socket: UDPSocket
     let lateReplies: UDPSocket
@@ -121,22 +122,22 @@ private struct UDPService {
     let misses: Mailbox<MissedQuery>
     let refusals: RefusalShare
     let feed: QueryFeed
-    /// What was read of each datagram of the batch at hand; room for as many as a batch has.
+    /// The parsed queries of the current batch; has room for a whole batch.
     let prepared: UnsafeMutablePointer<QueryHandler.Prepared>
     /// Whether misses are handed to the loop.
     var takesMisses = true
 
-    /// The same by the policy that is in force now.
+    /// The same service with the policy in force now.
     var updated: UDPService {
         UDPService(
             socket: socket, lateReplies: lateReplies, batch: batch, handler: handler.updated, misses: misses,
             refusals: refusals, feed: feed, prepared: prepared, takesMisses: takesMisses)
     }
 
-    /// Waits for datagrams. Returns how many came, or a negated error number.
+    /// Waits for datagrams. Returns how many were received, or a negated error number.
     func receive() -> Int32 { clinux_batch_receive(batch, socket.descriptor.number, 1) }
 
-    /// Answers what came to the socket for late replies before the kernel knew to leave that out.
+    /// Answers the datagrams that the socket for late responses received before the kernel's filter excluded them.
     func serveEarly() {
         var isEmpty = false
         while !isEmpty {
@@ -145,24 +146,24 @@ private struct UDPService {
         }
     }
 
-    /// Answers or passes on what the kernel has of a socket that was shut down.
+    /// Answers, or passes to the loop, what the kernel has queued of a socket that was shut down.
     func takeRest() {
         for _ in 0..<UDPThread.lastBatches where serve(receive()) { return }
     }
 
-    /// Answers or passes on each of `count` datagrams. Returns whether there was none.
+    /// Answers, or passes to the loop, each of `count` datagrams. Returns whether there was none.
     func serve(_ count: Int32) -> Bool {
         guard count > 0, count <= UDPThread.batchSize, let slots = clinux_batch_slots(batch) else {
             recover(from: -count)
             return true
         }
         let now = Instant.bootTime
-        // Read all first: the memory of their answers is then fetched for all at once.
+        // All are parsed first, so that the memory of their answers is fetched concurrently.
         for index in 0..<Int(count) { prepare(slots + index, at: index) }
         for index in 0..<Int(count) { serve(slots + index, at: index, now) }
         clinux_batch_send(batch, socket.descriptor.number)
         if feed.isWanted { tell(of: slots, count, since: now) }
-        // The end of a shut down socket reads as datagrams without a sender.
+        // A socket that was shut down returns datagrams without a sender at its end.
         return slots[0].peer_length == 0
     }
 
@@ -190,9 +191,9 @@ private struct UDPService {
         if disposition == .reply { slot.pointee.out_length = UInt32(truncatingIfNeeded: reply.count) }
     }
 
-    /// Answers from what is kept for one network of clients, or hands the query to the loop.
+    /// Answers from the entries cached for one client network, or passes the query to the loop.
     ///
-    /// Takes everything from the slot anew, so that a hit need not hold it ready.
+    /// Reads everything from the slot again, so that a hit need not hold it ready.
     @inline(never)
     private func serveMiss(_ slot: UnsafeMutablePointer<clinux_slot>, at index: Int, _ now: Instant) {
         guard let client = IPAddress(slot), let bytes = slot.pointee.in, let room = slot.pointee.out else { return }
@@ -210,7 +211,7 @@ private struct UDPService {
         if disposition == .reply { slot.pointee.out_length = UInt32(truncatingIfNeeded: reply.count) }
     }
 
-    /// Tells of the queries that were answered here; the replies are still in their slots.
+    /// Reports the queries answered on this thread to the feed; the responses are still in their slots.
     @inline(never)
     private func tell(of slots: UnsafeMutablePointer<clinux_slot>, _ count: Int32, since arrived: Instant) {
         let took = Instant.bootTime - arrived
@@ -227,7 +228,7 @@ private struct UDPService {
         }
     }
 
-    /// Hands a miss to the loop. Returns whether there was room.
+    /// Passes a miss to the loop. Returns whether there was room.
     @inline(never)
     private func post(
         _ message: Span<UInt8>, from slot: UnsafePointer<clinux_slot>, at index: Int32, _ now: Instant
@@ -244,7 +245,7 @@ private struct UDPService {
                 message: copy, client: client, path: DatagramPath(socket: lateReplies, origin: origin), arrived: now))
     }
 
-    /// Waits out an error of the socket: until there is something to read, or, for want of memory, for a millisecond.
+    /// Waits after an error of the socket: until it is readable, or, when memory is short, for 1 ms.
     private func recover(from code: Int32) {
         guard code != EINTR else { return }
         var entry = pollfd(fd: code == EAGAIN ? socket.descriptor.number : -1, events: Int16(POLLIN), revents: 0)
