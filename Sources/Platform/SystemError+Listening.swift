@@ -1,7 +1,7 @@
 import Glibc
 
 extension SystemError {
-    /// Why no socket could be bound to an address, with what the user can do about it.
+    /// The error of a socket that could not be bound to an address, with advice for the user.
     ///
     /// - Parameter code: the error number of `socket`, `setsockopt`, `bind` or `listen`.
     package static func listening(on address: SocketAddress, _ transport: Transport, code: Int32) -> SystemError {
@@ -27,7 +27,7 @@ extension SystemError {
         }
     }
 
-    /// What to do when the process or the machine has run out of descriptors.
+    /// Advice when the process or the machine has run out of descriptors.
     static func exhaustionAdvice(code: Int32) -> String? {
         switch code {
         case EMFILE: "too low a limit of open files; raise LimitNOFILE= in the systemd unit, or `ulimit -n`"

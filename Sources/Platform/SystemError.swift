@@ -1,13 +1,13 @@
 import CLinux
 import Glibc
 
-/// A system call that failed, in words for the log: "listen on 127.0.0.1:53 (UDP): Address already in use".
+/// A failed system call, as a text for the log: "listen on 127.0.0.1:53 (UDP): Address already in use".
 package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The error number, such as `EADDRINUSE`.
     package let code: Int32
-    /// What was tried, and on what: "listen on 127.0.0.1:53 (UDP)".
+    /// What was attempted, and on what: "listen on 127.0.0.1:53 (UDP)".
     package let operation: String
-    /// What the user can do about it, if we know; one line without a final full stop.
+    /// What the user can do about it, if known; one line without a final full stop.
     package let advice: String?
 
     package init(code: Int32, operation: String, advice: String? = nil) {
@@ -31,7 +31,7 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Passes a result of CLinux on, or throws the error number it carries.
+/// Returns a result of CLinux, or throws the error number it carries.
 func checked(_ result: Int32, _ operation: @autoclosure () -> String) throws(SystemError) -> Int32 {
     guard result < 0 else { return result }
     throw SystemError(code: -result, operation: operation())

@@ -1,20 +1,20 @@
-/// The control groups that this process is in, as the kernel's files say.
+/// The control groups of this process, read from the kernel's files.
 package struct ControlGroups {
     private let groups: String
     private let read: (String) -> String?
 
-    /// - Parameter read: returns a file's text, `nil` if there is none.
+    /// - Parameter read: returns a file's text; `nil` if there is none.
     package init(readingWith read: @escaping (String) -> String?) {
         self.read = read
         groups = read("/proc/self/cgroup") ?? ""
     }
 
-    /// Those of this process.
+    /// Reads the files of this process.
     package init() {
         self.init { path in (try? readFile(path, limit: 64 << 10)).map { String(decoding: $0, as: UTF8.self) } }
     }
 
-    /// The CPUs granted, in version 2 or 1; the tightest of them; `nil` without a limit.
+    /// The CPU quota in CPUs, in version 2 or 1; the least of all groups; `nil` without a limit.
     package var cpus: Double? {
         var quotas: [Double?] = []
         if let path = unifiedPath {
@@ -30,7 +30,7 @@ package struct ControlGroups {
         return quotas.compactMap(\.self).min()
     }
 
-    /// The bytes of memory granted, in version 2 or 1; the tightest of them; `nil` without a limit.
+    /// The memory limit in bytes, in version 2 or 1; the least of all groups; `nil` without a limit.
     package var memory: Int? {
         var files: [String] = []
         if let path = unifiedPath { files += Self.ancestors(path).map { "/sys/fs/cgroup\($0)/memory.max" } }
@@ -40,12 +40,12 @@ package struct ControlGroups {
         return files.compactMap { Self.bytes(read($0) ?? "") }.min()
     }
 
-    /// Our group in version 2: the path of the line "0::/path".
+    /// The path of our group in version 2, from the line "0::/path".
     package var unifiedPath: String? {
         groups.split(separator: "\n").first { $0.hasPrefix("0::/") }.map { String($0.dropFirst(3)) }
     }
 
-    /// Our group of a controller in version 1: the path of a line such as "4:cpu,cpuacct:/path".
+    /// The path of our group for a controller in version 1, from a line such as "4:cpu,cpuacct:/path".
     package func path(of controller: String) -> String? {
         for line in groups.split(separator: "\n") {
             let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
@@ -56,20 +56,20 @@ package struct ControlGroups {
         return nil
     }
 
-    /// A limit of memory: "134217728"; "max", and what version 1 says without a limit, is none.
+    /// Parses a memory limit: "134217728"; nil for "max", and for the value that version 1 reports without a limit.
     package static func bytes(_ text: String) -> Int? {
         guard let bytes = number(text), bytes > 0, bytes < 1 << 60 else { return nil }
         return bytes
     }
 
-    /// The CPUs that a `cpu.max` grants: "200000 100000" is 2, "max 100000" is no limit.
+    /// Parses a `cpu.max` into CPUs: "200000 100000" is 2; nil, no limit, for "max 100000".
     package static func unifiedQuota(_ text: String) -> Double? {
         let fields = text.split(whereSeparator: \.isWhitespace)
         guard fields.count == 2 else { return nil }
         return bandwidthQuota(quota: String(fields[0]), period: String(fields[1]))
     }
 
-    /// The CPUs that a quota of microseconds in each period grants; "-1" is no limit.
+    /// The CPUs of a quota in microseconds for each period; nil, no limit, for "-1".
     package static func bandwidthQuota(quota: String, period: String) -> Double? {
         guard let quota = number(quota), let period = number(period), quota > 0, period > 0 else { return nil }
         return Double(quota) / Double(period)
@@ -79,7 +79,7 @@ package struct ControlGroups {
         text.split(whereSeparator: \.isWhitespace).first.flatMap { Int($0) }
     }
 
-    /// A group's path and those of all groups around it, each without a final slash: "/a/b", "/a", "".
+    /// The paths of a group and of all its ancestors, each without a final slash: "/a/b", "/a", "".
     ///
     /// Inside a container the path may be the host's, which is not visible there; the last one, the root, always is.
     package static func ancestors(_ path: String) -> [String] {

@@ -1,27 +1,27 @@
-/// How the descriptors that may be open are divided, so that clients leave enough of them to the sources of answers.
+/// The division of the open descriptors, such that clients leave enough of them to the sources of answers.
 ///
-/// A reserve is for what few hold: listening sockets, the cache on disk, services, certificate checks, the control socket.
-/// TCP clients and queries to LocalDNS share what is left, half each, up to what their own limits allow.
+/// A reserve is for uses that need few: listening sockets, the cache on disk, services, certificate checks, the control
+/// socket. TCP clients and queries to LocalDNS share the rest, half each, up to their own limits.
 package struct DescriptorBudget: Equatable, Sendable {
-    /// Descriptors that neither TCP clients nor queries to LocalDNS get; half of all where there are few.
+    /// Descriptors available neither to TCP clients nor to queries to LocalDNS; half of all where there are few.
     package static let reserve = 256
     /// The most TCP connections of clients.
     package static let connections = 1_000
-    /// The most queries to LocalDNS under way, each on a socket of its own.
+    /// The most queries to LocalDNS under way, each on its own socket.
     package static let queries = 1_024
 
-    /// How many TCP connections clients may have, at least 1.
+    /// The most TCP connections of clients, at least 1.
     package let connections: Int
-    /// How many queries to LocalDNS may be under way, at least 1.
+    /// The most queries to LocalDNS under way, at least 1.
     package let queries: Int
 
-    /// - Parameter limit: how many descriptors may be open, from `DescriptorLimit.raise`.
+    /// - Parameter limit: the limit of open descriptors, from `DescriptorLimit.raise`.
     package init(limit: Int) {
         let shared = limit - min(Self.reserve, limit / 2)
         connections = max(1, min(Self.connections, shared / 2))
         queries = max(1, min(Self.queries, shared - shared / 2))
     }
 
-    /// Whether there is less for them than their own limits allow.
+    /// Whether either has less than its own limit.
     package var isReduced: Bool { connections < Self.connections || queries < Self.queries }
 }

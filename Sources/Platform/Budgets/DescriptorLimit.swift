@@ -1,13 +1,13 @@
 import Glibc
 
-/// How many descriptors the process may have open.
+/// The limit of open descriptors of the process.
 package enum DescriptorLimit {
-    /// Enough for every connection and channel that our own limits allow, with room to spare.
+    /// Enough for every connection and channel that our own limits allow, with a margin.
     package static let wanted = 8_192
 
     /// Raises the soft limit to `wanted`, or to the hard limit if that is lower.
     ///
-    /// - Returns: the limit now in force.
+    /// - Returns: the soft limit now in force.
     @discardableResult
     package static func raise() -> Int {
         var limit = rlimit()

@@ -1,12 +1,12 @@
 import CLinux
 
-/// Gives memory that was freed, by whatever thread, back to the system: by itself glibc keeps most of it.
+/// Returns memory freed by any thread to the system; glibc by itself retains most of it.
 ///
-/// For the moment after something large that is seldom done: it goes through all that is free, and blocks its thread meanwhile.
+/// For use after a rare large operation: it walks all free memory, and blocks its thread meanwhile.
 package func returnFreeMemory() { clinux_return_free_memory() }
 
-/// Unmaps the code and constants that were used so far. What is still needed is mapped again, some pages at a time, as it is used.
+/// Unmaps the pages of code and constants that were used so far. Pages still needed are mapped again as they are used.
 ///
-/// For the end of the start, most of whose code is never needed again. The kernel keeps the files in its cache as before; but
-/// what nobody maps it can drop at once when memory is short, and it is not counted as ours.
+/// For the end of the start-up, most of whose code is never needed again. The kernel retains the files in its page
+/// cache; but it can drop unmapped pages at once when memory is short, and they do not count as memory of this process.
 package func releaseFilePages() { clinux_release_file_pages() }

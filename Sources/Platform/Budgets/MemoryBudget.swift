@@ -1,19 +1,20 @@
-/// How the memory that the process may have is divided, so that no load makes it more.
+/// The division of the process's memory limit, such that no load exceeds it.
 ///
-/// Nothing is counted while the server runs: each part has a bound from the start, in pieces of a known size (each measured,
-/// `Benchmarks/flood`), and the bounds together are no more than there is. The program itself has `base`, and a sixteenth of all is
-/// for the kernel's share of sockets and for what the allocator cannot fill; the cache has what it is configured to, up to a half;
-/// the rest is for what clients make the server hold. Without a limit, all have the most that they can use.
+/// Nothing is counted while the server runs: each part has a fixed bound from the start, in items of a known size (each
+/// measured, `Benchmarks/flood`), and the sum of the bounds is at most the limit. The program itself has `base`, and a
+/// sixteenth of the limit is for the kernel's share of sockets and for the allocator's fragmentation; the cache has its
+/// configured size, up to a half; the rest is for what clients make the server hold. Without a limit, every part has
+/// its maximum.
 package struct MemoryBudget: Equatable, Sendable {
-    /// Bytes that the program has with an empty cache and no load, with all tables that have a bound of their own.
+    /// Bytes of the program with an empty cache and no load, with all tables that have their own bound.
     static let base = 24 << 20
-    /// Bytes of a query to LocalDNS under way, by far most of them c-ares's.
+    /// Bytes of a query to LocalDNS under way, most of them in c-ares.
     static let localDNSQuery = 76 << 10
     /// Bytes of a question under way, with its requests and timers.
     static let flight = 4 << 10
     /// Bytes of a client's query that waits for an answer.
     static let query = 2 << 10
-    /// What there is for a load at least, however little the limit leaves: less serves nobody.
+    /// The least number of bytes for the load, however low the limit: with less the server would be of no use.
     static let leastLoad = 4 << 20
 
     /// The most queries to LocalDNS under way.
@@ -22,25 +23,25 @@ package struct MemoryBudget: Equatable, Sendable {
     package static let flights = 10_000
     /// The most queries that wait for an answer.
     package static let queries = 65_536
-    /// The most bytes of queries and replies that TCP connections hold.
+    /// The most bytes of queries and responses that TCP connections hold.
     package static let buffered = 64 << 20
 
-    /// Bytes in all; nil: not limited.
+    /// The limit in bytes; nil: not limited.
     package let limit: Int?
-    /// Bytes that the cache may have.
+    /// The most bytes of the cache.
     package let cache: Int
-    /// How many queries to LocalDNS may be under way, at least 1.
+    /// The most queries to LocalDNS under way, at least 1.
     package let localDNSQueries: Int
-    /// How many questions may be under way, at least 1.
+    /// The most questions under way, at least 1.
     package let flights: Int
-    /// How many queries may wait for an answer, at least 1.
+    /// The most queries that wait for an answer, at least 1.
     package let queries: Int
-    /// How many bytes of queries and replies all TCP connections may hold.
+    /// The most bytes of queries and responses that all TCP connections hold.
     package let buffered: Int
 
     /// - Parameters:
-    ///   - limit: bytes in all; nil: not limited.
-    ///   - cache: bytes that the cache is configured to have.
+    ///   - limit: the limit in bytes; nil: not limited.
+    ///   - cache: the configured size of the cache in bytes.
     package init(limit: Int?, cache: Int) {
         self.limit = limit
         let free = limit.map { max(Self.leastLoad, $0 - $0 / 16 - Self.base - min(cache, $0 / 2)) } ?? .max
@@ -53,6 +54,6 @@ package struct MemoryBudget: Equatable, Sendable {
         self.cache = limit.map { max(min(cache, $0 / 2), $0 - $0 / 16 - Self.base - load) } ?? .max
     }
 
-    /// What the cache has when it is configured to have so many bytes.
+    /// The size in bytes of the cache, for a configured size.
     package func cache(_ configured: Int) -> Int { min(configured, cache) }
 }

@@ -1,18 +1,18 @@
-/// One thing that inotify tells.
+/// One event of inotify.
 package struct FileEvent: Hashable, Sendable {
-    /// Of which watch; negative when events were lost.
+    /// The number of its watch; negative when events were lost.
     package var watch: Int32
     package var mask: UInt32
-    /// Of what is in a directory; empty for the watched thing itself.
+    /// The name of the file in a watched directory; empty for the watched file or directory itself.
     package var name: String
 
-    /// The directory itself was moved, removed or unmounted.
+    /// Whether the watched directory itself was moved, removed or unmounted.
     var isOfDirectory: Bool { name.isEmpty }
-    /// The kernel has ended the watch (IN_IGNORED), as we asked it to or after an event that said why.
+    /// Whether the kernel has removed the watch (IN_IGNORED), at our request or after an event that says why.
     var isEndOfWatch: Bool { mask & 0x8000 != 0 }
 }
 
-/// Cuts what was read from inotify into events; what does not fit ends the reading.
+/// Splits the bytes read from inotify into events; an invalid length ends the parsing.
 package struct FileEvents: Sequence, IteratorProtocol {
     private static let headerLength = 16
     private var rest: ArraySlice<UInt8>

@@ -2,28 +2,28 @@ import CLinux
 import Glibc
 package import Scheduling
 
-/// Tells when files are written, replaced, made or removed (inotify(7)). Costs nothing while they rest.
+/// Reports when files are written, replaced, created or removed (inotify(7)). Costs nothing while they do not change.
 ///
 /// A file is mostly replaced by renaming another one, so its directory is watched; it may be a symbolic link, so the
-/// directory of each link on the way is watched too; and it may be mounted from elsewhere and written there, so the
-/// file itself is. A directory that is not there is awaited in the nearest one that is.
+/// directory of each link in the chain is watched too; and it may be bind-mounted and written elsewhere, so the file
+/// itself is watched. For a missing directory, the nearest existing ancestor is watched.
 @Loop
 package final class FileWatch {
-    /// Symbolic links that are followed for one file.
+    /// The most symbolic links that are followed for one file.
     private static let longestChain = 16
-    /// Room for some hundred events; more than that in one turn are read in the next.
+    /// Bytes, for some hundred events; more than that in one turn are read in the next.
     private static let bufferSize = 16 << 10
 
     private let paths: [String]
     private let descriptor: Descriptor
     private let handler: @Loop () -> Void
     private var watch: Watch?
-    /// What matters of each watch: names in a directory; nil for a file of its own.
+    /// The relevant names of each watched directory, by watch; nil for a watched file.
     private var names: [Int32: Set<String>?] = [:]
 
     /// - Parameters:
-    ///   - paths: absolute ones.
-    ///   - handler: called after something has happened to one of them, perhaps several times for one change.
+    ///   - paths: absolute paths.
+    ///   - handler: called after an event for one of them, perhaps several times for one change.
     package init(
         _ paths: [String], on loop: EventLoop, _ handler: @escaping @Loop () -> Void
     ) throws(SystemError) {
@@ -34,7 +34,7 @@ package final class FileWatch {
         lookAround()
     }
 
-    /// Ends it; nothing is told any more.
+    /// Stops watching; `handler` is not called any more.
     package func cancel() {
         watch?.cancel()
         watch = nil
@@ -45,19 +45,19 @@ package final class FileWatch {
         let count = buffer.withUnsafeMutableBytes { read(descriptor.number, $0.baseAddress, $0.count) }
         guard count > 0 else { return }
         guard FileEvents(buffer.prefix(count)).contains(where: isWanted) else { return }
-        // What was watched may be gone or lead elsewhere.
+        // The watched files may be gone, or the links may have other targets.
         lookAround()
         handler()
     }
 
     private func isWanted(_ event: FileEvent) -> Bool {
-        // Too many events, of which some are lost, belong to no watch.
+        // The event for an overflow of the queue belongs to no watch.
         guard let wanted = names[event.watch] else { return event.watch < 0 }
         guard let wanted else { return !event.isEndOfWatch }
         return event.isOfDirectory || wanted.contains(event.name)
     }
 
-    /// Watches what the paths lead to now, and nothing else.
+    /// Watches the files that the paths lead to now, and nothing else.
     private func lookAround() {
         let old = names
         names = [:]
@@ -75,9 +75,9 @@ package final class FileWatch {
         }
     }
 
-    /// Watches for `name` in a directory; where there is none, for the directory itself further up.
+    /// Watches for `name` in a directory; where the directory is missing, watches for it in its parent.
     ///
-    /// - Returns: whether the directory is there.
+    /// - Returns: whether the directory exists.
     private func watchDirectory(_ directory: String, for name: String) -> Bool {
         let number = clinux_inotify_watch_directory(descriptor.number, directory)
         if number >= 0 {
@@ -101,7 +101,7 @@ package final class FileWatch {
         return (directory.isEmpty ? "/" : String(directory), String(path[path.index(after: slash)...]))
     }
 
-    /// Where a symbolic link leads; nil for anything else.
+    /// The target of a symbolic link; nil for anything else.
     private static func target(of path: String) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(path, &buffer, buffer.count)

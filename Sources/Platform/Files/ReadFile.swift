@@ -1,10 +1,10 @@
 import Glibc
 
-/// The first bytes of a file, up to `limit` of them: whoever must not take a longer one for a whole one asks for one more.
+/// Reads at most the first `limit` bytes of a file. To detect a longer file, pass one more than the longest allowed.
 ///
 /// - Parameters:
-///   - limit: bytes, so that `/dev/zero` does no harm.
-///   - isRegular: refuses all but regular files with `EINVAL`, and without waiting: a FIFO must not stop the loop.
+///   - limit: bytes; bounds the reading of files such as `/dev/zero`.
+///   - isRegular: fails with `EINVAL` for all but regular files, and without waiting: a FIFO must not block the loop.
 /// - Throws: the error of open(2) or read(2), such as `ENOENT`, or `EISDIR` for a directory.
 package func readFile(_ path: String, limit: Int, isRegular: Bool = false) throws(SystemError) -> [UInt8] {
     let number = open(path, O_RDONLY | O_CLOEXEC | (isRegular ? O_NONBLOCK : 0))
@@ -16,7 +16,7 @@ package func readFile(_ path: String, limit: Int, isRegular: Bool = false) throw
         guard status.st_mode & S_IFMT == S_IFREG else { throw SystemError(code: EINVAL, operation: "read \(path)") }
     }
     var content: [UInt8] = []
-    // As much as most files have: fewer bytes than asked for do not mean that the file ends.
+    // Larger than most files. A short read does not mean the end of the file.
     var chunk = [UInt8](repeating: 0, count: min(limit, 64 << 10))
     while content.count < limit {
         let wanted = min(chunk.count, limit - content.count)

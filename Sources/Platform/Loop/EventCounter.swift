@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// Wakes a thread that waits; what is posted while nobody waits is not lost.
+/// An event counter that wakes a waiting thread; a post while no thread waits is not lost.
 package struct EventCounter: ~Copyable, Sendable {
     private let descriptor: Descriptor
 
@@ -10,12 +10,12 @@ package struct EventCounter: ~Copyable, Sendable {
         descriptor = Descriptor(owning: try checked(clinux_eventfd_create(), "create eventfd"))
     }
 
-    /// From any thread; never waits.
+    /// Increments the counter. May be called from any thread; never waits.
     package func post() { _ = clinux_eventfd_post(descriptor.number) }
 
-    /// Waits until something was posted since the last call, or a signal came. Blocks its thread.
+    /// Waits until the counter was incremented since the last call, or a signal arrived. Blocks its thread.
     ///
-    /// - Parameter limit: how long at most, in milliseconds; nil: for ever.
+    /// - Parameter limit: the longest wait in milliseconds; nil: unlimited.
     package func wait(atMost limit: Int32? = nil) {
         var entry = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
         guard poll(&entry, 1, limit ?? -1) > 0 else { return }

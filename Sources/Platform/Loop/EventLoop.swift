@@ -2,54 +2,54 @@ import CLinux
 import Glibc
 package import Scheduling
 
-/// The one thread that waits: for descriptors (epoll), for timers (one timerfd), for other threads (one eventfd).
+/// The event loop, one thread, which waits for descriptors (epoll), timers (one timerfd) and other threads (one
+/// eventfd).
 ///
-/// A turn is: wait, read the clock, take what other threads posted where that is bounded, deliver ready descriptors, run due
-/// timers, run the jobs of `Loop.executor`, and then what was left for the turn's end. Without work it blocks with no time-out
-/// at all, so an idle process is never woken.
+/// A turn is: wait, read the clock, take a bounded part of what other threads posted, deliver ready descriptors, run
+/// due timers, run the jobs of `Loop.executor`, and then the work deferred to the turn's end. Without work it blocks
+/// with no time-out at all, so an idle process is never woken.
 @Loop
 package final class EventLoop: LoopClock {
     /// Keys of our own two descriptors; a watch's key has a serial below `UInt32.max` in its upper half.
     private nonisolated static let wakeKey = UInt64.max
     private nonisolated static let timerKey = UInt64.max - 1
 
-    /// How other threads reach this loop.
+    /// The interface of this loop for other threads.
     package nonisolated let waker: LoopWaker
     private nonisolated let epoll: Descriptor
     private nonisolated let timer: Descriptor
     private nonisolated(unsafe) let ready: UnsafeMutablePointer<clinux_ready>
 
-    /// The present on CLOCK_BOOTTIME, read once per turn.
+    /// The present time on CLOCK_BOOTTIME, read once per turn.
     package var now: Instant { turnBegan }
-    /// Private, and read by way of the other one: so the compiler knows all that is done with it, and the runtime has no access to
-    /// check.
+    /// Private, and read through `now`: so the compiler sees every access, and the runtime has none to check.
     private var turnBegan: Instant
-    /// How often the loop has come back from waiting, since it started.
+    /// How often the loop has returned from waiting, since it started.
     package var turns: UInt64 { turnCount }
     private var turnCount: UInt64 = 0
-    /// How long it waited.
+    /// Measures how long it waited.
     private var rest = LoopRest()
     private var timers = TimerQueue()
-    /// When the earliest timer is due, as last looked at; nil: there is none.
+    /// When the earliest timer is due, as last determined; nil: there is none.
     private var nextDue: Instant?
-    /// For when the timerfd is set.
+    /// The time for which the timerfd is set; nil: it is off.
     private var armed: Instant?
     /// The watches by descriptor number.
     private var watches: [Watch?] = []
     private var lastSerial: UInt32 = 0
     private var mailboxes: [@Loop () -> Void] = []
-    /// What is done in every turn.
+    /// The work done in every turn.
     private var habits: [Habit] = []
-    /// What is left for the end of this turn, and the buffer for the next one.
+    /// The work deferred to the end of this turn, and the buffer for the next one.
     private var endings: [Ending] = []
     private var spareEndings: [Ending] = []
 
-    /// What is left for a turn's end. As bare functions in an array each would take memory twice.
+    /// Work deferred to a turn's end. As bare functions in an array each would take twice the memory.
     private struct Ending {
         let act: @Loop () -> Void
     }
 
-    /// What is done in every turn, and whether there is more to do.
+    /// Work done in every turn, and whether there is more of it.
     private struct Habit {
         let act: @Loop () -> Void
         let hasMore: @Loop () -> Bool
@@ -72,7 +72,7 @@ package final class EventLoop: LoopClock {
 
     deinit { ready.deallocate() }
 
-    /// Makes the calling thread the loop's and serves until `stop()`. Once in the life of a process.
+    /// Makes the calling thread the loop's and runs the loop until `stop()`. Once in the life of a process.
     package nonisolated func run() {
         waker.adoptCurrentThread()
         Loop.executor.attach(waker)
@@ -82,7 +82,7 @@ package final class EventLoop: LoopClock {
         }
     }
 
-    /// Makes `run()` return after the present turn. From any thread; safe in a signal handler.
+    /// Makes `run()` return after the current turn. May be called from any thread; safe in a signal handler.
     package nonisolated func stop() { waker.stop() }
 
     package func schedule(at instant: Instant, _ body: @escaping @Loop () -> Void) -> LoopTimer {
@@ -91,11 +91,12 @@ package final class EventLoop: LoopClock {
         return timer
     }
 
-    /// Calls `handler` on the loop whenever `descriptor` is ready for something of `interest`, until the watch is cancelled.
+    /// Calls `handler` on the loop whenever `descriptor` is ready for something of `interest`, until the watch is
+    /// cancelled.
     ///
-    /// Any pollable descriptor will do, also one that a C library owns, and another epoll. An older watch of the same
+    /// Any pollable descriptor is allowed, also one owned by a C library, and another epoll. An older watch of the same
     /// number ends: its descriptor must have been closed. Errors and hang-ups are delivered as both interests.
-    /// - Throws: `EPERM` for a regular file, `EBADF` for none, `ENOSPC`, `ENOMEM`.
+    /// - Throws: `EPERM` for a regular file, `EBADF` for an invalid number, `ENOSPC`, `ENOMEM`.
     package func watch(
         _ descriptor: Int32, for interest: Interest, _ handler: @escaping @Loop (Interest) -> Void
     ) throws(SystemError) -> Watch {
@@ -110,25 +111,26 @@ package final class EventLoop: LoopClock {
         return watch
     }
 
-    /// Calls `work` once, when all that this turn has brought is done and before the loop waits again: for what is cheaper
-    /// done once for many. What is left so by such work comes at the end of the next turn, which does not wait.
+    /// Calls `work` once, after all other work of this turn and before the loop waits again: for work that is cheaper
+    /// done once for many items. Work deferred from within `work` runs at the end of the next turn, which does not
+    /// wait.
     package func atTurnEnd(_ work: @escaping @Loop () -> Void) { endings.append(Ending(act: work)) }
 
-    /// Whether there has been more to do lately than this thread can.
+    /// Whether there has lately been more work than time for it on this thread.
     package var isSaturated: Bool { rest.isMissing }
 
-    /// Calls `act` in every turn, before what has become ready is delivered. While `hasMore` says so at the turn's end, the
-    /// next one does not wait. For mailboxes.
+    /// Calls `act` in every turn, before ready descriptors are delivered. While `hasMore` is true at the turn's end,
+    /// the next turn does not wait. For mailboxes.
     func inEachTurn(_ act: @escaping @Loop () -> Void, hasMore: @escaping @Loop () -> Bool) {
         habits.append(Habit(act: act, hasMore: hasMore))
-        // What was posted before had nobody to take it.
+        // Values posted before had no receiver.
         waker.wake()
     }
 
     /// Calls `drain` after every wake-up by another thread. For mailboxes.
     func afterWake(_ drain: @escaping @Loop () -> Void) {
         mailboxes.append(drain)
-        // What was posted before had nobody to drain it.
+        // Values posted before had no receiver.
         waker.wake()
     }
 
@@ -146,7 +148,7 @@ package final class EventLoop: LoopClock {
         _ = try checked(result, "watch descriptor \(watch.descriptor)")
     }
 
-    /// Removes the descriptor; closed ones removed themselves, so errors mean nothing.
+    /// Removes the descriptor; closed ones are removed by the kernel, so errors mean nothing.
     func disarm(_ descriptor: Int32) { _ = clinux_epoll_control(epoll.number, CLINUX_REMOVE, descriptor, 0, 0) }
 
     func forget(_ watch: Watch) {
@@ -158,7 +160,7 @@ package final class EventLoop: LoopClock {
 
     // MARK: A turn
 
-    /// Waits unless there is work, then does what has become ready. Returns whether jobs were left over.
+    /// Waits unless there is work, then handles what has become ready. Returns whether jobs were left over.
     private func turn(hasJobs: Bool) -> Bool {
         let mayBlock = armTimer() && !hasJobs
         let begin = Instant.bootTime
@@ -167,14 +169,15 @@ package final class EventLoop: LoopClock {
         turnCount &+= 1
         turnBegan = .bootTime
         rest.waited(from: begin, until: turnBegan)
-        // Queries before replies: a name's second family is known to be asked for before the first one is told "no such name".
+        // Queries before responses: the query for a name's second address family is read before the first one is
+        // answered NXDOMAIN.
         for habit in habits { habit.act() }
         for index in 0..<max(0, Int(count)) { deliver(ready[index]) }
         fireTimers()
         return endTurn(hasJobs: Loop.executor.runJobs())
     }
 
-    /// Does what was left for the turn's end. Returns whether the next turn has work already.
+    /// Does the work deferred to the turn's end. Returns whether the next turn has work already.
     private func endTurn(hasJobs: Bool) -> Bool {
         var isUnfinished = hasJobs
         if !endings.isEmpty {
@@ -191,10 +194,12 @@ package final class EventLoop: LoopClock {
         case Self.wakeKey: for drain in mailboxes { drain() }
         case Self.timerKey: armed = nil
         default:
-            // Looked up at delivery: a handler before us may have cancelled it, or the number may be someone else's now.
+            // Looked up at delivery: an earlier handler may have cancelled it, or the number may have another owner
+            // now.
             let index = Int(UInt32(truncatingIfNeeded: event.key))
             guard index < watches.count, let watch = watches[index], watch.key == event.key else { return }
-            // What an update() in this very batch no longer wants is left out; errors went to both interests.
+            // Interests that an update() in this same batch removed are left out; errors are delivered as both
+            // interests.
             let isFailure = event.events & (CLINUX_FAILED | CLINUX_HUNG_UP) != 0
             var interest = Interest(events: event.events)
             if !isFailure || watch.interest.isEmpty { interest.formIntersection(watch.interest) }
@@ -202,17 +207,17 @@ package final class EventLoop: LoopClock {
         }
     }
 
-    /// Runs what was found due before the loop waited, or has become so meanwhile.
+    /// Runs the timers found due before the loop waited, or that have become due meanwhile.
     private func fireTimers() {
         guard let nextDue, nextDue <= turnBegan else { return }
         let bound = timers.nextSerial
         while let timer = timers.popDue(at: turnBegan, before: bound) { timer.fire() }
     }
 
-    /// Sets the timerfd for the earliest timer. Returns whether the loop may block: nothing is due already.
+    /// Sets the timerfd for the earliest timer. Returns whether the loop may block: no timer is due already.
     ///
-    /// When it is set for an earlier time than needed it is left so: one needless wake-up costs less than a system
-    /// call for every timer that is cancelled. Without timers it is switched off.
+    /// When it is set for an earlier time than needed it is left so: one needless wake-up costs less than a system call
+    /// for every timer that is cancelled. Without timers it is switched off.
     private func armTimer() -> Bool {
         nextDue = timers.nextDue()
         guard let due = nextDue else {

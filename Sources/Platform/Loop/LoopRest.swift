@@ -1,19 +1,19 @@
 import Scheduling
 
-/// How much of its time the loop waits: with hardly any rest, more comes than it can do.
+/// Measures how much of its time the loop waits; with hardly any, it is saturated.
 struct LoopRest {
-    /// Over how many nanoseconds it is measured: long against a turn, short against what a client waits.
+    /// Nanoseconds of a measurement: long compared to a turn, short compared to a client's time-out.
     private static let window: Int64 = 50_000_000
-    /// In a window with less than one part of so many spent waiting, rest is missing.
+    /// Saturated: less than one part in this number of the window was spent waiting.
     private static let share: Int64 = 10
 
     private var begin: Instant?
-    /// Nanoseconds since then.
+    /// Nanoseconds waited since then.
     private var waited: Int64 = 0
-    /// Whether there was hardly any in the last whole window.
+    /// Whether the loop was saturated in the last whole window.
     private(set) var isMissing = false
 
-    /// Takes in one wait, perhaps of no length.
+    /// Adds one wait, perhaps of no length.
     mutating func waited(from start: Instant, until end: Instant) {
         waited += end.nanoseconds - start.nanoseconds
         guard let begin else {

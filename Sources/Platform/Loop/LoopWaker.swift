@@ -3,7 +3,7 @@ import Glibc
 import Scheduling
 import Synchronization
 
-/// What other threads see of the event loop: they can wake it, stop it, and ask whether they are it.
+/// The part of the event loop for other threads: they can wake it, stop it, and check whether they are its thread.
 package final class LoopWaker: LoopThread {
     private let event: Descriptor
     /// `pthread_self` of the running thread; 0 before it runs.
@@ -16,7 +16,7 @@ package final class LoopWaker: LoopThread {
         event = Descriptor(owning: try checked(clinux_eventfd_create(), "create eventfd"))
     }
 
-    /// The counter that becomes readable at a wake-up; watched edge-triggered, so nobody ever reads it.
+    /// The counter that becomes readable at a wake-up; watched edge-triggered, so it is never read.
     var descriptor: Int32 { event.number }
 
     package func wake() { _ = clinux_eventfd_post(event.number) }
@@ -29,17 +29,17 @@ package final class LoopWaker: LoopThread {
         Self.loopThread.store(currentThread(), ordering: .relaxed)
     }
 
-    /// Whether the caller runs on the thread of a running loop: the quick answer, for callbacks.
+    /// Whether the caller runs on the thread of a running loop: the fast check, for callbacks.
     static var isOnLoopThread: Bool { loopThread.load(ordering: .relaxed) == currentThread() }
 
     var isStopping: Bool { stopping.load(ordering: .acquiring) }
 
-    /// Ends `EventLoop.run()` after the present turn. From any thread; safe in a signal handler.
+    /// Ends `EventLoop.run()` after the current turn. May be called from any thread; safe in a signal handler.
     package func stop() {
         stopping.store(true, ordering: .releasing)
         wake()
     }
 }
 
-/// Identifies the calling thread among the living; never 0.
+/// Identifies the calling thread among the running ones; never 0.
 private func currentThread() -> UInt { UInt(pthread_self()) }

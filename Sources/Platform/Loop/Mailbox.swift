@@ -2,10 +2,10 @@ package import DNSWire
 import Scheduling
 import Synchronization
 
-/// A bounded queue by which other threads hand values to the loop, which gets them in batches.
+/// A bounded queue by which other threads pass values to the loop, which receives them in batches.
 ///
-/// Posting is one short lock, and one system call only when the loop is not yet about to look. Once its two buffers
-/// have grown to the size of the largest batch, it allocates nothing.
+/// Posting takes one short lock, and a system call only when the loop is not about to check the queue anyway. Once its
+/// two buffers have grown to the size of the largest batch, it allocates nothing.
 package final class Mailbox<Element: Sendable>: Sendable {
     private struct State {
         var queue: SharedQueue<Element>
@@ -18,7 +18,8 @@ package final class Mailbox<Element: Sendable>: Sendable {
 
     /// - Parameters:
     ///   - capacity: how many values may wait at once; at least 1.
-    ///   - network: by which client networks the places are shared, and the values taken by turns (`SharedQueue`); nil: not.
+    ///   - network: the client network of a value, by which the places are shared and the values taken in turns
+    ///     (`SharedQueue`); nil: not shared.
     package init(
         capacity: Int, on loop: EventLoop, sharedBy network: (@Sendable (Element) -> ClientNetwork)? = nil
     ) {
@@ -26,7 +27,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
         self.loop = loop
     }
 
-    /// Hands `element` over. From any thread.
+    /// Posts `element`. May be called from any thread.
     ///
     /// - Returns: `false` when the mailbox is full; the value is then dropped.
     package func post(_ element: Element) -> Bool {
@@ -42,10 +43,10 @@ package final class Mailbox<Element: Sendable>: Sendable {
         return count > 0
     }
 
-    /// Whether a value was dropped since some were last taken out. From any thread, without the lock.
+    /// Whether a value was dropped since some were last taken out. May be called from any thread, without the lock.
     package var isRefusing: Bool { refuses.load(ordering: .relaxed) }
 
-    /// How many values were dropped since this was last asked.
+    /// How many values were dropped since the last call.
     package func takeRefused() -> Int {
         state.withLock { state in
             let refused = state.refused
@@ -54,16 +55,17 @@ package final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// Changes how many values may wait at once; what waits already stays.
+    /// Changes how many values may wait at once; waiting values stay.
     package func limit(to capacity: Int) { state.withLock { $0.queue.capacity = capacity } }
 
     /// Whether nothing waits.
     package var isEmpty: Bool { state.withLock { $0.queue.count == 0 } }
 
-    /// Names what receives the values, in order of posting unless client networks share it, also those posted so far. Once.
+    /// Sets the handler that receives the values, in order of posting unless client networks share the mailbox,
+    /// including those posted so far. Called once.
     ///
-    /// - Parameter room: how many values may be handed over now, perhaps none; what that leaves comes in later turns. Asked
-    ///   in each turn. nil: all at once, when they are posted.
+    /// - Parameter room: how many values may be passed on now, perhaps none; the rest is passed on in later turns.
+    ///   Called in each turn. nil: all at once, when they are posted.
     @Loop
     package func receive(room: (@Loop () -> Int)? = nil, _ handler: @escaping @Loop ([Element]) -> Void) {
         var batch: [Element] = []
@@ -81,7 +83,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// Takes what waits, the first `limit` values, into `batch`.
+    /// Moves the first `limit` waiting values into `batch`.
     private func take(_ limit: Int, into batch: inout [Element]) {
         state.withLock { state in
             refuses.store(false, ordering: .relaxed)

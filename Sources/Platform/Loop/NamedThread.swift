@@ -2,11 +2,11 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A thread of our own with a name, for what must not share the loop's: UDP receivers, the disk, the log, a reload's files.
+/// A named thread, for work that must not run on the loop's: UDP receivers, the disk, the log, the files of a reload.
 ///
-/// It inherits the signal mask of its creator: block signals first. Left unjoined, it runs on by itself.
+/// It inherits the signal mask of its creator: block signals first. Unless joined, it runs detached.
 package final class NamedThread: Sendable {
-    /// The thread to join; gone once joined.
+    /// The thread to join; nil once joined.
     private let handle: Mutex<pthread_t?>
 
     /// Starts `body` on a new thread.
@@ -24,9 +24,9 @@ package final class NamedThread: Sendable {
         handle = Mutex(thread)
     }
 
-    /// Runs `body`, which may block, on a thread made for it, and returns what it returns.
+    /// Runs `body`, which may block, on a new thread, and returns its result.
     ///
-    /// - Throws: when no thread can be made.
+    /// - Throws: when no thread can be created.
     package static func run<Value: Sendable>(
         _ name: String, _ body: @escaping @Sendable () -> Value
     ) async throws(SystemError) -> Value {
@@ -50,7 +50,7 @@ package final class NamedThread: Sendable {
     }
 }
 
-/// What a new thread is told.
+/// The argument of a new thread.
 private final class ThreadStart: Sendable {
     let name: String
     let body: @Sendable () -> Void
@@ -61,7 +61,7 @@ private final class ThreadStart: Sendable {
     }
 }
 
-/// First function of every thread; at file scope, for C calls it where no actor is.
+/// The first function of every thread; at file scope, since C calls it without any isolation.
 private func runThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     guard let argument else { return nil }
     let start = Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()

@@ -1,26 +1,27 @@
 import DNSWire
 
-/// A bounded queue that client networks share: the first in is the first out while few wait, and beyond that each network's own,
-/// the networks by turns.
+/// A bounded queue that client networks share: first in, first out while few values wait; above that, first in, first
+/// out for each network, and round-robin among the networks.
 ///
-/// Alone a network may fill it. When it is full, a network still gets in what is less than its equal part of all places; so there are
-/// at most twice as many as places. A network that asks for little waits for one turn, however much the others ask for.
+/// A single network may fill it. When it is full, a network below its equal part of the places is still admitted; so it
+/// holds at most twice as many values as places. A network with few queries waits for one turn, however many the others
+/// have.
 struct SharedQueue<Element> {
-    /// With no more than this many there are no turns, and nothing is counted: it costs what an array does.
+    /// Up to this number there is no round-robin, and nothing is counted by network: it costs what an array does.
     private static var few: Int { 64 }
 
-    /// How many may wait, at least 1; what waits already stays.
+    /// How many values may wait, at least 1; waiting values stay.
     var capacity: Int { didSet { capacity = max(1, capacity) } }
     private(set) var count = 0
-    /// Whose an element is; nil: all are one network's.
+    /// The client network of an element; nil: not shared.
     private let network: (@Sendable (Element) -> ClientNetwork)?
-    /// What waits while that is little, in order.
+    /// The waiting elements while there are few, in order.
     private var elements: [Element] = []
-    /// What waits otherwise, each network's in order.
+    /// The waiting elements otherwise, in order for each network.
     private var lanes: [Lane] = []
     private var freeLanes: [Int] = []
     private var places: [ClientNetwork: Int] = [:]
-    /// The places of the lanes that have something, in the order of their turns.
+    /// The indices of the non-empty lanes, in the order of their turns.
     private var turns = Line<Int>()
 
     private struct Lane {
@@ -33,7 +34,7 @@ struct SharedQueue<Element> {
         self.network = network
     }
 
-    /// Returns whether there was room.
+    /// Appends an element. Returns whether there was room.
     mutating func append(_ element: Element) -> Bool {
         guard let network else { return appendInOrder(element) }
         if turns.isEmpty {
@@ -86,7 +87,7 @@ struct SharedQueue<Element> {
         turns.append(place)
     }
 
-    /// Moves the next ones, `limit` at most, to the end of `batch`.
+    /// Moves the next elements, `limit` at most, to the end of `batch`.
     mutating func take(_ limit: Int, into batch: inout [Element]) {
         guard !turns.isEmpty else { return takeInOrder(limit, into: &batch) }
         for _ in 0..<min(limit, count) {
@@ -115,10 +116,10 @@ struct SharedQueue<Element> {
     }
 }
 
-/// First in, first out.
+/// A first-in, first-out queue.
 private struct Line<Element> {
     private var elements: [Element?] = []
-    /// Those before were taken.
+    /// Elements before this index were removed.
     private var start = 0
 
     var count: Int { elements.count - start }
@@ -130,7 +131,7 @@ private struct Line<Element> {
         guard start < elements.count else { return nil }
         let element = elements[start].take()
         start += 1
-        // Moving the rest costs no more than what was taken did.
+        // Moving the rest costs no more than the removals did.
         if start * 2 > elements.count {
             elements.removeSubrange(..<start)
             start = 0

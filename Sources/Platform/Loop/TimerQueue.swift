@@ -2,10 +2,10 @@ package import Scheduling
 
 /// Timers by due time, the earliest first; equal ones in the order in which they were added.
 ///
-/// Most timers wait for one of a few lengths of time and are cancelled long before. Those of one length come in the order in
-/// which they are due, so they stand in a row of their own, where adding and removing cost nothing; what fits in no row goes
-/// into a heap. A cancelled timer stays until it comes to the front, or until there are twice as many timers as when they
-/// were last cleaned: so at most half of many is dead.
+/// Most timers have one of a few durations and are cancelled long before they are due. Timers of one duration are added
+/// in the order in which they are due, so they are stored in a row of their own, where adding and removing cost
+/// nothing; a timer that fits no row is put into a heap. A cancelled timer stays until it reaches the front, or until
+/// there are twice as many timers as after the last cleaning: so at most half of a large queue is cancelled timers.
 @Loop
 package struct TimerQueue {
     private struct Entry {
@@ -22,17 +22,17 @@ package struct TimerQueue {
     @Loop
     private struct Row {
         private var entries: ContiguousArray<Entry> = []
-        /// Those before were taken already.
+        /// Entries before this index were removed already.
         private var start = 0
 
-        /// The earliest; there must be one.
+        /// The earliest; the row must not be empty.
         var first: Entry { entries[start] }
         var isEmpty: Bool { start == entries.count }
-        /// Until when the row reaches; nil when it is empty.
+        /// The due time of the last timer; nil when it is empty.
         var end: Instant? { start < entries.count ? entries[entries.count - 1].instant : nil }
 
         mutating func append(_ entry: Entry) {
-            // Half of it taken: moving the rest costs no more than what was taken did.
+            // Half of it was removed: moving the rest costs no more than the removals did.
             if start > 32, start * 2 > entries.count {
                 entries.removeSubrange(..<start)
                 start = 0
@@ -40,7 +40,7 @@ package struct TimerQueue {
             entries.append(entry)
         }
 
-        /// Takes the dead away from the front. Returns how many.
+        /// Removes cancelled timers from the front. Returns how many.
         mutating func dropDead() -> Int {
             let before = start
             while start < entries.count, !entries[start].timer.isPending { start += 1 }
@@ -60,7 +60,7 @@ package struct TimerQueue {
             start = 0
         }
 
-        /// Returns how many are left.
+        /// Removes all cancelled timers. Returns how many entries are left.
         mutating func clean() -> Int {
             var live = ContiguousArray<Entry>()
             for index in start..<entries.count where entries[index].timer.isPending { live.append(entries[index]) }
@@ -70,7 +70,7 @@ package struct TimerQueue {
         }
     }
 
-    /// Where the earliest timer stands.
+    /// The place of the earliest timer.
     private struct Front {
         let instant: Instant
         let serial: UInt64
@@ -78,19 +78,19 @@ package struct TimerQueue {
         let row: Int?
     }
 
-    /// Below this many entries, cleaning is not worth a scan.
+    /// Below this number of entries, cleaning is not worth a scan.
     private nonisolated static let smallest = 64
     private nonisolated static let rowLimit = 8
 
     private var rows: [Row] = []
     private var heap: [Entry] = []
     private var cleanAt = Self.smallest
-    /// The number that the next timer added will get; counts up for ever.
+    /// The serial of the next timer added; never reused.
     package private(set) var nextSerial: UInt64 = 0
 
     package nonisolated init() {}
 
-    /// How many entries there are, dead ones included.
+    /// The number of entries, cancelled ones included.
     package private(set) var count = 0
 
     package mutating func add(_ timer: LoopTimer, at instant: Instant) {
@@ -105,7 +105,7 @@ package struct TimerQueue {
 
     // The loops below are without closures: the runtime checks at each call of one that it is on the loop.
 
-    /// The row whose last timer is due soonest before this one; else one that is empty.
+    /// The row whose last timer is due latest, but not after this one; else an empty row.
     private mutating func row(for instant: Instant) -> Int? {
         var best: (index: Int, end: Instant)?
         var empty: Int?
@@ -125,12 +125,12 @@ package struct TimerQueue {
         return rows.count - 1
     }
 
-    /// When the earliest live timer is due; `nil` when there is none.
+    /// When the earliest pending timer is due; `nil` when there is none.
     package mutating func nextDue() -> Instant? { front()?.instant }
 
-    /// Takes the earliest live timer if it is due at `now` and was added before `serial` was given out.
+    /// Removes and returns the earliest pending timer if it is due at `now` and was added before `serial` was assigned.
     ///
-    /// The bound lets a caller run what is due without being held up by timers that these set in turn.
+    /// The bound lets a caller run the due timers without running those that they add in turn.
     package mutating func popDue(at now: Instant, before serial: UInt64 = .max) -> LoopTimer? {
         guard let front = front(), front.instant <= now, front.serial < serial else { return nil }
         guard let row = front.row else {
@@ -144,7 +144,7 @@ package struct TimerQueue {
         return timer
     }
 
-    /// The earliest live timer.
+    /// The place of the earliest pending timer.
     private mutating func front() -> Front? {
         while !heap.isEmpty, !heap[0].timer.isPending { removeFirst() }
         var front: Front?
@@ -159,7 +159,7 @@ package struct TimerQueue {
         return front
     }
 
-    /// Of the heap.
+    /// Removes the first entry of the heap.
     private mutating func removeFirst() {
         count -= 1
         guard let last = heap.popLast(), !heap.isEmpty else { return }
@@ -167,7 +167,7 @@ package struct TimerQueue {
         lower(0)
     }
 
-    /// Drops the dead and restores the order.
+    /// Removes cancelled timers and restores the order.
     private mutating func clean() {
         var left = 0
         for index in rows.indices { left += rows[index].clean() }

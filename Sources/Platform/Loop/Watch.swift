@@ -1,7 +1,7 @@
 import CLinux
 package import Scheduling
 
-/// What a watched descriptor may be ready for.
+/// The kinds of readiness of a watched descriptor.
 package struct Interest: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
 
@@ -12,7 +12,7 @@ package struct Interest: OptionSet, Hashable, Sendable {
     /// Writing will not block.
     package static let writable = Interest(rawValue: 2)
 
-    /// Reads epoll's bits; an error or a hang-up makes ready for both, since either call will then report it.
+    /// Converts epoll's bits; an error or a hang-up counts as both, since either call will then report it.
     init(events: UInt32) {
         var interest: Interest = []
         if events & (CLINUX_READABLE | CLINUX_FAILED | CLINUX_HUNG_UP) != 0 { interest.insert(.readable) }
@@ -27,15 +27,15 @@ package struct Interest: OptionSet, Hashable, Sendable {
 
 /// One descriptor that the event loop waits for, level-triggered, until `cancel()`.
 ///
-/// The loop keeps the watch, and with it the handler, alive; dropping the reference cancels nothing. The descriptor
-/// stays its owner's: the watch never closes it, and may be cancelled before or after it was closed.
+/// The loop retains the watch, and with it the handler; releasing the reference cancels nothing. The descriptor belongs
+/// to its owner: the watch never closes it, and may be cancelled before or after it was closed.
 @Loop
 package final class Watch: Sendable {
     package let descriptor: Int32
-    /// Tells this watch's events from those of an earlier one of the same number.
+    /// Distinguishes this watch's events from those of an earlier one of the same number.
     let serial: UInt32
     private var handler: (@Loop (Interest) -> Void)?
-    /// Gone once cancelled or superseded.
+    /// Nil once cancelled or superseded.
     private weak var loop: EventLoop?
     private(set) var interest: Interest = []
 
@@ -48,27 +48,27 @@ package final class Watch: Sendable {
         self.handler = handler
     }
 
-    /// The value that epoll hands back with each event.
+    /// The value that epoll returns with each event.
     var key: UInt64 { UInt64(serial) << 32 | UInt64(UInt32(bitPattern: descriptor)) }
 
     /// Whether events may still be delivered.
     package var isActive: Bool { handler != nil }
 
-    /// Changes what is waited for. With an empty set nothing is delivered, not even errors; nothing happens once cancelled.
+    /// Changes the interests. With an empty set nothing is delivered, not even errors; does nothing once cancelled.
     package func update(_ interest: Interest) {
         guard isActive, interest != self.interest else { return }
-        // Fails only when the descriptor was closed behind our back; its owner is about to cancel.
+        // Fails only when the descriptor was closed meanwhile; its owner is about to cancel.
         try? apply(interest)
     }
 
-    /// Ends the watch: no event is delivered after this returns, also none that was already fetched.
+    /// Ends the watch: no event is delivered after this returns, not even one already fetched.
     package func cancel() {
         guard isActive else { return }
         loop?.forget(self)
         retire()
     }
 
-    /// Drops the handler, without telling epoll: the number now belongs to another watch.
+    /// Drops the handler, without changing epoll: the number now belongs to another watch.
     func retire() {
         handler = nil
         loop = nil
@@ -77,7 +77,7 @@ package final class Watch: Sendable {
 
     func deliver(_ ready: Interest) { handler?(ready) }
 
-    /// Tells epoll what to wait for.
+    /// Sets the interests in epoll.
     func apply(_ wanted: Interest) throws(SystemError) {
         guard let loop else { return }
         let before = interest

@@ -3,43 +3,43 @@ import Glibc
 package import DNSWire
 package import Scheduling
 
-/// Tells which addresses cannot be reached because the interface that leads there has no carrier.
+/// Finds which addresses are unreachable because the interface of their route has no carrier.
 ///
-/// What is sent there is lost, and does harm: with the first packet the kernel begins to look for the neighbour, and it
-/// repeats that only after a second, also when the cable is plugged in right after. So it is better not to send.
+/// A packet sent there is lost, and does harm: with the first one the kernel begins neighbour discovery, and it retries
+/// only after a second, even when the cable is plugged in right after. So nothing is sent there.
 @Loop
 package final class NetworkPaths {
-    /// The interface by which an address is reached; nil when there is no route or the kernel does not tell.
+    /// Returns the interface of the route to an address; nil when there is no route or the kernel does not report it.
     package typealias Lookup = @Loop (IPAddress) -> UInt32?
 
     private let interface: Lookup
-    /// The interfaces with an address that have no carrier, by index. Empty where the network cannot be watched.
+    /// Indices of the interfaces that have an address but no carrier. Empty where the network cannot be watched.
     private var deadLinks: Set<UInt32> = []
 
-    /// - Parameter interface: asks the kernel unless a test knows better.
+    /// - Parameter interface: asks the kernel, unless replaced in a test.
     package nonisolated init(interface: @escaping Lookup = NetworkPaths.routedInterface) {
         self.interface = interface
     }
 
     package func update(deadLinks: Set<UInt32>) { self.deadLinks = deadLinks }
 
-    /// Why it is no use to send anything to `address`; nil when it may be of use.
+    /// The reason why sending to `address` is useless; nil when it is not.
     ///
-    /// Costs nothing while all links are well, and otherwise a look at the kernel's routes.
+    /// Costs nothing while all links have a carrier, and otherwise a look-up in the kernel's routes.
     package func obstacle(to address: IPAddress) -> String? {
-        // A link-local address is there on every link: the routes do not tell which one is meant.
+        // A link-local address exists on every link: the routes do not say which one is meant.
         guard !deadLinks.isEmpty, !address.isLinkLocal else { return nil }
         guard let index = interface(address), deadLinks.contains(index) else { return nil }
         return "the interface that leads there has no carrier"
     }
 
-    /// Whether the kernel knows a way to `address`, with or without a carrier; asks it each time.
+    /// Whether the kernel has a route to `address`, with or without a carrier; asks the kernel each time.
     package func hasRoute(to address: IPAddress) -> Bool { interface(address) != nil }
 
-    /// The addresses in their order, those first to which there is a way as far as the kernel tells: a route, and a carrier
-    /// on its interface. On a network without IPv4 IPv6 comes first, and the other way round.
+    /// The addresses in their order, but those first that are reachable as far as the kernel knows: with a route, and a
+    /// carrier on its interface. On a network without IPv4, IPv6 comes first, and the reverse.
     ///
-    /// Asks the kernel each time: for those who rarely want to know.
+    /// Asks the kernel each time, so only for infrequent use.
     package func routedFirst(_ addresses: [SocketAddress]) -> [SocketAddress] {
         guard addresses.count > 1 else { return addresses }
         let hasRoute = addresses.map { interface($0.ip).map { !deadLinks.contains($0) } ?? false }

@@ -1,10 +1,11 @@
-/// What is known of the host's links and addresses, to tell a change of the network from noise.
+/// The known state of the host's links, addresses and routes; separates changes of the network from noise.
 ///
-/// Noise: loopback and link-local addresses, addresses that are tentative or temporary, what is told again unchanged (each
-/// router advertisement, each renewed lease), links without an address, ports of bridges, the bridges of containers and
-/// virtual machines on this host, routes to single hosts, and those of the kernel and of routing daemons.
+/// Noise: loopback and link-local addresses, addresses that are tentative or temporary, objects reported again
+/// unchanged (each router advertisement, each renewed lease), links without an address, ports of bridges, the bridges
+/// of containers and virtual machines on this host, routes to single hosts, and routes made by the kernel and by
+/// routing daemons.
 package struct NetworkState: Sendable {
-    /// Addresses and routes beyond so many are not remembered, and each of them counts as new.
+    /// The most addresses, and the most routes, that are stored; each one beyond counts as new.
     package static let limit = 4_096
 
     private struct Link {
@@ -18,10 +19,10 @@ package struct NetworkState: Sendable {
 
     package init() {}
 
-    /// Takes a message in.
+    /// Applies a message.
     ///
-    /// - Parameter isDump: whether it tells what was there already.
-    /// - Returns: whether the network is another one now.
+    /// - Parameter isDump: whether it reports an object that existed before.
+    /// - Returns: whether the network has changed.
     package mutating func take(_ message: RouteMessage, isDump: Bool) -> Bool {
         switch message {
         case .link(let link): return take(link) && !isDump
@@ -35,7 +36,7 @@ package struct NetworkState: Sendable {
             if addresses.count < Self.limit { addresses.insert(address) }
             return !isDump
         case .address(var address, isGone: true):
-            // One that leaves may be called anything.
+            // A message about a removed address may have other flags than the one that added it.
             address.isLasting = true
             return addresses.remove(address) != nil
         case .route(let route, let isGone):
@@ -51,7 +52,7 @@ package struct NetworkState: Sendable {
         }
     }
 
-    /// The links of ours that have an address and no carrier, by index: the kernel still sends there by its routes.
+    /// Indices of the links, ours only, that have an address and no carrier: the kernel still routes packets to them.
     package var deadLinks: Set<UInt32> {
         let down = links.filter { !$0.value.isUp && !$0.value.isForeign }
         guard !down.isEmpty else { return [] }
@@ -67,18 +68,18 @@ package struct NetworkState: Sendable {
         return addresses.contains { $0.index == link.index }
     }
 
-    /// The kernel does not tell of the routes that go with a link.
+    /// The kernel does not report the removal of routes together with their link.
     private mutating func loseRoutes(through index: UInt32) { routes = routes.filter { $0.interface != index } }
 
     private func isForeign(_ index: UInt32) -> Bool { links[index]?.isForeign ?? false }
 
-    /// Whether a link is called as the bridges are that Docker, Podman, libvirt, LXC and Kubernetes make for their guests:
-    /// they come and go with these, and lead nowhere else.
+    /// Whether a link has the name of a bridge that Docker, Podman, libvirt, LXC or Kubernetes makes for guests: such
+    /// bridges come and go with the guests, and do not lead to other networks.
     private static func isForGuests(_ name: String) -> Bool {
         if ["docker", "podman", "virbr", "lxcbr", "lxdbr", "incusbr", "cni"].contains(where: name.hasPrefix) {
             return true
         }
-        // Docker's own networks; not "br-lan" and the like.
+        // Docker's user-defined networks; not "br-lan" and the like.
         guard name.hasPrefix("br-"), name.utf8.count == 15 else { return false }
         return name.dropFirst(3).allSatisfy(\.isHexDigit)
     }

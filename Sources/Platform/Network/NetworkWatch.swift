@@ -2,16 +2,16 @@ import CLinux
 import Glibc
 package import Scheduling
 
-/// Tells when the host's network has become another one: an address or a route has come or gone, a link is up or down.
+/// Reports when the host's network has changed: an address or a route was added or removed, a link went up or down.
 ///
-/// Nothing happens while the network rests.
+/// Costs nothing while the network does not change.
 @Loop
 package final class NetworkWatch {
-    /// What the kernel puts into one datagram at most (NLMSG_GOODSIZE of a large page).
+    /// Size in bytes of the largest datagram from the kernel (NLMSG_GOODSIZE of a large page).
     private static let bufferSize = 32 << 10
-    /// Datagrams that are read in one go, so that a storm of them does not keep the loop from its other work.
+    /// Datagrams that are read in one go, so that a storm of them does not block the loop's other work.
     private static let batch = 64
-    /// RTM_GETLINK and RTM_GETADDR.
+    /// RTM_GETLINK and RTM_GETADDR, the dumps requested.
     private static let kinds: [UInt16] = [18, 22]
 
     private let descriptor: Descriptor
@@ -20,11 +20,11 @@ package final class NetworkWatch {
     private var watch: Watch?
     private var state = NetworkState()
     private var buffer: [UInt8]
-    /// What is still to be asked for, and nothing is known of.
+    /// The dumps still to be requested, whose objects are unknown until then.
     private var wanted: [UInt16] = []
 
     /// - Parameters:
-    ///   - paths: is told which links have no carrier, before `handler` is called.
+    ///   - paths: receives the links without a carrier, before `handler` is called.
     ///   - handler: called for each change; several may follow one another within milliseconds.
     /// - Throws: where the process may not have such a socket.
     package init(
@@ -38,15 +38,16 @@ package final class NetworkWatch {
         takeStock()
     }
 
-    /// Ends it; nothing is told any more. The server watches as long as it lives: for tests, which share a loop.
+    /// Stops watching; `handler` is not called any more. The server watches as long as it runs: for tests, which share
+    /// a loop.
     package func cancel() {
         watch?.cancel()
         watch = nil
-        // What is not heard of any more is not believed any more.
+        // Without further reports, the state of links is unknown.
         paths?.update(deadLinks: [])
     }
 
-    /// Asks for everything that is there.
+    /// Requests a dump of all links and addresses.
     private func takeStock() {
         state = NetworkState()
         wanted = Self.kinds
@@ -55,7 +56,7 @@ package final class NetworkWatch {
 
     private func askNext() {
         guard !wanted.isEmpty else { return }
-        // Without the answer each address counts as new when it is told again: a needless change, no missed one.
+        // If the request fails, each address counts as new at its next report: a needless change, but no missed one.
         _ = clinux_route_dump(descriptor.number, wanted.removeFirst())
     }
 
@@ -66,7 +67,7 @@ package final class NetworkWatch {
                 clinux_route_receive(descriptor.number, $0.baseAddress, $0.count)
             }
             if length == -ENOBUFS {
-                // Some were lost: anything may have changed.
+                // Some messages were lost: anything may have changed.
                 isChanged = true
                 takeStock()
                 continue
@@ -85,7 +86,7 @@ package final class NetworkWatch {
             if state.take(message, isDump: isDump) { isChanged = true }
             if message == .dumpEnded { askNext() }
         }
-        // A refused request has no end of its own.
+        // A failed request has no end-of-dump message.
         if messages.isBroken { askNext() }
         return isChanged
     }

@@ -2,13 +2,13 @@ import CLinux
 import Glibc
 package import Scheduling
 
-/// Tells when the machine has slept. Costs nothing while it is awake.
+/// Reports when the machine resumes from sleep. Costs nothing while it is awake.
 ///
-/// Timers and ages need no help, for they count on CLOCK_BOOTTIME, which goes on meanwhile; but after a long sleep the
-/// network is likely another one, and connections are dead. A wall clock that is set is not a sleep.
+/// Timers and ages use CLOCK_BOOTTIME, which advances during sleep, and need no correction; but after a long sleep the
+/// network is likely another one, and connections are dead. Setting the wall clock does not count as a sleep.
 @Loop
 package final class ResumeWatch {
-    /// A shorter sleep leaves connections and networks as they were.
+    /// A shorter sleep leaves connections and networks intact.
     package nonisolated static let shortestSleep = Duration.seconds(5)
 
     private let descriptor: Descriptor
@@ -20,7 +20,7 @@ package final class ResumeWatch {
         let number = try checked(clinux_clock_jump_create(), "watch for a resume (timerfd)")
         descriptor = Descriptor(owning: number)
         sleep = SleepCount(asleep: Self.timeAsleep)
-        // Edge-triggered by re-arming: what is not read stays readable.
+        // Edge-triggered by re-arming: an unread descriptor stays readable.
         watch = try loop.watch(number, for: .readable) { [weak self] _ in
             _ = clinux_clock_jump_rearm(number)
             guard let self, let length = self.sleep.take(asleep: Self.timeAsleep) else { return }
@@ -28,13 +28,14 @@ package final class ResumeWatch {
         }
     }
 
-    /// Ends it; nothing is told any more. The server watches as long as it lives: for tests, which share a loop.
+    /// Stops watching; `handler` is not called any more. The server watches as long as it runs: for tests, which share
+    /// a loop.
     package func cancel() {
         watch?.cancel()
         watch = nil
     }
 
-    /// How long the machine has slept since it was started: CLOCK_MONOTONIC stands still meanwhile.
+    /// How long the machine has slept since boot: CLOCK_MONOTONIC does not advance during sleep.
     private static var timeAsleep: Duration {
         var awake = timespec()
         _ = clock_gettime(CLOCK_MONOTONIC, &awake)
@@ -43,14 +44,14 @@ package final class ResumeWatch {
     }
 }
 
-/// Tells sleeps from other jumps of clocks.
+/// Distinguishes sleeps from other jumps of clocks.
 package struct SleepCount: Sendable {
     private var known: Duration
 
     /// - Parameter asleep: how long the machine has slept so far.
     package init(asleep: Duration) { known = asleep }
 
-    /// The length of the sleep that has just ended, if it was one and long enough.
+    /// The length of the sleep that has just ended; nil if there was none, or a shorter one than `shortestSleep`.
     package mutating func take(asleep: Duration) -> Duration? {
         let length = asleep - known
         known = asleep

@@ -1,13 +1,13 @@
 package import DNSWire
 
-/// What the kernel tells of the network (rtnetlink(7)), as far as it matters to a resolver.
+/// A change of the network reported by the kernel (rtnetlink(7)), as far as it matters to a resolver.
 package enum RouteMessage: Hashable, Sendable {
-    /// An interface is there, or its state or name is another one.
+    /// An interface was added, or its state or name has changed.
     case link(Link)
     case linkGone(index: UInt32)
     case address(Address, isGone: Bool)
     case route(Route, isGone: Bool)
-    /// The last object that was asked for has been told.
+    /// The end of a requested dump.
     case dumpEnded
 
     /// An interface.
@@ -15,9 +15,9 @@ package enum RouteMessage: Hashable, Sendable {
         package var index: UInt32
         package var name: String
         package var isLoopback = false
-        /// Switched on, and with a carrier.
+        /// Enabled (IFF_UP), and with a carrier (IFF_LOWER_UP).
         package var isUp: Bool
-        /// A port of a bridge or a bond, and none of ours then.
+        /// Whether it is a port of a bridge or a bond, and so not used by itself.
         package var isPort = false
     }
 
@@ -25,39 +25,39 @@ package enum RouteMessage: Hashable, Sendable {
     package struct Address: Hashable, Sendable {
         package var index: UInt32
         package var address: IPAddress
-        /// Can it be used from outside the link, and is it settled: neither tentative nor temporary (RFC 4862, 8981).
+        /// Whether it is usable beyond the link and settled: neither tentative nor temporary (RFC 4862, 8981).
         package var isLasting = true
     }
 
     /// A route in one of the kernel's tables.
     package struct Route: Hashable, Sendable {
-        /// Only the bits of `length` count.
+        /// The prefix; only its first `length` bits are significant.
         package var destination: IPAddress
-        /// Bits of the prefix.
+        /// Length of the prefix in bits.
         package var length: UInt8
         package var gateway: IPAddress?
-        /// The interface that it leads through, if it is one.
+        /// The outgoing interface; nil for a route without a single one.
         package var interface: UInt32?
         package var table: UInt32
-        /// The lower goes first (RTA_PRIORITY).
+        /// Priority; a lower value is preferred (RTA_PRIORITY).
         package var metric: UInt32 = 0
-        /// Who made it, and for what: worth a change of the network.
+        /// Whether its protocol and kind make it count as a change of the network.
         package var isChosen = true
     }
 }
 
-/// Cuts a datagram of rtnetlink into messages.
+/// Splits an rtnetlink datagram into messages.
 ///
-/// The kernel wrote it, but nothing is believed of its lengths: what does not fit ends the reading.
+/// The lengths in it are checked although the kernel wrote it: an invalid one ends the parsing.
 package struct RouteMessages: Sequence, IteratorProtocol {
     private let bytes: [UInt8]
     private var at = 0
-    /// Whether the datagram ended inside a message, or the kernel said that some were lost or a request failed.
+    /// Whether the datagram ended inside a message, or the kernel reported lost messages or a failed request.
     package private(set) var isBroken = false
 
     private static let headerLength = 16
 
-    /// Numbers of rtnetlink and netlink messages.
+    /// Type numbers of rtnetlink and netlink messages.
     private enum Kind {
         static let error: UInt16 = 2
         static let done: UInt16 = 3
@@ -72,7 +72,7 @@ package struct RouteMessages: Sequence, IteratorProtocol {
 
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The next message and whether it was asked for; those that mean nothing to us are passed over.
+    /// The next message, and whether it belongs to a requested dump; irrelevant messages are skipped.
     package mutating func next() -> (message: RouteMessage, isDump: Bool)? {
         while at < bytes.count {
             let header = bytes[at...]
@@ -84,7 +84,7 @@ package struct RouteMessages: Sequence, IteratorProtocol {
                 return nil
             }
             let body = header.dropFirst(Self.headerLength).prefix(Int(length) - Self.headerLength)
-            // Aligned to four bytes; the last one may go without.
+            // Messages are aligned to four bytes; the last one may lack the padding.
             at += (Int(length) + 3) & ~3
             if kind == Kind.error || kind == Kind.overrun { isBroken = true }
             if let message = Self.message(kind, body) { return (message, flags & 2 != 0) }
@@ -107,9 +107,9 @@ package struct RouteMessages: Sequence, IteratorProtocol {
 }
 
 extension RouteMessage.Link {
-    /// Reads `struct ifinfomsg` and its attributes.
+    /// Parses `struct ifinfomsg` and its attributes.
     fileprivate init?(_ body: ArraySlice<UInt8>) {
-        // A bridge tells of its ports in messages of its own family, which say nothing of the interface.
+        // A bridge reports its ports in messages of its own family, which carry nothing about the interface.
         guard let family = body.first, family == 0, let index: UInt32 = body.native(at: 4),
             let flags: UInt32 = body.native(at: 8)
         else { return nil }
@@ -124,13 +124,13 @@ extension RouteMessage.Link {
 }
 
 extension RouteMessage.Address {
-    /// Reads `struct ifaddrmsg` and its attributes.
+    /// Parses `struct ifaddrmsg` and its attributes.
     fileprivate init?(_ body: ArraySlice<UInt8>) {
         guard let family = body.first, let scope = body.dropFirst(3).first, let short = body.dropFirst(2).first,
             let index: UInt32 = body.native(at: 4)
         else { return nil }
         let attributes = body.attributes(after: 8)
-        // Of a point-to-point link IFA_ADDRESS is the other end.
+        // For a point-to-point link, IFA_ADDRESS is the peer's address.
         guard let address = IPAddress(family: family, attributes[2] ?? attributes[1]) else { return nil }
         let flags: UInt32 = attributes[8]?.native(at: 0) ?? UInt32(short)
         // RT_SCOPE_LINK is 253, RT_SCOPE_HOST 254.
@@ -142,11 +142,12 @@ extension RouteMessage.Address {
 }
 
 extension RouteMessage.Route {
-    /// Makers of routes that stand for a network that was joined or left: boot, static, ra, dhcp (RTPROT_*). Not the
-    /// kernel, which tells of its own with the address, nor ICMP redirects, nor routing daemons, which never rest.
+    /// Origins of routes that indicate that a network was joined or left: boot, static, ra, dhcp (RTPROT_*). Not the
+    /// kernel, whose own routes come with the address, nor ICMP redirects, nor routing daemons, which change theirs
+    /// constantly.
     private static let makers: Set<UInt8> = [3, 4, 9, 16]
 
-    /// Reads `struct rtmsg` and its attributes.
+    /// Parses `struct rtmsg` and its attributes.
     fileprivate init?(_ body: ArraySlice<UInt8>) {
         let fields = Array(body.prefix(8))
         guard fields.count == 8, let flags: UInt32 = body.native(at: 8) else { return nil }
@@ -157,7 +158,7 @@ extension RouteMessage.Route {
         let table: UInt32 = attributes[15]?.native(at: 0) ?? UInt32(fields[4])
         let longest: UInt8 = any == .v4(0) ? 32 : 128
         guard length <= longest else { return nil }
-        // Unicast, and neither cloned (a cache's) nor a host's alone, such as a container's.
+        // Unicast, and neither cloned (cached) nor a route to a single host, such as a container.
         let isChosen =
             kind == 1 && flags & 0x200 == 0 && length < longest && Self.makers.contains(maker)
             && !destination.isLinkLocal && !destination.isMulticast
@@ -189,16 +190,16 @@ extension IPAddress {
 }
 
 extension ArraySlice<UInt8> {
-    /// The number in this machine's byte order that stands `offset` bytes after the start; nil when it does not fit.
+    /// The number in host byte order at `offset` bytes after the start; nil when it does not fit.
     func native<Number: FixedWidthInteger & UnsignedInteger>(at offset: Int) -> Number? {
         let size = MemoryLayout<Number>.size
         guard offset >= 0, offset + size <= count else { return nil }
-        // Read as big-endian, which is then turned into what the machine meant.
+        // Read as big-endian, then converted to host byte order.
         let number = dropFirst(offset).prefix(size).reduce(Number(0)) { $0 << 8 | Number($1) }
         return Number(littleEndian: number.byteSwapped)
     }
 
-    /// The attributes (`struct rtattr`) that begin after `offset` bytes, by number; the last of each.
+    /// The attributes (`struct rtattr`) that begin after `offset` bytes, by number; the last of each number.
     fileprivate func attributes(after offset: Int) -> [UInt16: ArraySlice<UInt8>] {
         var attributes: [UInt16: ArraySlice<UInt8>] = [:]
         var rest = dropFirst(offset)

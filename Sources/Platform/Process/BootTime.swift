@@ -3,7 +3,7 @@ import Glibc
 package import Scheduling
 
 extension Instant {
-    /// The present on CLOCK_BOOTTIME. From any thread; costs no system call.
+    /// The present time on CLOCK_BOOTTIME. May be called from any thread; costs no system call.
     package static var bootTime: Instant {
         var time = timespec()
         _ = clock_gettime(CLOCK_BOOTTIME, &time)

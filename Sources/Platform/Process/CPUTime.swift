@@ -1,10 +1,10 @@
 import Glibc
 
-/// The CPU time that was used until now.
+/// The CPU time used so far.
 package struct CPUTime: Sendable {
-    /// That of one thread.
+    /// CPU time of one thread.
     package var thread: Duration
-    /// That of the whole process, this thread included.
+    /// CPU time of the whole process, this thread included.
     package var process: Duration
 
     package init(thread: Duration, process: Duration) {
@@ -12,7 +12,7 @@ package struct CPUTime: Sendable {
         self.process = process
     }
 
-    /// Of the calling thread; two system calls.
+    /// The values for the calling thread and its process; takes two system calls.
     package static var now: CPUTime {
         CPUTime(thread: used(CLOCK_THREAD_CPUTIME_ID), process: used(CLOCK_PROCESS_CPUTIME_ID))
     }

@@ -1,9 +1,9 @@
 import CLinux
 
-/// The variables with which the process was started.
+/// The environment variables with which the process was started.
 ///
-/// From memory and not from `/proc/self/environ`: the kernel keeps that file from a user other than root whose program
-/// got a capability of its file, and from one who was root before.
+/// From memory and not from `/proc/self/environ`: the kernel makes that file unreadable for a user other than root
+/// whose program has file capabilities, and for a process that was root before.
 package func processEnvironment() -> [String: String] {
     var variables: [String: String] = [:]
     var index: Int32 = 0

@@ -1,11 +1,11 @@
 import Glibc
 
-/// What the process may do, and giving it up.
+/// The user under which the process runs, and dropping root.
 package enum Privileges {
-    /// Becomes `user` for good: its groups, its group, its id; then makes sure that there is no way back.
+    /// Becomes `user` irrevocably: its groups, its group, its ID; then checks that root cannot be regained.
     ///
-    /// Call it once all sockets are bound. It covers every thread of the process.
-    /// - Throws: `ENOENT` for an unknown user, `EPERM` unless we are root.
+    /// Called once all sockets are bound. It applies to every thread of the process.
+    /// - Throws: `ENOENT` for an unknown user, `EPERM` unless the process is root.
     package static func drop(to user: String) throws(SystemError) {
         let account = try account(named: user)
         guard initgroups(user, account.group) == 0 else {

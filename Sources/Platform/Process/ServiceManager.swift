@@ -1,22 +1,22 @@
 import CLinux
 import Glibc
 
-/// The service manager that started us (systemd), and how it is told of our state: sd_notify(3) of `Type=notify`.
+/// The service manager that started us (systemd); receives our state by sd_notify(3), as `Type=notify` requires.
 package struct ServiceManager: Sendable {
-    /// What it can be told.
+    /// The states that can be reported.
     package enum State: Sendable {
-        /// Serving: what needs us may start. Also ends `reloading`.
+        /// Serving: units that depend on us may start. Also ends `reloading`.
         case ready
         /// Reading the configuration again.
         case reloading
-        /// Ending.
+        /// Shutting down.
         case stopping
 
-        /// The lines that go out.
+        /// The lines that are sent.
         fileprivate var message: String {
             switch self {
             case .ready: "READY=1"
-            // Type=notify-reload wants to know when this was said.
+            // Type=notify-reload needs the time of this message.
             case .reloading: "RELOADING=1\nMONOTONIC_USEC=\(Self.microseconds)"
             case .stopping: "STOPPING=1"
             }
@@ -31,14 +31,14 @@ package struct ServiceManager: Sendable {
 
     private let path: String
 
-    /// - Parameter path: the value of the environment variable `NOTIFY_SOCKET`: a path, or `@` and the name of an abstract
-    ///   socket. Nil, or another form of address: there is nobody to tell.
+    /// - Parameter path: the value of the environment variable `NOTIFY_SOCKET`: a path, or `@` and the name of an
+    ///   abstract socket. Returns nil for nil or another form of address: there is no service manager.
     package init?(path: String?) {
         guard let path, path.hasPrefix("/") || path.hasPrefix("@"), path.utf8.count > 1 else { return nil }
         self.path = path
     }
 
-    /// Sends a state, without ever waiting.
+    /// Sends a state, without waiting.
     ///
     /// - Throws: when the manager cannot be reached.
     package func tell(_ state: State) throws(SystemError) {

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 package import Scheduling
 
-/// The signals that mean something to the daemon.
+/// The signals that the daemon handles.
 package enum Signal: Int32, CaseIterable, Sendable {
     /// SIGHUP: read the configuration again.
     case hangUp = 1
@@ -11,10 +11,10 @@ package enum Signal: Int32, CaseIterable, Sendable {
     /// SIGTERM: drain and exit.
     case terminate = 15
 
-    /// Keeps these signals for the loop to read, and switches SIGPIPE off.
+    /// Blocks these signals, so that the loop reads them, and ignores SIGPIPE.
     ///
-    /// Before the first thread is started: threads inherit the mask, and one that was started earlier would take a
-    /// signal and end the process.
+    /// Called before the first thread is started: threads inherit the mask, and one that was started earlier would
+    /// receive a signal and end the process.
     package static func block() {
         var set = sigset_t()
         sigemptyset(&set)
@@ -24,7 +24,7 @@ package enum Signal: Int32, CaseIterable, Sendable {
     }
 }
 
-/// Delivers signals on the loop, as plain calls: no handler ever interrupts anything.
+/// Delivers signals on the loop, as ordinary calls: no signal handler interrupts any code.
 @Loop
 package final class SignalWatch: Sendable {
     private nonisolated let descriptor: Descriptor
@@ -32,7 +32,7 @@ package final class SignalWatch: Sendable {
 
     /// Calls `handler` for each signal until `cancel()`. `Signal.block()` must have been called first.
     ///
-    /// Equal signals that come before the loop gets to them are one.
+    /// Equal signals that arrive before the loop reads them are merged into one.
     package init(on loop: EventLoop, _ handler: @escaping @Loop (Signal) -> Void) throws(SystemError) {
         let numbers = Signal.allCases.map(\.rawValue)
         let number = try checked(clinux_signalfd_create(numbers, Int32(numbers.count)), "create signalfd")
@@ -42,7 +42,8 @@ package final class SignalWatch: Sendable {
         }
     }
 
-    /// Ends it; nothing is told any more. The server watches as long as it lives: for tests, which share a loop.
+    /// Stops watching; `handler` is not called any more. The server watches as long as it runs: for tests, which share
+    /// a loop.
     package func cancel() {
         watch?.cancel()
         watch = nil

@@ -1,16 +1,16 @@
 import Glibc
 
-/// The owner of one file descriptor: closes it when it goes.
+/// The owner of one file descriptor; closes it when the owner is destroyed.
 package struct Descriptor: ~Copyable, Sendable {
     /// The number, for system calls; valid as long as this owner lives.
     package let number: Int32
 
-    /// Takes ownership of `number`, which nobody else may close.
+    /// Takes ownership of `number`, which no other code may close.
     package init(owning number: Int32) { self.number = number }
 
     deinit { _ = close(number) }
 
-    /// Gives ownership up without closing.
+    /// Gives up ownership without closing.
     package consuming func release() -> Int32 {
         let number = number
         discard self

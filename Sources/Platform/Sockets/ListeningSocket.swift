@@ -1,23 +1,24 @@
 import CLinux
 import Glibc
 
-/// A TCP socket that takes connections.
+/// A listening TCP socket.
 package final class ListeningSocket: Sendable {
-    /// Connections that wait to be accepted; more are refused.
+    /// The most connections that wait to be accepted; more are refused.
     private static let backlog: Int32 = 1_024
 
     package let descriptor: Descriptor
-    /// The address it is bound to, with the real port where 0 was asked for.
+    /// The address it is bound to, with the actual port where 0 was requested.
     package let address: SocketAddress
 
-    /// Binds and listens, without blocking.
+    /// Binds and listens; the socket is non-blocking.
     ///
-    /// - Throws: what `bind` or `listen` reports, with advice for the user.
+    /// - Throws: the error of `bind` or `listen`, with advice for the user.
     package init(_ address: SocketAddress) throws(SystemError) {
         let descriptor = try openSocket(address, .tcp, blocking: false)
-        // Lets a restarted daemon bind while old connections still time out; a living listener still refuses us.
+        // Lets a restarted daemon bind while old connections still time out; binding next to a running listener still
+        // fails.
         setOption(descriptor.number, SOL_SOCKET, SO_REUSEADDR, 1)
-        // Accepted connections inherit it: replies are written whole, and must not wait for an acknowledgement.
+        // Accepted connections inherit it: responses are written whole, and must not wait for an acknowledgement.
         setOption(descriptor.number, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         try bindSocket(descriptor, to: address, .tcp)
         guard listen(descriptor.number, Self.backlog) == 0, let bound = boundAddress(of: descriptor) else {
@@ -27,19 +28,19 @@ package final class ListeningSocket: Sendable {
         self.descriptor = descriptor
     }
 
-    /// What trying to take a connection came to.
+    /// The result of accepting a connection.
     package enum Accepted: ~Copyable {
-        /// A connection, non-blocking and closed on exec, and who made it.
+        /// A connection, non-blocking and closed on exec, and its client's address.
         case connection(Descriptor, peer: SocketAddress)
-        /// None waits.
+        /// No connection waits.
         case wouldBlock
-        /// This one was gone before it was taken; try the next.
+        /// This connection was closed before it was accepted; try the next.
         case retry
         /// Out of descriptors or memory. The connection still waits, and so the socket stays readable: pause the watch.
         case exhausted(SystemError)
     }
 
-    /// Takes one waiting connection.
+    /// Accepts one waiting connection.
     package func accept() -> Accepted {
         var peer = sockaddr_in6()
         var length: UInt32 = 0
@@ -59,7 +60,7 @@ package final class ListeningSocket: Sendable {
                 SystemError(
                     code: -result, operation: "accept on \(address)",
                     advice: SystemError.exhaustionAdvice(code: -result)))
-        // EINTR, ECONNABORTED, and errors of the new connection's own path, which accept(2) hands to us.
+        // EINTR, ECONNABORTED, and network errors of the new connection, which accept(2) reports.
         default: return .retry
         }
     }

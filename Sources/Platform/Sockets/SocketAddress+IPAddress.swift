@@ -1,7 +1,7 @@
 package import DNSWire
 
 extension SocketAddress {
-    /// - Parameter scope: the interface index that an IPv6 link-local address needs.
+    /// - Parameter scope: the interface index, required for an IPv6 link-local address.
     package init(_ address: IPAddress, port: UInt16, scope: UInt32 = 0) {
         switch address {
         case .v4(let value): self.init(ipv4: value, port: port)

@@ -1,9 +1,10 @@
 import Glibc
 
 extension SocketAddress: CustomStringConvertible {
-    /// Reads "127.0.0.1:53", "[::1]:53" or "[fe80::1%eth0]:53"; an interface may be a number.
+    /// Parses "127.0.0.1:53", "[::1]:53" or "[fe80::1%eth0]:53"; an interface may be a number.
     ///
-    /// - Parameter defaultPort: the port of a text without one: "127.0.0.1", "::1", "[::1]". `nil`: the port is required.
+    /// - Parameter defaultPort: the port of a text without one: "127.0.0.1", "::1", "[::1]". `nil`: the port is
+    ///   required.
     /// - Returns: `nil` for anything else: names, an unknown interface, a port over 65535.
     package init?(_ text: String, defaultPort: UInt16? = nil) {
         guard let (host, portText) = Self.split(text), let port = Self.port(portText, defaultPort) else { return nil }
@@ -24,7 +25,7 @@ extension SocketAddress: CustomStringConvertible {
         self.init(ipv6: words.high, words.low, port: port, scope: scope)
     }
 
-    /// The address and port as the initializer reads them; an IPv6 address is always in brackets.
+    /// The address and port in the form that the initializer parses; an IPv6 address is always in brackets.
     package var description: String { family == .ipv4 ? "\(host):\(port)" : "[\(host)]:\(port)" }
 
     /// The address without port and brackets, with the interface of a link-local one.
@@ -45,9 +46,9 @@ extension SocketAddress: CustomStringConvertible {
         }
     }
 
-    /// Parts a text into host and port; the port is `nil` where the text has none.
+    /// Splits a text into host and port; the port is `nil` where the text has none.
     private static func split(_ text: String) -> (host: String, port: String?)? {
-        // C would read such a text only up to the zero byte.
+        // C functions would read such a text only up to the zero byte.
         guard !text.utf8.contains(0) else { return nil }
         if text.hasPrefix("[") {
             guard let end = text.firstIndex(of: "]") else { return nil }
@@ -63,7 +64,7 @@ extension SocketAddress: CustomStringConvertible {
 
     private static func port(_ text: String?, _ defaultPort: UInt16?) -> UInt16? {
         guard let text else { return defaultPort }
-        // The library's own reading would also take "+53".
+        // `UInt16(_:)` alone would also accept "+53".
         return text.utf8.allSatisfy { (48...57).contains($0) } ? UInt16(text) : nil
     }
 

@@ -1,7 +1,7 @@
 package import CLinux
 import Glibc
 
-/// An IPv4 or IPv6 address with a port: 24 bytes, a plain value, equal and hashable by meaning.
+/// An IPv4 or IPv6 address with a port: a value of 24 bytes, equal and hashed by all fields.
 @frozen
 package struct SocketAddress: Hashable, Sendable {
     @frozen
@@ -35,7 +35,7 @@ package struct SocketAddress: Hashable, Sendable {
         self.low = low
     }
 
-    /// Reads a C address; `nil` unless it is a complete one of the two families.
+    /// Converts a C address; `nil` unless it is a complete IPv4 or IPv6 one.
     package init?(_ pointer: UnsafePointer<sockaddr>, length: socklen_t) {
         self.init(raw: UnsafeRawPointer(pointer), length: Int(length))
     }
@@ -75,10 +75,10 @@ package struct SocketAddress: Hashable, Sendable {
         }
     }
 
-    /// Whether this is 0.0.0.0 or ::, which means every address of the machine.
+    /// Whether this is 0.0.0.0 or ::, which stands for every address of the machine.
     package var isWildcard: Bool { high == 0 && low == 0 }
 
-    /// Lends the address in C's form, for the length of the call.
+    /// Calls `body` with the address as a C `sockaddr`, valid during the call.
     package func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) throws -> Result) rethrows -> Result
     {
         switch family {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Creates a socket, closed on exec, that is not bound yet; IPv6 ones do not take IPv4.
+/// Creates an unbound socket, closed on exec; an IPv6 one does not accept IPv4.
 func openSocket(
     _ address: SocketAddress, _ transport: Transport, blocking: Bool
 ) throws(SystemError) -> Descriptor {
@@ -10,7 +10,7 @@ func openSocket(
     guard number >= 0 else { throw .listening(on: address, transport, code: errno) }
     let descriptor = Descriptor(owning: number)
     if address.family == .ipv6 {
-        // Each configured address is a socket of its own; a dual-stack one would fight over the port with 0.0.0.0.
+        // Each configured address has its own socket; a dual-stack one would conflict with 0.0.0.0 over the port.
         guard setOption(number, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) else {
             throw .listening(on: address, transport, code: errno)
         }
@@ -18,7 +18,7 @@ func openSocket(
     return descriptor
 }
 
-/// Binds a socket; the error says what to do.
+/// Binds a socket; the error thrown has advice for the user.
 func bindSocket(
     _ descriptor: borrowing Descriptor, to address: SocketAddress, _ transport: Transport
 ) throws(SystemError) {
@@ -40,7 +40,7 @@ func boundAddress(of descriptor: borrowing Descriptor) -> SocketAddress? {
     }
 }
 
-/// Sets an option whose value is an integer. Returns whether that worked; else `errno` says why.
+/// Sets an option whose value is an integer. Returns whether that succeeded; else `errno` has the reason.
 @discardableResult
 func setOption(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int32) -> Bool {
     var value = value

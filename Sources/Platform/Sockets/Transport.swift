@@ -1,4 +1,4 @@
-/// How a listener takes its questions.
+/// The transport protocol of a listener.
 package enum Transport: String, Sendable {
     case udp = "UDP"
     case tcp = "TCP"

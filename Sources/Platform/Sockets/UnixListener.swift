@@ -1,24 +1,24 @@
 import Glibc
 import Synchronization
 
-/// A Unix socket that takes connections from its owner and root, and the file by which it is found.
+/// A listening Unix socket that accepts connections from its owner and root only, and its file.
 package final class UnixListener: Sendable {
-    /// Connections that wait to be accepted.
+    /// The most connections that wait to be accepted.
     private static let backlog: Int32 = 128
 
-    /// Where the file is.
+    /// The path of the socket's file.
     package let path: String
     private let descriptor: Mutex<Descriptor?>
 
-    /// Makes the socket, with nobody else ever able to connect: its file is born with mode 0600.
+    /// Creates the socket. No other user can connect at any time: its file is created with mode 0600.
     ///
-    /// A file that a dead process left behind is replaced. The directory is made if only it is missing.
+    /// A stale file of a process that has ended is replaced. The parent directory is created if only it is missing.
     /// - Parameters:
     ///   - path: at most 107 bytes.
-    ///   - owner: the user who will own the file, and the directory if it is made here; empty: the present one. Taking
-    ///     another one needs root.
-    /// - Throws: `EADDRINUSE` when a living process listens there, `EEXIST` when the file is no socket, or what the
-    ///   system reports.
+    ///   - owner: the user who will own the file, and the directory if it is created here; empty: the current user.
+    ///     Another one needs root.
+    /// - Throws: `EADDRINUSE` when a running process listens there, `EEXIST` when the file is no socket, or the
+    ///   system's error.
     package init(_ path: String, owner: String = "") throws(SystemError) {
         let account: (user: uid_t, group: gid_t)? = owner.isEmpty ? nil : try Privileges.account(named: owner)
         guard var address = sockaddr_un(path: path) else {
@@ -29,7 +29,7 @@ package final class UnixListener: Sendable {
         let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard number >= 0 else { throw .last("make control socket") }
         let descriptor = Descriptor(owning: number)
-        // Linux gives the file the mode of the socket, so there is no moment at which others could connect.
+        // Linux gives the file the mode of the socket, so at no moment others can connect.
         guard fchmod(number, 0o600) == 0 else { throw .last("close control socket to others") }
         guard address.with({ bind(number, $0, $1) }) == 0 else { throw .last("make control socket \(path)") }
         if let account, lchown(path, account.user, account.group) != 0 {
@@ -46,11 +46,11 @@ package final class UnixListener: Sendable {
         self.descriptor = Mutex(descriptor)
     }
 
-    /// Hands the listening socket over, non-blocking and closed on exec; nil the second time.
+    /// Transfers ownership of the listening socket, non-blocking and closed on exec; nil at the second call.
     package func takeDescriptor() -> Descriptor? { descriptor.withLock { $0.take() } }
 
-    /// Removes the file once nobody listens any more: whoever took the descriptor has closed it. The socket that another
-    /// process has made there meanwhile is left alone. Harmless the second time.
+    /// Removes the file. Called once the socket is closed: the owner of the descriptor has closed it. A socket that
+    /// another process has created there meanwhile is not removed. A second call does nothing.
     package func removeFile() {
         descriptor.withLock { $0 = nil }
         try? Self.removeStale(path)
@@ -63,13 +63,13 @@ package final class UnixListener: Sendable {
         guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
             throw .last("make directory \(directory)")
         }
-        // Else the file could not be removed once root is given up.
+        // Else the file could not be removed once root is dropped.
         if let account, lchown(directory, account.user, account.group) != 0 {
             throw .last("give directory \(directory) away")
         }
     }
 
-    /// Removes the socket of a process that is no more.
+    /// Removes the socket file of a process that has ended.
     private static func removeStale(_ path: String) throws(SystemError) {
         var status = stat()
         guard lstat(path, &status) == 0, var address = sockaddr_un(path: path) else { return }
@@ -104,7 +104,7 @@ extension sockaddr_un {
         withUnsafeMutableBytes(of: &sun_path) { $0.copyBytes(from: bytes) }
     }
 
-    /// Lends it in C's form.
+    /// Calls `body` with the address as a C `sockaddr`.
     fileprivate mutating func with(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
         withUnsafePointer(to: &self) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
