@@ -12,7 +12,7 @@ struct AnyTests {
 
     private struct Missing: Error {}
 
-    /// The answer that a client gets whose question is for ANY.
+    /// The answer to a client's question for ANY.
     @Loop
     private func ask(_ machine: Machine, _ name: String = "www.example.com") async throws -> Answer {
         let question = Question(name: try Name(name), type: .any)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import DNSResolver
 
-/// A laptop is carried from one network into another.
+/// A machine moves from one network to another.
 @Suite(.onLoop)
 struct NetworkChangeTests {
     private typealias Machine = ResolverTests.Machine
@@ -34,7 +34,7 @@ struct NetworkChangeTests {
         #expect(machine.vendor.asked.count == 2)
     }
 
-    @Test @Loop func `while nobody answers yet, the answers of the old network are served stale after 200 ms`() async {
+    @Test @Loop func `while nothing answers yet, the answers of the old network are served stale after 200 ms`() async {
         let machine = Machine()
         #expect(await machine.ask().has("192.0.2.1"))
         machine.vendor.behaviour = .silence
@@ -87,7 +87,7 @@ struct NetworkChangeTests {
         #expect(reply.waited == .zero)
     }
 
-    @Test @Loop func `who waits for a flight of the old network gets the answer of the new one, as soon as it comes`()
+    @Test @Loop func `a waiter of a flight of the old network gets the answer of the new one, as soon as it comes`()
         async
     {
         let machine = Machine()
@@ -105,7 +105,7 @@ struct NetworkChangeTests {
         #expect(await machine.ask().has("192.0.2.2"))
     }
 
-    @Test @Loop func `what a flight of the old network brings is for nobody`() async {
+    @Test @Loop func `what a flight of the old network brings is discarded`() async {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(400))
         let waiting = ResolverTests.Reply(clock: machine.clock)
@@ -119,7 +119,7 @@ struct NetworkChangeTests {
         #expect(await machine.ask().has("192.0.2.2"))
     }
 
-    @Test @Loop func `a network that changes all the time keeps no client past its time`() async {
+    @Test @Loop func `a network that changes all the time delays no client past its deadline`() async {
         let machine = Machine()
         machine.vendor.behaviour = .silence
         machine.localDNS.behaviour = .silence
@@ -133,7 +133,7 @@ struct NetworkChangeTests {
         #expect(waiting.waited == Budget.answer)
     }
 
-    @Test @Loop func `what LocalDNS told of a protected name stays of use after a change of network, not of policy`()
+    @Test @Loop func `what LocalDNS answered for a protected name stays usable after a change of network, not policy`()
         async
     {
         for isPolicy in [false, true] {
@@ -170,7 +170,7 @@ struct NetworkChangeTests {
         #expect(await machine.ask("www.example.com", .a).isStale)
     }
 
-    @Test @Loop func `names told not to exist are asked for again in another network`() async {
+    @Test @Loop func `names that do not exist in one network are asked for again in another`() async {
         let machine = Machine()
         machine.vendor.behaviour = .reply(
             after: .zero,
@@ -184,7 +184,7 @@ struct NetworkChangeTests {
         #expect(await machine.ask().has("192.0.2.1"))
     }
 
-    @Test func `numbers are told apart by policy and network, also when they wrap`() {
+    @Test func `numbers are distinguished by policy and network, also when they wrap`() {
         let number = PolicyGeneration()
         var generations = Generations(number)
         let first = generations.current
@@ -200,7 +200,7 @@ struct NetworkChangeTests {
 
     // MARK: Loops
 
-    @Test @Loop func `a probe that comes in is told to its owner, in any letter case, and goes no further`()
+    @Test @Loop func `a probe that comes in is reported to its owner, in any letter case, and goes no further`()
         async throws
     {
         let machine = Machine()

@@ -11,7 +11,7 @@ import Testing
 struct PolicyTests {
     private typealias Machine = ResolverTests.Machine
 
-    /// The machine's policy with another vendor; `tags` of the sources.
+    /// The machine's policy with another vendor; `sources`: the tags of its sources.
     @Loop
     private func policy(_ machine: Machine, vendor: FakeUpstream, _ sources: SourceTags) -> ResolverPolicy {
         let selector = ProviderSelector(
@@ -48,7 +48,7 @@ struct PolicyTests {
         #expect(machine.generation.current == before)
     }
 
-    @Test @Loop func `whoever waits when the switch goes off is answered by LocalDNS, at once`() async {
+    @Test @Loop func `waiters are answered by LocalDNS at once when the switch goes off`() async {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(200))
         let waiting = ResolverTests.Reply(clock: machine.clock)
@@ -57,14 +57,14 @@ struct PolicyTests {
         machine.resolver.turn(on: false)
         await machine.clock.advance(by: .zero)
         #expect(waiting.has("203.0.113.9") && waiting.waited == .milliseconds(50))
-        // What the vendor was asked brings is not for anybody after it.
+        // The vendor's response to the earlier question is not used for later clients.
         await machine.clock.advance(by: .milliseconds(200))
         #expect(await machine.ask().has("203.0.113.9"))
         #expect(machine.events.isEmpty)
     }
 
     @Test @Loop
-    func `whoever waits when the policy is replaced is answered by the new one, and the old flight is lost`()
+    func `waiters are answered by the new policy when it is replaced, and the old flight is lost`()
         async
     {
         let machine = Machine()
@@ -83,7 +83,7 @@ struct PolicyTests {
         #expect(other.asked.count == 1)
     }
 
-    @Test @Loop func `a reload that changes no route and no source leaves flights under way`() async {
+    @Test @Loop func `a reload that changes no route and no source lets flights under way go on`() async {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(300))
         let waiting = ResolverTests.Reply(clock: machine.clock)
@@ -140,7 +140,7 @@ struct PolicyTests {
     }
 
     @Test(arguments: 1...20) @Loop
-    func `however questions and switches fall, nobody gets an answer of the state before`(seed: UInt64) async {
+    func `however questions and switches fall, no client gets an answer of the state before`(seed: UInt64) async {
         let machine = Machine()
         var numbers = SeededNumbers(seed)
         var waiting: [ResolverTests.Reply] = []
@@ -170,7 +170,7 @@ struct PolicyTests {
         #expect(machine.resolver.load.flights == 0)
     }
 
-    @Test @Loop func `answers of a provider that stays are kept over a reload`() async {
+    @Test @Loop func `answers of a provider that stays are retained over a reload`() async {
         let machine = Machine()
         #expect(await machine.ask().has("192.0.2.1"))
         machine.resolver.replace(with: machine.policy, freshness: FreshnessPolicy(), isNewGeneration: true)
@@ -189,7 +189,7 @@ struct PolicyTests {
         #expect(await machine.ask().failure == .serverFailure)
     }
 
-    @Test @Loop func `a reported address is forgotten with its pair, and comes last from then on`() async {
+    @Test @Loop func `a reported address is dropped with its pair, and comes last from then on`() async {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", "192.0.2.2", "2001:db8::1")
         #expect(await machine.ask().has("192.0.2.1"))
@@ -207,7 +207,7 @@ struct PolicyTests {
         #expect(machine.vendor.asked.count == 2)
     }
 
-    @Test @Loop func `flush forgets a name, a suffix, or everything`() async {
+    @Test @Loop func `flush removes a name, a suffix, or everything`() async {
         let machine = Machine()
         func fill() async {
             for name in ["a.example.com", "b.example.com", "notexample.com"] { _ = await machine.ask(name) }
@@ -225,7 +225,7 @@ struct PolicyTests {
         #expect(await removed(.all) == 2)
     }
 
-    @Test func `numbers of sources are their own, and providers' can be told from others`() {
+    @Test func `numbers of sources are their own, and providers' can be distinguished from others`() {
         let tags = SourceTags(forwards: 2, providers: 2)
         let sources: [Source] = [
             .rule, .localDNS, .verifiedLocalDNS, .forward(index: 0), .forward(index: 1), .provider(index: 0),

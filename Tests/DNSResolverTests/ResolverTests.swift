@@ -5,7 +5,7 @@ import Scheduling
 import TestSupport
 import Testing
 
-/// What a user sees, from a question to its answer, on a clock that the test moves.
+/// What a client observes, from a question to its answer, on a clock that the test moves.
 @Suite(.onLoop)
 struct ResolverTests {
     /// A machine with one provider and a LocalDNS.
@@ -15,10 +15,10 @@ struct ResolverTests {
         let vendor: FakeUpstream
         let provider: FakeProvider
         let localDNS: FakeUpstream
-        /// The servers that certificate checks meet.
+        /// The servers that certificate checks connect to.
         let handshake: FakeHandshake
         let checks: AddressChecks
-        /// Right, until a test sets it.
+        /// Correct, until a test sets it.
         let day = TestDay()
         let generation = PolicyGeneration()
         let memory = MemoryCache(memory: 1 << 20)
@@ -27,7 +27,7 @@ struct ResolverTests {
         let store: AnswerStore
         let resolver: Resolver
         private let heard = Heard()
-        /// What the people who run the server hear of.
+        /// The events that operators are notified of.
         var events: [ResolverEvent] { heard.events }
 
         @Loop
@@ -73,7 +73,7 @@ struct ResolverTests {
             }
         }
 
-        /// Asks, moving time on until there is an answer; the time that took is added to `waited`.
+        /// Asks, and moves time on until there is an answer; the time that this took is added to `waited`.
         func ask(
             _ name: String = "www.example.com", _ type: RecordType = .a, signed: Bool = false,
             from client: IPAddress = .v4(0x7f00_0001), hidesNetwork: Bool = false
@@ -102,7 +102,7 @@ struct ResolverTests {
             }
         }
 
-        /// What the UDP threads answer by themselves; nil where they leave it to the resolver.
+        /// What the UDP threads answer from the cache; nil where they leave it to the resolver.
         func hit(_ name: String = "www.example.com", _ type: RecordType = .a) throws -> Message? {
             let question = Question(name: try Name(name), type: type)
             let bytes = Message(id: 1, flags: .recursionDesired, questions: [question]).encoded
@@ -116,14 +116,14 @@ struct ResolverTests {
             return isHit ? try MessageParser.parse(reply) : nil
         }
 
-        /// Nobody answers any more.
+        /// Makes every upstream fail.
         func failEverything() {
             vendor.behaviour = .failure(.network("refused"))
             localDNS.behaviour = .failure(.network("unreachable"))
         }
     }
 
-    /// What one client got.
+    /// What one client received.
     @Loop
     final class Reply {
         let asked: Instant
@@ -163,7 +163,7 @@ struct ResolverTests {
         #expect(machine.resolver.isBacklogged)
     }
 
-    @Test @Loop func `a question that fails is told of with its reason, once for all who wait`() async throws {
+    @Test @Loop func `a question that fails is reported with its reason, once for all waiters`() async throws {
         let machine = Machine()
         machine.failEverything()
         let replies = (0..<3).map { _ in Reply(clock: machine.clock) }
@@ -175,7 +175,7 @@ struct ResolverTests {
         #expect(machine.events == [.answerFailed(question, .protect(explicit: false), reason: reason)])
     }
 
-    @Test @Loop func `a stale answer is told of, and where each answer came from`() async {
+    @Test @Loop func `a stale answer is reported, and where each answer came from`() async {
         let machine = Machine()
         #expect(await machine.ask().response?.origin == .source(machine.policy.sources.providers[0]))
         #expect(await machine.ask().response?.origin == .cache)
@@ -206,7 +206,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `a cached answer tells its age`() async {
+    func `a cached answer reports its age`() async {
         let machine = Machine()
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(7))
@@ -291,7 +291,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `a told NXDOMAIN ends the use of a stale answer`() async throws {
+    func `an explicit NXDOMAIN ends the use of a stale answer`() async throws {
         let machine = Machine()
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(70))
@@ -346,7 +346,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `when nobody answers the client gets SERVFAIL with a reason`() async {
+    func `when no upstream answers the client gets SERVFAIL with a reason`() async {
         let machine = Machine()
         machine.failEverything()
         let reply = await machine.ask()
@@ -355,7 +355,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `when nobody says anything the client is told by 2300 ms`() async {
+    func `when no upstream responds at all the client is answered by 2300 ms`() async {
         let machine = Machine()
         machine.vendor.behaviour = .silence
         machine.localDNS.behaviour = .silence
@@ -394,7 +394,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `an unproven answer of LocalDNS is kept for a minute at most`() async {
+    func `an unverified answer of LocalDNS is cached for a minute at most`() async {
         let machine = Machine()
         machine.vendor.behaviour = .failure(.network("refused"))
         machine.localDNS.behaviour = .addresses("203.0.113.9", ttl: 86_400)
@@ -405,7 +405,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `a type that only LocalDNS can answer is kept for its own time`() async {
+    func `a type that only LocalDNS can answer is cached for its own time`() async {
         let machine = Machine()
         let mail = Record(name: .root, type: .txt, ttl: 3_600, rdata: [1, 65])
         machine.localDNS.behaviour = .reply(after: .zero, [.txt: .answer(Answer(answers: [mail]))])
@@ -416,7 +416,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `NODATA that we made up is made up again when its time is over`() async {
+    func `NODATA that the resolver made is made again when its time is over`() async {
         let machine = Machine()
         for _ in 0..<3 {
             let reply = await machine.ask("www.example.com", .https)
@@ -426,7 +426,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `a told answer that may not be kept ends the use of the older one`() async {
+    func `an explicit answer that may not be cached ends the use of the older one`() async {
         let machine = Machine()
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(70))
@@ -437,7 +437,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `a question that was refused is left in peace though others succeed`() async {
+    func `a question that was refused is not asked again though others succeed`() async {
         let machine = Machine()
         let refused = FakeBehaviour.failure(.responseCode(.serverFailure))
         machine.vendor.behaviour = refused
@@ -451,7 +451,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `the first success lets every question that found nobody be asked again`() async {
+    func `the first success lets every question that found no answer be asked again`() async {
         let machine = Machine()
         machine.failEverything()
         _ = await machine.ask("one.example.com")
@@ -460,7 +460,7 @@ struct ResolverTests {
         #expect(await machine.ask("one.example.com").has("203.0.113.9"))
     }
 
-    /// A machine whose vendor failed, and may be tried again now; each of `names` is asked for at once.
+    /// A machine whose vendor failed, and may be probed now; each of `names` is asked for at once.
     @Loop
     private func trial(
         of names: [String], mode: Mode = .httpdnsOnly, _ behaviour: FakeBehaviour
@@ -511,7 +511,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `LocalDNS's answer does not wait for a trial of the vendor`() async {
+    func `LocalDNS's answer does not wait for a probe of the vendor`() async {
         let (machine, replies) = await trial(of: ["a.example", "b.example"], mode: .httpdnsFirst, .silence)
         #expect(replies[1].has("203.0.113.9") && replies[1].waited == .zero)
         #expect(machine.vendor.asked.count == 2)
@@ -534,7 +534,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `an answer of another generation is confirmed without asking anyone`() async {
+    func `an answer of another generation is confirmed without asking an upstream`() async {
         let machine = Machine()
         _ = await machine.ask()
         machine.generation.advance()
@@ -551,7 +551,7 @@ struct ResolverTests {
     }
 
     @Test @Loop
-    func `an answer with TTL 0 reaches the client and is not kept`() async {
+    func `an answer with TTL 0 reaches the client and is not cached`() async {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", ttl: 0)
         #expect(await machine.ask().has("192.0.2.1"))
@@ -560,7 +560,7 @@ struct ResolverTests {
     }
 }
 
-/// Two families of one name, each asked on its own.
+/// Two families of one name, each asked separately.
 @Suite(.onLoop)
 struct SeparateFamiliesTests {
     @Test @Loop

@@ -6,12 +6,12 @@ import Testing
 
 @testable import DNSResolver
 
-/// What the disk has once answers are forgotten.
+/// What the disk has after answers were flushed.
 @Suite(.onLoop)
 struct AnswerArchiveTests {
     private typealias Machine = ResolverTests.Machine
 
-    /// A disk that comes back after a fault just as it is to forget something, and writes all that memory still has.
+    /// A disk that recovers from a fault just when it is to remove something, and writes all that memory still has.
     @Loop
     private final class RecoveringArchive: AnswerArchive {
         private(set) var names: Set<Name> = []
@@ -59,7 +59,7 @@ struct AnswerArchiveTests {
         return archive
     }
 
-    /// Answers of two names in memory, one of which is forgotten.
+    /// The names of two answers in memory, after one was removed by `forget`.
     @Loop
     private func names(after forget: @escaping @Loop @Sendable (AnswerStore) async -> Int) async -> Set<String> {
         let machine = Machine()

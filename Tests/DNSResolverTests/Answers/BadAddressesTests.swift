@@ -5,7 +5,7 @@ import Testing
 
 @testable import DNSResolver
 
-/// Reports of bad addresses: they sink answers' addresses, and fade.
+/// Reports of bad addresses: they deprioritize addresses in answers, and fade.
 @Suite(.onLoop)
 struct BadAddressesTests {
     private static let (one, two, three) = ("192.0.2.1", "192.0.2.2", "192.0.2.3")
@@ -77,7 +77,7 @@ struct BadAddressesTests {
     }
 
     @Test(arguments: [[0.0], [0, 5], [0, 30, 31]]) @Loop
-    func `the list tells when a report will have faded`(reports: [Double]) async throws {
+    func `the list returns when a report will have faded`(reports: [Double]) async throws {
         let clock = ManualClock()
         let bad = BadAddresses(clock: clock)
         var last = 0.0
@@ -101,7 +101,7 @@ struct BadAddressesTests {
         #expect(order(bad, answer(Self.one, Self.two)) == [Self.one, Self.two])
     }
 
-    @Test @Loop func `beyond the limit the lightest report is forgotten, never the newest`() async {
+    @Test @Loop func `beyond the limit the lightest report is dropped, never the newest`() async {
         let clock = ManualClock()
         let bad = BadAddresses(clock: clock)
         bad.report(.v4(0))

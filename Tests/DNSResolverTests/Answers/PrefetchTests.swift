@@ -6,12 +6,12 @@ import Testing
 
 @testable import DNSResolver
 
-/// Popular answers are refreshed before they expire; the clients notice nothing of it.
+/// Popular answers are prefetched before they expire, without any effect on the clients' waiting time.
 @Suite(.onLoop)
 struct PrefetchTests {
     private typealias Machine = ResolverTests.Machine
 
-    /// A machine that knows the name, whose TTL is 60 s, and has served it to a second client.
+    /// A machine that has the name in its cache with a TTL of 60 s, and has served it to a second client.
     @Loop
     private func popular(_ freshness: FreshnessPolicy = FreshnessPolicy()) async throws -> Machine {
         let machine = Machine(freshness: freshness)
@@ -28,7 +28,7 @@ struct PrefetchTests {
         await machine.clock.advance(by: .seconds(53))
         #expect(try machine.hit() != nil)
         await machine.clock.advance(by: .seconds(1))
-        // Now the UDP threads leave it to the resolver, which has the answer still.
+        // Now the UDP threads leave it to the resolver, which still has the answer.
         #expect(try machine.hit() == nil)
         machine.vendor.behaviour = .addresses("192.0.2.7", after: .milliseconds(200))
         let reply = await machine.ask()
@@ -39,7 +39,7 @@ struct PrefetchTests {
         }
         #expect(age == 54)
         #expect(machine.vendor.asked.count == 2 && machine.resolver.refreshes == 1)
-        // Until the refresh lands, the threads serve what there is.
+        // Until the prefetch ends, the threads serve the cached answer.
         #expect(try machine.hit()?.answers.map(\.ttl) == [6])
         await machine.clock.advance(by: .milliseconds(200))
         #expect(try machine.hit()?.answers.compactMap(\.address) == [IPAddress("192.0.2.7")])
@@ -56,7 +56,7 @@ struct PrefetchTests {
         #expect(try machine.hit("www.example.com", .aaaa)?.answers.map(\.ttl) == [60])
     }
 
-    @Test @Loop func `a name that nobody has asked for again is not refreshed by its first question`() async throws {
+    @Test @Loop func `a name that was asked for once is not refreshed by its first question`() async throws {
         let machine = Machine()
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(55))
@@ -85,7 +85,7 @@ struct PrefetchTests {
         #expect(await machine.ask().isStale)
     }
 
-    @Test @Loop func `a refresh that only LocalDNS answers does not replace what a provider told`() async throws {
+    @Test @Loop func `a refresh that only LocalDNS answers does not replace what a provider returned`() async throws {
         let machine = try await popular()
         await machine.clock.advance(by: .seconds(55))
         machine.vendor.behaviour = .failure(.network("refused"))
@@ -109,7 +109,7 @@ struct PrefetchTests {
         #expect(machine.vendor.asked.count == 1)
     }
 
-    @Test @Loop func `an answer of few seconds is left alone`() async throws {
+    @Test @Loop func `an answer of few seconds is not prefetched`() async throws {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", ttl: 9)
         _ = await machine.ask()
@@ -118,7 +118,7 @@ struct PrefetchTests {
         #expect(try machine.hit() != nil)
     }
 
-    @Test @Loop func `what a rule of ours made up is not refreshed`() async throws {
+    @Test @Loop func `what a rule of the resolver made is not refreshed`() async throws {
         let machine = Machine(policy: RoutePolicy(mode: .httpdnsOnly))
         machine.vendor.behaviour = .unknown()
         _ = await machine.ask()
@@ -129,7 +129,7 @@ struct PrefetchTests {
     }
 }
 
-/// Names that are looked up before anybody asks.
+/// Names that are looked up before any client asks.
 @Suite(.onLoop)
 struct PreresolveTests {
     private typealias Machine = ResolverTests.Machine
@@ -178,7 +178,7 @@ struct PreresolveTests {
         #expect(machine.vendor.asked.map(\.name).dropFirst(2) == [try Name("popular.example.com")])
     }
 
-    @Test @Loop func `names given by hand are not looked up`() async {
+    @Test @Loop func `preset names are not looked up`() async {
         var presets = Presets()
         presets.add(names(1)[0], addresses: [.v4(1)])
         let machine = Machine(local: LocalAnswers(presets: presets), preresolve: names(1))
@@ -187,7 +187,7 @@ struct PreresolveTests {
         #expect(machine.vendor.asked.isEmpty)
     }
 
-    /// Lets the walk over the cache, and what it sets off, come to its end.
+    /// Lets the walk over the cache, and the look-ups that it starts, come to their end.
     @Loop
     private func refreshHot(_ machine: Machine) async {
         Loop.spawn { [resolver = machine.resolver] in await resolver.refreshHot() }

@@ -11,7 +11,7 @@ import Testing
 struct ProvenanceTests {
     private typealias Machine = ResolverTests.Machine
 
-    /// What `why.NAME` says, one line for each record.
+    /// The answer to `why.NAME`, one line for each record.
     @Loop
     private func why(_ name: String, _ machine: Machine) async -> [String] {
         let question = Question(name: (try? Name("why." + name)) ?? .root, type: .txt, class: .chaos)
@@ -25,7 +25,7 @@ struct ProvenanceTests {
             ?? []
     }
 
-    @Test @Loop func `it tells the route, provider, service address, age and what is left`() async {
+    @Test @Loop func `it shows the route, provider, service address, age and what is left`() async {
         let machine = Machine()
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(12))
@@ -40,7 +40,7 @@ struct ProvenanceTests {
         (FakeHandshake.Server.honest, "source=localdns(verified) check=verified"),
         (.refusing, "source=localdns check=unverified"),
     ]) @Loop
-    func `of LocalDNS's addresses for a protected name it tells what certificates say`(
+    func `for LocalDNS's addresses of a protected name it shows the result of their certificates`(
         server: FakeHandshake.Server, words: String
     ) async throws {
         let machine = Machine(rule: CertificateRule(.lenient))
@@ -52,7 +52,7 @@ struct ProvenanceTests {
         #expect(line.hasPrefix("type=A route=protect \(words) state=fresh"))
     }
 
-    @Test @Loop func `of a wrong certificate it tells the address, how often it was seen and why it is refused`() async
+    @Test @Loop func `of a wrong certificate it shows the address, how often it was seen and why it is refused`() async
     {
         let machine = Machine(rule: CertificateRule(.lenient))
         machine.localDNS.behaviour = .addresses("203.0.113.9")
@@ -89,7 +89,7 @@ struct ProvenanceTests {
         #expect(await why("www.example.com", machine).first?.contains("state=unusable") == true)
     }
 
-    @Test @Loop func `a name of which nothing is kept has its route told, and nobody is asked`() async {
+    @Test @Loop func `for a name that is not cached it shows the route, and no upstream is asked`() async {
         let machine = Machine(policy: RoutePolicy(bypass: [(try? Name("lan.example")) ?? .root]))
         #expect(await why("www.example.com", machine) == ["route=protect state=not-kept"])
         #expect(await why("printer.lan.example", machine) == ["route=bypass state=not-kept"])
@@ -100,7 +100,7 @@ struct ProvenanceTests {
         #expect(await why("localhost", Machine()) == ["state=answered-here"])
     }
 
-    @Test @Loop func `the reason of a stale answer says who told it, and when`() async {
+    @Test @Loop func `the reason of a stale answer shows which source gave it, and when`() async {
         let machine = Machine()
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(100))
@@ -114,7 +114,7 @@ struct ProvenanceTests {
         #expect(record.rdata[0] == 255 && record.rdata[256] == 45)
     }
 
-    @Test @Loop func `servers keep their numbers, and too many have none`() {
+    @Test @Loop func `servers retain their numbers, and too many have none`() {
         let names = ServerNames()
         #expect(names.number(of: "") == 0)
         let first = names.number(of: "192.0.2.1:443")

@@ -11,7 +11,7 @@ import Testing
 struct StaleTests {
     private typealias Machine = ResolverTests.Machine
 
-    /// A machine that knows the name, 10 s after its TTL of 60 s, in a network where nobody answers.
+    /// A machine that has the name in its cache, 10 s after its TTL of 60 s, in a network where no upstream answers.
     @Loop
     private func outage() async -> Machine {
         let machine = Machine()
@@ -43,7 +43,7 @@ struct StaleTests {
     }
 
     @Test @Loop
-    func `while no source answers a refresh is tried each second at most, and keeps no client waiting for long`()
+    func `while no source answers a refresh is tried each second at most, and delays no client for long`()
         async
     {
         let machine = await outage()
@@ -107,7 +107,7 @@ struct StaleTests {
         #expect(reply.isStale && reply.packed?.responseCode == .nameError)
     }
 
-    @Test @Loop func `a told NODATA ends the use of a stale answer`() async {
+    @Test @Loop func `an explicit NODATA ends the use of a stale answer`() async {
         let machine = await outage()
         machine.vendor.behaviour = .addresses("2001:db8::1")
         #expect(await machine.ask().packed?.counts == .init(authority: 1))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import DNSResolver
 
-/// Which network gets a unit of what is bounded, and which gives way.
+/// Which network gets a unit of a bounded resource, and which unit is evicted.
 @Suite struct FairShareTests {
     private func network(_ number: UInt32) -> ClientNetwork { ClientNetwork(.v4(0xc000_0200 | number)) }
 
@@ -51,7 +51,7 @@ import Testing
         #expect(take(&share, network(4)) == nil)
     }
 
-    @Test func `what was used just now gives way last`() {
+    @Test func `what was used most recently is evicted last`() {
         var share = FairShare(capacity: 3)
         let tickets = (0..<3).compactMap { _ in take(&share, network(1)) }
         share.renew(tickets[0])
@@ -82,14 +82,14 @@ import Testing
         #expect("\(ClientNetwork(try #require(IPAddress("192.0.2.1"))))" == "192.0.2.1")
     }
 
-    /// Against a model that sorts anew each time.
+    /// Against a model that sorts anew at each step.
     @Test(arguments: [1, 2, 3]) func `the largest is the largest after any steps`(seed: UInt64) {
         var generator = SeededNumbers(seed)
         var share = FairShare(capacity: 200)
         var model: [(ticket: FairShare.Ticket, network: ClientNetwork)] = []
         for step in 0..<20_000 {
             let network = network(.random(in: 0..<12, using: &generator) * .random(in: 0...1, using: &generator))
-            // Now mostly more, now mostly less.
+            // For some time mostly more, then mostly less.
             switch Int.random(in: 0..<10, using: &generator) {
             case 0..<(step / 1_000 % 2 == 0 ? 7 : 2):
                 if share.isFull, let yielding = share.yielding(to: network) {

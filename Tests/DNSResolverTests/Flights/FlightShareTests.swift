@@ -5,7 +5,7 @@ import Testing
 
 @testable import DNSResolver
 
-/// How flights are shared when there are as many as may be.
+/// How flights are shared among clients when their number is at its limit.
 @Suite(.onLoop)
 struct FlightShareTests {
     private static let flooder = IPAddress.v4(0xc000_0242)
@@ -17,7 +17,7 @@ struct FlightShareTests {
             holder: ClientNetwork(client))
     }
 
-    @Test @Loop func `one client may begin as many as there may be, and another one still gets its own`() throws {
+    @Test @Loop func `one client may begin as many as are allowed, and another one still gets its own`() throws {
         let coalescer = Coalescer(clock: ManualClock(), limit: 4)
         let flights = try (0..<6).map { coalescer.join(try key("n\($0).example", Self.flooder)) { _ in } }
         #expect(flights.map { $0 != nil } == [true, true, true, true, false, false])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import DNSResolver
 
-/// One family preferred to the other, or alone.
+/// One family preferred to the other, or used alone.
 @Suite(.onLoop)
 struct FamilyPreferenceTests {
     private typealias Machine = ResolverTests.Machine
@@ -16,13 +16,13 @@ struct FamilyPreferenceTests {
         Machine(policy: RoutePolicy(mode: mode), local: LocalAnswers(families: families))
     }
 
-    /// Whether the client is told that there is no such record.
+    /// Whether the response is NODATA.
     @Loop
     private func isEmpty(_ reply: ResolverTests.Reply) -> Bool {
         reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1)
     }
 
-    @Test @Loop func `ipv4-only: nobody is asked for AAAA, and the UDP threads say so themselves after the first time`()
+    @Test @Loop func `ipv4-only: no upstream is asked for AAAA, and the UDP threads answer it after the first time`()
         async throws
     {
         let machine = machine(.ipv4Only)
@@ -42,7 +42,7 @@ struct FamilyPreferenceTests {
     }
 
     @Test(arguments: [FamilyPreference.ipv4Only, .ipv4]) @Loop
-    func `who checks signatures gets what there is`(families: FamilyPreference) async {
+    func `a client that checks signatures gets what there is`(families: FamilyPreference) async {
         let machine = machine(families)
         #expect(await machine.ask("www.example.com", .aaaa, signed: true).has("2001:db8::1"))
     }
@@ -62,7 +62,7 @@ struct FamilyPreferenceTests {
         }
     }
 
-    @Test @Loop func `ipv4 holds for what LocalDNS tells first and is checked only behind`() async throws {
+    @Test @Loop func `ipv4 holds for what LocalDNS answers first and is checked only behind`() async throws {
         for first in [RecordType.a, .aaaa] {
             let machine = Machine(
                 policy: RoutePolicy(mode: .localDNSFirst), rule: CertificateRule(.lenient),
@@ -79,7 +79,7 @@ struct FamilyPreferenceTests {
         }
     }
 
-    @Test @Loop func `ipv4: AAAA that LocalDNS tells first is given up when a slower A has addresses`() async throws {
+    @Test @Loop func `ipv4: AAAA that LocalDNS returns first is suppressed if a slower A has addresses`() async throws {
         let machine = Machine(
             policy: RoutePolicy(mode: .localDNSFirst), rule: CertificateRule(.lenient),
             local: LocalAnswers(families: .ipv4))
@@ -96,7 +96,7 @@ struct FamilyPreferenceTests {
     }
 
     @Test(arguments: [Mode.httpdnsFirst, .localDNSOnly]) @Loop
-    func `ipv4: a name with IPv6 addresses alone keeps them`(mode: Mode) async throws {
+    func `ipv4: a name with IPv6 addresses alone retains them`(mode: Mode) async throws {
         let machine = machine(.ipv4, mode: mode)
         machine.vendor.behaviour = .addresses("2001:db8::1")
         machine.localDNS.behaviour = .addresses("2001:db8::1")
@@ -105,7 +105,7 @@ struct FamilyPreferenceTests {
         #expect(try machine.hit("www.example.com", .aaaa)?.answers.count == 1)
     }
 
-    @Test @Loop func `ipv4: IPv6 addresses are given up as soon as the name has IPv4 addresses`() async throws {
+    @Test @Loop func `ipv4: IPv6 addresses are suppressed as soon as the name has IPv4 addresses`() async throws {
         let machine = machine(.ipv4, mode: .localDNSOnly)
         machine.localDNS.behaviour = .reply(
             after: .zero,
@@ -136,7 +136,7 @@ struct FamilyPreferenceTests {
         #expect((reply.waited ?? .seconds(9)) <= Budget.answer)
     }
 
-    @Test @Loop func `ipv4: nobody is asked for AAAA once another policy wants none`() async {
+    @Test @Loop func `ipv4: no upstream is asked for AAAA once another policy wants none`() async {
         let machine = machine(.ipv4)
         machine.vendor.behaviour = .silence
         let reply = ResolverTests.Reply(clock: machine.clock)
@@ -153,7 +153,7 @@ struct FamilyPreferenceTests {
         #expect(!machine.vendor.asked.dropFirst(asked).contains { $0.types.contains(.aaaa) })
     }
 
-    @Test @Loop func `ipv4: when A fails AAAA is told`() async {
+    @Test @Loop func `ipv4: when A fails AAAA is answered`() async {
         let machine = machine(.ipv4, mode: .localDNSOnly)
         machine.localDNS.behaviour = .reply(
             after: .zero,
@@ -165,11 +165,11 @@ struct FamilyPreferenceTests {
     }
 
     @Test(arguments: [FamilyPreference.ipv4, .ipv6]) @Loop
-    func `the other family is not told where a reply that comes after a failure has both`(families: FamilyPreference)
+    func `the other family is suppressed where a reply that comes after a failure has both`(families: FamilyPreference)
         async
     {
         let machine = machine(families)
-        // A failure that is not remembered: the family that gives way is asked for at once.
+        // A failure that is not remembered: the suppressed family is asked for at once.
         let failure = FakeBehaviour.failure(.overloaded("full"), after: .milliseconds(100))
         (machine.vendor.behaviour, machine.localDNS.behaviour) = (failure, failure)
         let reply = ResolverTests.Reply(clock: machine.clock)
@@ -181,7 +181,7 @@ struct FamilyPreferenceTests {
         #expect(machine.vendor.asked.count == 2)
     }
 
-    @Test @Loop func `what is given by hand, and localhost, keep both families`() async {
+    @Test @Loop func `static names, and localhost, have both families`() async {
         var presets = Presets()
         presets.add((try? Name("www.example.com")) ?? .root, addresses: [.v4(1), .v6(1)])
         for families in [FamilyPreference.ipv4, .ipv4Only] {

@@ -28,7 +28,7 @@ struct LocalAnswersTests {
     }
 
     @Test(arguments: ["localhost", "a.localhost", "www.invalid", "x.onion"])
-    func `what means the same everywhere is not overridden by what is given by hand`(name: String) throws {
+    func `what means the same everywhere is not overridden by presets`(name: String) throws {
         var presets = Presets()
         presets.add(try Name(name), addresses: [.v4(1)])
         let local = LocalAnswers(presets: presets)
@@ -46,7 +46,7 @@ struct LocalAnswersTests {
         #expect(text.responseCode == .noError && text.isNegative(for: .txt))
     }
 
-    @Test func `what is given by hand goes before the lists`() throws {
+    @Test func `a preset goes before the lists`() throws {
         var presets = Presets()
         presets.add(try Name("db.corp.example"), addresses: [.v4(1)])
         let policy = RoutePolicy(bypass: [try Name("corp.example")], forward: [[try Name("db.corp.example")]])
@@ -60,7 +60,7 @@ struct LocalAnswersTests {
         #expect(try answer(name).responseCode == .nameError)
     }
 
-    /// The network's own names are special-use ones only where the configuration says so.
+    /// The network's own names are special-use names only where the configuration says so.
     private let nothingOfTheNetwork = RoutePolicy(networkNames: [])
 
     @Test(arguments: [
@@ -183,7 +183,7 @@ struct LocalAnswersTests {
     }
 
     @Test
-    func `version bind tells the program without its version`() throws {
+    func `version bind returns the program without its version`() throws {
         guard case .answer(let answer)? = try reply("version.bind", .txt, class: .chaos) else {
             Issue.record("no answer")
             return
@@ -192,7 +192,7 @@ struct LocalAnswersTests {
     }
 
     @Test
-    func `id server can be kept to ourselves`() throws {
+    func `id server can be withheld`() throws {
         let silent = LocalAnswers(identity: nil)
         guard case .refusal(.refused, _)? = try reply("hostname.bind", .txt, class: .chaos, local: silent) else {
             Issue.record("told")

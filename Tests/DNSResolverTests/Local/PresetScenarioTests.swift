@@ -6,7 +6,7 @@ import Testing
 
 @testable import DNSResolver
 
-/// Addresses given by hand, as a client meets them.
+/// Preset addresses, as a client receives them.
 @Suite(.onLoop)
 struct PresetScenarioTests {
     private typealias Machine = ResolverTests.Machine
@@ -17,7 +17,7 @@ struct PresetScenarioTests {
         return presets
     }
 
-    @Test @Loop func `a name given by hand is answered in both families, and nobody is asked`() async throws {
+    @Test @Loop func `a preset name is answered in both families, and no upstream is asked`() async throws {
         let machine = Machine(local: LocalAnswers(presets: presets("www.example.com", "198.51.100.7")))
         #expect(await machine.ask().has("198.51.100.7"))
         let other = await machine.ask("www.example.com", .aaaa)
@@ -42,7 +42,7 @@ struct PresetScenarioTests {
         #expect(await machine.ask().has("192.0.2.1"))
     }
 
-    @Test @Loop func `a preset is not served as stale when it is gone and nobody answers`() async {
+    @Test @Loop func `a preset is not served as stale when it is gone and nothing answers`() async {
         let machine = Machine(local: LocalAnswers(presets: presets("www.example.com", "198.51.100.7")))
         _ = await machine.ask()
         machine.failEverything()
@@ -55,7 +55,7 @@ struct PresetScenarioTests {
         #expect(await machine.ask().failure == .serverFailure)
     }
 
-    @Test @Loop func `mail of a name given by hand is still asked for, and the name exists whatever is told of it`()
+    @Test @Loop func `mail of a preset name is still asked for, and the name exists whatever the upstream answers`()
         async throws
     {
         let machine = Machine(local: LocalAnswers(presets: presets("www.example.com", "198.51.100.7")))
@@ -66,7 +66,7 @@ struct PresetScenarioTests {
         #expect(reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
     }
 
-    @Test @Loop func `the last resort answers when nobody else can, with the reason, and not before`() async {
+    @Test @Loop func `the last resort answers when nothing else can, with the reason, and not before`() async {
         let machine = Machine(lastResort: presets("www.example.com", "198.51.100.7"))
         #expect(await machine.ask().has("192.0.2.1"))
         machine.failEverything()
@@ -81,7 +81,7 @@ struct PresetScenarioTests {
         #expect(await machine.ask("www.example.com", .aaaa).packed?.counts == .init(authority: 1))
     }
 
-    @Test @Loop func `the last resort goes before what LocalDNS says of a protected name and nothing proves`() async {
+    @Test @Loop func `the last resort goes before an unverified answer of LocalDNS for a protected name`() async {
         let machine = Machine(lastResort: presets("www.example.com", "198.51.100.7"))
         machine.vendor.behaviour = .failure(.network("refused"))
         #expect(await machine.ask().has("198.51.100.7"))
@@ -91,7 +91,7 @@ struct PresetScenarioTests {
         #expect(await machine.ask().has("192.0.2.1"))
     }
 
-    @Test @Loop func `the last resort also goes before an unproven answer that is stale`() async {
+    @Test @Loop func `the last resort also goes before an unverified answer that is stale`() async {
         let machine = Machine()
         machine.vendor.behaviour = .failure(.network("refused"))
         #expect(await machine.ask().has("203.0.113.9"))
@@ -105,14 +105,14 @@ struct PresetScenarioTests {
         #expect(await machine.ask().has("198.51.100.7"))
     }
 
-    @Test @Loop func `a name that is told not to exist is not revived by the last resort`() async throws {
+    @Test @Loop func `a name that its source denies is not revived by the last resort`() async throws {
         let machine = Machine(lastResort: presets("www.example.com", "198.51.100.7"))
         let nxdomain = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 5))
         machine.vendor.behaviour = .reply(after: .zero, [.a: nxdomain, .aaaa: nxdomain])
         #expect(await machine.ask().packed?.responseCode == .nameError)
     }
 
-    @Test @Loop func `a name of which every source says nothing has the last resort`() async {
+    @Test @Loop func `a name for which every source is empty has the last resort`() async {
         let machine = Machine(
             policy: RoutePolicy(mode: .httpdnsOnly), lastResort: presets("www.example.com", "198.51.100.7"))
         machine.vendor.behaviour = .unknown()

@@ -44,14 +44,14 @@ struct AddressHealthTests {
         #expect(health.refusedCertificate == nil)
     }
 
-    @Test func `what was begun in another network says nothing any more`() {
+    @Test func `what was begun in another network has no effect any more`() {
         let health = AddressHealth()
         health.backoff.failed(at: at(1))
         health.networkChanged(at: at(2))
         #expect(health.isUsable && health.hasAnswered(since: at(1.9)))
     }
 
-    @Test func `what is known of its speed outlives failures and successes`() {
+    @Test func `what is known of its speed survives failures and successes`() {
         let health = AddressHealth()
         health.responseTime.take(.milliseconds(20))
         health.backoff.failed(at: at(1))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.onLoop)
 struct AddressRankingTests {
-    /// Addresses with the time their replies take, in milliseconds; nil: not asked yet.
+    /// Addresses with their response times in milliseconds; nil: not asked yet.
     @Loop
     private func addresses(_ times: [(String, Int?)]) -> [FakeUpstream] {
         let clock = ManualClock()

@@ -39,7 +39,7 @@ struct BackoffTests {
         #expect(!backoff.isDue(at: at(7.9), isUrgent: true) && backoff.isDue(at: at(8), isUrgent: true))
     }
 
-    @Test func `of many who come when it is due one probes`() {
+    @Test func `of many questions that come when it is due one probes`() {
         var backoff = begun()
         backoff.probeBegan(1)
         #expect(!backoff.isDue(at: at(5), isUrgent: true) && !backoff.isDue(at: at(5), isUrgent: false))

@@ -34,12 +34,12 @@ struct DailyCallsTests {
     }
 
     @Test
-    func `a clock that is set back gives no calls anew`() {
+    func `a clock that is set back allows no calls again`() {
         var calls = DailyCalls(limit: 2)
         _ = calls.take(at: Self.midnight)
         _ = calls.take(at: Self.midnight)
         #expect(calls.take(at: Self.midnight - 86_400) == false)
-        // And the day it was set back to ends as any other.
+        // And the day to which it was set back ends as any other.
         #expect(calls.take(at: Self.midnight) == true)
     }
 
@@ -85,7 +85,7 @@ struct DailyCallsTests {
         #expect(calls.count(at: Self.midnight) == 1)
         calls.restore(.init(day: Self.midnight / 86_400, count: 5), at: Self.midnight)
         #expect(calls.count(at: Self.midnight) == 6)
-        // Counted while the clock was far ahead: one day is affected, not all until then.
+        // Counted while the clock was far ahead: this affects one day, not all until then.
         calls.restore(.init(day: .max, count: .max), at: Self.midnight)
         #expect(calls.isExhausted(at: Self.midnight) && !calls.isExhausted(at: Self.midnight + 86_400))
         #expect(calls.take(at: Self.midnight) == false)

@@ -4,7 +4,7 @@ import Scheduling
 import TestSupport
 import Testing
 
-/// Probes that overlap, and what has no client of its own.
+/// Probes that overlap, and look-ups without a client.
 @Suite(.onLoop)
 struct ProbesTests {
     private typealias Machine = ResolverTests.Machine

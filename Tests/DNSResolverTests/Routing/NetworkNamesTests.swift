@@ -10,7 +10,7 @@ import Testing
 struct NetworkNamesTests {
     typealias Machine = ResolverTests.Machine
 
-    @Test @Loop func `LocalDNS answers a name of the network, plain and whole, and no vendor hears of it`() async throws
+    @Test @Loop func `LocalDNS answers a name of the network, plain and whole, and no vendor is asked`() async throws
     {
         let machine = Machine(rule: CertificateRule(.strict))
         let record = Record(name: try Name("nas.lan"), address: .v4(0x0a00_0009), ttl: 86_400)
@@ -31,7 +31,7 @@ struct NetworkNamesTests {
         #expect(machine.vendor.asked.isEmpty)
     }
 
-    @Test @Loop func `where LocalDNS fails otherwise, nothing is known of it`() async throws {
+    @Test @Loop func `where LocalDNS fails otherwise, no denial of it is made`() async throws {
         let machine = Machine()
         machine.localDNS.behaviour = .failure(.timeout)
         #expect(await machine.ask("nas.home.arpa").failure == .serverFailure)

@@ -6,11 +6,11 @@ import Testing
 
 @testable import DNSResolver
 
-/// The names by which systems look for a captive portal.
+/// The names that systems ask for to detect a captive portal.
 @Suite(.onLoop)
 struct PortalChecksTests {
     private static let check = "captive.apple.com"
-    /// Where the network sends everything until its user has logged in, with a certificate of its own.
+    /// The address to which the network redirects everything until its user has logged in; its certificate is its own.
     private static let portal = "203.0.113.9"
 
     @Loop

@@ -130,7 +130,7 @@ struct RoutePolicyTests {
     }
 
     @Test
-    func `another list of the network's names takes the place of the built-in one`() throws {
+    func `another list of the network's names replaces the built-in one`() throws {
         let policy = RoutePolicy(networkNames: [try Name("office.example")])
         #expect(policy.route(for: try Name("pc.office.example")) == .bypass)
         #expect(policy.route(for: try Name("nas.lan")) == .protect(explicit: false))
@@ -179,7 +179,7 @@ struct RoutePolicyTests {
     func `an entry of a long list takes its bytes and at most 32 more`(count: Int) throws {
         let (protect, bypass) = (try many(count / 2, prefix: "p"), try many(count - count / 2, prefix: "b"))
         let policy = RoutePolicy(protect: protect, bypass: bypass)
-        // What the allocator rounds up to, and the entry that is always there.
+        // The size to which the allocator rounds up, and the entry that is always there.
         let names = protect.byteCount + bypass.byteCount
         #expect(policy.listMemory <= names + names / 50 + 32 * count + 1024)
         #expect(protect.capacity <= protect.byteCount + protect.byteCount / 50 + 64)

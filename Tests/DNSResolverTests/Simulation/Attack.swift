@@ -2,19 +2,19 @@ import DNSResolver
 import DNSWire
 import TestSupport
 
-/// One client that chooses what it asks and when, and owns the domain of these names: its servers decide what becomes of each
-/// question for them at any provider.
+/// One client that chooses what it asks and when, and owns the domain of these names: its authoritative servers decide
+/// what each provider answers to each question for them.
 struct Attack: Sendable {
-    /// One for each attack of a world. No honest client asks for names in them, and no policy lists them.
+    /// One domain for each attack of a world. No honest client asks for names in them, and no policy lists them.
     static let domains = ["evil0.example", "evil1.example", "evil2.example"]
 
-    /// How many questions it asks, and how many different names these are for, by turns.
+    /// The number of questions, and the number of different names in them, asked in turn.
     let count: Int
     let names: Int
-    /// The time between two of them.
+    /// The time between two questions.
     let interval: Duration
     let type: RecordType
-    /// What the questions meet at providers, one after the other.
+    /// How providers treat the questions, used in turn.
     let conducts: [Conduct]
 
     init(_ lots: inout SeededNumbers) {
@@ -27,7 +27,8 @@ struct Attack: Sendable {
 }
 
 extension Conduct {
-    /// What the owner of a name can bring about for it: not what a connection meets. It may also be answered while no other is.
+    /// What the owner of a name can cause for that name only: never a failure of the connection. Its questions may also
+    /// be answered while no others are.
     fileprivate init(ofOwnName lots: inout SeededNumbers) {
         let reply: Reply
         let delays: [Int64]

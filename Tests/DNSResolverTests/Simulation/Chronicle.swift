@@ -3,10 +3,11 @@ import DNSWire
 import Scheduling
 import TestSupport
 
-/// All that happened in a simulated world, for the oracle.
+/// Record of all that happened in a simulated world, read by the oracle.
 @Loop
 final class Chronicle {
-    /// The number of the policy and of the network in force, counted from the start; a switch counts as a policy.
+    /// The numbers of the policy and of the network in force, counted from the start. Turning the resolver on or off
+    /// counts as a new policy.
     struct Epoch: Hashable {
         var policy = 0
         var network = 0
@@ -16,8 +17,7 @@ final class Chronicle {
     struct Reign {
         var policy: SimulationPlan.Policy
         var number: Int
-        /// The `names` of its providers.
-        /// Of each provider; none means every name.
+        /// The `names` of each of its providers; an empty list means every name.
         var providerNames: [[String]]
         var isOn: Bool
         var since: Instant
@@ -25,29 +25,29 @@ final class Chronicle {
         var mode: Mode { isOn ? policy.mode : .localDNSOnly }
     }
 
-    /// A question put to a server.
+    /// A question sent to a server.
     struct Ask {
         let server: Int
         let giver: SimulatedAddress.Giver
         let name: Int
         let types: [RecordType]
         let isSigned: Bool
-        /// The network of clients that is told.
+        /// The client network sent with the question.
         let network: String?
-        /// Whether it may share a request with other names.
+        /// The epoch in which it was sent.
         let epoch: Epoch
         let at: Instant
-        /// When the flight began that asks.
+        /// When the flight began that sent it.
         let flightBegan: Instant
         let isWell: Bool
         var ended: Instant?
-        /// Whether the reply was told, and not given up before.
+        /// Whether the response was returned, instead of the question being cancelled or timing out.
         var isTold = false
 
         var isAttackers: Bool { SimulationPlan.isAttackers(name) }
     }
 
-    /// What a server said of one type.
+    /// A server's response for one type.
     struct Telling {
         let ask: Int
         let giver: SimulatedAddress.Giver
@@ -57,9 +57,9 @@ final class Chronicle {
         let addresses: [Conduct.Address]
         let ttl: UInt32
         let isSigned: Bool
-        /// The network of clients that it was asked for.
+        /// The client network for which it was asked.
         let network: String?
-        /// When it was asked, and when it was told.
+        /// When it was asked, and when it was answered.
         let asked: Epoch
         let told: Epoch
         let at: Instant
@@ -71,20 +71,20 @@ final class Chronicle {
     private(set) var reigns: [Reign] = []
     private(set) var asks: [Ask] = []
     private(set) var tellings: [Telling] = []
-    /// Of a name, or of all.
+    /// Flushes of one name; nil means all names.
     private(set) var flushes: [(at: Instant, name: Int?)] = []
     private(set) var networkChanges: [Instant] = []
-    /// Handshakes that found a lie, by address.
+    /// Handshakes that detected a forged address, by address.
     private(set) var caught: [IPAddress: (at: Instant, network: Int)] = [:]
-    /// The most handshakes that were under way at once: beyond 12 further addresses stay unchecked (section 8).
+    /// The largest number of handshakes under way at once: beyond 12, further addresses stay unchecked (section 8).
     var mostHandshakes = 0
-    /// Since when each server behaves as it does.
+    /// When each server's present conduct began.
     var conductSince: [Instant] = []
-    /// When a probe of each server last failed, or was refused, by the server's own conduct.
+    /// When a probe of each server last failed or was refused because of the server's own conduct.
     var lastFailedProbe: [Int: Instant] = [:]
-    /// How many requests providers have had from attackers.
+    /// Requests that providers have received for attackers' names.
     private var attackersRequests = 0
-    /// What is wrong already by itself.
+    /// Faults detected without the oracle.
     var faults: [String] = []
 
     private let attacks: [Attack]
@@ -110,13 +110,14 @@ final class Chronicle {
 
     func flush(_ name: Int?) { flushes.append((clock.now, name)) }
 
-    /// Whether what a flight has brought of a name was flushed before a client came. A flight under way at that time goes on.
+    /// Whether the result of a flight for a name was flushed before a client asked. A flight under way during a flush
+    /// goes on.
     func isFlushed(_ name: Int, since flightBegan: Instant, before client: SimulatedWorld.Client) -> Bool {
         let over = flightBegan + SimulatedWorld.patience + .milliseconds(300)
         return flushes.prefix(client.flushes).contains { over <= $0.at && ($0.name ?? name) == name }
     }
 
-    /// Whether what was kept of a name may have been flushed after an instant.
+    /// Whether cached answers of a name may have been flushed after an instant.
     func mayBeFlushed(_ name: Int, since instant: Instant) -> Bool {
         flushes.contains { instant <= $0.at && ($0.name ?? name) == name }
     }
@@ -136,7 +137,7 @@ final class Chronicle {
         return asks.count - 1
     }
 
-    /// What a request to a provider meets that asks an attacker's name, whatever becomes of others there.
+    /// How a provider treats a request for an attacker's name, whatever its conduct for other names.
     func conductForAttacker(_ ask: Int) -> Conduct? {
         guard asks[ask].isAttackers else { return nil }
         let conducts = attacks[asks[ask].name - SimulationPlan.names.count].conducts

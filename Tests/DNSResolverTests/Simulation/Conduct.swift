@@ -2,19 +2,19 @@ import DNSResolver
 import DNSWire
 import TestSupport
 
-/// What a simulated server does with the questions that come, until it is told otherwise.
+/// How a simulated server treats the questions that arrive, until another conduct is adopted.
 struct Conduct: Sendable {
     enum Reply: Sendable, Equatable {
         case addresses
-        /// Addresses of this family, and of the other one a told "no such record", "no such name", nothing without a cause,
-        /// or a failure.
+        /// Addresses of the other family, and for this one: NODATA, NXDOMAIN, an indeterminate empty response, or a
+        /// failure.
         case noData(RecordType), nameError(RecordType), empty(RecordType), fails(RecordType)
         case noDataAtAll, nameErrorAtAll, emptyAtAll
         case failure(UpstreamFailure)
         case silence
     }
 
-    /// Whose the addresses are that a LocalDNS tells, as a TLS handshake shows it.
+    /// The kinds of addresses that a LocalDNS returns, as a TLS handshake shows them.
     enum Address: Int, Sendable, CaseIterable {
         case honest, slowHonest, liar, slowLiar, refusing, silent, plain
     }
@@ -23,7 +23,7 @@ struct Conduct: Sendable {
     var delay: Duration
     /// In seconds.
     var ttl: UInt32
-    /// What a LocalDNS tells; of others it means nothing.
+    /// What a LocalDNS returns; not used by other servers.
     var addresses: [Address]
 
     init(_ lots: inout SeededNumbers) {
@@ -57,13 +57,13 @@ struct Conduct: Sendable {
         .busy("HTTP 429", retryAfter: .seconds(7)), .slow,
     ]
 
-    /// What a server says of one type.
+    /// A server's result for one type.
     enum Result: Equatable {
         case records, noData, nameError, empty
         case failure(UpstreamFailure)
     }
 
-    /// Nil: nothing at all.
+    /// Nil when the server sends no response.
     func result(for type: RecordType) -> Result? {
         switch reply {
         case .addresses: .records
@@ -79,7 +79,8 @@ struct Conduct: Sendable {
         }
     }
 
-    /// The same as a plain DNS server would have it: it gives causes, and knows no accounts.
+    /// The same conduct for a plain DNS server: empty responses are NODATA or NXDOMAIN, and there are no account
+    /// errors.
     var ofPlainDNS: Conduct {
         var plain = self
         switch reply {
@@ -92,7 +93,7 @@ struct Conduct: Sendable {
         return plain
     }
 
-    /// Whether every question is answered soon, with records or a denial.
+    /// Whether every question is answered within 100 ms, with records or a denial.
     var isWell: Bool {
         guard delay <= .milliseconds(100) else { return false }
         return switch reply {
@@ -103,7 +104,7 @@ struct Conduct: Sendable {
 }
 
 extension Conduct.Address {
-    /// How long a handshake takes, and how it ends.
+    /// The duration of a handshake, and its outcome.
     var handshake: (time: Duration, outcome: HandshakeOutcome) {
         let forged = HandshakeOutcome.wrongCertificate(CertificateEvidence(reason: "another name", subject: "CN=liar"))
         return switch self {

@@ -2,31 +2,32 @@ import DNSCache
 import DNSResolver
 import DNSWire
 
-// What Documentation/Strategy.md says of one name under a policy, in the plainest way and without the resolver's own code.
+// What Documentation/Strategy.md says of one name under a policy, stated in the simplest way and without the resolver's
+// own code.
 
-/// The source to which a name belongs (section 1).
+/// The source that answers a name (section 1).
 enum DocumentedRoute: Equatable {
     case protect(isListed: Bool)
     case bypass
-    /// The servers, and which entry names them.
+    /// `entry`: the number of the `[[forward]]` that matches. `servers`: its set of servers.
     case forward(entry: Int, servers: Int)
 
     var isProtected: Bool { if case .protect = self { true } else { false } }
 }
 
-/// Which clients share an answer (Providers.md, "The client's network").
+/// The clients that share an answer (Providers.md, "The client's network").
 enum DocumentedScope: Hashable {
     case everyone
-    /// Those whose network nobody is told.
+    /// Clients whose network is not sent to any provider.
     case untold
     case network(String)
 
-    /// What is told.
+    /// The network that is sent, if any.
     var network: String? { if case .network(let network) = self { network } else { nil } }
 }
 
 extension Chronicle.Reign {
-    /// For whom the answer holds that a client gets; nil for the client: that nobody has asked for.
+    /// The scope of the answer that a client receives. A nil `client` stands for a question of the resolver's own.
     func scope(of client: SimulatedClient?, for name: Int, in plan: SimulationPlan) -> DocumentedScope {
         let isTold =
             route(of: name).isProtected
@@ -58,7 +59,7 @@ extension Chronicle.Reign {
         return route.isProtected && (mode == .localDNSOnly || !mayBeAnswered) ? .bypass : route
     }
 
-    /// Whether LocalDNS may know a name that HTTPDNS denies (section 1).
+    /// Whether LocalDNS may have a name that HTTPDNS denies (section 1).
     func mayBeLocal(_ name: Int) -> Bool {
         policy.searchDomains.contains { SimulationPlan.name(name).isWithin($0) }
     }
@@ -70,7 +71,7 @@ extension Chronicle.Reign {
                 best = (suffix.count, route)
             }
         }
-        // At equal length the first stays.
+        // Of entries of equal length the first wins.
         for (index, entry) in policy.forwards.enumerated() {
             take(entry.suffixes, .forward(entry: index, servers: entry.servers))
         }
@@ -87,7 +88,7 @@ extension Chronicle.Reign {
             .max { $0.name.count < $1.name.count }
     }
 
-    /// What becomes of addresses of LocalDNS that nothing proves (section 8).
+    /// What is done with LocalDNS's addresses that are unverified (section 8).
     enum Check { case strict, lenient, off }
 
     func check(of name: Int) -> Check {
@@ -101,12 +102,12 @@ extension Chronicle.Reign {
         }
     }
 
-    /// Whether nobody is asked for this type (section 3).
+    /// Whether no upstream is asked for this type (section 3).
     func excludes(_ type: RecordType) -> Bool {
         policy.families == .ipv4Only && type == .aaaa || policy.families == .ipv6Only && type == .a
     }
 
-    /// Whether there are no records of this type where there are some of the other family.
+    /// Whether records of this type are suppressed where there are records of the other family.
     func yields(_ type: RecordType) -> Bool {
         policy.families == .ipv4 && type == .aaaa || policy.families == .ipv6 && type == .a
     }
@@ -123,13 +124,13 @@ extension Chronicle.Reign {
         }
     }
 
-    /// Seconds for which an answer with this TTL is kept (section 5).
+    /// Seconds for which an answer with this TTL is cached (section 5).
     func lifetime(_ ttl: UInt32, isDenial: Bool) -> UInt32 {
         let longest = policy.freshness.maxTTL
         return isDenial ? min(ttl, 10_800, longest) : min(max(ttl, policy.freshness.minTTL), longest)
     }
 
-    /// Seconds for which it may be served after that (section 6).
+    /// Seconds past expiry for which it may be served (section 6).
     func staleTime(_ lifetime: UInt32) -> UInt32 {
         guard policy.freshness.staleMax > 0 else { return 0 }
         return UInt32(max(3_600, min(UInt64(policy.freshness.staleMax), 100 * UInt64(lifetime))))
@@ -141,7 +142,7 @@ extension String {
 }
 
 extension SimulationPlan.Preset {
-    /// Of a wildcard all names have the same address.
+    /// All names that match a wildcard have the same address.
     func address(_ giver: SimulatedAddress.Giver, policy: Int) -> SimulatedAddress {
         let name = isWildcard ? nil : SimulationPlan.names.firstIndex(of: name)
         return SimulatedAddress(giver, name: name ?? 31, number: policy)

@@ -4,7 +4,7 @@ import DNSWire
 import Scheduling
 import TestSupport
 
-/// What clients were given, as far as it binds what others are given later.
+/// Answers that clients have received, as far as they constrain later answers.
 @Loop
 struct GivenAnswers {
     private struct Given {
@@ -15,7 +15,7 @@ struct GivenAnswers {
         let at: Instant
         let ttl: UInt32
         let epoch: Chronicle.Epoch
-        /// Of a provider's answer.
+        /// The number of the provider's response; nil for other sources.
         let telling: Int?
     }
 
@@ -35,7 +35,8 @@ struct GivenAnswers {
 
     func faults(with one: SimulationOracle.Case) -> [String] { families(one) + despite(one) }
 
-    /// A family gives way to the other one as long as a client may use what it was given of that (section 3).
+    /// The suppressed family is not answered as long as a client may use the addresses it received of the preferred one
+    /// (section 3).
     private func families(_ one: SimulationOracle.Case) -> [String] {
         guard one.reign.yields(one.type), !one.client.isSigned, !one.reply.answers.isEmpty else { return [] }
         let preferred = answers.last { given in
@@ -44,7 +45,7 @@ struct GivenAnswers {
         if came(with: one) {
             return ["families: \(one.type) though its reply had the other family too"]
         }
-        // LocalDNS's may have been found to be lies since.
+        // Addresses of LocalDNS may have been detected as forged since.
         guard let preferred, preferred.telling != nil, preferred.at < one.client.at,
             preferred.epoch == one.chronicle.epoch,
             one.now - preferred.at < .seconds(Int64(preferred.ttl)),
@@ -53,7 +54,7 @@ struct GivenAnswers {
         return ["families: \(one.type) though the other family was given"]
     }
 
-    /// Whether the provider's reply that is given had addresses of the other family as well.
+    /// Whether the provider's response in use had addresses of the other family as well.
     private func came(with one: SimulationOracle.Case) -> Bool {
         guard let address = one.addresses.first ?? nil, case .provider = address.giver else { return false }
         let tellings = one.chronicle.tellings
@@ -64,7 +65,7 @@ struct GivenAnswers {
         }
     }
 
-    /// Whether another server answered the same question of the same flight earlier, with what was used but once.
+    /// Whether another server answered the same question of the same flight earlier, with TTL 0.
     private func isPreceded(_ telling: Chronicle.Telling, among tellings: [Chronicle.Telling]) -> Bool {
         tellings.contains { earlier in
             earlier.flightBegan == telling.flightBegan && earlier.name == telling.name && earlier.type == telling.type
@@ -72,8 +73,8 @@ struct GivenAnswers {
         }
     }
 
-    /// A provider's answer that has expired goes before SERVFAIL, a preset of last resort, and LocalDNS's unproven word
-    /// (sections 6, 7 and 10), for an hour at least.
+    /// A provider's expired answer is preferred to SERVFAIL, a preset of last resort, and LocalDNS's unverified
+    /// addresses (sections 6, 7 and 10), for at least an hour.
     private func despite(_ one: SimulationOracle.Case) -> [String] {
         guard one.type.isAddress, !one.reply.isStale else { return [] }
         guard one.isFailure || one.isLastResort || isUnproven(one) else { return [] }
@@ -87,7 +88,7 @@ struct GivenAnswers {
         guard earlier.at <= one.client.at, !chronicle.mayBeFlushed(one.name, since: telling.at),
             let lifetime = longest(telling, one), one.now - telling.at < .seconds(Int64(lifetime) + 3_590)
         else { return [] }
-        // Only where nothing else can have taken its place since.
+        // Only where no later response can have replaced it.
         let isLast = !chronicle.tellings[(number + 1)...].contains { later in
             guard later.name == one.name, later.type == one.type || later.type == one.type.sibling else { return false }
             if later.result == .empty { return false }
@@ -105,7 +106,7 @@ struct GivenAnswers {
         return isLast && isSteady ? ["stale: a provider's answer of \(one.now - telling.at) ago goes before"] : []
     }
 
-    /// Seconds for which it is fresh; nil when it is not kept at all.
+    /// Seconds for which it is fresh; nil when it is not cached.
     private func longest(_ telling: Chronicle.Telling, _ one: SimulationOracle.Case) -> UInt32? {
         let lifetime = one.chronicle.reigns[telling.asked.policy].lifetime(telling.ttl, isDenial: false)
         return lifetime > 0 ? lifetime : nil

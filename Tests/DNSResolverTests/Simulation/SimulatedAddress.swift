@@ -1,20 +1,20 @@
 import DNSWire
 
-/// An address that shows who told it, of which name, and when: the source, the name and a number are in its last 32 bits.
+/// An address that encodes its origin: the source, the name and a number are in its last 32 bits.
 struct SimulatedAddress: Hashable {
-    /// Who gives addresses away.
+    /// The source of an address.
     enum Giver: Hashable {
         case provider(Int), localDNS(Int), forwarder(Int)
         case preset, lastResort
-        /// An address hint in a record of type HTTPS, as it was told.
+        /// An address hint in a record of type HTTPS, as the server returned it.
         case hint
     }
 
     let giver: Giver
-    /// Its number in `SimulationPlan.names`.
+    /// The name's number in `SimulationPlan.names`.
     let name: Int
-    /// Of a provider, a forwarder and a hint: the number of the telling, times two, and which of its addresses it is. Of a
-    /// LocalDNS: what the address is like, times eight, and which of its kind.
+    /// For a provider, a forwarder and a hint: the number of the response (`Chronicle.Telling`) times two, plus the
+    /// address's place in it. For a LocalDNS: its `Conduct.Address` times eight, plus its place.
     let number: Int
 
     private static let numberBits = 21
@@ -26,7 +26,7 @@ struct SimulatedAddress: Hashable {
         self.number = number
     }
 
-    /// Nil for an address that nobody can have told.
+    /// Nil for an address that no simulated server can have returned.
     init?(_ address: IPAddress) {
         let value: UInt32
         switch address {
@@ -63,10 +63,10 @@ struct SimulatedAddress: Hashable {
         return type == .a ? .v4(value) : .v6(0x2001_0db8 << 96 | UInt128(value))
     }
 
-    /// The number of the telling, of those who put it into their addresses.
+    /// The number of the response, for sources that encode it in their addresses.
     var telling: Int { number / 2 }
 
-    /// What a LocalDNS's address is like.
+    /// The kind of a LocalDNS's address; nil for other sources.
     var kind: Conduct.Address? {
         guard case .localDNS = giver else { return nil }
         return Conduct.Address(rawValue: number / 8)

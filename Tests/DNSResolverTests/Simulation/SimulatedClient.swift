@@ -1,14 +1,15 @@
 import DNSWire
 
-/// Who asks in a simulated world.
+/// A client of a simulated world.
 struct SimulatedClient: Sendable {
     let address: IPAddress
-    /// Whether its query forbids to tell its network.
+    /// Whether its query forbids sending its network to providers.
     let hidesNetwork: Bool
-    /// The network that a provider is told, by how many bits of an IPv4 address it is told; without any: none (Providers.md).
+    /// The network that is sent to a provider, by the number of bits of an IPv4 address that are sent. Empty: none is
+    /// sent (Providers.md).
     let networks: [Int: String]
 
-    /// Two of one network and one near it, one of IPv6, and three whose network nobody is told.
+    /// Two in one network and one in a network near it, one with IPv6, and three whose network is never sent.
     static let all = [
         SimulatedClient("127.0.0.1", [:]),
         SimulatedClient("198.51.100.7", [16: "198.51.0.0/16", 24: "198.51.100.0/24"]),
@@ -19,7 +20,7 @@ struct SimulatedClient: Sendable {
         SimulatedClient("192.168.1.7", [:]),
     ]
 
-    /// In a network of its own.
+    /// A client in a network of its own.
     static let attacker = SimulatedClient("203.0.113.66", [16: "203.0.0.0/16", 24: "203.0.113.0/24"])
 
     private init(_ address: String, _ networks: [Int: String], hidesNetwork: Bool = false) {

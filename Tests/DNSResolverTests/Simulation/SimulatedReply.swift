@@ -2,10 +2,10 @@ import DNSCache
 import DNSResolver
 import DNSWire
 
-/// What a simulated client is told, as it would read it from the message.
+/// The response to a simulated client, as the client would read it from the message.
 struct SimulatedReply {
     let responseCode: ResponseCode
-    /// With the TTLs that leave.
+    /// With the TTLs sent to the client.
     let answers: [Record]
     let authorities: [Record]
     let isStale: Bool
@@ -51,13 +51,13 @@ struct SimulatedReply {
         error = nil
     }
 
-    /// Whose word it is that there is nothing.
+    /// The origin of a denial: a server's response of this number, or the resolver itself.
     enum Denial: Equatable {
         case told(Int)
         case ours
     }
 
-    /// Nil where no SOA record says so.
+    /// Nil without an SOA record.
     var denial: Denial? {
         guard let soa = authorities.first(where: { $0.type == .soa }) else { return nil }
         guard soa.rdata.count == 22 else { return .ours }

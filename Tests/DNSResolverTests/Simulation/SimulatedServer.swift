@@ -6,7 +6,7 @@ import TestSupport
 /// A server of a simulated world: a LocalDNS, the servers of a `[[forward]]`, or one address of a provider.
 @Loop
 final class SimulatedServer: Upstream, Endpoint {
-    /// A private key of HTTPS records, which says who told it.
+    /// A private key of HTTPS records, whose value is the number of the response.
     nonisolated static let mark: UInt16 = 65_280
 
     nonisolated let name: String
@@ -15,8 +15,8 @@ final class SimulatedServer: Upstream, Endpoint {
     nonisolated var family: AddressFamily { .ipv4 }
     let health = AddressHealth()
     private(set) var conduct: Conduct
-    /// Whether a probe of this address has failed by its own conduct since it was last usable; the same of its provider's
-    /// account and a probe that was refused.
+    /// Whether a probe of this address has failed because of its own conduct since it was last usable; for
+    /// `hasRefusedProbe`, whether its provider's account refused one.
     private var hasFailedProbe = false
     private var hasRefusedProbe = false
     private let chronicle: Chronicle
@@ -30,18 +30,18 @@ final class SimulatedServer: Upstream, Endpoint {
         self.chronicle = chronicle
     }
 
-    /// Behaves otherwise from the next question on.
+    /// Changes the conduct, from the next question on.
     func adopt(_ conduct: Conduct) {
         if case .provider = giver { self.conduct = conduct } else { self.conduct = conduct.ofPlainDNS }
         chronicle.conductSince[index] = clock.now
     }
 
     func begin(_ question: UpstreamQuestion, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
-        // An attempt takes a second at most, as every provider's `timeout` has it.
+        // An attempt takes at most 1 s, the default `timeout` of providers.
         Attempt(self, question, until: min(clock.now + .seconds(1), question.deadline), done)
     }
 
-    /// A neutral name meets what every name meets now.
+    /// The probe's neutral name is treated as every name is now.
     func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
         let conduct = conduct
         let (due, isAnswered) = due(conduct, min(clock.now + .seconds(1), deadline))
@@ -65,8 +65,8 @@ final class SimulatedServer: Upstream, Endpoint {
         judgeBackoff()
     }
 
-    /// Whatever clients ask, and whatever becomes of it: an address is in backoff only after a probe that failed by what is wrong
-    /// there itself.
+    /// Checks that an address is in backoff only after a probe that failed because of its own conduct, whatever clients
+    /// ask and whatever results they get.
     func judgeBackoff() {
         if health.isUsable {
             hasFailedProbe = false
@@ -75,7 +75,7 @@ final class SimulatedServer: Upstream, Endpoint {
         }
     }
 
-    /// Whether a probe here was refused, by this server's own conduct, since its provider's account was last usable.
+    /// Whether a probe was refused because of this server's own conduct since its provider's account was last usable.
     func wasRefused(accessIsActive: Bool) -> Bool {
         if !accessIsActive { hasRefusedProbe = false }
         return hasRefusedProbe
@@ -167,7 +167,7 @@ final class SimulatedServer: Upstream, Endpoint {
         }
     }
 
-    /// The number of the telling is the serial of its SOA record.
+    /// The serial of its SOA record is the number of the response.
     private func denial(_ code: ResponseCode, _ telling: Int, _ conduct: Conduct) -> Answer {
         let numbers: [UInt32] = [UInt32(1_000 + telling), 3_600, 600, 86_400, conduct.ttl]
         var rdata: [UInt8] = [0, 0]
@@ -189,7 +189,7 @@ final class SimulatedServer: Upstream, Endpoint {
         }
     }
 
-    /// Leads to the name itself, or to another one.
+    /// The target is the name itself, or another one.
     private func binding(of name: Name, _ telling: Int, _ conduct: Conduct) -> Record {
         let number = chronicle.tellings[telling].name
         let target = telling.isMultiple(of: 3) ? SimulationPlan.names[(number + telling) % 6] : "."
@@ -233,15 +233,15 @@ final class SimulatedProvider: Provider {
 
     var endpoints: [any Endpoint] { servers }
 
-    /// The account is in backoff only after a probe that was refused.
+    /// Checks that the account is in backoff only after a probe that was refused.
     func judgeAccess(_ chronicle: Chronicle) {
-        // Each of them takes note.
+        // Asked of every server, since each updates its own state.
         let refused = servers.count { $0.wasRefused(accessIsActive: access.isActive) }
         if access.isActive, refused == 0 { chronicle.faults.append("backoff: \(name), access without a refused probe") }
     }
 }
 
-/// Servers that certificate checks meet in a simulated world.
+/// The servers that certificate checks connect to in a simulated world.
 @Loop
 final class SimulatedHandshake: Handshake {
     private let chronicle: Chronicle

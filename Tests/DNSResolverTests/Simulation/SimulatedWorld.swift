@@ -5,10 +5,10 @@ import TestSupport
 
 @testable import DNSResolver
 
-/// A resolver with its sources and clients, on a clock of its own.
+/// A resolver with its sources and clients, on a manual clock.
 @Loop
 final class SimulatedWorld {
-    /// One client's question, and what came back.
+    /// One client's question, and its replies.
     @Loop
     final class Client {
         let question: Question
@@ -16,12 +16,12 @@ final class SimulatedWorld {
         let isSigned: Bool
         let client: SimulatedClient
         let at: Instant
-        /// How long its query has waited for the resolver.
+        /// How long its query had waited before it reached the resolver.
         let lateness: Duration
         let epoch: Chronicle.Epoch
-        /// How often the cache had been flushed before.
+        /// The number of cache flushes before it.
         let flushes: Int
-        /// How many questions had been put to servers before, and when it had its reply.
+        /// The number of questions sent to servers before it; `lastAsk`: before its reply.
         let firstAsk: Int
         var lastAsk: Int?
         var answered: Instant?
@@ -36,13 +36,13 @@ final class SimulatedWorld {
         }
     }
 
-    /// What a reply is handed to; gone when nobody holds on to the client any more.
+    /// The object that a reply is delivered to; deallocated once nothing waits for the reply any more.
     @Loop
     private final class Door {}
 
     private struct DoorPlate { weak var door: Door? }
 
-    /// A client has its answer once this has passed, whatever happens.
+    /// Every client has its answer after this time at the latest.
     static let patience: Duration = .milliseconds(2_300)
 
     let plan: SimulationPlan
@@ -59,10 +59,10 @@ final class SimulatedWorld {
     let resolver: Resolver
     private var clients: [Client] = []
     private var doors: [DoorPlate] = []
-    /// Of the questions that attackers have yet to ask.
+    /// Timers of the questions that attackers will ask.
     private var attackers: [LoopTimer] = []
     private var oracle: SimulationOracle
-    /// Number of the policy in force, by the configuration.
+    /// The number of the policy in force, as numbered in the plan.
     private var policy = 0
     private var policies: [ResolverPolicy] = []
 
@@ -154,9 +154,9 @@ final class SimulatedWorld {
             lastResort: presets(policy.lastResort, .lastResort), preresolve: names(policy.preresolve))
     }
 
-    /// Plays the whole plan, or as far as it goes well.
+    /// Plays the whole plan, or as far as it goes without a fault.
     ///
-    /// - Returns: what went wrong.
+    /// - Returns: the faults.
     func play() async -> [String] {
         resolver.preresolve()
         for step in plan.steps {
@@ -171,7 +171,7 @@ final class SimulatedWorld {
         for client in clients where client.replies != 1 {
             chronicle.faults.append("answers: \(client.question) has \(client.replies)")
         }
-        // What nobody waits for any more ends as well.
+        // What no client waits for any more ends as well.
         await clock.advance(by: .seconds(30))
         judgeRest()
         chronicle.faults += oracle.waste(in: chronicle)
@@ -252,7 +252,7 @@ final class SimulatedWorld {
         }
     }
 
-    /// What the UDP threads answer by themselves.
+    /// The answer from the cache that the UDP threads read.
     private func hit(_ question: Question) -> SimulatedReply? {
         let bytes = Message(id: 1, flags: .recursionDesired, questions: [question]).encoded
         guard let query = Query.read(bytes.span) else { return nil }
@@ -287,7 +287,7 @@ final class SimulatedWorld {
 
     // MARK: No waste
 
-    /// Flights and waiters there may be for the clients that can still wait.
+    /// Checks that there are no more flights and waiters than the clients that may still wait.
     private func judgeLoad() {
         let waiting = clients.count { clock.now - $0.at <= Self.patience * 2 }
         let load = resolver.load
@@ -297,7 +297,7 @@ final class SimulatedWorld {
         }
     }
 
-    /// What there must be once everybody has gone.
+    /// Checks what is left once all clients have their answers.
     private func judgeRest() {
         let load = resolver.load
         if load != (0, 0) { chronicle.faults.append("rest: \(load.flights) flights, \(load.waiters) waiters are left") }

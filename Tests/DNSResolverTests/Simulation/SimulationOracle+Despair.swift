@@ -3,15 +3,15 @@ import DNSWire
 import Scheduling
 import TestSupport
 
-// When a client may be told that nobody answers.
+// When a client may be answered with SERVFAIL or a preset of last resort.
 
 extension SimulationOracle.Case {
-    /// After this time nothing that failed before counts: a flight's time, the longest pause, and some room.
+    /// Earlier failures have no effect after this time: a flight's time, the longest pause, and a margin.
     private static let memory: Duration = .seconds(10)
 
-    /// What speaks against SERVFAIL, or against addresses by hand in its place.
+    /// Faults of a SERVFAIL, or of last-resort addresses sent instead of it.
     func despair(_ servers: [SimulatedServer]) -> [String] {
-        // Who came late may have no time left.
+        // A late query may have no time left.
         guard isFailure || isLastResort, isUndisturbed, client.lateness == .zero else { return [] }
         switch route {
         case .protect:
@@ -27,7 +27,7 @@ extension SimulationOracle.Case {
 
     private func despairOfProvider(_ servers: [SimulatedServer]) -> [String] {
         guard !client.isSigned else { return [] }
-        // A silent address takes 0.3 s until the next is asked as well, and the second a second.
+        // The address after a silent one is asked after 0.3 s, the next after another second.
         var left = reign.mode == .localDNSFirst ? 2 : 3
         for number in reign.providers(for: name, type, in: plan) {
             if isWell(.provider(number), servers) { return ["despair: provider \(number) is well"] }
@@ -49,36 +49,37 @@ extension SimulationOracle.Case {
         return isGood && reign.check(of: name) != .off ? ["despair: LocalDNS is well, and honest"] : []
     }
 
-    /// Whether all servers of a source have been well for long, and have shown it since they last were not.
+    /// Whether all servers of a source have been well for `memory`, and have answered since they last were not.
     private func isWell(_ giver: SimulatedAddress.Giver, _ servers: [SimulatedServer]) -> Bool {
         servers.filter { $0.giver == giver }.allSatisfy { server in
             guard server.conduct.isWell, client.at - chronicle.conductSince[server.index] >= Self.memory else {
                 return false
             }
             if isAskedAgainSoon(giver) { return true }
-            // Beside others that may be asked an address is left alone for longer.
+            // An address stays in backoff for longer when there are others that may be asked.
             let last = chronicle.asks.last { ask in
                 ask.server == server.index && !ask.isAttackers && (ask.isTold || !ask.isWell)
                     && ask.ended.map { $0 < client.at } ?? false
             }
-            // What is asked by an attacker may begin the probe that finds out how badly it behaves.
+            // An attacker's question may start the probe that detects a server's conduct.
             if let failed = chronicle.lastFailedProbe[server.index], failed >= last?.ended ?? failed { return false }
             return last?.isWell ?? true
         }
     }
 
-    /// What speaks against LocalDNS's answer to a protected name: a provider that is well answers, whatever an attacker does.
+    /// Faults of an answer from LocalDNS to a protected name: a provider that is well answers, whatever an attacker
+    /// does.
     func loss(_ servers: [SimulatedServer]) -> [String] {
         guard route.isProtected, reign.mode == .httpdnsFirst, type.isAddress, !client.isSigned, isUndisturbed,
             client.lateness == .zero, case .localDNS? = addresses.first??.giver,
             let first = reign.providers(for: name, type, in: plan).first, isWell(.provider(first), servers)
         else { return [] }
-        // A name that LocalDNS may know is given to it when it is denied.
+        // LocalDNS is asked for a name that it may have and that a provider denies.
         let denies = servers.contains { server in
             server.giver == .provider(first) && server.conduct.result(for: type) == .nameError
         }
         if denies, reign.mayBeLocal(name) { return [] }
-        // It may be older.
+        // The answer may be older.
         let isOlder = chronicle.tellings.contains { telling in
             guard case .localDNS = telling.giver else { return false }
             return telling.name == name && telling.type == type && telling.network == scope.network
@@ -87,8 +88,8 @@ extension SimulationOracle.Case {
         return isOlder ? [] : ["loss: LocalDNS's answer though provider \(first) is well"]
     }
 
-    /// What speaks against the time that a client waited for LocalDNS's answer: providers that have been silent for long are in
-    /// backoff, whatever an attacker does, and of two questions a second one at most waits for a probe.
+    /// Faults of the time that a client waited for LocalDNS's answer: providers that have been silent for long are in
+    /// backoff, whatever an attacker does, and at most one of two questions per second waits for a probe.
     func delay(_ servers: [SimulatedServer]) -> [String] {
         guard route.isProtected, reign.mode == .httpdnsFirst, type.isAddress, !client.isSigned, isUndisturbed,
             client.lateness == .zero, waited >= .milliseconds(1_500),
@@ -104,7 +105,7 @@ extension SimulationOracle.Case {
         return !providers.isEmpty && isSilent ? ["delay: silent providers are waited for"] : []
     }
 
-    /// Whether a question there must have begun a probe that has failed since, and none was answered.
+    /// Whether a question to it must have started a probe that has failed since, and none was answered.
     private func wasFoundSilent(_ server: SimulatedServer) -> Bool {
         let since = max(
             chronicle.conductSince[server.index], chronicle.networkChanges.last ?? client.at - .seconds(3_600))
@@ -112,14 +113,14 @@ extension SimulationOracle.Case {
         return server.conduct.reply == .silence && !asks.contains(where: \.isTold)
             && asks.contains { ask in
                 guard let ended = ask.ended else { return false }
-                // A clean probe is trusted for 5 s, and a failing one takes a second.
+                // A successful probe counts for 5 s, and a failing one takes 1 s.
                 return ask.at >= since + .seconds(6) && ended - ask.at >= .milliseconds(300)
                     && ended + .milliseconds(1_100) <= client.at
             }
     }
 
-    /// Whether a provider is tried again within `memory` whatever it did: it is the only one, and has one address. Whoever comes
-    /// while another question tries it waits for that (section 10). Refused access is another matter.
+    /// Whether a provider is probed again within `memory` whatever it did: it is the only one, and has one address. A
+    /// question that arrives during the probe waits for its result (section 10). Refused access is handled otherwise.
     private func isAskedAgainSoon(_ giver: SimulatedAddress.Giver) -> Bool {
         guard case .provider(let number) = giver, plan.providers[number].addresses == 1,
             reign.providers(for: name, type, in: plan) == [number]

@@ -4,12 +4,12 @@ import DNSWire
 import Scheduling
 import TestSupport
 
-// Whose answers may be given, for how long, and under which TTL.
+// Which sources' answers may be returned, for how long, and with which TTL.
 
 extension SimulationOracle.Case {
-    /// A name is proven only while LocalDNS's answer comes early enough for its handshakes.
+    /// An address can be verified only if LocalDNS's answer leaves this much time for its handshake.
     private static let checkTime: Duration = .milliseconds(250)
-    /// Seconds for which LocalDNS is believed where nothing proves it.
+    /// Seconds for which LocalDNS's unverified answers are cached.
     private static let unprovenTime: UInt32 = 60
 
     var origin: [String] {
@@ -48,7 +48,7 @@ extension SimulationOracle.Case {
         return []
     }
 
-    /// One of the replies of LocalDNS that held these addresses must have been right to use.
+    /// At least one of LocalDNS's responses with these addresses must have been valid to use.
     private func localDNS(_ addresses: [SimulatedAddress]) -> [String] {
         let kinds = addresses.compactMap(\.kind)
         let candidates = chronicle.tellings.filter { telling in
@@ -69,7 +69,7 @@ extension SimulationOracle.Case {
         return best ?? ["origin: addresses that LocalDNS has not told"]
     }
 
-    /// Section 8 and 9.
+    /// Sections 8 and 9.
     private func faults(of kinds: [Conduct.Address], in telling: Chronicle.Telling) -> [String] {
         guard route.isProtected else { return [] }
         let check = reign.check(of: name)
@@ -82,7 +82,7 @@ extension SimulationOracle.Case {
                     && instant - caught.at < .seconds(300)
             }
         }
-        // A check that gave way to others is followed no further.
+        // The outcome of a check that was displaced by others is not predicted.
         if chronicle.mostHandshakes < 12, wasCaught(before: now) {
             faults.append("lie: an address that is known to be forged")
         }
@@ -128,7 +128,7 @@ extension SimulationOracle.Case {
         return faults
     }
 
-    /// NODATA that a rule has made.
+    /// NODATA that a rule of the resolver produced.
     private var ourDenial: [String] {
         guard reply.responseCode == .noError else { return ["origin: a denial of the name that nobody has told"] }
         guard reply.ttl <= 300 else { return ["rule: NODATA of ours for \(reply.ttl) s"] }
@@ -143,7 +143,7 @@ extension SimulationOracle.Case {
         if reign.yields(type), hasLastResort { return [] }
         guard hasReason else { return ["rule: NODATA without a reason"] }
         if !chronicle.networkChanges.isEmpty { return [] }
-        // Only what a provider has told of one family alone is told (decision 3), and may be stale.
+        // Only what a provider answered for one family alone is cached (decision 3), and may be stale.
         let isTold = chronicle.tellings.contains { $0.name == name && $0.type == type && $0.result == .empty }
         return reply.isStale && !isTold ? ["rule: what was made up is stale"] : []
     }
@@ -177,9 +177,9 @@ extension SimulationOracle.Case {
         return faults
     }
 
-    // MARK: What was told
+    // MARK: Responses
 
-    /// What speaks against the use of one thing told, now.
+    /// Faults of using a server's response at this time.
     private func faults(of telling: Chronicle.Telling, asHint: Bool = false) -> [String] {
         var faults: [String] = []
         let route = reign.route(of: telling.name)
@@ -215,12 +215,13 @@ extension SimulationOracle.Case {
         return faults + (reply.isStale ? asHint ? [] : stale(telling) : fresh(telling))
     }
 
-    /// The network for which a hint's addresses are asked: the record's, where those of its target are told one at all.
+    /// The client network for which a hint's addresses are asked: the record's own, if the target's providers are sent
+    /// one at all.
     private func networkOfHint(_ target: Int) -> String? {
         reign.scope(of: nil, for: target, in: plan) == .everyone ? nil : scope.network
     }
 
-    /// Whether it is LocalDNS's word for a protected name that stands in for HTTPDNS, and no certificate can have proven it.
+    /// Whether it is LocalDNS's unverified answer for a protected name, used instead of HTTPDNS's.
     private func isUnproven(_ telling: Chronicle.Telling) -> Bool {
         guard case .localDNS = telling.giver, route.isProtected, type.isAddress, reign.mode == .httpdnsFirst else {
             return false
@@ -240,9 +241,9 @@ extension SimulationOracle.Case {
         return isKeptBriefly ? min(lifetime, Self.unprovenTime) : lifetime
     }
 
-    /// How old it is. LocalDNS's word in reserve counts from when it is taken, at the latest at the end of its flight, or from
-    /// when it is proven (sections 7 and 9); a denied name waits for the other family, or for LocalDNS where a search list
-    /// has it, a record of type HTTPS for its hints.
+    /// The age of a response. A fallback answer of LocalDNS counts from when it is used, at the latest at the end of
+    /// its flight, or from when it is verified (sections 7 and 9). A denied name waits for the other family, or for
+    /// LocalDNS where a search list has it; a record of type HTTPS waits for its hints.
     private func age(of telling: Chronicle.Telling) -> Duration {
         var since = telling.at
         if telling.result == .nameError || telling.type == .https { since = since + .milliseconds(300) }
@@ -253,7 +254,7 @@ extension SimulationOracle.Case {
             since = telling.flightBegan + SimulatedWorld.patience
             if reign.mode == .localDNSFirst { since = since + .milliseconds(1_500) }
         }
-        // Whoever comes while a flight is under way shares what it has brought.
+        // Clients that ask during a flight share its result.
         if now <= telling.flightBegan + SimulatedWorld.patience + .milliseconds(300) { return .zero }
         return max(.zero, now - since)
     }
@@ -269,7 +270,7 @@ extension SimulationOracle.Case {
         return faults
     }
 
-    /// Section 6 and 12.
+    /// Sections 6 and 12.
     private func stale(_ telling: Chronicle.Telling) -> [String] {
         let (lifetime, age) = (lifetime(of: telling), (now - telling.at).wholeSeconds)
         let isOfOtherNetwork = telling.told.network != chronicle.epoch.network
@@ -279,7 +280,7 @@ extension SimulationOracle.Case {
         if reply.error?.code != code { faults.append("stale: without saying so") }
         let longest = lifetime + reign.staleTime(lifetime) + waited.wholeSeconds + 1
         if age > longest { faults.append("stale: after \(age) s of \(lifetime)") }
-        // How long the addresses in an HTTPS record were good for, and whether LocalDNS's were proven, is not known here.
+        // The lifetime of the addresses in an HTTPS record, and whether LocalDNS's were verified, is not known here.
         var least = type == .https ? 0 : lifetime
         if case .localDNS = telling.giver, route.isProtected, type.isAddress {
             least = min(lifetime, Self.unprovenTime)

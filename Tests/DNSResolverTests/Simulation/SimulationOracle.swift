@@ -3,8 +3,8 @@ import DNSWire
 import Scheduling
 import TestSupport
 
-/// Says what is wrong with what clients of a simulated world are told, by the documents alone: Documentation/Strategy.md and
-/// its decisions. Where these leave a choice it says nothing.
+/// Checks the responses to clients of a simulated world against the documents alone: Documentation/Strategy.md and its
+/// decisions. Where these leave a choice, it reports no fault.
 @Loop
 struct SimulationOracle {
     let plan: SimulationPlan
@@ -12,7 +12,7 @@ struct SimulationOracle {
 
     init(plan: SimulationPlan) { self.plan = plan }
 
-    /// One reply, and all that it is judged by.
+    /// One reply, and everything that it is judged by.
     @Loop
     struct Case {
         let reply: SimulatedReply
@@ -23,7 +23,7 @@ struct SimulationOracle {
         var name: Int { client.name }
         var type: RecordType { client.question.type }
         var now: Instant { chronicle.clock.now }
-        /// Since the resolver has its query.
+        /// Time since the resolver received its query.
         var waited: Duration { now - client.at }
         var scope: DocumentedScope { reign.scope(of: client.client, for: name, in: plan) }
         var reign: Chronicle.Reign { chronicle.reign }
@@ -32,7 +32,7 @@ struct SimulationOracle {
         var isUndisturbed: Bool { client.epoch == chronicle.epoch }
         var isFailure: Bool { reply.responseCode == .serverFailure }
         var addresses: [SimulatedAddress?] { reply.answers.compactMap(\.address).map { SimulatedAddress($0) } }
-        /// Whether its answer stands in for one: addresses given by hand for when nobody answers.
+        /// Whether the answer is a preset of last resort, returned when no upstream answers.
         var isLastResort: Bool { reply.error?.code == .other && reply.error?.text == "preset of last resort" }
     }
 
@@ -41,7 +41,7 @@ struct SimulationOracle {
     ) -> [String] {
         let one = Case(reply: reply, client: client, chronicle: chronicle, plan: plan)
         var faults = one.form + one.time
-        // Of its own names an attacker is owed no more.
+        // An attacker's answers for its own names are checked no further.
         if client.isAttacker { return faults.map { "\($0) | \(one.text)" } }
         if let preset = one.preset {
             faults += one.faults(with: preset)
@@ -60,7 +60,7 @@ struct SimulationOracle {
         return faults.map { "\($0) | \(one.text)" }
     }
 
-    /// What was asked in vain, once all is over (no waste).
+    /// Duplicate questions to servers, checked at the end (no waste).
     func waste(in chronicle: Chronicle) -> [String] {
         var faults: [String] = []
         let asks = chronicle.asks
@@ -79,7 +79,7 @@ struct SimulationOracle {
 }
 
 extension SimulationOracle.Case {
-    /// For people.
+    /// A description for fault reports.
     var text: String {
         let answers = reply.answers.map { record in
             guard let address = record.address.flatMap({ SimulatedAddress($0) }) else { return "\(record)" }
@@ -94,7 +94,7 @@ extension SimulationOracle.Case {
 
     // MARK: Form and time
 
-    /// Owners, types and codes.
+    /// Owner names, types and codes.
     var form: [String] {
         var faults: [String] = []
         if ![ResponseCode.noError, .nameError, .serverFailure].contains(reply.responseCode) {
@@ -109,14 +109,14 @@ extension SimulationOracle.Case {
         return faults
     }
 
-    /// Its time counts from when its query arrived.
+    /// The time to answer, counted from when the query arrived.
     var time: [String] {
         waited > max(.zero, SimulatedWorld.patience - client.lateness) ? ["time: too late"] : []
     }
 
-    // MARK: By hand
+    // MARK: Presets
 
-    /// The entry of `[preset] always` that decides (section 2).
+    /// The entry of `[preset] always` that applies (section 2).
     var preset: SimulationPlan.Preset? { reign.preset(of: name, among: reign.policy.presets) }
 
     func faults(with preset: SimulationPlan.Preset) -> [String] {

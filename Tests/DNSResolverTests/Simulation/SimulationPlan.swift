@@ -3,23 +3,23 @@ import DNSResolver
 import DNSWire
 import TestSupport
 
-/// What happens in one simulated world: drawn by lot from a seed before anything begins, so that any part of it can be left
-/// out and the rest stays as it was.
+/// What happens in one simulated world: generated from a seed before anything begins, so that any part of it can be
+/// left out while the rest stays as it was.
 struct SimulationPlan: Sendable {
-    /// The names that clients ask for, numbered.
+    /// The names that clients ask for; the index is the name's number.
     static let names = [
         "www.example.com", "api.example.com", "a.lan.example.com", "cdn.example.net", "shop.other.org", "other.org",
         "nas",
     ]
 
-    /// A provider of HTTPDNS, there or not in each policy.
+    /// An HTTPDNS provider; each policy may or may not use it.
     struct Provider: Sendable {
         var addresses: Int
         var answersBothFamilies: Bool
         var answersAnyType: Bool
         var isAuthenticated: Bool
         var names: [String]
-        /// Whether it is told clients' networks.
+        /// Whether clients' networks are sent to it.
         var isToldNetworks: Bool
     }
 
@@ -35,7 +35,7 @@ struct SimulationPlan: Sendable {
         var mode: Mode
         var protect: [String]
         var bypass: [String]
-        /// The suffixes of each `[[forward]]`, and which servers it leads to.
+        /// The suffixes of each `[[forward]]`, and the number of its set of servers.
         var forwards: [(suffixes: [String], servers: Int)]
         var searchDomains: [String]
         /// In the order in which they are asked.
@@ -51,15 +51,16 @@ struct SimulationPlan: Sendable {
         var preresolve: [String]
     }
 
-    /// Clients that ask the same at once.
+    /// Clients that ask the same at the same time.
     struct Asking: Sendable {
         var name: Int
         var types: [RecordType]
         var isSigned = false
         var times = 1
-        /// The number of the first one in `SimulatedClient.all`; each further one is the next there.
+        /// The index of the first client in `SimulatedClient.all`; the others follow it there.
         var client = 0
-        /// How long their queries have waited for the resolver: who came long ago goes away before its answer is there.
+        /// How long their queries have waited before they reached the resolver: an early client leaves before its
+        /// answer is there.
         var lateness: Duration = .zero
     }
 
@@ -68,7 +69,7 @@ struct SimulationPlan: Sendable {
         case pass(Duration)
         case conduct(server: Int, Conduct)
         case replacePolicy(Int)
-        /// A reload that changes nothing which decides answers.
+        /// A reload that changes nothing that affects answers.
         case reload
         case turn(on: Bool)
         case changeNetwork
@@ -78,15 +79,15 @@ struct SimulationPlan: Sendable {
     }
 
     var providers: [Provider] = []
-    /// How much of an IPv4 address makes a client's network.
+    /// The number of bits of an IPv4 address that form a client's network.
     var networkBits = 24
     var policies: [Policy] = []
-    /// Of each server at the start, in the order of `SimulatedWorld.servers`.
+    /// The conduct of each server at the start, in the order of `SimulatedWorld.servers`.
     var conducts: [Conduct] = []
     var steps: [Step] = []
     var attacks: [Attack] = []
 
-    /// How many LocalDNS, and how many sets of forward servers there are to choose from.
+    /// The number of LocalDNS servers, and of sets of forward servers.
     static let localDNSCount = 2
     static let forwarderCount = 2
 
@@ -96,7 +97,7 @@ struct SimulationPlan: Sendable {
         networkBits = lots.pick([16, 24])
         for _ in 0..<lots.number(1...3) { policies.append(.init(&lots, providers: providers.count)) }
         let servers = providers.reduce(0) { $0 + $1.addresses } + Self.localDNSCount + Self.forwarderCount
-        // In some worlds all goes well at first: else there would be little to spoil.
+        // In some worlds all servers work at first, or few faults could show.
         let isHealthy = lots.happens(1, in: 3)
         for _ in 0..<servers {
             var conduct = Conduct(&lots)
@@ -104,13 +105,14 @@ struct SimulationPlan: Sendable {
             conducts.append(conduct)
         }
         let rounds = lots.number(4...16)
-        // Few names: they are asked for again and again.
+        // Few names, so that each is asked for repeatedly.
         let names = (0..<lots.number(1...3)).map { _ in lots.number(0...(Self.names.count - 1)) }
         for _ in 0..<rounds { addRound(&lots, names: names, servers: servers) }
         addAttacks(seed: seed)
     }
 
-    /// In one world of three. Drawn from numbers of their own, so that without them a world is the same.
+    /// Adds attacks in one world of three. They are generated from a separate seed, so that the world is the same
+    /// without them.
     private mutating func addAttacks(seed: UInt64) {
         var lots = SeededNumbers(seed ^ 0x6174_7461_636b)
         guard lots.happens(1, in: 3) else { return }
@@ -120,15 +122,15 @@ struct SimulationPlan: Sendable {
         }
     }
 
-    /// The number of a name: of one asked for by honest clients its place in `names`, and of an attacker's that of its domain,
-    /// behind these.
+    /// The number of a name: for a name that honest clients ask for, its place in `names`; for an attacker's name, that
+    /// of its domain, counted after these.
     static func number(of name: Name) -> Int? {
         let text = name.description
         return names.firstIndex(of: text)
             ?? Attack.domains.firstIndex { text.isWithin($0) }.map { names.count + $0 }
     }
 
-    /// The name of this number; of an attacker's the domain.
+    /// The name of this number; for an attacker's number, the domain.
     static func name(_ number: Int) -> String {
         isAttackers(number) ? Attack.domains[number - names.count] : names[number]
     }
@@ -144,7 +146,7 @@ struct SimulationPlan: Sendable {
         case 3: steps.append(.flush(name: lots.happens(1, in: 2) ? nil : lots.pick(names)))
         case 4...6: steps.append(.conduct(server: lots.number(0...(servers - 1)), Conduct(&lots)))
         case 7:
-            // A source breaks down, or comes back, as a whole.
+            // Many servers fail, or recover, together.
             let conduct = Conduct(&lots)
             for server in 0..<servers where lots.happens(1, in: 2) { steps.append(.conduct(server: server, conduct)) }
         default: break
@@ -245,7 +247,7 @@ extension SeededNumbers {
 
     mutating func pick<Element>(_ elements: [Element]) -> Element { elements[number(0...(elements.count - 1))] }
 
-    /// At least one of them.
+    /// A random selection of at least one.
     mutating func some<Element>(of elements: [Element]) -> [Element] {
         let few = elements.filter { _ in happens(1, in: 3) }
         return few.isEmpty ? [pick(elements)] : few

@@ -3,20 +3,20 @@ import Scheduling
 import TestSupport
 import Testing
 
-/// Worlds made by lot, in which each answer is held against what the documents say.
+/// Randomly generated worlds, in which each answer is checked against the documents.
 ///
-/// HTTPDNSD_WORLDS: how many worlds; by default 1,000, and 10,000 where HTTPDNSD_THOROUGH=1. HTTPDNSD_WORLD: the number of the
-/// first one, by default 0; a world has the same number in every run.
+/// HTTPDNSD_WORLDS: the number of worlds; by default 1,000, and 10,000 where HTTPDNSD_THOROUGH=1. HTTPDNSD_WORLD: the
+/// number of the first one, by default 0; a world has the same number in every run.
 @Suite(.onLoop)
 struct SimulationTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let first = environment["HTTPDNSD_WORLD"].flatMap { UInt64($0) } ?? 0
     private static let isThorough = environment["HTTPDNSD_THOROUGH"] == "1"
     private static let count = environment["HTTPDNSD_WORLDS"].flatMap { UInt64($0) } ?? (isThorough ? 10_000 : 1_000)
-    /// Worlds that are told of when many fail.
+    /// The number of failing worlds that are reported.
     private static let reportLimit = 5
 
-    @Test @Loop func `in no world is an answer given, kept back or asked for that the documents forbid`() async {
+    @Test @Loop func `in no world is an answer given, withheld or asked for that the documents forbid`() async {
         var failed = 0
         for seed in Self.first..<(Self.first + Self.count) {
             let plan = SimulationPlan(seed: seed)
@@ -31,7 +31,7 @@ struct SimulationTests {
     }
 }
 
-/// Leaves out of a plan what a fault does not need.
+/// Removes from a plan what a fault does not need.
 @Loop
 private enum Shrinking {
     static func shrunk(_ plan: SimulationPlan, kind: Substring) async -> SimulationPlan {
@@ -55,12 +55,12 @@ private enum Shrinking {
 }
 
 extension String {
-    /// Of a fault: what stands before its colon.
+    /// The kind of a fault: the part before its colon.
     fileprivate var kind: Substring { prefix { $0 != ":" } }
 }
 
 extension SimulationPlan {
-    /// All of it, for whoever wants to follow what happened.
+    /// The whole plan, for readers of a report.
     fileprivate var text: String {
         var lines = providers.enumerated().map { "provider \($0): \($1)" }
         lines += policies.enumerated().map { "policy \($0): \($1)" }

@@ -4,12 +4,12 @@ import Scheduling
 import TestSupport
 import Testing
 
-/// A client chooses its names, and what becomes of them: that never makes another client's name lose its provider.
+/// A client chooses its names and how their servers behave: that never makes another client's name lose its provider.
 @Suite(.onLoop)
 struct AttackerTests {
     private typealias Machine = ResolverTests.Machine
 
-    /// What the domain of an attacker may bring about at an honest service.
+    /// What the domain of an attacker may cause at an honest service.
     static let outcomes: [FakeBehaviour] = [
         .silence,
         .failure(.timeout, after: .seconds(1)),
@@ -51,7 +51,7 @@ struct AttackerTests {
         #expect(machine.vendor.health.isUsable)
     }
 
-    @Test @Loop func `a provider that is down is found out by one question and its probe, and costs no further time`()
+    @Test @Loop func `a provider that is down is detected by one question and its probe, and costs no further time`()
         async
     {
         let machine = Machine()
@@ -66,7 +66,7 @@ struct AttackerTests {
         #expect(machine.vendor.asked.allSatisfy { $0.name.description.hasPrefix("first") })
     }
 
-    @Test @Loop func `who asks while the provider comes back waits for the probe, and is answered by the provider`()
+    @Test @Loop func `a question while the provider comes back waits for the probe, and is answered by the provider`()
         async
     {
         let machine = Machine()
@@ -87,9 +87,9 @@ struct AttackerTests {
         #expect(machine.vendor.retirements == 1)
     }
 
-    // MARK: What LocalDNS answered meanwhile
+    // MARK: What LocalDNS answered in the meantime
 
-    @Test @Loop func `what LocalDNS answered while the provider was down is forgotten once it answers again`()
+    @Test @Loop func `what LocalDNS answered while the provider was down is dropped once it answers again`()
         async throws
     {
         let machine = Machine()
@@ -105,7 +105,7 @@ struct AttackerTests {
 
     // MARK: Hedging
 
-    /// Two providers, and a question to the first of them.
+    /// Two providers, and a question sent to the first of them.
     @Loop
     private func fly(_ network: StrategyTests.Network, metered: Bool = false) async {
         await network.fly(providers: [

@@ -5,12 +5,12 @@ import Scheduling
 import TestSupport
 import Testing
 
-/// An answer for one network of clients never reaches another: in memory, when stale, and on its way.
+/// An answer for one client network never reaches another: from the cache, when stale, and from a flight.
 @Suite(.onLoop)
 struct ClientSubnetTests {
     private typealias Machine = ResolverTests.Machine
 
-    /// Two of one network, one of another, and one whose address means nothing elsewhere.
+    /// Two of one network, one of another, and one whose address has no meaning elsewhere.
     private static let first = IPAddress.v4(0xc633_6407)
     private static let neighbour = IPAddress.v4(0xc633_6463)
     private static let second = IPAddress.v4(0xc633_6507)
@@ -24,7 +24,7 @@ struct ClientSubnetTests {
             policy: policy, preresolve: preresolve, scoping: ClientScoping(bits: 24), vendorNames: vendorNames)
     }
 
-    /// Has the vendor answer with one address from now on.
+    /// Makes the vendor answer with one address from now on.
     @Loop
     private func tell(_ address: String, _ machine: Machine) { machine.vendor.behaviour = .addresses(address) }
 
@@ -40,7 +40,7 @@ struct ClientSubnetTests {
             machine.vendor.asked.map { $0.clientNetwork?.description } == ["198.51.100.0/24", "198.51.101.0/24"])
     }
 
-    @Test @Loop func `what is asked for no network is kept for those alone who have none`() async throws {
+    @Test @Loop func `what is asked for no network is cached for those clients alone that have none`() async throws {
         let machine = machine()
         tell("192.0.2.9", machine)
         #expect(await machine.ask(from: Self.local).has("192.0.2.9"))
@@ -49,7 +49,7 @@ struct ClientSubnetTests {
         #expect(await machine.ask(from: Self.first, hidesNetwork: true).has("192.0.2.9"))
         #expect(await machine.ask(from: Self.local).has("192.0.2.9"))
         #expect(machine.vendor.asked.map { $0.clientNetwork?.description } == [nil, "198.51.100.0/24"])
-        // The UDP threads serve without a scope what is the same for all: this is not.
+        // The UDP threads answer without a scope what is the same for all clients: this is not.
         #expect(try machine.hit() == nil)
     }
 
@@ -93,7 +93,7 @@ struct ClientSubnetTests {
         #expect(await machine.ask(from: Self.second).has("192.0.2.2"))
     }
 
-    @Test @Loop func `what LocalDNS tells in reserve is kept by network too, so that no name is kept both ways`()
+    @Test @Loop func `what LocalDNS answers as fallback is cached by network too, so that no name is cached both ways`()
         async throws
     {
         let machine = machine()
@@ -118,7 +118,7 @@ struct ClientSubnetTests {
         #expect(machine.localDNS.asked.allSatisfy { $0.clientNetwork == nil })
     }
 
-    @Test @Loop func `names looked up for nobody are asked without a network`() async {
+    @Test @Loop func `names looked up without a client are asked without a network`() async {
         let machine = machine(preresolve: [name("www.example.com")])
         machine.resolver.preresolve()
         await machine.clock.advance(by: .seconds(1))
@@ -129,7 +129,7 @@ struct ClientSubnetTests {
         #expect(machine.vendor.asked.count == 2)
     }
 
-    @Test @Loop func `a name is forgotten for all networks`() async {
+    @Test @Loop func `a name is flushed for all networks`() async {
         let machine = machine()
         for client in [Self.first, Self.second, Self.local] { _ = await machine.ask(from: client) }
         #expect(machine.memory.statistics.entries == 6)

@@ -4,10 +4,10 @@ import Scheduling
 import TestSupport
 import Testing
 
-/// Who is asked when, and whose answer is taken, on a clock that the test moves.
+/// Which upstreams are asked when, and which answer is used, on a clock that the test moves.
 @Suite(.onLoop)
 struct StrategyTests {
-    /// One network: two addresses of a provider, a LocalDNS, and the answers that one flight has brought so far.
+    /// One network: two addresses of a provider, a LocalDNS, and the results of one flight so far.
     @Loop
     final class Network {
         let clock = ManualClock()
@@ -32,7 +32,7 @@ struct StrategyTests {
                 "vendor", addresses: [first, second], answersBothFamilies: answersBothFamilies, anyType: anyType)
         }
 
-        /// Starts a flight for the name, and lets everything happen that needs no time.
+        /// Starts a flight for the name, and runs everything that takes no time.
         func fly(
             _ types: [RecordType] = [.a, .aaaa], route: Route = .protect(explicit: false),
             providers: [FakeProvider]? = nil, mayBeLocal: Bool = false
@@ -116,7 +116,7 @@ struct StrategyTests {
     }
 
     @Test @Loop
-    func `a single address that timed out is tried once more`() async {
+    func `a single address that timed out is asked once more`() async {
         let network = Network()
         network.first.behaviour = .failure(.timeout, after: .seconds(1))
         await network.fly(providers: [FakeProvider("vendor", addresses: [network.first])])
@@ -138,7 +138,7 @@ struct StrategyTests {
     }
 
     @Test @Loop
-    func `a silent first address is found out though the second one always answers in time`() async {
+    func `a silent first address is detected though the second one always answers in time`() async {
         let network = Network()
         network.first.behaviour = .silence
         await network.fly()
@@ -215,7 +215,7 @@ struct StrategyTests {
     }
 
     @Test @Loop
-    func `LocalDNS is asked in reserve after 500 ms, but a late HTTPDNS answer still wins`() async {
+    func `LocalDNS is asked as fallback after 500 ms, but a late HTTPDNS answer still wins`() async {
         let network = Network()
         network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(900))
         network.second.behaviour = .silence
@@ -325,7 +325,7 @@ struct StrategyTests {
     }
 
     @Test @Loop
-    func `a told NODATA is final`() async {
+    func `an explicit NODATA is final`() async {
         let network = Network()
         network.first.behaviour = .addresses("192.0.2.1")
         await network.fly([.aaaa])
@@ -359,7 +359,7 @@ struct StrategyTests {
     }
 
     @Test @Loop
-    func `one family that fails there leaves the other's answer alone, and is asked elsewhere at once`() async {
+    func `one family that fails there does not affect the other's answer, and is asked elsewhere at once`() async {
         let network = Network()
         network.first.behaviour = .reply(
             after: .zero,
@@ -375,7 +375,7 @@ struct StrategyTests {
     }
 
     @Test @Loop
-    func `a refused account puts the provider in backoff without a second try`() async {
+    func `a refused account puts the provider in backoff without a second request`() async {
         let network = Network()
         network.first.behaviour = .failure(.authentication("InvalidSignature"))
         await network.fly()
@@ -542,7 +542,7 @@ struct StrategyTests {
     }
 
     @Test @Loop
-    func `a service binding that no provider could tell is empty, not a failure`() async {
+    func `a service binding that no provider can return is empty, not a failure`() async {
         let network = Network(anyType: true)
         network.first.behaviour = .reply(after: .zero, [.https: .failure(.network("refused"))])
         network.second.behaviour = .reply(after: .zero, [.https: .failure(.network("refused"))])

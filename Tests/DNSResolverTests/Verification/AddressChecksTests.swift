@@ -5,10 +5,10 @@ import Testing
 
 @testable import DNSResolver
 
-/// How many handshakes are made, when, and for how long their verdicts hold.
+/// How many handshakes are made, when, and how long their verdicts are valid.
 @Suite(.onLoop)
 struct AddressChecksTests {
-    /// The checks of one daemon, and servers that the test sets up.
+    /// The checks of one daemon, and servers whose behaviour the test sets.
     @Loop
     final class Bench {
         let clock = ManualClock()
@@ -23,7 +23,7 @@ struct AddressChecksTests {
             checks = AddressChecks(ports: ports, handshake: handshake, journal: journal, clock: clock)
         }
 
-        /// Asks for a verdict without waiting; it comes under `label`.
+        /// Requests a verdict without waiting; it is stored under `label`.
         @discardableResult
         func begin(
             _ address: String, _ name: String = "www.example.com", isFirst: Bool = true,
@@ -54,7 +54,7 @@ struct AddressChecksTests {
         #expect(bench.handshake.attempts == [.init(address: "192.0.2.1", port: 443, name: "www.example.com")])
     }
 
-    @Test @Loop func `who asks waits no longer than the deadline, and a slow server is known when asked for again`()
+    @Test @Loop func `a check ends no later than the deadline, and a slow server is known when asked for again`()
         async
     {
         let bench = Bench()
@@ -71,7 +71,7 @@ struct AddressChecksTests {
         #expect(bench.handshake.attempts.count == 1)
     }
 
-    @Test @Loop func `all who ask the same at once share one handshake`() async {
+    @Test @Loop func `all that ask the same at once share one handshake`() async {
         let bench = Bench()
         bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .milliseconds(100))
         for number in 0..<5 { bench.begin("192.0.2.1", as: "\(number)") }
@@ -83,7 +83,7 @@ struct AddressChecksTests {
     @Test(arguments: [
         (FakeHandshake.Server.honest, 600), (.liar, 300), (.refusing, 30), (.plain, 30),
     ]) @Loop
-    func `a verdict holds for its time, and then the server is looked at again`(
+    func `a verdict holds for its time, and then the server is checked again`(
         server: FakeHandshake.Server, seconds: Int
     ) async {
         let bench = Bench()
@@ -118,7 +118,7 @@ struct AddressChecksTests {
         #expect(bench.handshake.attempts.count == 4)
     }
 
-    @Test @Loop func `when nobody wants a verdict any more the handshake ends`() async {
+    @Test @Loop func `when nothing wants a verdict any more the handshake ends`() async {
         let bench = Bench()
         bench.handshake.servers["192.0.2.1"] = .silent
         let tasks = [bench.begin("192.0.2.1", as: "a"), bench.begin("192.0.2.1", as: "b")]
@@ -148,7 +148,7 @@ struct AddressChecksTests {
         #expect(bench.checks.load.waiting == 0)
     }
 
-    @Test @Loop func `what nobody waits for gives way to what somebody does`() async {
+    @Test @Loop func `what nothing waits for is displaced by what something waits for`() async {
         let bench = Bench()
         for number in 1...AddressChecks.limit {
             bench.handshake.servers["192.0.2.\(number)"] = .silent
@@ -179,7 +179,7 @@ struct AddressChecksTests {
 
     @Test @Loop func `a client network with many checks has its turn no more often than others`() async {
         let bench = Bench()
-        // Each takes its tenth of a second, so that places become free one after the other.
+        // Each takes 0.1 s, so that places become free one after the other.
         for number in 0..<200 {
             let address = "198.51.\(number).1"
             bench.handshake.servers[address] = .init(.proven, after: .milliseconds(100))
@@ -194,7 +194,7 @@ struct AddressChecksTests {
         await bench.advance(100)
         await bench.advance(100)
         #expect((1...8).allSatisfy { bench.verdicts["192.0.2.\($0)"] == .verified })
-        // Alone it has all places.
+        // Without competition it has all places.
         #expect(
             bench.handshake.attempts.count { $0.address.hasPrefix("198.51.") } == 3 * AddressChecks.limit - 8)
     }
@@ -219,7 +219,7 @@ struct AddressChecksTests {
     @Test @Loop func `a flood of names at a silent address keeps no honest check waiting`() async {
         let bench = Bench()
         bench.handshake.servers["192.0.2.66"] = .silent
-        // Ten seconds, in each of them a hundred new names of the liar's and ten honest ones.
+        // 10 s, in each of them 100 new names of the hijacker's and ten honest ones.
         for round in 0..<100 {
             for number in 0..<10 { bench.begin("192.0.2.66", "n\(round)-\(number).example.com", as: "liar") }
             let honest = "198.51.\(round).1"
@@ -229,7 +229,7 @@ struct AddressChecksTests {
             #expect(bench.verdicts[honest] == .verified)
             await bench.advance(20)
         }
-        // Two together, then one each time the address has been left alone for its time: after 5 s.
+        // Two together, then one each time the address's pause has ended: after 5 s.
         let attempts = bench.handshake.attempts.count { $0.address == "192.0.2.66" }
         #expect(attempts <= 4)
     }
@@ -242,7 +242,7 @@ struct AddressChecksTests {
         bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .milliseconds(80))
         bench.begin("192.0.2.1", "first.example.com", as: "first")
         await bench.advance(100)
-        // Each tenth of a second so many new names of the liar's, and one more of the honest server's.
+        // Each 0.1 s so many new names of the hijacker's, and one more of the honest server's.
         for round in 0..<100 {
             for number in 0..<names {
                 let liar = "10.\(round).\(number).1"
@@ -259,7 +259,7 @@ struct AddressChecksTests {
         #expect(bench.checks.load == (0, 0))
     }
 
-    @Test @Loop func `a silent address is left alone for longer each time, for all names, until it answers`() async {
+    @Test @Loop func `a silent address is in backoff for longer each time, for all names, until it answers`() async {
         let bench = Bench()
         bench.handshake.servers["192.0.2.1"] = .silent
         var began: [Int] = []
@@ -327,7 +327,7 @@ struct AddressChecksTests {
         #expect(bench.verdicts["slow"] == .unchecked)
     }
 
-    @Test @Loop func `silent addresses give way after their turn to those that had none, and go on later`() async {
+    @Test @Loop func `silent addresses are displaced after their turn by those that had none, and go on later`() async {
         let bench = Bench()
         let slow = FakeHandshake.Server(.proven, after: .milliseconds(1_200))
         for number in 1...AddressChecks.limit {
@@ -347,7 +347,7 @@ struct AddressChecksTests {
         #expect(bench.verdicts.values.allSatisfy { $0 == .verified })
     }
 
-    @Test @Loop func `an address that cannot be reached from here has no verdict, and is looked at again`() async {
+    @Test @Loop func `an address that cannot be reached from here has no verdict, and is checked again`() async {
         let bench = Bench(ports: [443, 8_443])
         bench.handshake.servers["192.0.2.1"] = .unreachable
         for _ in 0..<3 {
@@ -389,7 +389,7 @@ struct AddressChecksTests {
         #expect(ports("192.0.2.3") == [443, 8443, 9443])
     }
 
-    @Test @Loop func `a lie is written down with what was seen`() async throws {
+    @Test @Loop func `a forged response is recorded with what was seen`() async throws {
         let bench = Bench()
         bench.handshake.servers["203.0.113.66"] = .liar
         bench.begin("203.0.113.66")
@@ -400,14 +400,14 @@ struct AddressChecksTests {
         #expect(entry.first == 1_000 && entry.count == 1 && bench.journal.total == 1)
     }
 
-    @Test @Loop func `what an earlier process found out holds for the rest of its time, and no longer than anew`()
+    @Test @Loop func `what an earlier process detected holds for the rest of its time, and no longer than anew`()
         async throws
     {
         let bench = Bench()
         let (name, address) = (try Name("www.example.com"), IPAddress.v4(0xc000_0201))
         bench.checks.restore(.forged, on: address, of: name, for: .seconds(100))
         #expect(bench.checks.known(address, for: name) == .forged)
-        // What is known already is newer.
+        // The verdict that is known already is newer.
         bench.checks.restore(.verified, on: address, of: name, for: .seconds(100))
         #expect(bench.checks.known(address, for: name) == .forged)
         await bench.advance(100_000)
@@ -417,7 +417,7 @@ struct AddressChecksTests {
         #expect(bench.checks.known(.v4(1), for: name) == nil)
     }
 
-    @Test @Loop func `only verdicts that hold for minutes are told, to be kept`() async {
+    @Test @Loop func `only verdicts that hold for minutes are reported to be stored`() async {
         let bench = Bench()
         var told: [String] = []
         bench.checks.onVerdict = { name, address, verdict, lifetime in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import DNSResolver
 
-/// Addresses that no answer for a protected name may hold.
+/// Addresses that no answer for a protected name may contain.
 @Suite(.onLoop)
 struct AddressFilterTests {
     private static func name(_ text: String) -> Name { (try? Name(text)) ?? .root }

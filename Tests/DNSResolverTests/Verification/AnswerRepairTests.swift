@@ -5,12 +5,12 @@ import Testing
 
 @testable import DNSResolver
 
-/// What is held of an answer while it is checked behind it.
+/// How much of an answer is retained while it is checked after it was sent.
 @Suite(.onLoop)
 struct AnswerRepairTests {
     private typealias Machine = ResolverTests.Machine
 
-    @Test func `no more of an answer is held than can be verified`() throws {
+    @Test func `no more of an answer is retained than can be verified`() throws {
         let name = try Name("www.example.com")
         let addresses = (0..<3_000).map { IPAddress.v4(0xcb00_7100 + UInt32($0 / 3)) }
         var answer = Answer(name: name, addresses: addresses, ttl: 60)
@@ -24,7 +24,7 @@ struct AnswerRepairTests {
         #expect(told.answer.authorities.isEmpty && told.answer.additionals.isEmpty)
     }
 
-    @Test @Loop func `a check that goes on behind an answer holds nothing of its flight`() async throws {
+    @Test @Loop func `a check that goes on behind an answer retains nothing of its flight`() async throws {
         let machine = Machine(policy: RoutePolicy(mode: .localDNSFirst), rule: CertificateRule(.auto))
         machine.localDNS.behaviour = .addresses("203.0.113.9", "2001:db8::9", after: .milliseconds(10))
         machine.handshake.servers["203.0.113.9"] = .silent

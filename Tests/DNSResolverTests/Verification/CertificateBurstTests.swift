@@ -6,12 +6,13 @@ import Testing
 
 @testable import DNSResolver
 
-/// Many names at once, or far servers: what users get of LocalDNS when HTTPDNS fails and certificates take their time.
+/// Many names at once, or distant servers: which answers of LocalDNS clients get when HTTPDNS fails and handshakes are
+/// slow.
 @Suite(.onLoop)
 struct CertificateBurstTests {
     private static let addresses = ["203.0.113.9", "2001:db8::66"]
 
-    /// HTTPDNS fails at once, and LocalDNS gives the same two addresses for every name.
+    /// HTTPDNS fails at once, and LocalDNS returns the same two addresses for every name.
     @Loop
     private func machine(listed: Bool, _ server: FakeHandshake.Server) throws -> ResolverTests.Machine {
         let protect = listed ? [try Name("example.com")] : []
@@ -52,7 +53,7 @@ struct CertificateBurstTests {
     }
 
     @Test(arguments: [false, true], [(1, 450), (1, 1_400), (100, 150), (20, 450)]) @Loop
-    func `an honest answer is given to all, proven, however many names`(
+    func `an honest answer is given to all, verified, however many names`(
         listed: Bool, load: (names: Int, delay: Int)
     ) async throws {
         let machine = try machine(listed: listed, .init(.proven, after: .milliseconds(load.delay)))
@@ -68,7 +69,7 @@ struct CertificateBurstTests {
         #expect(verified == load.names)
     }
 
-    @Test @Loop func `an answer with a proven address does not wait for its silent ones longer than 0.4 s`()
+    @Test @Loop func `an answer with a verified address does not wait for its silent ones longer than 0.4 s`()
         async throws
     {
         let machine = try machine(listed: false, .honest)
@@ -77,7 +78,7 @@ struct CertificateBurstTests {
         let reply = await machine.ask()
         #expect(reply.has(Self.addresses[0]) && !reply.has("203.0.113.7"))
         #expect(reply.waited == .milliseconds(400))
-        // The silent ones are looked at to the end, so that they are known to be.
+        // The silent ones are checked to the end, so that their verdicts are known.
         await machine.clock.advance(by: AddressChecks.longest)
         let again = await machine.ask("other.example.com")
         #expect(again.has(Self.addresses[0]) && again.waited == .zero)

@@ -6,10 +6,11 @@ import Testing
 
 @testable import DNSResolver
 
-/// What a user gets when HTTPDNS fails and LocalDNS's addresses are checked by their certificates; and with LocalDNS first.
+/// What a client gets when HTTPDNS fails and LocalDNS's addresses are checked by their certificates; and with LocalDNS
+/// first.
 @Suite(.onLoop)
 struct CertificateScenarioTests {
-    /// The address that LocalDNS gives.
+    /// The address that LocalDNS returns.
     private static let given = "203.0.113.9"
 
     @Loop
@@ -26,7 +27,7 @@ struct CertificateScenarioTests {
         return machine
     }
 
-    /// HTTPDNS is cut off.
+    /// Makes HTTPDNS unreachable.
     @Loop
     private func cutHTTPDNS(_ machine: ResolverTests.Machine) {
         machine.vendor.behaviour = .failure(.network("refused"))
@@ -55,7 +56,7 @@ struct CertificateScenarioTests {
         let reply = await machine.ask()
         #expect(reply.has(Self.given))
         #expect(reply.waited == .milliseconds(isVerified ? 800 : 1_900))
-        // The silent address is found out all the same.
+        // The silent address is detected all the same.
         await machine.clock.advance(by: .seconds(3))
         #expect(!machine.vendor.health.isUsable)
     }
@@ -98,7 +99,7 @@ struct CertificateScenarioTests {
     }
 
     @Test(arguments: [false, true]) @Loop
-    func `HTTPDNS is down and LocalDNS lies: the client is told so, and never gets the lie`(listed: Bool) async throws {
+    func `HTTPDNS is down and LocalDNS forges: the client gets an EDE, never the forgery`(listed: Bool) async throws {
         let machine = try machine(listed: listed, server: .liar)
         cutHTTPDNS(machine)
         let reply = await machine.ask()
@@ -137,12 +138,12 @@ struct CertificateScenarioTests {
         await machine.clock.advance(by: .seconds(6))
         let other = await machine.ask("other.example.com")
         #expect(other.has("203.0.113.10") && !other.has(Self.given))
-        // The way is there again.
+        // The server can be reached again.
         machine.handshake.servers[Self.given] = .honest
         #expect(await machine.ask().has(Self.given))
     }
 
-    @Test @Loop func `of several addresses the lie is missing, and what is proven stands alone`() async throws {
+    @Test @Loop func `of several addresses the forged one is missing, and the verified stand alone`() async throws {
         let machine = try machine(server: .liar)
         machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10", "203.0.113.11")
         machine.handshake.servers["203.0.113.10"] = .honest
@@ -151,7 +152,7 @@ struct CertificateScenarioTests {
         #expect(reply.has("203.0.113.10") && !reply.has(Self.given) && !reply.has("203.0.113.11"))
     }
 
-    @Test @Loop func `a silent first address does not keep the second one from being proven in time`() async throws {
+    @Test @Loop func `a silent first address does not delay the verification of the second one`() async throws {
         let machine = try machine(.strict, server: .silent)
         machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10")
         machine.handshake.servers["203.0.113.10"] = .init(.proven, after: .milliseconds(200))
@@ -161,7 +162,7 @@ struct CertificateScenarioTests {
         #expect(reply.waited == .milliseconds(400))
     }
 
-    @Test @Loop func `the order is proven LocalDNS, then a stale answer, then unproven LocalDNS`() async throws {
+    @Test @Loop func `the order is verified LocalDNS, then a stale answer, then unverified LocalDNS`() async throws {
         for (server, expected) in [(FakeHandshake.Server.honest, Self.given), (.refusing, "192.0.2.1")] {
             let machine = try machine(server: server)
             _ = await machine.ask()
@@ -176,7 +177,7 @@ struct CertificateScenarioTests {
         #expect(await machine.ask().has(Self.given))
     }
 
-    @Test @Loop func `a proven answer that has gone stale goes before an unproven one`() async throws {
+    @Test @Loop func `a verified answer that has gone stale goes before an unverified one`() async throws {
         let machine = try machine(server: .honest)
         cutHTTPDNS(machine)
         _ = await machine.ask()
@@ -196,7 +197,7 @@ struct CertificateScenarioTests {
         }
     }
 
-    @Test @Loop func `a family that cannot be proven is empty while the other one is proven`() async throws {
+    @Test @Loop func `a family that cannot be verified is empty while the other one is verified`() async throws {
         let machine = try machine(listed: true, server: .honest)
         cutHTTPDNS(machine)
         #expect(await machine.ask().has(Self.given))
@@ -204,7 +205,7 @@ struct CertificateScenarioTests {
         #expect(reply.response?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
     }
 
-    @Test @Loop func `names without TLS are taken as they are, and bypassed ones are never looked at`() async throws {
+    @Test @Loop func `names without TLS are taken as they are, and bypassed ones are never checked`() async throws {
         let machine = try machine(.strict, unverified: [try Name("example.com")], server: .liar)
         cutHTTPDNS(machine)
         #expect(await machine.ask().has(Self.given))
@@ -232,7 +233,7 @@ struct CertificateScenarioTests {
     }
 
     @Test(arguments: [false, true]) @Loop
-    func `a liar gives each name a silent address of its own: all are answered in time, and no honest name is kept out`(
+    func `a hijacker gives each name a silent address of its own: all are answered in time, honest names too`(
         listed: Bool
     ) async throws {
         let machine = try machine(listed: listed, server: .honest)
@@ -248,7 +249,7 @@ struct CertificateScenarioTests {
             await machine.clock.advance(by: .zero)
         }
         machine.localDNS.behaviour = .addresses(Self.given)
-        // Its check has its turn when the first of theirs have had their time.
+        // Its check has its turn when the time of the first of theirs is over.
         await machine.clock.advance(by: .milliseconds(200))
         #expect(await machine.ask().has(Self.given))
         await machine.clock.advance(by: Budget.answer)
@@ -261,7 +262,7 @@ struct CertificateScenarioTests {
             machine.checks.known(try #require(IPAddress(Self.given)), for: try Name("www.example.com")) == .verified)
     }
 
-    @Test @Loop func `a lie that is found out while HTTPDNS is still awaited is not given when that fails`()
+    @Test @Loop func `a forgery that is detected while HTTPDNS is still awaited is not given when that fails`()
         async throws
     {
         let machine = try machine(
@@ -272,7 +273,7 @@ struct CertificateScenarioTests {
         #expect(reply.response?.extendedError?.code == .forgedAnswer)
     }
 
-    @Test @Loop func `an address that is proven while HTTPDNS is still awaited is kept as long as it says`()
+    @Test @Loop func `an address that is verified while HTTPDNS is still awaited is cached for its whole TTL`()
         async throws
     {
         let machine = try machine(server: .init(.proven, after: .milliseconds(700)))
@@ -282,7 +283,7 @@ struct CertificateScenarioTests {
         #expect(await machine.ask().response?.origin == .cache)
     }
 
-    @Test @Loop func `a lie that is found out after it was given is forgotten at once`() async throws {
+    @Test @Loop func `a forgery that is detected after it was given is dropped at once`() async throws {
         let machine = try machine(
             server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(1_200)))
         machine.localDNS.behaviour = .addresses(Self.given, after: .milliseconds(1_200))
@@ -293,7 +294,7 @@ struct CertificateScenarioTests {
         #expect(reply.failure == .serverFailure && !reply.has(Self.given))
     }
 
-    @Test @Loop func `what has been found to be a lie is not served stale either`() async throws {
+    @Test @Loop func `what has been detected as forged is not served stale either`() async throws {
         let machine = try machine(server: .refusing)
         cutHTTPDNS(machine)
         #expect(await machine.ask().has(Self.given))
@@ -303,7 +304,7 @@ struct CertificateScenarioTests {
         #expect(reply.failure == .serverFailure && !reply.has(Self.given))
     }
 
-    @Test @Loop func `a proven answer is not used under another policy`() async throws {
+    @Test @Loop func `a verified answer is not used under another policy`() async throws {
         let machine = try machine(server: .honest)
         cutHTTPDNS(machine)
         #expect(await machine.ask().has(Self.given))
@@ -315,7 +316,7 @@ struct CertificateScenarioTests {
 
     // MARK: LocalDNS first
 
-    @Test @Loop func `LocalDNS first: an honest one answers at once, is proven behind, and HTTPDNS is not asked`()
+    @Test @Loop func `LocalDNS first: an honest one answers at once, is verified behind, and HTTPDNS is not asked`()
         async throws
     {
         let machine = try machine(mode: .localDNSFirst, server: .init(.proven, after: .milliseconds(300)))
@@ -326,7 +327,7 @@ struct CertificateScenarioTests {
         #expect(machine.vendor.asked.isEmpty)
     }
 
-    @Test @Loop func `LocalDNS first: what cannot be proven is kept for a minute, and HTTPDNS is not asked`()
+    @Test @Loop func `LocalDNS first: what cannot be verified is cached for a minute, and HTTPDNS is not asked`()
         async throws
     {
         let machine = try machine(mode: .localDNSFirst, server: .refusing)
@@ -337,7 +338,7 @@ struct CertificateScenarioTests {
         #expect(machine.vendor.asked.isEmpty)
     }
 
-    @Test @Loop func `LocalDNS first: a lie is found out behind, and HTTPDNS repairs what is kept`() async throws {
+    @Test @Loop func `LocalDNS first: a forgery is detected behind, and HTTPDNS repairs what is cached`() async throws {
         let machine = try machine(
             mode: .localDNSFirst,
             server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(200)))
@@ -350,7 +351,7 @@ struct CertificateScenarioTests {
         #expect(reply.has("192.0.2.1") && !reply.has(Self.given) && !reply.has("203.0.113.10"))
     }
 
-    @Test @Loop func `LocalDNS first: a lie is found out and repaired while the other family hangs`() async throws {
+    @Test @Loop func `LocalDNS first: a forgery is detected and repaired while the other family hangs`() async throws {
         let machine = try machine(
             mode: .localDNSFirst,
             server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(100)))
@@ -365,7 +366,7 @@ struct CertificateScenarioTests {
         #expect(other.has("2001:db8::1"))
     }
 
-    @Test @Loop func `LocalDNS first: a lie is forgotten and not given again though HTTPDNS fails`() async throws {
+    @Test @Loop func `LocalDNS first: a forgery is dropped and not given again though HTTPDNS fails`() async throws {
         let machine = try machine(
             mode: .localDNSFirst,
             server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(200)))
@@ -380,7 +381,7 @@ struct CertificateScenarioTests {
         #expect(machine.checks.journal.total == 1)
     }
 
-    @Test @Loop func `LocalDNS first: a lie is forgotten as soon as it is known, though another address is silent`()
+    @Test @Loop func `LocalDNS first: a forgery is dropped as soon as it is known, though another address is silent`()
         async throws
     {
         let machine = try machine(mode: .localDNSFirst, server: .liar)
@@ -392,7 +393,7 @@ struct CertificateScenarioTests {
         #expect(reply.has("192.0.2.1") && !reply.has(Self.given))
     }
 
-    @Test @Loop func `LocalDNS first: a lie in one family is forgotten though the other one's address is silent`()
+    @Test @Loop func `LocalDNS first: a forgery in one family is dropped though the other one's address is silent`()
         async throws
     {
         let machine = try machine(mode: .localDNSFirst, server: .silent)
@@ -403,7 +404,7 @@ struct CertificateScenarioTests {
         #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
     }
 
-    @Test @Loop func `what nothing proves is kept for a minute, whatever shorter TTLs are raised to`() async throws {
+    @Test @Loop func `what is unverified is cached for a minute, whatever shorter TTLs are raised to`() async throws {
         let machine = ResolverTests.Machine(freshness: FreshnessPolicy(minTTL: .seconds(300)))
         cutHTTPDNS(machine)
         #expect(await machine.ask().has(Self.given))
@@ -412,7 +413,7 @@ struct CertificateScenarioTests {
         #expect(await machine.ask().has("192.0.2.1"))
     }
 
-    @Test @Loop func `LocalDNS first, unchecked: it is believed for as long as it says`() async throws {
+    @Test @Loop func `LocalDNS first, unchecked: its answers are used for their whole TTL`() async throws {
         let machine = try machine(.off, mode: .localDNSFirst, server: .liar)
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(500))

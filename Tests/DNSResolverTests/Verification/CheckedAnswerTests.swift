@@ -2,11 +2,11 @@ import DNSResolver
 import DNSWire
 import Testing
 
-/// The pure rule: what is left of LocalDNS's addresses, by their verdicts.
+/// The pure rule: which of LocalDNS's addresses remain, by their verdicts.
 struct CheckedAnswerTests {
     private static let name = (try? Name("www.example.com")) ?? .root
 
-    /// What is left of an answer with these verdicts: `verified 0 2`, `unverified 1`, or why nothing is.
+    /// What remains of an answer with these verdicts: `verified 0 2`, `unverified 1`, or why nothing does.
     private func left(_ verdicts: [AddressVerdict], _ level: CertificateRule.Level) -> String {
         let addresses = verdicts.indices.map { IPAddress.v4(0xc000_0200 + UInt32($0)) }
         let answer = Answer(name: Self.name, addresses: addresses, ttl: 60)
@@ -28,7 +28,7 @@ struct CheckedAnswerTests {
         ([.forged, .verified], "verified 1"), ([.forged], "forged"), ([.forged, .noTLS], "forged"),
         ([.noTLS, .unclear, .unchecked, .unreachable, .discredited], "not proven"),
     ])
-    func `strict keeps what is proven and nothing else`(verdicts: [AddressVerdict], result: String) {
+    func `strict retains what is verified and nothing else`(verdicts: [AddressVerdict], result: String) {
         #expect(left(verdicts, .strict) == result)
     }
 
@@ -38,13 +38,13 @@ struct CheckedAnswerTests {
         ([.unchecked, .unclear], "unverified 0 1"), ([.unreachable, .noTLS, .discredited], "unverified 1"),
         ([.unreachable], "not proven"), ([.discredited, .unreachable], "not proven"),
     ])
-    func `lenient throws lies away, and never mixes proven addresses with others`(
+    func `lenient removes forged addresses, and never mixes verified addresses with others`(
         verdicts: [AddressVerdict], result: String
     ) {
         #expect(left(verdicts, .lenient) == result)
     }
 
-    @Test func `that there is nothing is believed by lenient and not by strict`() {
+    @Test func `that there is nothing is accepted by lenient and not by strict`() {
         let nothing = Answer.negative(.nameError, name: Self.name, ttl: 60)
         #expect(CheckedAnswer(nothing, for: .a, verdicts: [:], level: .lenient) == .unverified(nothing))
         guard case .refused(.unusable) = CheckedAnswer(nothing, for: .a, verdicts: [:], level: .strict) else {
@@ -53,7 +53,7 @@ struct CheckedAnswerTests {
         }
     }
 
-    @Test func `a set that shrinks loses its signature, and keeps its aliases`() throws {
+    @Test func `a set that shrinks loses its signature, and retains its aliases`() throws {
         let target = try Name("host.example.net")
         let (good, bad) = (IPAddress.v4(0xc000_0201), IPAddress.v4(0xcb00_7142))
         func answer(_ addresses: [IPAddress], signed: Bool) -> Answer {
@@ -68,7 +68,7 @@ struct CheckedAnswerTests {
         #expect(signed.keeping { _ in true } == signed)
     }
 
-    @Test func `auto is strict for listed names, lenient for the rest, and leaves other routes alone`() throws {
+    @Test func `auto is strict for listed names, lenient for the rest, and does not affect other routes`() throws {
         let rule = CertificateRule(.auto, unverified: [try Name("ntp.example")])
         #expect(rule.level(for: Self.name, by: .protect(explicit: true)) == .strict)
         #expect(rule.level(for: Self.name, by: .protect(explicit: false)) == .lenient)

@@ -5,10 +5,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What is remembered of lies.
+/// The journal of forged responses.
 @Suite(.onLoop)
 struct HijackJournalTests {
-    /// A liar's network and the time of day.
+    /// A network with a hijacker, and the time of day.
     @Loop
     final class Network {
         private final class Time: Sendable {
@@ -47,7 +47,7 @@ struct HijackJournalTests {
         }
     }
 
-    @Test @Loop func `the same lie is one entry with its count and times, the latest first`() async throws {
+    @Test @Loop func `the same forgery is one entry with its count and times, the latest first`() async throws {
         let network = Network()
         try await network.lie(about: "a.example.com", at: 100)
         try await network.lie(about: "b.example.com", at: 200)
@@ -64,7 +64,7 @@ struct HijackJournalTests {
         )
     }
 
-    @Test @Loop func `beyond its capacity the one seen longest ago is forgotten, and the count goes on`() async throws {
+    @Test @Loop func `beyond its capacity the one seen longest ago is dropped, and the count goes on`() async throws {
         let network = Network()
         for number in 0...HijackJournal.capacity {
             try await network.lie(about: "n\(number).example.com", at: Int64(number))

@@ -41,7 +41,7 @@ struct ServiceBindingsTests {
                     sources: sources, badAddresses: BadAddresses(clock: clock), clock: clock), clock: clock)
         }
 
-        /// Takes names away from the provider, as a reload does.
+        /// Takes names away from the provider, as a reload may.
         func bypass(_ names: [Name]) {
             let other = ResolverPolicy(
                 localAnswers: policy.localAnswers, routes: RoutePolicy(bypass: NameList(names)),
@@ -50,7 +50,7 @@ struct ServiceBindingsTests {
             resolver.replace(with: other, freshness: FreshnessPolicy(), isNewGeneration: true)
         }
 
-        /// What the provider answers: these records, and addresses for every name.
+        /// Makes the provider answer with these records, and with addresses for every name.
         func tell(_ records: [Record], after delay: Duration = .zero) {
             doh.behaviour = .reply(
                 after: delay,
@@ -70,7 +70,7 @@ struct ServiceBindingsTests {
             resolver.respond(to: client) { reply.response = $0 }
         }
 
-        /// The answer section a browser gets.
+        /// The answer section that a browser receives.
         func ask(signed: Bool = false) async throws -> [Record] {
             let question = Question(name: try Name("www.example.com"), type: .https)
             let client = ClientQuestion(
@@ -168,7 +168,7 @@ struct ServiceBindingsTests {
         #expect(records.map(\.rdata) == (signed ? [] : [TestServiceBinding.rdata(1, "cdn.example.net", [Self.alpn])]))
     }
 
-    @Test @Loop func `what was told under an older policy is not served stale either`() async throws {
+    @Test @Loop func `what was received under an older policy is not served stale either`() async throws {
         let machine = Machine()
         machine.tell([try record([Self.alpn, (4, Self.theirs)])])
         _ = try await machine.ask()
@@ -237,7 +237,7 @@ struct ServiceBindingsTests {
                 == [TestServiceBinding.rdata(1, ".", [Self.alpn, (4, Self.ours)])])
     }
 
-    @Test @Loop func `over plain HTTP nobody is asked, unless the records are passed on like any other type`()
+    @Test @Loop func `over plain HTTP no upstream is asked, unless the records are passed on like any other type`()
         async throws
     {
         let record = try record([Self.alpn, (4, Self.theirs)])

@@ -5,7 +5,7 @@ import Scheduling
 import TestSupport
 import Testing
 
-/// What speaks against this machine's clock, and what that changes.
+/// The reasons to doubt this machine's clock, and the effects of the doubt.
 @Suite(.onLoop)
 struct TimeOfDayTests {
     /// A clock, and what is reported of it.
@@ -57,7 +57,7 @@ struct TimeOfDayTests {
 
     private static let given = "203.0.113.9"
 
-    /// A machine whose clock was never set: HTTPDNS's certificates are not valid yet, nor is any other.
+    /// A machine whose clock was never set: HTTPDNS's certificates are not valid yet, nor are any others.
     @Loop
     private func machine(
         _ setting: CertificateRule.Setting = .auto, server: FakeHandshake.Server, isSet: Bool = false
@@ -84,17 +84,17 @@ struct TimeOfDayTests {
         }
     }
 
-    @Test @Loop func `once it is set, a listed name needs a proof again`() async throws {
+    @Test @Loop func `once it is set, a listed name needs verification again`() async throws {
         let machine = try machine(server: Self.early, isSet: true)
         #expect(await machine.ask("ntp.example.com").failure == .serverFailure)
     }
 
-    @Test @Loop func `who wrote strict gets strict, whatever the clock shows`() async throws {
+    @Test @Loop func `a configured strict is strict, whatever the clock shows`() async throws {
         let machine = try machine(.strict, server: Self.early)
         #expect(await machine.ask("ntp.example.com").failure == .serverFailure)
     }
 
-    @Test @Loop func `a wrong name stays a wrong name, but nothing is written down while the clock is wrong`()
+    @Test @Loop func `a wrong name stays a wrong name, but nothing is recorded while the clock is wrong`()
         async throws
     {
         let machine = try machine(server: .liar)
