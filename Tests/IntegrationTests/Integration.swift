@@ -2,23 +2,24 @@ import Glibc
 import TestSupport
 import Testing
 
-/// All tests from outside, one after the other: they start programs, and measure times on a machine that may be small.
+/// All tests of the running program, one after the other: they start processes, and measure times on a machine that may
+/// be slow.
 @Suite(.serialized)
 enum Integration {}
 
-/// What a test needs of the machine beside the packages that `scripts/install-dependencies` installs.
+/// What a test needs of the machine besides the packages that `scripts/install-dependencies` installs.
 enum Requirement {
-    /// Leave to make network namespaces and packet filters.
+    /// Permission to make network namespaces and packet filters.
     case networkNamespaces
-    /// Leave to bind ports below 1024.
+    /// Permission to bind ports below 1024.
     case privilegedPorts
-    /// No list of resolvers but `/etc/resolv.conf`: systemd-resolved and NetworkManager keep their own.
+    /// No list of resolvers but `/etc/resolv.conf`: systemd-resolved and NetworkManager have lists of their own.
     case noSystemResolverLists
     /// An IPv6 loopback address.
     case ipv6
-    /// A user other than root to become.
+    /// A user other than root to change to.
     case otherUser
-    /// Leave to see the open files of the server, which cannot be dumped.
+    /// Permission to see the open files of the server, which cannot be dumped.
     case processFiles
 
     var isMet: Bool {
@@ -51,7 +52,7 @@ extension Trait where Self == ConditionTrait {
     static func requires(_ requirement: Requirement) -> Self { .enabled(if: requirement.isMet, requirement.reason) }
 }
 
-// The tests' own words for what is on the wire; the daemon's types of these names are not used here.
+// The tests' own types of the wire format; the daemon's types of these names are not used here.
 typealias EDNS = TestEDNS
 typealias RecordType = TestRecordType
 typealias ResponseCode = TestResponseCode

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// Nothing upstream answers, and clients go on asking.
+    /// No upstream responds, and clients go on asking.
     @Suite(.serialized)
     struct DeadUpstreamTests {
         private static let clients = 10
@@ -38,7 +38,7 @@ extension Integration {
                 group.enter()
                 thread.start()
             }
-            // Sampled until all have their answers: a peak between two looks is short.
+            // Sampled until all have their answers: a peak between two samples is short.
             while group.wait(timeout: .now() + .milliseconds(20)) == .timedOut {
                 let now = (memory: try daemon.residentBytes(), descriptors: try daemon.descriptorCount())
                 most.withLock { $0 = (max($0.memory, now.memory), max($0.descriptors, now.descriptors)) }
@@ -54,7 +54,7 @@ extension Integration {
             #expect(slowest <= .milliseconds(2_500), "\(slowest)")
             let (memory, descriptors) = most.withLock { $0 }
             #expect(memory - before.memory <= 192 << 20, "\(memory - before.memory) bytes more")
-            // LocalDNS has 1,024 channels at most, with a socket each; the rest are few.
+            // LocalDNS has at most 1,024 channels, with a socket each; there are few other descriptors.
             #expect(descriptors <= before.descriptors + 1_100, "\(descriptors), before \(before.descriptors)")
             let lines = daemon.errors.split(separator: "\n").count
             #expect(lines <= 20, "\(lines) lines")
@@ -62,8 +62,8 @@ extension Integration {
         }
 
         private static func ask(_ daemon: Daemon, client number: Int) throws -> [Lookup] {
-            // So few at once that the kernel keeps all their replies, whenever they are read, and that a busy machine can tell
-            // them all in time.
+            // So few at once that the kernel's buffers hold all their replies, whenever they are read, and that a busy
+            // machine can answer all of them in time.
             let client = try BulkClient(daemon.address, window: 80, from: "127.0.1.\(number + 1)")
             return try client.ask((0..<namesOfEach).map { .init("n\($0).c\(number).example.com", RecordType.a) })
         }
@@ -71,7 +71,7 @@ extension Integration {
 }
 
 extension Daemon {
-    /// Memory that it has, the pages of its files included.
+    /// Resident memory, including pages of mapped files.
     fileprivate func residentBytes() throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
@@ -80,7 +80,7 @@ extension Daemon {
         return number << 10
     }
 
-    /// 0 for a plain user: of a process that cannot be dumped only root sees them.
+    /// 0 for an unprivileged user: descriptors of a process that cannot be dumped are visible to root only.
     fileprivate func descriptorCount() throws -> Int {
         guard geteuid() == 0 else { return 0 }
         return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count

@@ -2,8 +2,8 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// Every way in which a provider fails, on one name or address or on all of them, at the first provider or at all:
-    /// the answer, when it comes, and what it costs in calls and connections.
+    /// Every kind of failure of a provider, for one name or address or for all of them, at the first provider or at
+    /// both: which answer comes, when, and how many calls and connections it takes.
     @Suite(.serialized)
     struct FaultMatrixTests {
         enum Fault: String, CaseIterable, Sendable {
@@ -11,14 +11,14 @@ extension Integration {
             case wrongName, goAwayStorm, idleClose
         }
 
-        /// What a fault hits at a provider.
+        /// What a fault affects at a provider.
         enum Reach: String, CaseIterable, Sendable {
-            /// One name of several on a connection; of faults that have no name, one address or connection.
+            /// One name of several on a connection; for faults without a name, one address or connection.
             case one
             case all
         }
 
-        /// Which of the two providers it hits.
+        /// Which of the two providers it affects.
         enum Place: String, CaseIterable, Sendable {
             case first, all
         }
@@ -38,10 +38,10 @@ extension Integration {
         }
 
         @Test(arguments: Cell.all)
-        func `a fault costs what it must, and nobody else anything`(cell: Cell) throws {
+        func `a fault costs what it must, and nothing else is affected`(cell: Cell) throws {
             var surprises: [String] = []
-            // After 0.3 s a source is slow for the daemon. Where the machine let nobody run for a good part of that, other
-            // things may rightly come of it: all is played again then, a few times.
+            // The daemon considers a source slow after 0.3 s. Where the machine stalled for a good part of that, other
+            // results are correct as well: then everything is repeated, up to four times.
             for _ in 0..<5 {
                 let watch = Stopwatch()
                 surprises = try play(cell)
@@ -50,10 +50,10 @@ extension Integration {
             #expect(surprises == [])
         }
 
-        /// Connections that the probes of a provider's addresses may open in the time of one play.
+        /// Connections that probes of a provider's addresses may open in one run.
         private static let probes = 3
 
-        /// - Returns: what is not as expected.
+        /// - Returns: deviations from what is expected.
         private func play(_ cell: Cell) throws -> [String] {
             let network = try Network(cell)
             let expected = Expectation(cell)
@@ -82,14 +82,14 @@ extension Integration {
 }
 
 extension Integration.FaultMatrixTests {
-    /// What must come of a cell.
+    /// What is expected of a cell.
     fileprivate struct Expectation {
-        /// An answer: whose, and how long after the question.
+        /// The expected source of an answer, and its time after the question.
         struct Answer {
             let source: Source
             let when: Range<Duration>
 
-            /// Without waiting for anything.
+            /// Without waiting for a failure.
             static func prompt(_ source: Source) -> Answer {
                 Answer(source: source, when: .zero ..< .milliseconds(290))
             }
@@ -101,7 +101,7 @@ extension Integration.FaultMatrixTests {
             static func late(_ source: Source) -> Answer {
                 Answer(source: source, when: .milliseconds(950) ..< .milliseconds(1_700))
             }
-            /// When HTTPDNS is given up: once every address is set aside, at 1.9 s at the latest.
+            /// After HTTPDNS is given up: once every address is in backoff, at 1.9 s at the latest.
             static func last(_ source: Source) -> Answer {
                 Answer(source: source, when: .milliseconds(1_250) ..< .milliseconds(2_300))
             }
@@ -109,9 +109,9 @@ extension Integration.FaultMatrixTests {
 
         let struck: Answer
         let others: Answer
-        /// Calls for the struck name that reached each provider.
+        /// Calls for the affected name that reached each provider.
         let calls: [ClosedRange<Int>]
-        /// Connections at each provider, those of the warm-up among them, without probes.
+        /// Connections at each provider, including those of the warm-up, without probes.
         let connections: [ClosedRange<Int>]
 
         init(_ cell: Integration.FaultMatrixTests.Cell) {
@@ -119,7 +119,7 @@ extension Integration.FaultMatrixTests {
             let isEverywhere = cell.place == .all
             switch cell.fault {
             case .goAwayStorm, .idleClose:
-                // Nobody notices; only connections are made anew.
+                // No effect on clients; only connections are opened again.
                 (struck, others, calls) = (.prompt(.first), .prompt(.first), [1...1, 0...0])
                 connections =
                     switch (cell.fault, cell.reach) {
@@ -129,18 +129,19 @@ extension Integration.FaultMatrixTests {
                     default: [2...2, 1...1]
                     }
             case .resetMidBody, .garbage, .status4xx, .status5xx, .empty, .huge, .wrongName:
-                // The next source at once. A broken stream on a used connection may be the connection's end: once more.
+                // The next source at once. A broken stream on a used connection may mean the connection's end: one more
+                // attempt.
                 struck = .prompt(elsewhere)
                 others = cell.reach == .all ? struck : .prompt(.first)
-                // Where another name succeeds meanwhile, the address is asked a second time.
+                // Where another name succeeds in the meantime, the address is asked a second time.
                 let tries = cell.fault == .resetMidBody ? 2...4 : 1...1
-                // Where all fail, the other names may have had the second one set aside already.
+                // Where all fail, the other names may already have put the second provider in backoff.
                 let later = cell.reach == .all ? 0...tries.upperBound : tries
                 calls = [tries, isEverywhere ? later : 1...1]
                 connections = [1...1, 1...1]
             case .slowDrip:
-                // As silence, where no other name is answered meanwhile: a drip without an end is no sign of life. Where
-                // every provider does it, fresh connections are tried until HTTPDNS is given up.
+                // Like silence, where no other name is answered in the meantime: a drip without an end does not count
+                // as an answer. Where both providers do it, new connections are tried until HTTPDNS is given up.
                 struck = isEverywhere ? .last(.localDNS) : .hedged(.second)
                 others = cell.reach == .all ? struck : .prompt(.first)
                 calls = isEverywhere ? [1...3, 1...3] : [1...1, 1...1]
@@ -157,15 +158,15 @@ extension Integration.FaultMatrixTests {
                     (struck, calls) = (.hedged(.second), [0...0, 1...1])
                     connections = [1...1, 1...1]
                 case (.one, .all):
-                    // The attempt's time-out ends the dead connection, and all five share a fresh one. The hedges time
-                    // out 0.3 s later, if they are not answered before.
+                    // The attempt's time-out closes the dead connection, and all five share a new one. The hedges time
+                    // out 0.3 s later, unless they are answered before.
                     (struck, calls) = (.late(.first), [1...1, 0...0])
                     connections = [2...2, 1...2]
                 case (.all, .first):
                     (struck, calls) = (.hedged(.second), [0...0, 1...1])
                     connections = [1...1, 1...1]
                 case (.all, .all):
-                    // The fresh connection is never made: they wait for it until HTTPDNS is given up.
+                    // The new connection is never established: they wait for it until HTTPDNS is given up.
                     (struck, calls) = (.last(.localDNS), [0...0, 0...0])
                     connections = [2...2, 2...2]
                 }
@@ -174,19 +175,19 @@ extension Integration.FaultMatrixTests {
         }
     }
 
-    /// Who told an answer.
+    /// The source of an answer.
     fileprivate enum Source: String {
         case first = "192.0.2.11"
         case second = "192.0.2.22"
         case localDNS = "198.51.100.1"
     }
 
-    /// A provider: nginx speaks HTTP/2 for a fake service, and a relay before it has the connections in its hands.
+    /// A provider: nginx speaks HTTP/2 for a fake service, and a relay in front of it controls the connections.
     fileprivate final class Vendor {
         let backend: FakeHTTPDNS
         let nginx: Nginx
         let relay: HTTPRelay
-        /// Whose certificate nobody trusts.
+        /// A server whose certificate is not trusted.
         private let impostor: Nginx?
         private let addresses: [String]
         private let authority: String
@@ -195,7 +196,7 @@ extension Integration.FaultMatrixTests {
             let certificates = try TestCertificates()
             authority = certificates.authority
             var zone = FakeZone(["*": .init(a: [source.rawValue])])
-            // Only the second one knows it: it has a connection too before the fault begins.
+            // Only the second provider has this name, so that it too has a connection before the fault begins.
             if source == .first { zone.entries["slow-second.example.com"] = .init() }
             backend = try FakeHTTPDNS(zone)
             let requests = fault == .goAwayStorm ? reach == .one ? 3 : 1 : 100_000
@@ -250,9 +251,9 @@ extension Integration.FaultMatrixTests {
 
         private var struckVendors: ArraySlice<Vendor> { cell.place == .all ? vendors[...] : vendors[..<1] }
 
-        /// Gives both providers an established connection, where the fault lets them have one.
+        /// Establishes a connection to both providers, where the fault allows one.
         ///
-        /// - Returns: what is not as expected.
+        /// - Returns: deviations from what is expected.
         func warmUp() throws -> [String] {
             guard !isAtStart else { return [] }
             let client = try daemon.client()
@@ -262,7 +263,7 @@ extension Integration.FaultMatrixTests {
             }
         }
 
-        /// Lets the fault begin.
+        /// Makes the fault begin.
         func begin() throws {
             for vendor in struckVendors {
                 if let fault = Self.httpFault(cell.fault) {
@@ -294,11 +295,11 @@ extension Integration.FaultMatrixTests {
         struct Reply {
             let source: Source?
             let after: Duration
-            /// The same without what a busy machine lost of it.
+            /// The same less the time for which a busy machine stalled.
             let fair: Duration
         }
 
-        /// Asks for all at once.
+        /// Asks for all names at once.
         func ask(_ names: [String]) throws -> [String: Reply] {
             let client = try daemon.client()
             let watch = Stopwatch()
@@ -315,14 +316,14 @@ extension Integration.FaultMatrixTests {
             return replies
         }
 
-        /// When the fault is over, or hit only what was there, the first provider answers again, on its own.
+        /// After a fault that has ended, or that affected only existing connections, the first provider answers again.
         ///
-        /// - Returns: what is not as expected.
+        /// - Returns: deviations from what is expected.
         func endsWell() throws -> [String] {
             let client = try daemon.client()
             switch (cell.fault, cell.reach) {
             case (.blackHole, .one):
-                // Every attempt on the dead connection is given up after 0.3 s, for the second provider answers.
+                // Every attempt on the dead connection is given up after 0.3 s, since the second provider answers.
                 var number = 0
                 let deadline = ContinuousClock.now + .patience
                 while ContinuousClock.now < deadline {
@@ -333,7 +334,7 @@ extension Integration.FaultMatrixTests {
                 }
                 return ["the dead connection is still used"]
             case (.idleClose, .all):
-                // Again and again: each time it is one new connection, and nobody notices.
+                // Repeatedly: each time takes one new connection, without a delay.
                 return try (1...3).compactMap { round in
                     vendors[0].relay.disconnect()
                     let watch = Stopwatch()

@@ -1,14 +1,14 @@
 import TestSupport
 
-/// A look-up of a name of the lab, judged.
+/// A look-up of a name of the lab, with its verdict.
 struct LabLookup: Sendable {
-    /// What is asked.
+    /// The question.
     struct Question: Sendable {
         let name: LabName
         let type: UInt16
     }
 
-    /// What a client got.
+    /// The verdict on what a client received.
     enum Verdict: Hashable {
         /// The address of the name, and nothing else; fresh or stale.
         case right
@@ -46,7 +46,7 @@ struct LabLookup: Sendable {
 }
 
 extension [LabLookup] {
-    /// How many came out how.
+    /// The number of look-ups with each verdict.
     var tally: [LabLookup.Verdict: Int] { reduce(into: [:]) { $0[$1.verdict, default: 0] += 1 } }
 
     func count(_ verdict: LabLookup.Verdict) -> Int { count { $0.verdict == verdict } }

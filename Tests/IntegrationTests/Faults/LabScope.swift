@@ -2,7 +2,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Gives the tests of a suite one lab together.
+/// Gives the tests of a suite one shared lab.
 struct LabScope: SuiteTrait, TestScoping {
     @concurrent func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
@@ -16,7 +16,7 @@ extension Trait where Self == LabScope {
     static var inLab: Self { LabScope() }
 }
 
-/// A lab, and what was seen in it that more than one test looks at.
+/// A lab, and the results in it that more than one test checks.
 final class LabSession: Sendable {
     @TaskLocal static var current: LabSession?
 
@@ -25,7 +25,7 @@ final class LabSession: Sendable {
 
     init() throws { lab = try Lab() }
 
-    /// What happens in such an outage; made to happen when it is first asked for.
+    /// The results of such an outage, which is run when they are first requested.
     func outage(_ kind: Outage.Kind) throws -> Outage {
         if let known = outages.withLock({ $0[kind] }) { return known }
         let outage = try Outage(kind, in: lab)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// The whole in a small internet of its own: `Lab` says what is there, `Outage` what is done to it.
+    /// The whole program in a small internet of its own: `Lab` describes its hosts, `Outage` what is done to it.
     @Suite(.serialized, .requires(.networkNamespaces), .inLab)
     struct LabTests {
         private let session: LabSession
@@ -11,7 +11,7 @@ extension Integration {
 
         init() throws { session = try #require(LabSession.current) }
 
-        /// Each name with both types.
+        /// Each name with both address types.
         private func questions(_ names: [LabName]) -> [LabLookup.Question] {
             names.flatMap { [.init(name: $0, type: RecordType.a), .init(name: $0, type: RecordType.aaaa)] }
         }
@@ -59,7 +59,7 @@ extension Integration {
         }
 
         @Test(arguments: Lab.Liar.allCases)
-        func `through a liar alone every answer is wrong`(liar: Lab.Liar) throws {
+        func `through a hijacked resolver alone every answer is wrong`(liar: Lab.Liar) throws {
             let lookups = try ask(liar.resolver, lab.newNames(25), from: "0.0.0.0")
             #expect(lookups.tally == [.wrong: 100])
         }
@@ -75,7 +75,7 @@ extension Integration {
         }
 
         @Test(arguments: [(Lab.Liar.wrongCertificate, Int32(60)), (.refusing, 7), (.silent, 28)])
-        func `where a liar leads curl finds no right certificate`(liar: Lab.Liar, status: Int32) throws {
+        func `where a hijacked resolver leads curl finds no right certificate`(liar: Lab.Liar, status: Int32) throws {
             for family in ["-4", "-6"] {
                 let limit = liar == .silent ? "0.5" : "30"
                 let outcome = try curl(LabName.shop, liar.resolver.host, family, limit: limit)
@@ -85,12 +85,12 @@ extension Integration {
 
         // HTTPDNS works.
 
-        @Test func `with HTTPDNS none of 10,000 look-ups is wrong or unanswered, whatever LocalDNS says`() throws {
+        @Test func `with HTTPDNS none of 10,000 look-ups is wrong or unanswered, whatever LocalDNS answers`() throws {
             try lab.hijack(.wrongCertificate)
             defer { try? lab.hijack(nil) }
             let daemon = try lab.startDaemon()
             let names = try lab.newNames(2_500)
-            // Each half is asked for over one transport first and over the other one then.
+            // Each half is asked for over one transport first and then over the other one.
             let halves = [names.prefix(1_250), names.suffix(1_250)].map { questions(Array($0)) }
             var lookups: [LabLookup] = []
             for order in [halves, halves.reversed()] {
@@ -103,7 +103,7 @@ extension Integration {
             #expect(lookups.slowest < .seconds(2.5))
         }
 
-        @Test func `with HTTPDNS programs get right addresses and certificates, whatever LocalDNS says`() throws {
+        @Test func `with HTTPDNS programs get right addresses and certificates, whatever LocalDNS answers`() throws {
             try lab.hijack(.silent)
             defer { try? lab.hijack(nil) }
             let daemon = try lab.startDaemon()
@@ -154,10 +154,10 @@ extension Integration {
         }
 
         @Test(arguments: Outage.all.filter { $0.liar != nil })
-        func `when HTTPDNS is cut off new names fail with an extended error instead of a lie`(kind: Outage.Kind) throws
+        func `when HTTPDNS is cut off new names fail with an extended error, not a forgery`(kind: Outage.Kind) throws
         {
             let cold = try session.outage(kind).cold
-            // Those before the cut were right.
+            // Answers before the cut were right.
             #expect(cold.count(.right) + cold.count(.explainedFailure) == cold.count, "\(cold.tally)")
             #expect(cold.count(.explainedFailure) > cold.count / 2, "\(cold.tally)")
         }
@@ -172,8 +172,8 @@ extension Integration {
         func `when the link is back a name asked for alone is soon right`(
             failure: Lab.LinkFailure
         ) throws {
-            // Until the kernel has given up what was on its way when the link failed, and the neighbour with it: after that it
-            // looks for the neighbour again only if we send something.
+            // Until the kernel has given up the packets that were under way when the link failed, and the neighbour
+            // entry with them: after that it looks for the neighbour again only if we send something.
             let time = try recovery(
                 within: .seconds(3), chatter: .seconds(7),
                 cut: { try lab.cutLink(failure) }, restore: { try lab.restoreLink(failure) })
@@ -190,13 +190,14 @@ extension Integration {
             #expect(try #require(time) < .seconds(1.5), "\(String(describing: time))")
         }
 
-        /// How long after the end of an outage, in which LocalDNS lies, the only name that is asked for then is right.
+        /// The time from the end of an outage, during which LocalDNS is hijacked, until the only name asked for is
+        /// right.
         ///
         /// - Parameters:
-        ///   - lasting: nil: a long one, until HTTPDNS has failed so often that it is left alone for the longest time that
-        ///     there is.
-        ///   - chatter: for how long clients go on asking once the outage counts as long: at its end the kernel may be at
-        ///     any point of its search for neighbours.
+        ///   - lasting: the length of the outage; nil: until HTTPDNS has failed so often that its backoff is the
+        ///     longest possible.
+        ///   - chatter: for how long clients go on asking once the outage counts as long: at its end the kernel may be
+        ///     at any point of its search for neighbours.
         /// - Returns: nil: not within `limit`.
         private func recovery(
             within limit: Duration, lasting: Duration? = nil, chatter: Duration = .zero, cut: () throws -> Void,
@@ -225,8 +226,8 @@ extension Integration {
             try restore()
             let start = Stopwatch()
             let name = names[asked - 1]
-            // A question each 50 ms, whether or not the ones before are answered: what counts is the daemon, not when
-            // its client asks again.
+            // A question each 50 ms, whether or not earlier ones are answered: the daemon is measured, not the client's
+            // retries.
             while start.fair < limit {
                 try client.send(.query(name.text))
                 let next = ContinuousClock.now + .milliseconds(50)
@@ -237,7 +238,7 @@ extension Integration {
             return nil
         }
 
-        /// How many requests to HTTPDNS have failed.
+        /// The number of requests to HTTPDNS that have failed.
         private func failures(_ daemon: Daemon) throws -> Int {
             let outcome = try Daemon.run(["status", "--config", daemon.configurationFile, "--json"])
             let status = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any]
@@ -249,7 +250,7 @@ extension Integration {
 }
 
 extension Outage {
-    /// Every outage that the lab makes: how the cut is made matters as long as it is not noticed, not to what liars do.
+    /// Every outage that the lab makes. The kind of cut affects how it is detected, not the hijacker's behaviour.
     static let all =
         ([nil] + Lab.Liar.allCases).map { Kind(cut: .drop, liar: $0) }
         + [nil, .wrongCertificate].map { Kind(cut: .reject, liar: $0) }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// A machine that is carried from one network into another, and servers that send our questions back to us.
+    /// A machine that moves from one network to another, and servers that send our questions back to us.
     @Suite(.serialized, .requires(.networkNamespaces), .requires(.noSystemResolverLists))
     struct NetworkChangeTests {
         private let host: ClientHost
@@ -15,7 +15,7 @@ extension Integration {
             directory = try TemporaryDirectory()
         }
 
-        /// A daemon that takes its resolvers from a file of the test's.
+        /// A daemon that reads its resolvers from a file of the test's.
         private func daemon(
             _ extra: String = DaemonConfiguration.route(mode: "localdns-only"), resolvConf: String,
             log: String = "debug"
@@ -36,7 +36,7 @@ extension Integration {
                     """, port: 53, namespace: host.namespace)
         }
 
-        /// Replaces the list in one step, as programs do that write it.
+        /// Replaces the list in one step, as the programs that write it do.
         private func replace(_ text: String) throws { try directory.write(text, to: "resolv.conf") }
 
         private func dig(_ daemon: Daemon, _ name: String) throws -> Dig {
@@ -47,14 +47,14 @@ extension Integration {
             try Daemon.run(["status", "--config", daemon.configurationFile]).output
         }
 
-        /// LocalDNS of a network: one address for every name.
+        /// The LocalDNS of a network: one address for every name.
         private func localDNS(_ address: String, answers: String) throws -> FakeLocalDNS {
             try host.namespace.inside {
                 try FakeLocalDNS(FakeZone(["*": .init(a: [answers], ttl: 3_600)]), host: address, port: 53)
             }
         }
 
-        @Test func `the resolvers of a new list are asked at once, and what the old ones told is not served as fresh`()
+        @Test func `the resolvers of a new list are asked at once, and old answers are not served as fresh`()
             throws
         {
             let first = try localDNS("10.9.5.1", answers: "198.51.100.1")
@@ -110,9 +110,9 @@ extension Integration {
             #expect(try dig(daemon, "a.example.com").addresses == ["192.0.2.1"])
             try far.cut()
             #expect(daemon.waitForLog { $0.contains("addresses or routes") })
-            // Time for everything to be given up and set aside.
+            // Enough time for every upstream to fail and be in backoff.
             for name in ["b", "c", "d"] { #expect(try dig(daemon, "\(name).example.com").status == "SERVFAIL") }
-            // What is cached is served all the same.
+            // Cached answers are still served.
             #expect(try dig(daemon, "a.example.com").addresses == ["192.0.2.1"])
             let start = Stopwatch()
             try far.restore()
@@ -139,7 +139,7 @@ extension Integration {
             #expect(local.waitForQuestions(2))
         }
 
-        @Test func `a LocalDNS that sends our questions back is found out, and a storm does not begin`() throws {
+        @Test func `a LocalDNS that sends our questions back is detected, and a storm does not begin`() throws {
             let vendor = try host.namespace.inside { try FakeHTTPDNS(FakeZone("www.example.com", a: ["192.0.2.1"])) }
             let loop = try ForwardingServer.dnsmasq(on: host)
             let daemon = try Daemon(
@@ -159,7 +159,7 @@ extension Integration {
     }
 }
 
-/// A network behind a cable that can be pulled: an HTTPDNS service and a LocalDNS that both say 192.0.2.1.
+/// A network behind a cable that can be pulled: an HTTPDNS service and a LocalDNS that both answer 192.0.2.1.
 private final class FakeNetwork {
     let vendor: FakeHTTPDNS
     private let localDNS: FakeLocalDNS
@@ -182,7 +182,7 @@ private final class FakeNetwork {
         }
     }
 
-    /// Pulls the cable at the other end: the carrier goes, addresses and routes stay.
+    /// Pulls the cable at the other end: the carrier is lost, addresses and routes stay.
     func cut() throws { try namespace.run(["ip", "link", "set", "up0", "down"]) }
 
     func restore() throws { try namespace.run(["ip", "link", "set", "up0", "up"]) }

@@ -1,24 +1,24 @@
 import Foundation
 import TestSupport
 
-/// What clients got while HTTPDNS was cut off in the middle of a run of look-ups, and after it came back.
+/// What clients received while HTTPDNS was cut off in the middle of a run of look-ups, and after it came back.
 struct Outage: Sendable {
-    /// Which outage.
+    /// The kind of an outage.
     struct Kind: Hashable, Sendable, CustomStringConvertible {
         let cut: Lab.Cut
-        /// Who answers in LocalDNS's place; nil: the honest one itself.
+        /// The hijacked resolver that answers instead of LocalDNS; nil: the honest LocalDNS answers.
         let liar: Lab.Liar?
 
         var description: String { "\(cut), LocalDNS \(liar.map { "a liar, \($0)" } ?? "honest")" }
 
         /// Names never asked for before. Each makes two look-ups, and warm names make as many: 10,000 in all outages of
-        /// the first cut, half of them with the honest LocalDNS; a fifth in the other one's.
+        /// the first cut, half of them with the honest LocalDNS; a fifth as many in those of the other cut.
         var coldNames: Int {
             let names =
                 switch liar {
                 case nil: 1_250
                 case .wrongCertificate, .refusing: 525
-                // It takes the longest to find out.
+                // This one takes the longest to be detected.
                 case .silent: 200
                 }
             return cut == .drop ? names : names / 5
@@ -27,27 +27,27 @@ struct Outage: Sendable {
         /// Names asked for before.
         var warmNames: Int { coldNames / Outage.rounds }
 
-        /// How many look-ups are under way at a time.
+        /// The number of look-ups under way at a time.
         var window: Int {
-            // Every honest address is checked: a slow machine must be able to follow. Where nobody is to be had there,
-            // the clients wait for the end of their time.
+            // Every honest address is checked, and a slow machine must keep up. Where LocalDNS is hijacked, clients
+            // wait until their time is over.
             liar == nil ? 32 : 128
         }
     }
 
     /// How often each warm name is asked for during the run.
     private static let rounds = 5
-    /// How many of a hundred look-ups come before the cut.
+    /// The percentage of look-ups before the cut.
     private static let percentBefore = 10
-    /// How long fresh answers are waited for once HTTPDNS is back.
+    /// How long fresh answers are awaited once HTTPDNS is back.
     private static let recoveryLimit: Duration = .seconds(6)
 
     /// Look-ups of names asked for before the run.
     let warm: [LabLookup]
     /// Look-ups of names never asked for before, one of each family.
     let cold: [LabLookup]
-    /// How long after HTTPDNS was back the last of these names was right and fresh; nil: some were not in time, or
-    /// LocalDNS was honest: then an answer of its may rightly stay.
+    /// The time from HTTPDNS's return until the last of these names was right and fresh. Nil: some were not in time, or
+    /// LocalDNS was honest: then its answer may correctly stay.
     let recovery: (warm: Duration?, cold: Duration?)
 
     init(_ kind: Kind, in lab: Lab) throws {
@@ -78,21 +78,21 @@ struct Outage: Sendable {
             recovery = (nil, nil)
             return
         }
-        // What is fresh now differs from all that was said before.
+        // Fresh answers now differ from all earlier ones.
         lab.moveSite(true)
         let (warmAgain, coldAgain) = (Self.both(warmNames), Self.both(coldNames.suffix(100)))
         let times = try Self.recovery(of: warmAgain + coldAgain, client)
         recovery = (Self.latest(times.prefix(warmAgain.count)), Self.latest(times.suffix(coldAgain.count)))
     }
 
-    /// Each name with both types.
+    /// Each name with both address types.
     private static func both(_ names: [LabName]) -> [LabLookup.Question] {
         names.flatMap { [.init(name: $0, type: RecordType.a), .init(name: $0, type: RecordType.aaaa)] }
     }
 
-    /// Asks again and again until each answer was once the moved site's.
+    /// Asks repeatedly until each answer has once been the moved site's.
     ///
-    /// - Returns: after how long it was; nil: not in time.
+    /// - Returns: the time until then; nil: not in time.
     private static func recovery(of questions: [LabLookup.Question], _ client: BulkClient) throws -> [Duration?] {
         let start = client.now
         var times = [Duration?](repeating: nil, count: questions.count)
@@ -102,13 +102,13 @@ struct Outage: Sendable {
             for (index, lookup) in zip(missing, try LabLookup.ask(missing.map { questions[$0] }, client)) {
                 if lookup.verdict == .moved { times[index] = lookup.lookup.answered.map { $0 - start } }
             }
-            // Only spares the processor: there is no event but the answers themselves.
+            // Only saves processor time: there is no event but the answers themselves.
             Thread.sleep(forTimeInterval: 0.05)
         }
         return times
     }
 
-    /// The greatest of all; nil if one is.
+    /// The greatest of all; nil if one is nil.
     private static func latest(_ times: ArraySlice<Duration?>) -> Duration? {
         let known = times.compactMap(\.self)
         return known.count == times.count ? known.max() : nil

@@ -2,17 +2,17 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// LocalDNS's answers during an outage of HTTPDNS, and what is left of them afterwards.
+    /// LocalDNS's answers during an outage of HTTPDNS, and their use afterwards.
     @Suite(.serialized)
     struct OutageAnswersTests {
         private static let name = "www.example.com"
         private static let right = "192.0.2.1"
-        /// The longest for which LocalDNS is believed: a verified answer of it, and any other.
+        /// The longest time for which answers of LocalDNS are used: a verified one, and any other.
         private static let longest: (verified: UInt32, unverified: UInt32) = (600, 60)
 
-        /// Has the name asked for while the provider fails, and once it answers again.
+        /// Has the name asked for while the provider fails, and again once it answers.
         ///
-        /// - Parameter local: the address that LocalDNS gives.
+        /// - Parameter local: the address that LocalDNS returns.
         private func outage(
             _ daemon: Daemon, _ vendor: FakeHTTPDNS, local: String, longest: UInt32, by watch: Stopwatch
         ) throws -> [String] {
@@ -25,7 +25,8 @@ extension Integration {
                 }
                 if ttl > longest { surprises.append("a TTL of \(ttl) s") }
             }
-            // One name without an answer says little of a provider; an answer to its probe says that all is well.
+            // One name without an answer is no evidence against a provider, and an answer to its probe would show that
+            // it works.
             let isInBackoff = daemon.waitForLog { $0.contains("is set aside") }
             guard isInBackoff else { return surprises + ["no probe has failed"] }
             vendor.misbehave(nil)
@@ -53,7 +54,7 @@ extension Integration {
         }
 
         @Test(.requires(.networkNamespaces))
-        func `a verified answer of LocalDNS is given for ten minutes at most, and yields to a provider that is back`() {
+        func `a verified answer of LocalDNS lasts ten minutes at most, and is replaced once the provider is back`() {
             let surprises = Scenes.play { watch in
                 let servers = try CertificateServers()
                 let honest = CertificateServers.Kind.honest.address
@@ -69,7 +70,7 @@ extension Integration {
             #expect(surprises == [])
         }
 
-        @Test func `an unverified answer of LocalDNS yields to a provider that is back`() {
+        @Test func `an unverified answer of LocalDNS is replaced once the provider is back`() {
             let surprises = Scenes.play { watch in
                 // No server listens there.
                 let (address, port) = ("127.0.66.66", try FreePort.next(on: ["127.0.66.66"]))

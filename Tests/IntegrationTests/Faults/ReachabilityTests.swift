@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// What keeps a provider reachable, or says why it is not: certificates, the clock, the day's calls, its addresses.
+    /// What a provider's reachability depends on, and how it is reported: certificates, the clock, the day's calls, its
+    /// addresses.
     @Suite(.serialized)
     struct ReachabilityTests {
         private static let secret = "0123456789abcdef0123456789abcdef"
@@ -30,7 +31,7 @@ extension Integration {
         }
 
         @Test(arguments: Fault.allCases)
-        func `a certificate that proves nothing is logged once, with what is wrong`(fault: Fault) throws {
+        func `a certificate that does not verify is logged once, with what is wrong`(fault: Fault) throws {
             let certificates = try TestCertificates()
             let nginx = try Nginx(leaf(fault, certificates))
             let localDNS = try FakeLocalDNS(Self.local)
@@ -67,8 +68,8 @@ extension Integration {
         }
 
         @Test(arguments: [3, -30])
-        func `a machine whose clock is hours wrong resolves, at once and for good`(hours: Int) throws {
-            // The service's clock is the wrong one here: what counts is the difference.
+        func `a machine whose clock is hours wrong resolves, at once and later`(hours: Int) throws {
+            // The service's clock is the wrong one here: only the difference matters.
             let vendor = try FakeHTTPDNS(Stage.zone, secret: Self.secret)
             vendor.setClock(ahead: hours * 3_600)
             let daemon = try Daemon(
@@ -76,7 +77,7 @@ extension Integration {
             let client = try daemon.client()
             #expect(try client.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
             #expect(try client.ask("four.example.com").addresses == ["192.0.2.4"])
-            // One call was refused, and told the time.
+            // One call was refused, and its response gave the time.
             #expect(vendor.callCount("www.example.com") == 2 && vendor.callCount("four.example.com") == 1)
             #expect(daemon.waitForLog { $0.contains("requests are signed by its time") })
         }
@@ -93,7 +94,7 @@ extension Integration {
             for _ in 0..<6 { #expect(try client.receive().message.addresses == ["192.0.2.1"]) }
         }
 
-        @Test func `a time that is far off is not believed of anybody on the path`() throws {
+        @Test func `a time that is far off is not accepted from anything on the path`() throws {
             let vendor = try FakeHTTPDNS(Stage.zone, secret: Self.secret)
             vendor.setClock(ahead: 30 * 86_400)
             let localDNS = try FakeLocalDNS(Self.local)
@@ -104,7 +105,7 @@ extension Integration {
             #expect(try client.ask("a.example.com").addresses == ["198.51.100.1"])
             #expect(daemon.waitForLog { $0.contains("access refused: SignatureExpired") })
             for name in ["b", "c"] { #expect(try client.ask("\(name).example.com").addresses == ["198.51.100.1"]) }
-            // And no storm of retries: one question, one probe.
+            // No storm of retries: one question, one probe.
             #expect(vendor.callCount() == 2)
         }
 
@@ -131,7 +132,7 @@ extension Integration {
                 } == 1)
         }
 
-        @Test func `a reload does not begin the day anew`() throws {
+        @Test func `a reload does not reset the calls of the day`() throws {
             let stage = try ControlStage()
             _ = try stage.daemon.client().ask("www.example.com")
             let text = try String(contentsOfFile: stage.daemon.configurationFile, encoding: .utf8)

@@ -2,18 +2,18 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// Scenes that are played side by side, each with servers and a daemon of its own: most of their time they wait.
+/// Scenes that run concurrently, each with servers and a daemon of its own, since most of their time is spent waiting.
 enum Scenes {
-    /// How much of a scene's time the machine may be busy with other things, in percent, until a failure says nothing:
-    /// time-outs of the daemon count that time.
+    /// The percentage of a scene's time that the machine may spend on other work before a failure is discounted: the
+    /// daemon's time-outs include that time.
     private static let tolerance = 12
-    /// How often a scene is played that fails for that reason.
+    /// How often a scene is run that fails for that reason.
     private static let tries = 3
 
-    /// Plays a scene once for each case.
+    /// Runs a scene once for each case.
     ///
-    /// - Parameter play: returns what is not as expected. It has a stopwatch that it starts with.
-    /// - Returns: all that is not as expected, with its case.
+    /// - Parameter play: returns deviations from what is expected. Its stopwatch is started when it begins.
+    /// - Returns: all deviations, with their cases.
     static func play<Case: Sendable>(
         _ cases: [Case], _ play: @escaping @Sendable (Case, Stopwatch) throws -> [String]
     ) -> [String] {
@@ -31,7 +31,7 @@ enum Scenes {
         return surprises.withLock { $0 }
     }
 
-    /// Plays a scene.
+    /// Runs a scene.
     static func play(_ play: (Stopwatch) throws -> [String]) -> [String] { patiently(play) }
 
     private static func patiently(_ play: (Stopwatch) throws -> [String]) -> [String] {
