@@ -1,8 +1,8 @@
 import TestSupport
 
-/// A daemon between one fake vendor and one fake LocalDNS: what most tests start from.
+/// A daemon between one fake vendor and one fake LocalDNS: the set-up of most tests.
 struct Stage {
-    /// How the daemon talks to the vendor.
+    /// The protocol between the daemon and the vendor.
     enum Form {
         case aliyun, doh
         case dohJSON(FakeJSONDialect)
@@ -12,7 +12,7 @@ struct Stage {
     let localDNS: FakeLocalDNS
     let daemon: Daemon
 
-    /// What the vendor knows unless a test says otherwise.
+    /// The vendor's zone unless a test gives another one.
     static let zone = FakeZone([
         "www.example.com": .init(a: ["192.0.2.1", "192.0.2.2"], aaaa: ["2001:db8::1"], ttl: 60),
         "four.example.com": .init(a: ["192.0.2.4"], ttl: 60),
@@ -21,8 +21,8 @@ struct Stage {
     /// Starts all three.
     ///
     /// - Parameters:
-    ///   - zone: what the vendor knows.
-    ///   - localZone: what LocalDNS knows.
+    ///   - zone: the vendor's zone.
+    ///   - localZone: LocalDNS's zone.
     ///   - provider: more lines of the provider's table.
     ///   - route: the `[route]` table.
     ///   - extra: more tables.

@@ -3,12 +3,14 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// LocalDNS against the certificates of the servers that it names, with real servers on loopback.
+    /// LocalDNS's answers checked against the certificates of the servers at their addresses, with real servers on
+    /// loopback.
     @Suite(.serialized, .requires(.networkNamespaces))
     struct CertificateTests {
         typealias Kind = CertificateServers.Kind
 
-        /// A daemon that trusts the tests' authority alone, between a vendor and a LocalDNS that names one kind of server.
+        /// A daemon that trusts only the tests' authority, between a vendor and a LocalDNS that returns one kind of
+        /// server.
         struct CertificateStage {
             let servers: CertificateServers
             let vendor: FakeHTTPDNS
@@ -39,7 +41,7 @@ extension Integration {
                     wrapper: ["unshare", "--mount", "sh", "-c", mount, "sh", servers.authority])
             }
 
-            /// The vendor fails all questions from now on.
+            /// Makes the vendor fail all questions from now on.
             func cutHTTPDNS() { vendor.misbehave(.status(503)) }
 
             func ask(_ type: UInt16 = RecordType.a) throws -> TestMessage { try daemon.client().ask(Self.name, type) }
@@ -92,7 +94,7 @@ extension Integration {
             #expect(stage.daemon.errors.split(separator: "\n").count { $0.contains("this machine's clock is") } == 1)
         }
 
-        @Test func `HTTPDNS fails under a clock that was never set: a wrong name is refused, and not written down`()
+        @Test func `HTTPDNS fails under a clock that was never set: a wrong name is refused, and not recorded`()
             throws
         {
             let clock = try WrongClock(ahead: -Int64(Date().timeIntervalSince1970) + 1_000)
@@ -139,8 +141,8 @@ extension Integration {
             #expect(lookups.allSatisfy { $0.reply != nil && $0.time < .milliseconds(2_500) })
         }
 
-        @Test func `HTTPDNS fails: an address to which there is no way is not given as one without TLS`() throws {
-            // No TCP connection leads to a broadcast address, whatever routes the machine has.
+        @Test func `HTTPDNS fails: an address that cannot be reached is not given as one without TLS`() throws {
+            // No TCP connection can be made to a broadcast address, whatever routes the machine has.
             let stage = try CertificateStage([.refusing])
             stage.localDNS.behave(.lie(["255.255.255.255"]))
             stage.cutHTTPDNS()
@@ -148,26 +150,26 @@ extension Integration {
         }
 
         @Test(arguments: ["strict", "lenient"])
-        func `of all kinds of addresses at once only the proven one is left`(check: String) throws {
-            // As many as are looked at.
+        func `of all kinds of addresses at once only the verified one is left`(check: String) throws {
+            // As many as are checked.
             let stage = try CertificateStage(Kind.allCases.prefix(8).reversed(), check: check)
             stage.cutHTTPDNS()
             #expect(try stage.ask().addresses == [Kind.honest.address])
         }
 
-        @Test func `unchecked, a lie is given`() throws {
+        @Test func `unchecked, a forged response is given`() throws {
             let stage = try CertificateStage([.otherName], check: "off", listed: true)
             stage.cutHTTPDNS()
             #expect(try stage.ask().addresses == [Kind.otherName.address])
         }
 
-        @Test func `while HTTPDNS works nobody is looked at`() throws {
+        @Test func `while HTTPDNS works no server is checked`() throws {
             let stage = try CertificateStage([.otherName])
             #expect(try stage.ask().addresses == [CertificateStage.right])
             #expect(try stage.run("status", "--json").output.contains("\"forged_checks\":0"))
         }
 
-        @Test func `LocalDNS first: a lie is repaired behind the first answer`() throws {
+        @Test func `LocalDNS first: a forgery is repaired behind the first answer`() throws {
             let stage = try CertificateStage([.otherName], mode: "localdns-first")
             #expect(stage.daemon.errors.contains("\"localdns-first\" is weaker"))
             #expect(try stage.ask().addresses == [Kind.otherName.address])
@@ -181,7 +183,7 @@ extension Integration {
             #expect(addresses == [CertificateStage.right])
         }
 
-        @Test func `LocalDNS first: for an honest one HTTPDNS is not asked, and the answer is proven`() throws {
+        @Test func `LocalDNS first: for an honest one HTTPDNS is not asked, and the answer is verified`() throws {
             let stage = try CertificateStage([.honest], mode: "localdns-first")
             #expect(try stage.ask().addresses == [Kind.honest.address])
             let limit = ContinuousClock.now + .patience
@@ -193,7 +195,7 @@ extension Integration {
             #expect(stage.vendor.callCount() == 0)
         }
 
-        @Test func `a lie is evidence: in status, in cache show, and once in the log`() throws {
+        @Test func `a forgery is evidence: in status, in cache show, and once in the log`() throws {
             let stage = try CertificateStage([.otherName], listed: true, subject: "liar\u{1b}[2J")
             stage.cutHTTPDNS()
             _ = try stage.ask()

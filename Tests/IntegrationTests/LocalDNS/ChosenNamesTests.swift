@@ -2,30 +2,31 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// What a client asks for, and what the owner of the name has the provider reply, costs other clients nothing.
+    /// The names that a client chooses, and the responses that their owner causes at the provider, cost other clients
+    /// nothing.
     @Suite(.serialized)
     struct ChosenNamesTests {
-        /// A client that asks for random names, of which each request goes wrong in the same way; beside it another one
-        /// asks for names that do not.
+        /// A client that asks for random names whose requests all fail in the same way, and another client that asks
+        /// for names whose requests succeed.
         struct Attack: Sendable, CustomStringConvertible {
             let behaviour: FakeDoH.Behaviour
             var providers = 1
-            /// Of the attacker's names.
+            /// Time between two of the attacker's names.
             var interval: Duration = .milliseconds(150)
-            /// How many of its look-ups have ended, one way or the other, before the other client asks.
+            /// The number of its look-ups that have ended, with or without an answer, before the other client asks.
             var lead = 8
-            /// Of the other client's names, and how many there are.
+            /// Time between two of the other client's names, and their number.
             var pace: (interval: Duration, count: Int) = (.milliseconds(400), 8)
             var check = "off"
-            /// How many domains the attacker's names are in.
+            /// The number of domains that the attacker's names are in.
             var domains = 1
 
-            /// Of names whose servers never answer.
+            /// An attack with names whose servers never respond.
             static func slow(
                 providers: Int = 1, interval: Duration = .milliseconds(400), check: String = "off", domains: Int = 1
             ) -> Attack {
-                // Between two names of the other client nothing that succeeds is under way, as on an idle network. Four
-                // providers take longer to wear down.
+                // Between two names of the other client no successful request is under way, as on an idle network. Four
+                // providers take longer to put in backoff.
                 Attack(
                     behaviour: .delay(.milliseconds(1_500)), providers: providers, interval: interval,
                     lead: providers == 1 ? 4 : 80,
@@ -40,7 +41,7 @@ extension Integration {
             func name(_ number: Int) -> String { "r\(number).slow.attacker\(number % domains).example" }
         }
 
-        /// - Parameter misbehave: has requests for the attacker's names fail.
+        /// - Parameter misbehave: makes requests for the attacker's names fail.
         private func victims(
             of attack: Attack, _ daemon: Daemon, by watch: Stopwatch, misbehave: () throws -> Void
         ) throws -> [String] {
@@ -108,7 +109,7 @@ extension Integration {
                 ) { $0 % 10 == 5 ? "www.struck.example" : "www.other\($0).example" }.finish()
                 let connections = Set(
                     try service.requests.filter { $0.name.hasPrefix("www.other") }.map(\.connection))
-                // The probe's connection takes the place of the first.
+                // The probe's connection replaces the first.
                 return others.filter { $0.name != "www.struck.example" }.surprises
                     + (connections.count <= 2 ? [] : ["they were on \(connections.count) connections"])
                     + (try stage.backsOff() ? ["it is not used as usual"] : [])

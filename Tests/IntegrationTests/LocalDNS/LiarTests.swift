@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// A LocalDNS that answers every name with an address of its own: the reason this program exists.
+    /// A hijacked LocalDNS that answers every name with an address of its own: the reason this program exists.
     @Suite(.serialized)
     struct LiarTests {
         private static let lies = ["203.0.113.66", "2001:db8:bad::66"]
@@ -17,7 +17,7 @@ extension Integration {
             return stage
         }
 
-        @Test func `a protected name never gets the liar's address while HTTPDNS works`() throws {
+        @Test func `a protected name never gets the forged address while HTTPDNS works`() throws {
             let stage = try stage()
             let client = try stage.daemon.client()
             for number in 0..<100 {
@@ -40,7 +40,7 @@ extension Integration {
             #expect(try stage.ask("other.example.com").addresses == ["192.0.2.1"])
         }
 
-        @Test func `a family that the vendor knows nothing of is NODATA, not the liar's`() throws {
+        @Test func `a family that the vendor has no records of is NODATA, not a forged answer`() throws {
             let stage = try stage()
             #expect(try stage.ask("four.example.com").addresses == ["192.0.2.4"])
             let reply = try stage.ask("four.example.com", RecordType.aaaa)
@@ -49,7 +49,7 @@ extension Integration {
             #expect(reply.soa != nil)
         }
 
-        @Test func `a name that is not protected does get it: the liar lies`() throws {
+        @Test func `a name that is not protected does get the forged address`() throws {
             let stage = try stage(DaemonConfiguration.route(bypass: ["lan.example.com"]))
             #expect(try stage.ask("x.lan.example.com").addresses == [Self.lies[0]])
             #expect(try stage.ask("x.lan.example.com", RecordType.aaaa).addresses == [Self.lies[1]])

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// The network's own resolver: when it is asked, how, and what is believed of it.
+    /// The network's own resolver: when it is asked, how, and which of its responses are accepted.
     @Suite(.serialized)
     struct LocalDNSTests {
         private static let bypassed = DaemonConfiguration.route(bypass: ["example.net"])
@@ -62,7 +62,7 @@ extension Integration {
             let stage = try Stage(localDNS: Self.lan, route: Self.bypassed)
             stage.localDNS.behave(.hold)
             let names = (0..<80).map { "overlapping-\($0).example.net" }
-            // A client may have 64 questions open.
+            // A client may have 64 questions outstanding.
             let clients = try (0..<4).map { try stage.daemon.client(from: "127.0.5.\($0 + 1)") }
             for (number, name) in names.enumerated() {
                 try clients[number % 4].send(.query(name, id: UInt16(number)))

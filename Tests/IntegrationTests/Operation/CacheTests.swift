@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// Answers that nobody has to be asked for.
+    /// Answers from the cache.
     @Suite(.serialized)
     struct CacheTests {
         @Test func `the second question is answered from memory`() throws {
@@ -57,7 +57,7 @@ extension Integration {
             ] {
                 let first = try stage.ask(name)
                 #expect(first.rcode == rcode)
-                // The vendor's own, of a zone around the name.
+                // The vendor's own SOA, of a zone that contains the name.
                 #expect(first.soa.map { name.hasSuffix($0.name) } == true)
                 #expect(first.soa?.soaMinimum == first.soa?.ttl)
                 let later = try stage.daemon.client().ask(
@@ -75,7 +75,7 @@ extension Integration {
             #expect(reply.extendedErrors.isEmpty)
         }
 
-        @Test func `a stale answer comes when nobody answers, with TTL 30 and its reason`() throws {
+        @Test func `a stale answer comes when no upstream answers, with TTL 30 and its reason`() throws {
             let stage = try Stage(.aliyun, FakeZone("www.example.com", a: ["192.0.2.1"], ttl: 1))
             #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1"])
             stage.vendor.misbehave(.hang)
@@ -108,7 +108,7 @@ extension Integration {
             #expect(reply.answers.first?.ttl == 30)
         }
 
-        @Test func `NXDOMAIN that was told ends staleness`() throws {
+        @Test func `an explicit NXDOMAIN ends staleness`() throws {
             let stage = try Stage(.doh, FakeZone("www.example.com", a: ["192.0.2.1"], ttl: 1))
             _ = try stage.ask("www.example.com")
             stage.vendor.zone = FakeZone()
@@ -118,7 +118,7 @@ extension Integration {
             #expect(try stage.ask("www.example.com").addresses.isEmpty)
         }
 
-        @Test func `an OPT record is not kept in the cache`() throws {
+        @Test func `an OPT record is not cached`() throws {
             let stage = try Stage(.doh)
             _ = try stage.daemon.client().ask("www.example.com", edns: EDNS(flags: 0x8000))
             let plain = try stage.daemon.client().ask(.query("www.example.com"))
@@ -126,7 +126,7 @@ extension Integration {
             #expect(plain.additionals.isEmpty)
         }
 
-        @Test func `TTLs are kept within the configured bounds`() throws {
+        @Test func `TTLs are limited to the configured bounds`() throws {
             let zone = FakeZone([
                 "long.example.com": .init(a: ["192.0.2.1"], ttl: 100_000),
                 "short.example.com": .init(a: ["192.0.2.2"], ttl: 1),

@@ -141,7 +141,7 @@ extension Integration {
             #expect(try Daemon.run(arguments + ["vendor"]).output.contains("192.0.2.1"))
         }
 
-        @Test func `query says which of two providers answered`() throws {
+        @Test func `query shows which of two providers answered`() throws {
             let (first, second) = (try FakeHTTPDNS(Stage.zone), try FakeHTTPDNS(Stage.zone))
             let directory = try TemporaryDirectory()
             let file = try directory.write(
@@ -218,7 +218,7 @@ extension Integration {
             _ = try connection.ask(.query("version.bind", RecordType.txt, class: 3))
             #expect(stage.vendor.waitForCalls(1))
             stage.daemon.signal(SIGTERM)
-            // Its port is given back at once.
+            // Its port is free again at once.
             let deadline = ContinuousClock.now + .milliseconds(800)
             while (try? TestTCPClient(stage.daemon.address)) != nil, ContinuousClock.now < deadline {}
             stage.vendor.misbehave(nil)
@@ -227,7 +227,7 @@ extension Integration {
             #expect(try stage.daemon.finish().status == 0)
         }
 
-        @Test func `the service manager is told when it serves, reloads and stops`() throws {
+        @Test func `the service manager is notified when it serves, reloads and stops`() throws {
             let directory = try TemporaryDirectory()
             let manager = try NotifySocket(directory.path + "/notify")
             let vendor = try FakeHTTPDNS(Stage.zone)

@@ -9,7 +9,7 @@ struct ControlStage {
     let directory: TemporaryDirectory
     let daemon: Daemon
 
-    /// Path of the control socket.
+    /// The path of the control socket.
     var socket: String { Self.socket(directory) }
 
     private static func socket(_ directory: TemporaryDirectory) -> String { directory.path + "/run/control.sock" }
@@ -18,7 +18,7 @@ struct ControlStage {
     ///
     /// - Parameters:
     ///   - extra: more tables.
-    ///   - socket: a place for the control socket other than its own.
+    ///   - socket: a path for the control socket other than its own.
     init(
         _ zone: FakeZone = Stage.zone, localDNS localZone: FakeZone = FakeZone(), extra: String = "",
         listen: String = "", socket: String? = nil
@@ -35,10 +35,10 @@ struct ControlStage {
         DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest(localDNS: localDNS.address, control: socket)
     }
 
-    /// Puts another configuration in place of the daemon's, in one step.
+    /// Replaces the daemon's configuration in one step.
     ///
     /// - Parameters:
-    ///   - vendor: another one than at the start.
+    ///   - vendor: a vendor other than the one at the start.
     ///   - listen: more lines of the `[listen]` table.
     func rewrite(vendor: FakeHTTPDNS? = nil, extra: String = "", listen: String = "") throws {
         try rewrite(
@@ -46,7 +46,7 @@ struct ControlStage {
                 + Self.text(vendor: vendor ?? self.vendor, localDNS, socket) + extra)
     }
 
-    /// Puts this text in place of the daemon's configuration, in one step.
+    /// Replaces the daemon's configuration by this text, in one step.
     func rewrite(_ text: String) throws {
         try text.write(toFile: daemon.configurationFile, atomically: true, encoding: .utf8)
     }
@@ -67,9 +67,9 @@ struct ControlStage {
         try daemon.client().ask(name, type)
     }
 
-    /// Runs a command while clients ask the daemon as fast as they are answered; every query must be.
+    /// Runs a command while clients ask the daemon as fast as they are answered; every query must be answered.
     ///
-    /// - Returns: how the command ended, how many queries were answered, and the addresses that came.
+    /// - Returns: the command's outcome, the number of queries that were answered, and the addresses in the answers.
     func askWhile(
         _ arguments: [String], names: [String], least: Int = 200
     ) throws -> (outcome: ChildProcess.Outcome, count: Int, addresses: Set<String>) {
@@ -92,7 +92,9 @@ struct ControlStage {
         return (try command.finish(within: .patience), count, addresses)
     }
 
-    /// Sends raw bytes to the control socket, and returns what comes back until it is closed or quiet for a second.
+    /// Sends raw bytes to the control socket.
+    ///
+    /// - Returns: what comes back until the socket is closed, or quiet for a second.
     func raw(_ bytes: [UInt8]) throws -> [UInt8] {
         let number = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         guard number >= 0 else { throw TestFailure("no socket") }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// The control socket and every command over it.
+    /// The control socket, and every command that uses it.
     @Suite(.serialized)
     struct ControlTests {
         private static let local = FakeZone("www.example.com", a: ["198.51.100.1"])
@@ -34,7 +34,7 @@ extension Integration {
             #expect(try Daemon.run(["status", "--socket", path]).output.contains("process \(second.daemon.pid)"))
         }
 
-        @Test func `a second daemon leaves the socket of a living one alone, says so, and serves DNS`() throws {
+        @Test func `a second daemon does not touch the socket of a living one, says so, and serves DNS`() throws {
             let directory = try TemporaryDirectory()
             let path = directory.path + "/control.sock"
             let first = try ControlStage(socket: path)
@@ -76,7 +76,7 @@ extension Integration {
             #expect(try ChildProcess.succeed(curl + ["http://localhost/v2"]).contains("there is no /v2"))
         }
 
-        @Test func `hostile bytes on the socket harm nobody`() throws {
+        @Test func `hostile bytes on the socket do no harm`() throws {
             let stage = try ControlStage()
             let post = "POST /v1/switch HTTP/1.1\r\nHost: x\r\n"
             let inputs: [String] = [
@@ -100,7 +100,7 @@ extension Integration {
             #expect(try stage.ask("www.example.com").addresses.count == 2)
         }
 
-        @Test func `40 clients that say nothing delay no command and no query`() throws {
+        @Test func `40 silent clients delay no command and no query`() throws {
             let stage = try ControlStage()
             let silent = try (0..<40).map { _ in try Silent(stage.socket) }
             let started = Stopwatch()
@@ -122,9 +122,9 @@ extension Integration {
 
         @Test func `clients that all leave at once make room for others`() throws {
             let stage = try ControlStage()
-            // As many as it takes at once.
+            // As many connections as it takes at once.
             let silent = try (0..<16).map { _ in try Silent(stage.socket) }
-            // An answer over the loop shows that it has seen them.
+            // An answer from the loop shows that it has seen them.
             _ = try stage.ask("www.example.com")
             stage.daemon.signal(SIGSTOP)
             for client in silent { client.close() }
@@ -134,7 +134,7 @@ extension Integration {
 
         // MARK: Commands
 
-        @Test func `status tells providers, LocalDNS, cache and what can be forged`() throws {
+        @Test func `status shows providers, LocalDNS, cache and what can be forged`() throws {
             let stage = try ControlStage(localDNS: Self.local)
             _ = try stage.ask("www.example.com")
             _ = try stage.ask("www.example.com")
@@ -158,7 +158,7 @@ extension Integration {
             }
         }
 
-        @Test func `status tells which address is set aside, and why`() throws {
+        @Test func `status shows which address is in backoff, and why`() throws {
             let stage = try ControlStage(localDNS: Self.local)
             stage.vendor.stop()
             _ = try stage.ask("www.example.com")
@@ -199,7 +199,7 @@ extension Integration {
             #expect(try Daemon.run(["status", "--config", none]).status == 78)
         }
 
-        @Test func `cache list, show and query --via cache tell what is kept; flush forgets it`() throws {
+        @Test func `cache list, show and query --via cache show what is cached; flush removes it`() throws {
             let stage = try ControlStage()
             for name in ["www.example.com", "four.example.com"] { _ = try stage.ask(name) }
             let list = try stage.run("cache", "list")
@@ -272,7 +272,7 @@ extension Integration {
             #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
         }
 
-        @Test func `a reported address sinks, its answers are asked for again, and it can be taken back`() throws {
+        @Test func `a reported address comes last, its answers are asked for again, and it can be taken back`() throws {
             let stage = try ControlStage()
             #expect(try stage.ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
             let report = try stage.run("badip", "add", "192.0.2.1", "--for", "1h")
@@ -329,7 +329,7 @@ extension Integration {
         }
     }
 
-    /// A client of the control socket that says nothing.
+    /// A client of the control socket that sends nothing.
     private final class Silent {
         private var number: Int32
 

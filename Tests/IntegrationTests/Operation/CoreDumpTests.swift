@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// No core dump holds the secrets.
+    /// Secrets cannot reach a core dump.
     @Suite(.serialized)
     struct CoreDumpTests {
         @Test func `the server may write no core dump, whatever limit it was started with`() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// What is left of the cache when the daemon is gone.
+    /// What remains of the cache after the daemon has ended.
     @Suite struct DiskTests {
         private let directory: TemporaryDirectory
         private let localDNS: FakeLocalDNS
@@ -39,7 +39,7 @@ extension Integration {
             return false
         }
 
-        @Test func `of another service, what the former one told is not used`() throws {
+        @Test func `of another service, the answers of the former one are not used`() throws {
             let vendor = try FakeHTTPDNS(Stage.zone)
             let first = try daemon(vendor.url)
             #expect(try first.client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
@@ -59,9 +59,9 @@ extension Integration {
             #expect(vendor.requests.count == asked)
         }
 
-        /// What the file has in one column, by SQLite's own command.
+        /// The values of one column of the file, read by SQLite's own command.
         private func select(_ query: String) throws -> [String] {
-            // A copy: beside a server that uses the file there is no other connection.
+            // A copy, since a server that uses the file allows no other connection.
             let copy = directory.path + "/copy"
             let script =
                 "rm -rf \"$2\" && mkdir \"$2\" && cp \"$1\" \"$2\"; [ ! -e \"$1-wal\" ] || cp \"$1-wal\" \"$2\"; exec sqlite3 \"$2/cache.sqlite\" \"$3\""
@@ -80,9 +80,9 @@ extension Integration {
             let kills = ProcessInfo.processInfo.environment["HTTPDNSD_KILLS"].flatMap { Int($0) } ?? 10
             var numbers = SeededNumbers(11)
             var position = 0
-            // Answered longer before the end than a flush interval, and the time that a busy machine may add.
+            // Answered longer before the end than a flush interval plus the time for which a busy machine stalled.
             var flushed: Set<String> = []
-            // Whatever the machine does, only the vendor's answers come.
+            // Whatever the machine does, only the vendor can answer.
             localDNS.behave(.silent)
             for kill in 0..<kills {
                 let daemon = try daemon(vendor.url, timeout: "1900ms")
@@ -91,7 +91,7 @@ extension Integration {
                 let end = ContinuousClock.now + .milliseconds(Int.random(in: 20...900, using: &numbers))
                 var answered: [(at: ContinuousClock.Instant, name: String)] = []
                 while ContinuousClock.now < end {
-                    // New names mostly, and some that were answered before.
+                    // Mostly new names, and some that were answered before.
                     let index = Bool.random(using: &numbers) ? position : Int.random(in: 0...position, using: &numbers)
                     if index == position { position = (position + 1) % names.count }
                     #expect(try client.ask(names[index]).addresses == [addresses[index]], "kill \(kill)")
@@ -113,7 +113,7 @@ extension Integration {
                 #expect(try select("PRAGMA quick_check") == ["ok"], "kill \(kill)")
             }
             #expect(!flushed.isEmpty)
-            // They need no vendor any more.
+            // They are answered without a vendor.
             vendor.misbehave(.status(503))
             let daemon = try daemon(vendor.url)
             let client = try daemon.client()
@@ -162,7 +162,7 @@ extension Integration {
             #expect(try hasSwitch("on"))
         }
 
-        /// Waits until the first provider in the status is as wanted.
+        /// Waits until the first provider in the status fulfils a condition.
         private func counted(_ condition: ([String: Any]) -> Bool) throws -> Bool {
             let end = ContinuousClock.now + .patience
             while ContinuousClock.now < end {
@@ -174,7 +174,7 @@ extension Integration {
         }
 
         @Test(.requires(.networkNamespaces))
-        func `a lie that was caught is known after a restart, without another look`() throws {
+        func `a forgery that was detected is known after a restart, without another check`() throws {
             let servers = try CertificateServers(subject: "leaf")
             let vendor = try FakeHTTPDNS(FakeZone())
             vendor.misbehave(.status(503))
@@ -300,7 +300,7 @@ extension Integration {
                 #expect(outcome.status == 0 && outcome.output.contains("192.0.2.1"), "\(outcome)")
             }
             #expect(try written(1))
-            // Also beside the server that uses it.
+            // Also while a server uses it.
             #expect(try Daemon.run(["cache", "list", "--file", path]).output.contains("192.0.2.1 192.0.2.2"))
             #expect(try Daemon.run(["cache", "flush", "--all", "--file", path]).status != 0)
             let running = try Daemon.run(["cache", "export", "--socket", socket])

@@ -16,7 +16,9 @@ extension Integration {
             }
         }
 
-        /// Asks `count` distinct names, some hundred at a time. Returns the codes that came.
+        /// Asks for `count` distinct names, some hundreds at a time.
+        ///
+        /// - Returns: the number of responses with each code.
         private func askMany(_ daemon: Daemon, count: Int) throws -> [Int: Int] {
             let client = try daemon.client()
             var codes: [Int: Int] = [:]
@@ -42,7 +44,7 @@ extension Integration {
             let lines = try objects(daemon.errors)
             #expect(lines.count <= 12, "\(daemon.errors)")
             let failed = lines.filter { $0["event"] as? String == "answer.failed" }
-            // The first line is one name, each later one stands for so many more.
+            // The first line is for one name, and each later one stands for as many more as it counts.
             #expect(failed.reduce(1) { $0 + ($1["suppressed"] as? Int ?? 0) } == 10_000)
             #expect(failed.first?["name"] as? String == "n0.example.com")
             #expect(failed.allSatisfy { ($0["reason"] as? String)?.contains("LocalDNS: ") == true })
@@ -99,15 +101,15 @@ extension Integration {
             }
         }
 
-        @Test func `nobody waits when standard error is a full pipe`() throws {
-            // The pipe's other end is open, and nobody reads.
+        @Test func `nothing waits when standard error is a full pipe`() throws {
+            // The pipe's other end is open, but not read.
             let script = "d=$(mktemp -d) && mkfifo $d/f && exec 3<>$d/f && rm -r $d && exec \"$@\" 2>&3 3>&-"
             let vendor = try FakeHTTPDNS(Stage.zone)
             let daemon = try Daemon(
                 DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest() + "queries = true\n",
                 wrapper: ["sh", "-c", script, "sh"])
             let client = try daemon.client()
-            // More than the pipe and the queue hold.
+            // More than the pipe and the queue take.
             for _ in 0..<10_000 {
                 #expect(try client.ask("www.example.com").addresses.count == 2)
             }

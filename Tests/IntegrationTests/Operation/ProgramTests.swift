@@ -2,7 +2,8 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// Programs that open a connection to a name: names, certificates (SNI) and `Host` are right without their knowing.
+    /// Programs that open a connection to a name: names, certificates (SNI) and `Host` are right without any support by
+    /// them.
     @Suite(.serialized, .requires(.networkNamespaces))
     struct ProgramTests {
         private static let hosts = ["shop.example.com", "blog.example.com"]
@@ -15,7 +16,8 @@ extension Integration {
             "four.example.com": .init(a: ["192.0.2.4"]),
         ])
 
-        /// A host with the two-certificate site, the liar's site, and the daemon between vendor and liar.
+        /// A host with the two-certificate site, the hijacker's site, and the daemon between a vendor and a hijacked
+        /// LocalDNS.
         private struct Scene {
             let host: ClientHost
             let certificates: TestCertificates
@@ -65,9 +67,9 @@ extension Integration {
             #expect(outcome.lines == ["blog.example.com blog.example.com"], "\(outcome.errors)")
         }
 
-        @Test func `the same look-up at the liar ends at a wrong certificate`() throws {
+        @Test func `the same look-up at a hijacked resolver ends at a wrong certificate`() throws {
             let scene = try Scene()
-            // The liar itself on port 53, where programs ask.
+            // The hijacked resolver itself on port 53, where programs ask.
             let liar = try scene.host.namespace.inside { try FakeLocalDNS(host: "127.0.0.53", port: 53) }
             liar.behave(.lie([Self.lie]))
             let outcome = try scene.run(
@@ -96,7 +98,7 @@ extension Integration {
             #expect(page.lines == ["blog.example.com blog.example.com"], "\(page.errors)")
         }
 
-        @Test func `Python is told that a name does not exist`() throws {
+        @Test func `Python gets an error for a missing name`() throws {
             let scene = try Scene(.doh)
             let outcome = try scene.run(
                 "python3", "-c",
@@ -137,7 +139,7 @@ extension Integration {
             #expect(page.lines == ["shop.example.com shop.example.com"], "\(page.errors)")
         }
 
-        @Test func `Node's own resolver gets 200 addresses over TCP, and is told that a name does not exist`() throws {
+        @Test func `Node's own resolver gets 200 addresses over TCP, and an error for a missing name`() throws {
             let host = try ClientHost()
             let stage = try Stage(.doh, .large("large.example.com", count: 200), inside: host)
             let outcome = try host.run([

@@ -21,7 +21,7 @@ extension Integration {
             #expect(stage.vendor.callCount() == 1)
         }
 
-        @Test func `what does not change keeps its cache and its connections`() throws {
+        @Test func `what does not change retains its cache and its connections`() throws {
             let stage = try ControlStage(localDNS: FakeZone("x.corp.example", a: ["198.51.100.7"]))
             _ = try stage.ask("www.example.com")
             try stage.rewrite(extra: DaemonConfiguration.route(bypass: ["corp.example"]))
@@ -55,7 +55,7 @@ extension Integration {
             #expect(try stage.daemon.client(from: "127.0.0.3").ask("www.example.com").addresses.count == 2)
         }
 
-        @Test func `the cache takes another size with a reload, and keeps what it holds`() throws {
+        @Test func `the cache takes another size with a reload, and retains its answers`() throws {
             let stage = try ControlStage()
             _ = try stage.ask("www.example.com")
             try stage.rewrite(extra: "[cache]\nmemory = \"8MiB\"\n")
@@ -136,7 +136,7 @@ extension Integration {
                 let client = try stage.daemon.client()
                 var isOther = false
                 while curl.isRunning {
-                    // Each reload finds one of the two; both are asked, so that there are connections to end.
+                    // The two alternate, and both are asked, so that there are connections to close.
                     isOther.toggle()
                     try stage.rewrite(vendor: isOther ? other : nil)
                     for name in ["www.example.com", "four.example.com"] { _ = try client.ask(name) }
@@ -153,9 +153,9 @@ extension Integration {
             #expect(after.memory < before.memory + 32 << 20, "\(before) \(after)")
         }
 
-        /// What a process uses.
+        /// Resources that a process uses.
         private struct Usage {
-            /// 0 for a plain user: of a process that cannot be dumped only root sees them.
+            /// 0 for an unprivileged user: descriptors of a process that cannot be dumped are visible to root only.
             let descriptors: Int
             let threads: Int
             /// Resident bytes.

@@ -2,19 +2,20 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// Mode `localdns-first`: once LocalDNS's answer has proved to be forged, HTTPDNS is asked.
+    /// Mode `localdns-first`: once LocalDNS's answer is detected to be forged, HTTPDNS is asked.
     @Suite(.serialized)
     struct ReplacedFlightTests {
         @Test func `a provider is not blamed for what was given up because LocalDNS's answer was forged`() {
             let surprises = Scenes.play { watch in
-                // The forged address shows another's certificate, but not before HTTPDNS is asked for the other family.
+                // The forged address shows another name's certificate, but not before HTTPDNS is asked for the other
+                // family.
                 let impostor = try Nginx(TestCertificates().leaf(names: ["other.example.net"]))
                 let relay = try HTTPRelay(to: impostor.address, delay: .milliseconds(850))
                 let localDNS = try FakeLocalDNS()
                 localDNS.behave(.lie(["127.0.0.1"]), type: RecordType.a)
                 localDNS.behave(.silent, type: RecordType.aaaa)
                 for number in 0..<100 { localDNS.behave(.rcode(ResponseCode.servFail), for: "n\(number).example.com") }
-                // Slow as it is, it has never failed.
+                // It is slow, but has never failed.
                 let vendor = try FakeHTTPDNS(FakeZone("*", a: [FakeDoH.address]))
                 vendor.misbehave(.delay(.milliseconds(600)))
                 let daemon = try Daemon(

@@ -2,10 +2,10 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// How many requests a name costs at a service that has more than one address.
+    /// The number of requests per name at a service that has more than one address.
     @Suite(.serialized)
     struct BilledCallsTests {
-        /// Asks for some names, five at a time.
+        /// Asks for names, five at a time.
         private func ask(_ names: [String], _ daemon: Daemon) throws -> [Lookup] {
             try BulkClient(daemon.address, window: 5).ask(names.map { .init($0) })
         }

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// Clients of two networks ask one daemon whose vendor is told who asks.
+    /// Clients of two networks ask one daemon that sends their networks to its vendor.
     @Suite(.serialized, .requires(.networkNamespaces))
     struct ClientSubnetTests {
         /// Two of one network, and one of another.
@@ -12,7 +12,7 @@ extension Integration {
         private func zone(_ address: String) -> FakeZone { FakeZone("www.example.com", a: [address]) }
 
         @Test(arguments: [["+notcp"], ["+tcp"], ["+tcp", "+keepalive"], ["+notcp", "+noedns"]])
-        func `each network gets the vendor's answer for it, and nobody another's`(options: [String]) throws {
+        func `each network gets the vendor's answer for it, and no other network's`(options: [String]) throws {
             let host = try ClientHost(addresses: Self.clients + [Self.server])
             let stage = try Stage(
                 .aliyun, zone("192.0.2.1"), provider: "client_subnet = \"client/24\"", on: [Self.server, "127.0.0.1"],
@@ -36,13 +36,13 @@ extension Integration {
                 #expect(try ask(nil) == ["192.0.2.3"])
             }
             if !options.contains("+noedns") {
-                // Who forbids to tell its network is answered as one who has none.
+                // A client that forbids sending its network is answered as one that has none.
                 #expect(try ask(Self.clients[0], "+subnet=0.0.0.0/0") == ["192.0.2.3"])
             }
             #expect(stage.vendor.requests.map { $0.parameters["ip"] } == ["198.51.100.0", "198.51.101.0", nil])
         }
 
-        @Test func `one network for all is told whoever asks, and its answer is everybody's`() throws {
+        @Test func `one network for all is sent for every client, and its answer is shared by all`() throws {
             let stage = try Stage(.doh, provider: "client_subnet = \"203.0.113.0/24\"")
             #expect(try stage.daemon.dig("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
             #expect(try stage.daemon.dig("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])

@@ -5,10 +5,10 @@ extension Integration {
     /// DoH with replies in JSON, in each dialect.
     @Suite(.serialized)
     struct DoHJSONTests {
-        /// The dialects that want no account.
+        /// The dialects that need no account.
         private static let dialects: [FakeJSONDialect] = [.google, .cloudflare, .alidns(nil), .dnspod]
         private static let account = FakeAliDNSAccount(id: "123456", accessKeyID: "ak0001", secret: "s3cr3ts3cr3t")
-        /// What LocalDNS says of every name: seen when no vendor's answer was good.
+        /// LocalDNS's answer for every name: seen when no vendor's answer was usable.
         private static let local = FakeZone(["*": .init(a: ["198.51.100.1"], aaaa: ["2001:db8:ffff::1"])])
         private static let zone = FakeZone(
             [
@@ -18,7 +18,7 @@ extension Integration {
                 "edge.example.net": .init(a: ["192.0.2.5"], ttl: 60),
             ], negativeTTL: 33)
 
-        /// The lines of a provider that shows an account.
+        /// The lines of a provider with an account.
         private static func credentials(secret: String = account.secret) -> String {
             """
             account = "\(account.id)"
@@ -117,7 +117,7 @@ extension Integration {
         @Test func `with an account at AliDNS calls are signed`() throws {
             let stage = try Stage(
                 .dohJSON(.alidns(Self.account)), Self.zone, localDNS: Self.local, provider: Self.credentials())
-            // The fake checks with openssl, and refuses a wrong one.
+            // The fake verifies with openssl, and refuses a wrong one.
             #expect(try stage.ask("WWW.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
             let parameters = try #require(stage.vendor.requests.first).parameters
             #expect(parameters["uid"] == "123456")

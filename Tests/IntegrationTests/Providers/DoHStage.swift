@@ -3,9 +3,9 @@ import TestSupport
 
 /// A daemon between DoH services that misbehave on command and a LocalDNS, with a control socket.
 struct DoHStage {
-    /// What LocalDNS answers with every name, where it answers.
+    /// LocalDNS's answer for every name that it answers.
     static let forged = "198.51.100.66"
-    /// The longest that a client waits.
+    /// The longest time that a client waits.
     static let limit: Duration = .milliseconds(2_500)
 
     let localDNS: FakeLocalDNS
@@ -13,13 +13,13 @@ struct DoHStage {
     private let directory: TemporaryDirectory
     private let services: [FakeDoH]
 
-    /// Starts LocalDNS and the daemon, and has each service's first connection made.
+    /// Starts LocalDNS and the daemon, and lets the first connection to each service be established.
     ///
     /// - Parameters:
     ///   - services: the providers, in their order.
     ///   - dead: a provider's table before theirs.
     ///   - behaviour: LocalDNS's.
-    ///   - check: `certificate_check`; what LocalDNS answers is nowhere a TLS server.
+    ///   - check: `certificate_check`; no address that LocalDNS returns has a TLS server.
     init(
         _ services: [FakeDoH], after dead: String = "", localDNS behaviour: FakeLocalDNS.Behaviour = .lie([forged]),
         check: String = "off", route: String = ""
@@ -36,13 +36,13 @@ struct DoHStage {
                     control: directory.path + "/control.sock"))
     }
 
-    /// Whether no address of a provider is used as usual now, by `status`.
+    /// Whether no address of a provider has the state "used" in `status`.
     func backsOff(from provider: Int = 0) throws -> Bool {
         let addresses = try addresses(of: provider)
         return !addresses.isEmpty && !addresses.contains { $0["state"] as? String == "used" }
     }
 
-    /// What `status` says of each address of a provider.
+    /// The `status` of each address of a provider.
     private func addresses(of provider: Int) throws -> [[String: Any]] {
         let outcome = try Daemon.run(["status", "--config", daemon.configurationFile, "--json"])
         let status = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any]
@@ -51,7 +51,7 @@ struct DoHStage {
         return providers[provider]["addresses"] as? [[String: Any]] ?? []
     }
 
-    /// Begins to ask for fresh names below domains of their own, from several clients, 20 a second in all.
+    /// Starts asking for new names, each below a domain of its own, from several clients, 20 a second in all.
     func crowd(_ prefix: String, by watch: Stopwatch) throws -> Crowd {
         Crowd(
             try (1...4).map { client in
@@ -61,16 +61,16 @@ struct DoHStage {
             })
     }
 
-    /// Asks for names below domains of their own, one after the other.
+    /// Asks for names, each below a domain of its own, one after the other.
     ///
-    /// - Returns: each reply, and how long it took.
+    /// - Returns: each reply, and its time.
     func ask(_ names: [String], by watch: Stopwatch) throws -> [Traffic.Lookup] {
         try names.map { name in
             try Traffic(daemon, from: "127.0.7.1", every: .zero, count: 1, by: watch) { _ in name }.finish()[0]
         }
     }
 
-    /// Clients that ask for fresh names.
+    /// Clients that ask for new names.
     struct Crowd {
         private let members: [Traffic]
 
@@ -80,7 +80,7 @@ struct DoHStage {
 
         func stop() throws -> [Traffic.Lookup] { try members.flatMap { try $0.stop() } }
 
-        /// Waits until some look-up fulfils a condition.
+        /// Waits until any look-up fulfils a condition.
         func wait(within limit: Duration, until holds: (Traffic.Lookup) -> Bool) -> Bool {
             let deadline = ContinuousClock.now + limit
             while ContinuousClock.now < deadline {
@@ -95,7 +95,7 @@ struct DoHStage {
 extension Traffic.Lookup {
     var isProviders: Bool { reply?.addresses == [FakeDoH.address] }
 
-    /// For people: what came, and after how long.
+    /// A description for reports: the answer, and its time.
     var text: String {
         guard let reply, let time else { return "\(name): no reply" }
         return "\(name): \(reply.addresses) rcode \(reply.rcode) EDE \(reply.extendedErrors) after \(time)"
@@ -103,13 +103,14 @@ extension Traffic.Lookup {
 }
 
 extension [Traffic.Lookup] {
-    /// How many are not the provider's address, in time, and the first of these; empty if there is none.
+    /// The number of look-ups that did not get the provider's address in time, with the first of them; empty if there
+    /// are none.
     var surprises: [String] {
         let wrong = filter { !$0.isProviders || $0.time ?? .seconds(60) > DoHStage.limit }
         return wrong.first.map { ["\(wrong.count) of \(count), as \($0.text)"] } ?? []
     }
 
-    /// The middle one of the times that clients waited.
+    /// The median of the times that clients waited.
     var medianTime: Duration {
         let times = map { $0.time ?? .seconds(60) }.sorted()
         return times.isEmpty ? .seconds(60) : times[times.count / 2]

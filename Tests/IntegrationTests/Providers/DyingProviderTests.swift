@@ -2,10 +2,10 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// A provider that really fails, and comes back: what it costs while it lasts, and how soon it is over.
+    /// A provider that really fails, and comes back: the delay while it fails, and the time until it is used again.
     @Suite(.serialized)
     struct DyingProviderTests {
-        /// How it fails: every request, whatever is asked for.
+        /// How it fails: for every request, whatever the name.
         enum Death: String, Sendable {
             case hangs, errors, refuses
             /// It sends PINGs, and answers nothing.
@@ -29,17 +29,17 @@ extension Integration {
             }
         }
 
-        /// By when it must have been noticed that a provider has failed, with 20 names asked for each second.
+        /// The time within which a provider's failure must be detected, with 20 names asked for each second.
         private static let noticed: Duration = .seconds(5)
-        /// By when one that is back must be used.
+        /// The time within which a provider that is back must be used.
         private static let recovered: Duration = .milliseconds(2_500)
-        /// What a name may take where nothing is waited for that has failed long since, but for what the machine takes.
+        /// The longest time for a name when no long-failed provider is waited for, less the machine's own stalls.
         private static let prompt: Duration = .milliseconds(700)
         private static let local = "198.51.100.1"
 
-        /// Has clients ask until `status` says that the provider is not used as usual.
+        /// Has clients ask until `status` shows that the provider is not used as usual.
         ///
-        /// - Returns: the clients, which go on asking; nil when it never said so.
+        /// - Returns: the clients, which go on asking; nil when `status` never showed it.
         private func crowd(
             at stage: DoHStage, whileBacksOffWithin limit: Duration, by watch: Stopwatch
         ) throws -> DoHStage.Crowd? {
@@ -54,7 +54,7 @@ extension Integration {
             return crowd
         }
 
-        /// What is not as expected from the provider's end until its failure has been noticed.
+        /// Deviations from what is expected, from the provider's end until its failure was detected.
         private func failures(
             _ death: Death, _ service: FakeDoH, _ stage: DoHStage, by watch: Stopwatch
         ) throws -> [String] {
@@ -114,7 +114,7 @@ extension Integration {
                     return ["it is used as usual after \(Self.noticed)"]
                 }
                 _ = try crowd.stop()
-                // The last client of the crowd had its SERVFAIL just now.
+                // The last client of the crowd has just received its SERVFAIL.
                 try death.end(at: service)
                 return try stage.ask(["www.first.example"], by: watch).surprises
             }
@@ -129,14 +129,13 @@ extension Integration {
                 guard let crowd = try crowd(at: stage, whileBacksOffWithin: Self.noticed, by: watch) else {
                     return ["it is used as usual after \(Self.noticed)"]
                 }
-                // From then on some clients wait for what began while the provider still failed.
+                // From then on some clients wait for requests that began while the provider still failed.
                 let known = watch.fair
                 _ = crowd.wait(within: .seconds(5)) { $0.asked > known + .milliseconds(800) }
                 try service.behave(.answer)
                 let back = watch.fair
                 _ = crowd.wait(within: .seconds(5)) { $0.asked > back + .seconds(1) }
-                // A client that has waited for long may be at the end of its time, and a reply may just have been on
-                // its way.
+                // A client that has waited for long may be near its deadline, and a reply may just have been under way.
                 let waiting = try crowd.stop().filter {
                     $0.asked > back - .milliseconds(500) && $0.answered ?? .seconds(60) > back + .milliseconds(30)
                 }

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// The fakes themselves, seen by programs that know nothing of them.
+    /// The fakes themselves, tested with unrelated programs.
     @Suite
     struct FakesTests {
         private let zone = FakeZone([
@@ -262,7 +262,7 @@ extension Integration {
             #expect(resolver.questions.map(\.overTCP) == [false, true, false])
         }
 
-        @Test func `LocalDNS lies, refuses, truncates and adds on command`() throws {
+        @Test func `LocalDNS forges, refuses, truncates and adds on command`() throws {
             let resolver = try FakeLocalDNS(zone)
             resolver.behave(.lie(["198.51.100.66"]), for: "a.example.com")
             #expect(try Dig(resolver.address, "a.example.com").addresses == ["198.51.100.66"])
@@ -282,7 +282,7 @@ extension Integration {
             resolver.behave(.forged(forgery, address: "198.51.100.66", thenHonest: true))
             let dig = try Dig(resolver.address, "four.example.com")
             #expect(dig.addresses == ["192.0.2.4"])
-            // A connected socket never sees what came from another port; of the others dig complains.
+            // A connected socket never receives what comes from another port; dig warns of the others.
             #expect(forgery == .sourcePort || dig.text.contains("Warning") || dig.text.contains("mismatch"))
         }
 

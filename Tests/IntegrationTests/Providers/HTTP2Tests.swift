@@ -25,7 +25,7 @@ extension Integration {
             let slow = try daemon.client()
             try slow.send(.query("slow.example.com"))
             #expect(backend.waitForCalls(1, for: "slow.example.com"))
-            // All at once: as many as fit on one connection.
+            // All at once: as many as one connection takes.
             let clients = try (0..<4).map { try daemon.client(from: "127.0.4.\($0 + 1)") }
             for number in 0..<60 {
                 try clients[number % 4].send(.query("fast\(number).example.com", id: UInt16(number)))
@@ -38,7 +38,7 @@ extension Integration {
             }
             #expect(failures == 0)
             #expect(try slow.receive().message.addresses == ["198.51.100.1"])
-            // Once more after the slow one's time-out: it reset a stream, not the connection.
+            // One more after the slow one's time-out: it reset a stream, not the connection.
             let probe = try clients[0].ask(
                 "after.example.com", until: { _ in nginx.requests.contains { $0.target.contains("slow") } })
             #expect(probe.addresses == [Nginx.addresses[0]])
@@ -63,7 +63,7 @@ extension Integration {
             #expect(try client.ask("www.example.com").addresses == [Nginx.addresses[0]])
             #expect(try client.ask("other.example.com").addresses == [Nginx.addresses[0]])
             #expect(nginx.waitForRequests(2))
-            // The name that worked is remembered, and an IP address is never sent as a server name.
+            // The name that was accepted is remembered, and an IP address is never sent as a server name.
             #expect(nginx.connections == 1)
             #expect(nginx.requests.allSatisfy { $0.serverName == (names.first ?? "") })
         }
@@ -112,7 +112,7 @@ extension Integration {
             #expect(nginx.requests.first?.httpVersion == "HTTP/2.0")
         }
 
-        @Test func `an HTTPS record told by DoH over TLS reaches the client with our addresses as hints`() throws {
+        @Test func `an HTTPS record from DoH over TLS reaches the client with our addresses as hints`() throws {
             let alpn: (UInt16, [UInt8]) = (1, [2, 104, 50])
             let told = TestServiceBinding.rdata(1, ".", [alpn, (4, [198, 51, 100, 7])])
             let zone = FakeZone(["www.example.com": .init(a: ["192.0.2.1"], others: [RecordType.https: [told]])])
@@ -142,7 +142,7 @@ extension Integration {
                 try Dig(daemon.address, "www.example.com", namespace: near).addresses == [Nginx.addresses[0]])
             #expect(nginx.waitForRequests(1))
             let port = try #require(nginx.requests.first?.clientPort)
-            // Everything of the established connection vanishes; a new one would do.
+            // All packets of the established connection are dropped; a new one would work.
             try far.drop("tcp sport \(port)")
             try near.drop("tcp sport \(port)")
             try near.drop("tcp dport \(port)")

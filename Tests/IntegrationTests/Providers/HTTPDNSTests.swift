@@ -2,11 +2,11 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// What the vendors are asked, in which order, and what is made of their replies.
+    /// What is asked of the vendors, in which order, and how their replies are used.
     @Suite(.serialized)
     struct HTTPDNSTests {
         private static let secret = "0123456789abcdef0123456789abcdef"
-        /// What LocalDNS says of every name: seen when no vendor's answer was good.
+        /// LocalDNS's answer for every name: seen when no vendor's answer was usable.
         private static let local = FakeZone(["*": .init(a: ["198.51.100.1"], aaaa: ["2001:db8:ffff::1"])])
 
         @Test func `the Aliyun form asks both families in one call`() throws {
@@ -19,7 +19,7 @@ extension Integration {
 
         @Test func `with a secret calls are signed`() throws {
             let stage = try Stage(secret: Self.secret)
-            // The fake checks with openssl, and refuses a wrong one.
+            // The fake verifies with openssl, and refuses a wrong one.
             #expect(try stage.ask("WWW.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
             #expect(stage.vendor.calls.map(\.kind) == [.aliyunSigned])
         }
@@ -79,7 +79,7 @@ extension Integration {
             #expect((345...350).contains(ttl))
         }
 
-        @Test func `NXDOMAIN told by DoH is final`() throws {
+        @Test func `an explicit NXDOMAIN of DoH is final`() throws {
             let stage = try Stage(.doh, FakeZone(negativeTTL: 33), localDNS: Self.local)
             let reply = try stage.ask("none.example.com")
             #expect(reply.rcode == ResponseCode.nxDomain)
@@ -87,7 +87,7 @@ extension Integration {
             #expect(stage.localDNS.questionCount() == 0)
         }
 
-        @Test func `NODATA told by DoH is final`() throws {
+        @Test func `an explicit NODATA of DoH is final`() throws {
             let stage = try Stage(.doh, localDNS: Self.local)
             let reply = try stage.ask("four.example.com", RecordType.aaaa)
             #expect(reply.rcode == ResponseCode.noError)
@@ -230,7 +230,7 @@ extension Integration {
         @Test func `secrets stay out of logs, streams and the process list`() throws {
             let stage = try Stage(secret: Self.secret, extra: "queries = true\n")
             #expect(try stage.ask("www.example.com").addresses.count == 2)
-            // Failures of every kind are the ones that print what they were doing.
+            // Failures of every kind are when programs log what they were doing.
             for (number, fault) in [HTTPFault.status(500), .garbage, .truncatedBody, .closeBeforeReply].enumerated() {
                 stage.vendor.misbehave(fault)
                 _ = try stage.ask("n\(number).example.com")
@@ -239,7 +239,7 @@ extension Integration {
             #expect(commandLine.contains("serve"))
             try stage.daemon.stop()
             let signatures = stage.vendor.requests.compactMap { $0.parameters["s"] }
-            // After two failures in a row the address is set aside.
+            // After two failures in a row the address is in backoff.
             #expect(signatures.count >= 3)
             for text in [stage.daemon.errors, stage.daemon.output, commandLine] {
                 #expect(!text.contains(Self.secret))

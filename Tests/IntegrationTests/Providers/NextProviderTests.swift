@@ -2,16 +2,16 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// A first provider that cannot be reached, and a second one that is well.
+    /// A first provider that cannot be reached, and a second one that works.
     @Suite(.serialized)
     struct NextProviderTests {
-        /// What is dead, and how names are asked for meanwhile.
+        /// The kind of failure, and the pace at which names are asked for during it.
         struct Case: Sendable, CustomStringConvertible {
             enum Pace: Sendable {
                 case atOnce, each100Milliseconds, oneByOne
             }
 
-            /// The third number of the dead addresses.
+            /// The third byte of the dead addresses.
             let network: Int
             let hole: BlackHole.Kind
             let addresses: Int

@@ -2,10 +2,10 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// A connection on which every request fails from some moment on, while new ones would do.
+    /// A connection on which every request fails from some moment on, while new ones would succeed.
     @Suite(.serialized)
     struct PoisonedConnectionTests {
-        /// For how long clients ask before everything must be well again.
+        /// For how long clients ask before everything must work again.
         private static let time: Duration = .seconds(4)
 
         @Test func `a connection on which nothing succeeds any more is replaced within seconds of traffic`() {

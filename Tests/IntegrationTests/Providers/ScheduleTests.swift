@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// A service that names its addresses by the scheduling call, each over TLS.
+    /// A service that returns its addresses in the scheduling call, each with TLS.
     @Suite struct ScheduleTests {
         /// One address of the service.
         private struct Site {
@@ -12,7 +12,7 @@ extension Integration {
 
             /// - Parameters:
             ///   - number: the last byte of the address that it answers for every name.
-            ///   - account: of a service other than Aliyun's.
+            ///   - account: for a service other than Aliyun's.
             ///   - address: nil: a free port of 127.0.0.1.
             init(
                 _ certificates: TestCertificates, _ number: Int, account: FakeAccount? = nil,
@@ -28,7 +28,7 @@ extension Integration {
 
         private static let secret = "0123456789abcdef0123456789abcdef"
         private let certificates: TestCertificates
-        /// Where the daemon begins.
+        /// The startup address.
         private let startup: Site
         private let localDNS: FakeLocalDNS
         private let directory: TemporaryDirectory
@@ -66,9 +66,9 @@ extension Integration {
         }
 
         @Test(arguments: [FakeTencentAccount.token("123456789"), .aes(id: "1001", key: "0123456789abcdef")])
-        func `tencent's service, too, tells where it is to be asked`(account: FakeTencentAccount) throws {
+        func `tencent's service, too, returns the addresses to ask`(account: FakeTencentAccount) throws {
             let first = try Site(certificates, 1, account: .tencent(account))
-            // Its call names no ports: they all have that of the URL.
+            // Its call returns no ports: all addresses have that of the URL.
             let second = try Site(
                 certificates, 2, account: .tencent(account),
                 at: TestAddress("127.0.0.2", port: first.nginx.address.port))
@@ -95,7 +95,7 @@ extension Integration {
             #expect(daemon.waitForLog { $0.contains("the service is asked at \(dead)") })
             startup.service.schedule = FakeSchedule([site.nginx.address])
             #expect(try daemon.dig("one.example.com").addresses == ["198.51.100.1"])
-            // The address is set aside now: the next question finds that all have failed.
+            // The address is in backoff now: the next question finds that all have failed.
             #expect(try daemon.dig("two.example.com").addresses == ["198.51.100.1"])
             #expect(daemon.waitForLog { $0.contains("the service is asked at \(site.nginx.address)") })
             #expect(try daemon.dig("three.example.com").addresses == ["192.0.2.2"])

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// The proprietary forms, each against a service that checks signatures and ciphers with the `openssl` command.
+    /// The proprietary forms, each with a service that verifies signatures and ciphertexts with the `openssl` command.
     @Suite(.serialized)
     struct VendorTests {
         /// A form, and an account at its service.
@@ -20,7 +20,7 @@ extension Integration {
 
             var testDescription: String { rawValue }
 
-            /// The account of the service; nil for the form that the fake always speaks.
+            /// The service's account; nil for the form that the fake always accepts.
             var account: FakeAccount? {
                 switch self {
                 case .aliyun: nil
@@ -34,7 +34,7 @@ extension Integration {
                 }
             }
 
-            /// The same account with a secret, key or token that is another one.
+            /// The same account with a different secret, key or token.
             var wrong: FakeAccount? {
                 switch self {
                 case .aliyun, .unsigned: nil
@@ -47,7 +47,7 @@ extension Integration {
                 }
             }
 
-            /// What `query` says of a name that is not there.
+            /// The output of `query` for a name that does not exist.
             var noSuchName: String {
                 switch self {
                 case .plain, .unsigned, .cbc, .gcm: "NXDOMAIN"
@@ -55,20 +55,20 @@ extension Integration {
                 }
             }
 
-            /// What it says of a secret, key or token that is not the account's.
+            /// The output of `query` for a secret, key or token that is not the account's.
             var refusal: String {
                 switch self {
                 case .aliyun, .plain: "InvalidSignature (HTTP 403)"
-                // Made up by the fake: what the service says is not published.
+                // The fake's own choice: what the service returns is not published.
                 case .cbc, .gcm: "InvalidEncryption (HTTP 400)"
-                // Tencent's service does not tell.
+                // Tencent's service does not report it.
                 case .des, .aes: "empty, for a reason the service does not tell"
                 case .token: "HTTP 401"
                 case .unsigned: ""
                 }
             }
 
-            /// How the families are written when both are asked.
+            /// How the families are written when both are asked for.
             var bothFamilies: String {
                 switch self {
                 case .des, .aes, .token: "addrs"
@@ -77,7 +77,7 @@ extension Integration {
             }
         }
 
-        /// A vendor, and a file that names it as its only provider.
+        /// A vendor, and a configuration file with it as the only provider.
         private struct Service {
             let vendor: FakeHTTPDNS
             let table: String
@@ -109,11 +109,11 @@ extension Integration {
         }
 
         private static let zone = Stage.zone
-        /// What LocalDNS says of every name: seen when the vendor's answer was not good.
+        /// LocalDNS's answer for every name: seen when the vendor's answer was not usable.
         private static let local = FakeZone(["*": .init(a: ["198.51.100.1"], aaaa: ["2001:db8:ffff::1"])])
 
         @Test(arguments: Form.allCases)
-        func `query gets each family, and what there is to tell of a name that is not there`(form: Form) throws {
+        func `query gets each family, and what there is to report of a name that is not there`(form: Form) throws {
             let service = try Service(form)
             let four = try service.query("www.example.com")
             #expect(four.status == 0, "\(four.output)\(four.errors)")
@@ -145,7 +145,7 @@ extension Integration {
             #expect(try daemon.dig("www.example.com", "AAAA").addresses == ["2001:db8::1"])
             #expect(service.vendor.calls.map(\.name) == ["www.example.com"])
             #expect(service.vendor.calls.map(\.types) == [form.bothFamilies])
-            // IPv4 alone: the service knows the name, so there is no IPv6.
+            // Only IPv4: the service has the name, so there is no IPv6.
             let empty = try daemon.dig("four.example.com", "AAAA")
             #expect(empty.status == "NOERROR")
             #expect(empty.addresses.isEmpty)
@@ -153,7 +153,7 @@ extension Integration {
         }
 
         @Test(arguments: Form.allCases.filter { $0 != .unsigned })
-        func `a wrong secret is told as far as the service tells it, and nothing of it is shown`(form: Form) throws {
+        func `a wrong secret is reported as far as the service does so, and nothing of it is shown`(form: Form) throws {
             let service = try Service(form, hasWrongSecret: true)
             let outcome = try service.query("www.example.com")
             #expect(outcome.status == 1)
@@ -199,7 +199,7 @@ extension Integration {
         }
 
         @Test(arguments: [FakeAliyunV2Account.Mode.cbc, .gcm])
-        func `a reply under another key is no answer, and no reason to put the account aside`(
+        func `a reply under another key is no answer, and no reason to put the account in backoff`(
             mode: FakeAliyunV2Account.Mode
         ) throws {
             var account = FakeAliyunV2Account(mode: mode)
@@ -210,7 +210,7 @@ extension Integration {
             #expect(outcome.output.contains("the reply cannot be decrypted"))
         }
 
-        @Test func `whoever answers in plain instead of GCM is not believed`() throws {
+        @Test func `a reply in plain instead of GCM is not accepted`() throws {
             let service = try Service(.gcm)
             let forged =
                 #"{"code":"success","mode":0,"data":{"answers":[{"dn":"www.example.com","#

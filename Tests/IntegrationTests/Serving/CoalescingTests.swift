@@ -2,18 +2,19 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// Many clients that want the same: the vendor is asked once, and each gets its own answer.
+    /// Many clients with the same question: the vendor is asked once, and each client gets its own answer.
     @Suite(.serialized)
     struct CoalescingTests {
-        /// One client of the crowd, and what it sent.
+        /// One client of the crowd, and its queries.
         private struct Member {
             var client: TestDNSClient
             var queries: [TestMessage]
         }
 
-        /// Clients ask A and AAAA of one cold name, while the vendor thinks.
+        /// Makes clients ask A and AAAA of one uncached name, before the vendor answers.
         private func crowd(_ stage: Stage, _ count: Int) throws -> [Member] {
-            // All that can be made before the first question is: from then on, the time runs in which the vendor is to answer.
+            // Everything that can be prepared is made before the first question, which starts the vendor's time to
+            // answer.
             let members = try (0..<count).map { number in
                 let name = number % 3 == 0 ? "www.example.com" : "Www.ExamplE.coM"
                 let edns = number % 2 == 0 ? EDNS() : nil
@@ -27,19 +28,19 @@ extension Integration {
                 for _ in 0..<(number % 10 == 5 ? 2 : 1) {
                     for datagram in datagrams[number] { try member.client.send(datagram) }
                 }
-                // An answer on the spot shows that what came before it was read: no datagram is lost in a full buffer.
+                // An immediate answer shows that earlier queries were read: no datagram is lost in a full buffer.
                 if number % 40 == 39 { try landmark.ask(.query("version.bind", RecordType.txt, class: 3)) }
             }
             return members
         }
 
-        /// The longest time-out that makes a difference, so that a busy machine has sent all questions before the vendor is asked
-        /// a second time: HTTPDNS is given up after 1.9 s.
+        /// The longest time-out with an effect, so that a busy machine has sent all questions before the vendor is
+        /// asked a second time: HTTPDNS is given up after 1.9 s.
         private static let patient = "timeout = \"1900ms\"\n"
 
-        /// A crowd that has asked, some of it gone again, before its vendor said anything.
+        /// A crowd that has asked, and partly left, before its vendor answered.
         ///
-        /// A machine that was too busy to send all questions before gets a few more tries.
+        /// A machine that was too busy to send all questions before gets up to nine more tries.
         private func waitingCrowd(_ count: Int) throws -> (stage: Stage, members: [Member]) {
             for _ in 0..<10 {
                 let stage = try Stage(provider: Self.patient, listen: "udp_threads = 1")
@@ -86,7 +87,7 @@ extension Integration {
             }
             #expect(wrong == 0)
             #expect(stage.vendor.calls == [.init(.aliyun, "www.example.com", "4,6")])
-            // Nobody is answered twice; what was sent twice would be here before a later answer.
+            // No client is answered twice: a second answer would have arrived before a later one.
             _ = try stage.daemon.client().ask(.query("version.bind", RecordType.txt, class: 3))
             for member in members { #expect(try member.client.receiveIfAny(within: .zero) == nil) }
         }

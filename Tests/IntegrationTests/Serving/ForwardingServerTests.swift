@@ -2,16 +2,16 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// DNS servers of others in front of the daemon.
+    /// Other DNS servers in front of the daemon.
     @Suite(.serialized, .requires(.networkNamespaces))
     struct ForwardingServerTests {
-        /// Which server stands in front.
+        /// The server in front.
         enum Kind: CaseIterable {
             case unbound, dnsmasq
 
             func start(on host: ClientHost) throws -> ForwardingServer {
                 switch self {
-                // The strictest: it refuses replies whose letter case is not the question's.
+                // The strictest setting: it refuses replies whose letter case is not the question's.
                 case .unbound: try .unbound(on: host, options: "use-caps-for-id: yes")
                 case .dnsmasq: try .dnsmasq(on: host)
                 }
@@ -58,7 +58,7 @@ extension Integration {
         }
     }
 
-    /// What a validator behind the daemon sees: see `Documentation/DNSSEC.md`.
+    /// The results of a validator behind the daemon: see `Documentation/DNSSEC.md`.
     @Suite(.serialized, .requires(.networkNamespaces))
     struct SignatureTests {
         private let host: ClientHost
@@ -134,7 +134,7 @@ extension Integration {
             withExtendedLifetime(daemon) {}
         }
 
-        @Test func `a validator told that a name is not signed gets its addresses`() throws {
+        @Test func `a validator with a negative trust anchor for a name gets its addresses`() throws {
             let vendor = try host.namespace.inside { try FakeHTTPDNS(FakeZone("www.signed.example", a: ["192.0.2.1"])) }
             let daemon = try daemon(DaemonConfiguration.aliyun(vendor.url))
             let server = try ForwardingServer.unbound(

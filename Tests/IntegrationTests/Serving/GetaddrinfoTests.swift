@@ -2,16 +2,16 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// `getaddrinfo` of both C libraries, with a `resolv.conf` that names the daemon: how nearly every program asks.
+    /// `getaddrinfo` of both C libraries, with a `resolv.conf` that names the daemon: how most programs ask.
     @Suite(.serialized, .requires(.networkNamespaces))
     struct GetaddrinfoTests {
-        /// How the question for one family of addresses goes wrong while the other one's goes well.
+        /// How the question for one address family fails while the other one's succeeds.
         enum Fault: CaseIterable {
             /// NOERROR without records.
             case empty
             case serverFailure
             case refused
-            /// NXDOMAIN, although the name has addresses of the other family: what broken load balancers say.
+            /// NXDOMAIN, although the name has addresses of the other family: the response of broken load balancers.
             case noSuchName
             case silence
 
@@ -74,7 +74,8 @@ extension Integration {
             for (_, failing, _, name) in cases {
                 if let rcode = fault.rcode {
                     stage.vendor.misbehave(.rcode(rcode), for: name, types: "\(failing)")
-                    // Not before the client's second question has been read: a network's resolver is not so near.
+                    // Not before the client's second question has been read: a network's resolver has a longer round
+                    // trip.
                     stage.localDNS.behave(.rcode(rcode, after: .milliseconds(20)), for: name, type: failing)
                 } else if fault == .silence {
                     stage.vendor.misbehave(.hang, for: name, types: "\(failing)")
@@ -89,12 +90,12 @@ extension Integration {
                 let outcome = try program.finish(within: .patience)
                 #expect(outcome.lines == [address], "\(name)")
             }
-            // No client had to ask again: that is after 2.5 (musl) or 5 seconds (glibc).
+            // No client had to repeat a question: that happens after 2.5 s (musl) or 5 s (glibc).
             #expect(began.fair < .seconds(3.5))
         }
 
         @Test(arguments: CLibrary.allCases)
-        func `a name that does not exist is told as such`(library: CLibrary) throws {
+        func `a name that does not exist is reported as such`(library: CLibrary) throws {
             let host = try ClientHost()
             let stage = try Stage(.doh, inside: host)
             let outcome = try lookUp(library, "none.example.com", on: host)
@@ -103,7 +104,7 @@ extension Integration {
         }
 
         @Test(arguments: CLibrary.allCases)
-        func `when nobody answers, the program is told to try again`(library: CLibrary) throws {
+        func `when no upstream answers, the program gets the error that asks to try again`(library: CLibrary) throws {
             let host = try ClientHost()
             let stage = try Stage(inside: host)
             stage.vendor.misbehave(.status(500))
@@ -139,7 +140,7 @@ extension Integration {
             #expect(stage.vendor.callCount() == 1)
         }
 
-        @Test func `musl, which may know no TCP, gets as many of 200 addresses as a datagram takes`() throws {
+        @Test func `musl, which may lack TCP, gets as many of 200 addresses as a datagram takes`() throws {
             let host = try ClientHost()
             let stage = try Stage(.aliyun, .large("large.example.com", count: 200), inside: host)
             let outcome = try lookUp(.musl, "large.example.com", on: host)

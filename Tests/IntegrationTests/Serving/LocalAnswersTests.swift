@@ -2,10 +2,10 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// What no vendor is asked for: CH, the special-use names, and those of the network.
+    /// Names that no vendor is asked for: CH, the special-use names, and those of the network.
     @Suite(.serialized)
     struct LocalAnswersTests {
-        /// A vendor and a LocalDNS that know every name, so that a leak shows as an answer.
+        /// A vendor and a LocalDNS that answer every name, so that a leak shows as an answer.
         private func stage(_ route: String = "") throws -> Stage {
             let zone = FakeZone(["*": .init(a: ["192.0.2.1"], others: [RecordType.ptr: [TestName.wire("x.example")]])])
             return try Stage(.aliyun, zone, localDNS: zone, route: route)
@@ -50,7 +50,7 @@ extension Integration {
         @Test(arguments: [
             "x.invalid", "abcdefghijklmnop.onion", "printer.local", "x.alt", "x.test", "1.2.0.192.in-addr.arpa",
         ])
-        func `a special-use name is NXDOMAIN with an SOA, and asked of nobody`(name: String) throws {
+        func `a special-use name is NXDOMAIN with an SOA, and no upstream is asked`(name: String) throws {
             let stage = try stage()
             for type in [RecordType.a, RecordType.ptr] {
                 let reply = try stage.ask(name, type)
@@ -119,7 +119,7 @@ extension Integration {
             #expect(stage.vendor.callCount() == 0)
         }
 
-        @Test func `why.NAME tells dig where its answer came from`() throws {
+        @Test func `why.NAME shows dig where its answer came from`() throws {
             let stage = try Stage()
             _ = try stage.ask("www.example.com")
             let dig = try Dig(stage.daemon.address, "why.www.example.com", "TXT", ["-t", "TXT", "-c", "CH", "-q"])

@@ -2,10 +2,10 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// What the RFCs demand of every reply (1035, 6891, 7873, 8482, 8906, 9619).
+    /// What the RFCs demand of every response (1035, 6891, 7873, 8482, 8906, 9619).
     @Suite(.serialized)
     struct MessageRulesTests {
-        /// A question that is answered on the spot: whatever came before it has been read.
+        /// A question that is answered at once: everything sent before it has then been read.
         private static let landmark = TestMessage.query("version.bind", RecordType.txt, class: 3, id: 0x5555)
 
         /// Sends bytes that must get no reply at all.
@@ -17,7 +17,7 @@ extension Integration {
             #expect(try client.receiveIfAny(within: .milliseconds(100)) == nil)
         }
 
-        /// The reply to bytes of the test's own making, which must carry their ID.
+        /// The reply to bytes that the test composes, which must have their ID.
         private func reply(to bytes: [UInt8], _ stage: Stage? = nil) throws -> TestMessage {
             let stage = try stage ?? Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -188,7 +188,7 @@ extension Integration {
             #expect(stage.vendor.callCount() == 0)
         }
 
-        @Test func `a type nobody knows passes unchanged`() throws {
+        @Test func `an unknown type passes unchanged`() throws {
             let data: [UInt8] = [0, 255, 192, 12, 7]
             let localZone = FakeZone(["www.example.com": .init(others: [65_280: [data]])])
             let stage = try Stage(localDNS: localZone)

@@ -2,10 +2,10 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// Addresses given by hand, and the families that clients are to use, in the running server.
+    /// Preset addresses, and the preferred address family, in the running server.
     @Suite(.serialized)
     struct PresetTests {
-        @Test func `a preset and a name of the hosts file are answered, and nobody is asked`() throws {
+        @Test func `a preset and a name of the hosts file are answered, and no upstream is asked`() throws {
             let directory = try TemporaryDirectory()
             let hosts = try directory.write(
                 "192.0.2.60 nas.example # here\n2001:db8::60 nas.example\nbad\n", to: "hosts")
@@ -26,7 +26,7 @@ extension Integration {
             }
             #expect(stage.vendor.callCount() == 0)
             #expect(stage.daemon.waitForLog { $0.contains("\(hosts):3: does not begin with an IP address") })
-            // The second round was the UDP threads'.
+            // The second round was answered by the UDP threads.
             let cache = try stage.json("status")["cache"] as? [String: Any]
             #expect((cache?["hits"] as? Int ?? 0) >= 3)
             #expect(try stage.run("status").output.contains("preset    3 names, 0 in the last resort"))
@@ -61,7 +61,7 @@ extension Integration {
             #expect(try stage.run("query", "api.example.com").output.contains("from the preset of last resort"))
         }
 
-        @Test func `names of preresolve are in the cache before anybody asks`() throws {
+        @Test func `names of preresolve are in the cache before any client asks`() throws {
             let stage = try ControlStage(extra: "[preset]\npreresolve = [\"www.example.com\"]\n")
             #expect(stage.vendor.waitForCalls(1))
             #expect(try stage.ask("www.example.com").addresses.count == 2)

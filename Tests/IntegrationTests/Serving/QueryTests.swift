@@ -2,10 +2,11 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// `query NAME --via NAME` at services of the standards' forms, and of several types at once; `VendorTests` has the others.
+    /// `query NAME --via NAME` at services of the standards' forms, and with several types at once; `VendorTests` has
+    /// the other forms.
     @Suite(.serialized)
     struct QueryTests {
-        /// A form that asks for each type by itself.
+        /// A form that asks for each type separately.
         enum Form: CaseIterable {
             case doh, google, cloudflare, alidns, dnspod
 
@@ -21,7 +22,7 @@ extension Integration {
             }
         }
 
-        /// A service, and a file that names it as its only provider.
+        /// A service, and a configuration file with it as the only provider.
         private struct Service {
             let vendor: FakeHTTPDNS
             private let table: String
@@ -79,7 +80,7 @@ extension Integration {
             #expect(start.fair < .seconds(3.5))
         }
 
-        @Test func `a wrong secret is told, and nothing of it is shown`() throws {
+        @Test func `a wrong secret is reported, and nothing of it is shown`() throws {
             let secret = "not the secret they have"
             let service = try Service(.alidns, secret: secret)
             let outcome = try service.query("www.example.com")
@@ -89,7 +90,7 @@ extension Integration {
             #expect(service.vendor.requests.count == 1)
         }
 
-        @Test func `of several types each is told once, in order, and one that has an answer is enough`() throws {
+        @Test func `of several types each is shown once, in order, and one that has an answer is enough`() throws {
             let service = try Service(.doh)
             let text = try service.query("four.example.com", "AAAA", "a", "MX", "A")
             #expect(text.status == 0, "\(text.output)\(text.errors)")

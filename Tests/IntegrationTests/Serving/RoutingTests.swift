@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// The four modes, and what is left when sources fail.
+    /// The four modes, and the sources that remain when others fail.
     @Suite(.serialized)
     struct RoutingTests {
         private static let local = FakeZone(["*": .init(a: ["198.51.100.1"], aaaa: ["2001:db8:ffff::1"])])
@@ -49,13 +49,13 @@ extension Integration {
             #expect(stage.vendor.callCount("four.example.com") == 0)
         }
 
-        @Test func `HTTPDNS down, LocalDNS answers in reserve`() throws {
+        @Test func `HTTPDNS down, LocalDNS answers as fallback`() throws {
             let stage = try Stage(localDNS: Self.local)
             stage.vendor.stop()
             #expect(try stage.ask("www.example.com").addresses == ["198.51.100.1"])
         }
 
-        @Test func `HTTPDNS silent, LocalDNS answers in reserve within the budget`() throws {
+        @Test func `HTTPDNS silent, LocalDNS answers as fallback within the budget`() throws {
             let stage = try Stage(localDNS: Self.local)
             stage.vendor.misbehave(.hang)
             let started = Stopwatch()

@@ -41,7 +41,7 @@ extension Integration {
             var number = 1
             while try ask("printer\(number)") != ["198.51.100.2"], start.elapsed < .patience { number += 1 }
             #expect(resolvers[1].questionCount() > 0)
-            // Those asked for before, those that were not, and the domains themselves.
+            // Names asked for before, names that were not, and the domains themselves.
             for name in ["www.bank.example", "www.shop.co.uk", "login.bank.example", "bank.example", "other.co.uk"] {
                 #expect(try ask(name) == ["192.0.2.1"], "\(name)")
             }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    /// Addresses, sizes and access: what a client sees of UDP, and of starting up.
+    /// Addresses, sizes and access: UDP as clients see it, and start-up.
     @Suite(.serialized)
     struct ServingTests {
         @Test(arguments: ["+notcp", "+tcp"])
@@ -21,14 +21,14 @@ extension Integration {
         @Test func `without questions nothing wakes the daemon`() throws {
             let stage = try Stage()
             #expect(try stage.daemon.dig("www.example.com").addresses.count == 2)
-            // What follows an answer is over by then: at the latest the disk cache's writing.
+            // The work that follows an answer is done by then: at the latest the disk cache's writing.
             Thread.sleep(forTimeInterval: 3)
             let before = try wakeUps(stage.daemon)
             Thread.sleep(forTimeInterval: 5)
             #expect(try wakeUps(stage.daemon) == before)
         }
 
-        /// How often its threads have gone to sleep of their own accord, which they do once for each time they are woken.
+        /// How often its threads have gone to sleep voluntarily, which is once for each time they were woken.
         private func wakeUps(_ daemon: Daemon) throws -> Int {
             let tasks = "/proc/\(daemon.pid)/task"
             return try FileManager.default.contentsOfDirectory(atPath: tasks).reduce(0) { sum, task in
@@ -50,7 +50,7 @@ extension Integration {
         func `on a wildcard bind the reply comes from the very address asked`(host: String) throws {
             let stage = try Stage(on: ["0.0.0.0"])
             let server = TestAddress(host, port: stage.daemon.address.port)
-            // `ask` refuses a reply from another address; once from upstream, once from the cache.
+            // `ask` refuses a reply from another address. The first one comes from upstream, the second from the cache.
             for source in ["127.1.2.3", "127.3.2.1"] {
                 let reply = try TestDNSClient(server, from: source).ask("www.example.com")
                 #expect(reply.addresses == ["192.0.2.1", "192.0.2.2"])
@@ -74,7 +74,7 @@ extension Integration {
                 let reply = try client.receive()
                 #expect(reply.message.isTruncated)
                 #expect(reply.message.rcode == ResponseCode.noError)
-                // Header and question, then as many records of 16 bytes as there is room for.
+                // Header and question, then as many records of 16 bytes as fit.
                 #expect(reply.message.addresses == (1...29).map { "192.0.2.\($0)" })
                 #expect(reply.bytes.count == query.encoded.count + 29 * 16)
             }
@@ -139,13 +139,14 @@ extension Integration {
             #expect(second.status == 1)
             #expect(second.errors.contains("\(stage.daemon.address)"))
             #expect(second.errors.lowercased().contains("in use"))
-            // The first goes on undisturbed: no datagram was drawn to the second.
+            // The first is not affected: no datagram was delivered to the second.
             #expect(try stage.ask("www.example.com").addresses.count == 2)
         }
 
         @Test(.requires(.otherUser), .requires(.networkNamespaces))
         func `without leave for port 53 one line says what to do`() throws {
-            // A new namespace has the usual lowest free port, whatever the machine's is; anybody can read in /tmp.
+            // A new namespace has the usual lowest unprivileged port, whatever the machine's is; /tmp is readable by
+            // all users.
             let namespace = try NetworkNamespace()
             let directory = try TemporaryDirectory()
             let executable = directory.path + "/httpdnsd"
@@ -182,7 +183,7 @@ extension Integration {
                     #expect(reply.addresses == ["192.0.2.4"])
                     answered += 1
                 } catch {
-                    // Between the two the last question may have been answered, and the daemon have ended.
+                    // Between the two calls the last question may have been answered, and the daemon ended.
                     #expect(try slow.receiveIfAny(within: .zero) != nil)
                     break
                 }
@@ -200,7 +201,7 @@ extension Integration {
 
         @Test func `where netlink is refused it says so once, and serves`() throws {
             let vendor = try FakeHTTPDNS(Stage.zone)
-            // Also the C library asks for the machine's addresses, which a wildcard stands for, by netlink.
+            // The C library, too, uses netlink to get the machine's addresses, which a wildcard stands for.
             let daemon = try Daemon(
                 DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest(), on: ["0.0.0.0"],
                 wrapper: ["python3", "-c", Self.withoutNetlink])
@@ -215,8 +216,8 @@ extension Integration {
             #expect(lines.first?.contains("go unnoticed; a reload takes them in") == true)
         }
 
-        /// A program that runs its arguments where the kernel refuses netlink sockets, as it does for a service whose
-        /// `RestrictAddressFamilies` leaves them out.
+        /// A program that runs its arguments where the kernel refuses netlink sockets, as for a service whose
+        /// `RestrictAddressFamilies` does not list them.
         private static let withoutNetlink = """
             import ctypes, os, platform, struct, sys
             socket = {"x86_64": 41, "aarch64": 198}[platform.machine()]
@@ -231,7 +232,7 @@ extension Integration {
             os.execvp(sys.argv[1], sys.argv[1:])
             """
 
-        @Test func `idle TCP clients leave descriptors for the sources, and no other client is kept out`() throws {
+        @Test func `idle TCP clients leave descriptors for the sources, and no other client is shut out`() throws {
             let (vendor, localDNS) = (
                 try FakeHTTPDNS(Stage.zone), try FakeLocalDNS(FakeZone(["*": .init(a: ["192.0.2.9"])]))
             )

@@ -53,7 +53,7 @@ extension Integration {
         }
 
         @Test(arguments: [0, 1, 11])
-        func `a message too short for a header harms nobody`(length: Int) throws {
+        func `a message too short for a header does no harm`(length: Int) throws {
             let stage = try Stage()
             let client = try stage.daemon.tcpClient()
             try client.send([0, UInt8(length)] + [UInt8](repeating: 0x20, count: length))
@@ -99,7 +99,7 @@ extension Integration {
             #expect(Int(segment[0]) << 8 | Int(segment[1]) == segment.count - 2)
         }
 
-        @Test func `a client that asks for keepalive is told the idle time, but never over UDP`() throws {
+        @Test func `a client that asks for keepalive gets the idle time, but never over UDP`() throws {
             let stage = try Stage()
             let edns = EDNS(options: [.init(11)])
             let overTCP = try stage.daemon.tcpClient().ask(.query("www.example.com", edns: edns))
