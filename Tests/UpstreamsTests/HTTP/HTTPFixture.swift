@@ -6,14 +6,14 @@ import TestSupport
 import Testing
 import Upstreams
 
-/// What the tests of HTTP share.
+/// Helpers shared by the tests of HTTP.
 enum HTTPFixture {
     static let loopback = IPAddress.v4(0x7f00_0001)
 
     /// A zone in which every name has an address.
     static let zone = FakeZone(["*": FakeZone.Entry(a: ["192.0.2.7"])])
 
-    /// A request as the fake services understand it.
+    /// A request in the form that the fake services accept.
     static func request(_ name: String) -> HTTPDNS.HTTPRequest {
         HTTPDNS.HTTPRequest(target: "/139450/d?host=\(name)")
     }
@@ -33,7 +33,9 @@ enum HTTPFixture {
         return try await HTTPTransfers(origin, loop: LoopRunner.shared.loop)
     }
 
-    /// Sends `count` requests at the same time and returns how each ended.
+    /// Sends `count` requests at the same time.
+    ///
+    /// - Returns: the result of each.
     static func parallel(
         _ count: Int, on transfers: HTTPTransfers, timeout: Duration = .patience, name: String = "fast"
     ) async -> [Result<HTTPDNS.HTTPResponse, HTTPFailure>] {
@@ -47,7 +49,9 @@ enum HTTPFixture {
         }
     }
 
-    /// Sends a request, and in the moment of its end `count` others; returns how those ended.
+    /// Sends a request, and `count` others from its completion.
+    ///
+    /// - Returns: the results of the others.
     @Loop
     static func following(
         _ count: Int, on transfers: HTTPTransfers, _ request: HTTPDNS.HTTPRequest, timeout: Duration
@@ -69,7 +73,9 @@ enum HTTPFixture {
         return results
     }
 
-    /// Sends a request, and right behind it `count` others; returns how it ended, and how those did.
+    /// Sends a request, and `count` others immediately after it.
+    ///
+    /// - Returns: the result of the first, and those of the others.
     @Loop
     static func leading(
         _ count: Int, on transfers: HTTPTransfers, _ request: HTTPDNS.HTTPRequest, timeout: Duration
@@ -95,7 +101,7 @@ enum HTTPFixture {
         return (first, others)
     }
 
-    /// The greatest value of a number, looked at in every turn of the loop until `work` is done.
+    /// The greatest value of a number, read in every turn of the loop until `work` is done.
     @Loop
     static func peak(of number: @Loop () -> Int, during work: @escaping @Sendable () async -> Void) async -> Int {
         var isOver = false
@@ -111,7 +117,9 @@ enum HTTPFixture {
         return most
     }
 
-    /// Returns once `condition` holds, or false when it does not in time.
+    /// Waits until `condition` holds.
+    ///
+    /// - Returns: false when it does not in time.
     static func eventually(_ condition: @Sendable () async -> Bool) async -> Bool {
         let limit = ContinuousClock.now + .patience
         while await !condition() {
@@ -123,7 +131,7 @@ enum HTTPFixture {
 }
 
 extension HTTPFailure {
-    /// The end of a request whose test gave it up.
+    /// The failure of a request that its test gave up.
     static let cancelled = HTTPFailure.network("given up by the test")
 }
 
@@ -166,12 +174,12 @@ extension HTTPTransfers {
         }
     }
 
-    /// Makes a connection ready and waits for that.
+    /// Makes a connection ready, and waits until it is.
     func connect(timeout: Duration) async {
         await withCheckedContinuation { continuation in connect(timeout: timeout) { continuation.resume() } }
     }
 
-    /// Asks for a name, with a deadline far away.
+    /// Asks for a name, with a deadline far in the future.
     func get(
         _ name: String, timeout: Duration = .patience, renewing: Bool = false
     ) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
@@ -187,11 +195,11 @@ extension Result {
 }
 
 extension Result where Success == HTTPDNS.HTTPResponse {
-    /// The reply's; nil when there is none.
+    /// The response's status; nil without a response.
     var status: Int? { if case .success(let response) = self { response.status } else { nil } }
 }
 
 extension [Result<HTTPDNS.HTTPResponse, HTTPFailure>] {
-    /// Whether every request got its reply.
+    /// Whether every request has a response.
     var allSucceeded: Bool { allSatisfy(\.isSuccess) }
 }

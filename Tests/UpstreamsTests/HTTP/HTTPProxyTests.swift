@@ -40,7 +40,7 @@ struct HTTPProxyTests {
         #expect(service.requests.count == 1)
     }
 
-    @Test func `over https a proxy that refuses is a failure that tells its status`() async throws {
+    @Test func `over https a proxy that refuses is a failure that reports its status`() async throws {
         let certificates = try TestCertificates()
         let nginx = try Nginx(certificates.leaf(names: ["right.example"]))
         let proxy = try HTTPRelay(to: nginx.address, as: .refusingProxy(407))

@@ -7,7 +7,7 @@ import Testing
 @testable import Platform
 @testable import Upstreams
 
-/// Requests that wait for room at a service, of several client networks.
+/// Requests that wait for room at a service, from several client networks.
 @Suite(.onLoop)
 struct HTTPQueueTests {
     @Loop
@@ -47,7 +47,7 @@ struct HTTPQueueTests {
         #expect(queue.popFirst()?.request.target == "/again")
     }
 
-    @Test @Loop func `when there are too many the client with most gives way, and never to itself`() throws {
+    @Test @Loop func `when there are too many the client with most is displaced, and never by itself`() throws {
         var queue = HTTPQueue()
         for number in 0..<9 { _ = queue.append(try transfer(flooder, "/f\(number)")) }
         #expect(queue.yielding(to: other)?.request.target == "/f8")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Upstreams
 
-/// What the fields of a reply's header say.
+/// The fields of a response's header.
 @Suite struct HTTPReplyTests {
     private func reply(_ fields: String...) -> HTTPReply {
         let reply = HTTPReply()

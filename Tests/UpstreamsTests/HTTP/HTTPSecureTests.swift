@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import Upstreams
 
-/// HTTP/2 and certificates, with nginx as the service. Waiting until it has started would keep the loop.
+/// HTTP/2 and certificates, with nginx as the service. Not on the loop: waiting until nginx has started would block it.
 @Suite(.timeLimit(.minutes(10)))
 struct HTTPSecureTests {
     let certificates: TestCertificates
@@ -22,7 +22,7 @@ struct HTTPSecureTests {
         nginx = try Nginx(certificates.leaf(names: ["right.example"], addresses: ["127.0.0.1"]), backend: backend)
     }
 
-    /// Has OpenSSL fail on the loop's thread: it tells of a file that there is none.
+    /// Leaves an error in OpenSSL's queue on the loop's thread: that a file does not exist.
     @Loop
     private static func leaveError() { #expect(BIO_new_file("/nonexistent", "r") == nil) }
 
@@ -94,7 +94,7 @@ struct HTTPSecureTests {
         #expect(await transfers.get("www.example.com").isSuccess)
         server = nil
         server = try Nginx(certificates.leaf(subject: "right.example"), at: address, http2: false)
-        // Nobody has asked for HTTP/2 since: libcurl alone judges the certificate.
+        // No request has used HTTP/2 since: only libcurl verifies the certificate.
         let failure = await transfers.get("www.example.com").failure
         #expect(failure == .certificate("the certificate is for another name"))
         #expect(server?.requests.isEmpty == true)
@@ -132,7 +132,7 @@ struct HTTPSecureTests {
         #expect(await transfers.get("a.example").isSuccess)
     }
 
-    @Test func `a valid certificate with another key than the pinned ones is refused, for all who wait`() async throws {
+    @Test func `a valid certificate with another key than the pinned ones is refused, for all waiters`() async throws {
         let other = try certificates.leaf(names: ["right.example"])
         let transfers = try await HTTPFixture.secure(
             nginx.address.port, hosts: ["right.example", "also.example"], authority: certificates.authority,
@@ -191,11 +191,11 @@ struct HTTPSecureTests {
         #expect(!nginx.requests.contains { $0.target.contains("withheld") })
     }
 
-    @Test func `a dead connection is found out though every request on it is given up early`() async throws {
+    @Test func `a dead connection is detected though every request on it is given up early`() async throws {
         let relay = try HTTPRelay(to: nginx.address)
         let transfers = try await transfers(port: relay.port)
         #expect(await transfers.get("first.example.com").isSuccess)
-        // A reply is complete for us before the end of its stream has come.
+        // Our side has the whole reply before the end of its stream arrives.
         #expect(nginx.waitForRequests(1))
         relay.silence()
         let timeout = Duration.seconds(2)
@@ -207,23 +207,23 @@ struct HTTPSecureTests {
             #expect(await HTTPFixture.eventually { relay.swallowed > swallowed })
             early.cancel()
             #expect(await early.value.failure == .cancelled)
-            // Bytes from before the silence may yet be read, and the loop's clock stands still within a turn.
+            // Bytes from before the silence may still be read, and the loop's clock does not advance within a turn.
             end = end ?? .now + timeout * 2.5
-            // Few enough that it is not for their number that the connection takes no more.
+            // So few that the connection does not stop taking requests because of their number.
             try await Task.sleep(for: .milliseconds(400))
         } while ContinuousClock.now < end ?? .now
         #expect(relay.connections == 1)
-        // For longer than this one may take the connection has brought nothing.
+        // The connection has delivered nothing for longer than the time-out of this request.
         #expect(await transfers.get("next.example.com", timeout: timeout).isSuccess)
         #expect(relay.connections == 2)
     }
 
-    @Test func `the time to the first byte is told of each reply`() async throws {
+    @Test func `the time to the first byte is reported with each reply`() async throws {
         backend.misbehave(.delay(.milliseconds(400)))
         let transfers = try await transfers()
         for (name, delay) in [("slow.example.com", Duration.milliseconds(400)), ("fast.example.com", .zero)] {
             let time = try #require(await transfers.get(name).get().timeToFirstByte)
-            // The loop's clock stands still within a turn, which may be long under a sanitizer.
+            // The loop's clock does not advance within a turn, which may be long under a sanitizer.
             #expect(time >= delay / 2 && time < .patience, "\(name)")
         }
     }
@@ -245,7 +245,7 @@ struct HTTPSecureTests {
         let relay = try HTTPRelay(to: nginx.address)
         let transfers = try await transfers(port: relay.port)
         #expect(await transfers.get("first.example.com").isSuccess)
-        // A reply is complete for us before the end of its stream has come.
+        // Our side has the whole reply before the end of its stream arrives.
         #expect(nginx.waitForRequests(1))
         relay.silence()
         async let early = transfers.get("early.example.com", timeout: .milliseconds(200))
@@ -260,23 +260,24 @@ struct HTTPSecureTests {
         let relay = try HTTPRelay(to: nginx.address)
         let transfers = try await transfers(port: relay.port)
         #expect(await transfers.get("first.example.com").isSuccess)
-        // A reply is complete for us before the end of its stream has come.
+        // Our side has the whole reply before the end of its stream arrives.
         #expect(nginx.waitForRequests(1))
         relay.silence()
         #expect(await transfers.get("lost.example.com", timeout: .milliseconds(200)).failure == .timeout)
-        // On the silent one it would time out, and not be repeated: its kernel still acknowledges what is sent.
+        // On the silent one it would time out, and not be sent again: the peer's kernel still acknowledges what is
+        // sent.
         #expect(await transfers.get("next.example.com").isSuccess)
         #expect(relay.connections == 2)
     }
 
-    @Test func `requests that begin as a dead connection is found out share one new connection`() async throws {
+    @Test func `requests that begin as a dead connection is detected share one new connection`() async throws {
         let relay = try HTTPRelay(to: nginx.address)
         let transfers = try await transfers(port: relay.port)
         #expect(await transfers.get("first.example.com").isSuccess)
-        // A reply is complete for us before the end of its stream has come.
+        // Our side has the whole reply before the end of its stream arrives.
         #expect(nginx.waitForRequests(1))
         relay.silence()
-        // One ends the connection, while others are still on it, and whoever is told asks again at once.
+        // One ends the connection, while others are still on it, and new requests begin in its completion.
         async let others = HTTPFixture.parallel(5, on: transfers, name: "other")
         #expect(await HTTPFixture.eventually { await transfers.load.active == 5 })
         let following = await HTTPFixture.following(
@@ -312,7 +313,7 @@ struct HTTPSecureTests {
         #expect(Set(results.compactMap(\.failure)) == [])
     }
 
-    @Test func `a handshake that hangs holds up nobody longer than its own request`() async throws {
+    @Test func `a handshake that hangs delays nothing longer than its own request`() async throws {
         let relay = try HTTPRelay(to: nginx.address)
         let transfers = try await transfers(port: relay.port)
         relay.silenceNext()

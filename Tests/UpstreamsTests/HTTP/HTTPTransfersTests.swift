@@ -113,7 +113,7 @@ struct HTTPTransfersTests {
     }
 
     @Test func `a proxy named by the environment is ignored`() async throws {
-        // In a process of its own: the environment is everybody's.
+        // In a process of its own, since the environment is the whole process's.
         await #expect(processExitsWith: .success) { [port = server.address.port as UInt16] in
             setenv("http_proxy", "http://127.0.0.1:9", 1)
             setenv("ALL_PROXY", "http://127.0.0.1:9", 1)
@@ -136,7 +136,7 @@ struct HTTPTransfersTests {
     }
 
     @Test func `a socket that cannot be opened for want of descriptors is not the address's fault`() async {
-        // In a process of its own: the limit is everybody's.
+        // In a process of its own, since the limit is the whole process's.
         await #expect(processExitsWith: .success) {
             _ = LoopRunner.shared
             let transfers = try await HTTPFixture.plain(TestAddress("127.0.0.1", port: 9))
@@ -152,7 +152,7 @@ struct HTTPTransfersTests {
     @Test func `a refused connection is a failure at once`() async throws {
         let transfers = try await HTTPFixture.plain(TestAddress("127.0.0.1", port: FreePort.next()))
         let result = await transfers.get("www.example.com")
-        // Who waits for longer finds a time-out.
+        // Waiting for longer would end in a time-out.
         guard case .network = result.failure else {
             Issue.record("\(result)")
             return
@@ -168,7 +168,7 @@ struct HTTPTransfersTests {
         #expect(ContinuousClock.now - start < .patience)
     }
 
-    @Test func `the asker's deadline counts when it is earlier than the time-out`() async throws {
+    @Test func `the caller's deadline counts when it is earlier than the time-out`() async throws {
         server.misbehave(.hang)
         let transfers = try await HTTPFixture.plain(server.address)
         let start = ContinuousClock.now
@@ -279,7 +279,7 @@ struct HTTPTransfersTests {
         #expect(server.waitForOpenConnections(atMost: 0))
     }
 
-    @Test func `why a certificate is refused is told in OpenSSL's words where there are none of ours`() {
+    @Test func `why a certificate is refused is reported in OpenSSL's words where there are none of ours`() {
         // X509_V_ERR_INVALID_PURPOSE
         #expect(HTTPFailure.certificateText(26) == "the certificate is refused (unsuitable certificate purpose)")
     }

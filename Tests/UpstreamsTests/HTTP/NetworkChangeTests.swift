@@ -7,10 +7,10 @@ import Testing
 @testable import DNSResolver
 @testable import Upstreams
 
-/// What the sources forget when the network is another one.
+/// State of the sources that is discarded when the network changes.
 @Suite(.onLoop, .timeLimit(.minutes(10)))
 struct NetworkChangeTests {
-    @Test @Loop func `a server that was set aside is asked in its old place again`() async throws {
+    @Test @Loop func `a server that was in backoff is asked in its old place again`() async throws {
         let first = try LocalDNSRawServer()
         let second = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
         let clock = ManualClock()
@@ -26,7 +26,7 @@ struct NetworkChangeTests {
         #expect(localDNS.serversInOrder() == localDNS.servers)
     }
 
-    @Test @Loop func `a look-up under way begins anew, at the servers of the new network`() async throws {
+    @Test @Loop func `a look-up under way restarts, at the servers of the new network`() async throws {
         let dead = try LocalDNSRawServer()
         let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
         let localDNS = makeLocalDNS([dead], clock: ManualClock())
@@ -39,7 +39,7 @@ struct NetworkChangeTests {
         #expect(dead.queries.count == 2)
     }
 
-    @Test @Loop func `what fails of a look-up that began in the old network sets nobody aside`() async throws {
+    @Test @Loop func `what fails of a look-up that began in the old network puts no server in backoff`() async throws {
         let clock = ManualClock()
         let localDNS = LocalDNS(
             servers: [LocalDNSServer(.v4(0xc000_0235))], loop: LoopRunner.shared.loop, clock: clock)
@@ -68,7 +68,7 @@ struct NetworkChangeTests {
         #expect(await waiting.isSuccess)
     }
 
-    /// Paths by which nothing on loopback is reached.
+    /// Paths on which nothing on loopback can be reached.
     @Loop private func deadPaths() -> NetworkPaths {
         let paths = NetworkPaths { _ in 1 }
         paths.update(deadLinks: [1])
@@ -93,7 +93,7 @@ struct NetworkChangeTests {
     {
         let loop = LoopRunner.shared.loop
         let check = CertificateCheck(paths: deadPaths(), loop: loop)
-        // Nobody listens there: whoever tries finds "no TLS".
+        // No server listens there: a handshake would end in "no TLS".
         let outcome = await check.shakeHands(
             with: .v4(0x7f00_0001), port: 9, as: try Name("www.example.com"), until: loop.now + .seconds(1))
         #expect(outcome == .unreachable)
@@ -114,7 +114,7 @@ struct LoopGuardTests {
         private(set) lazy var localDNS = LocalDNS(
             servers: [], loop: LoopRunner.shared.loop, clock: clock, report: { self.events.append($0) })
 
-        /// A server that forwards to us, or answers by itself; it answers names that are no probes with its address.
+        /// A server that forwards to us, or answers by itself; names that are not probes are answered with its address.
         func server(loops: Bool) throws -> LocalDNSRawServer {
             try LocalDNSRawServer { [unowned self] query in
                 guard query.name.first == 32, let name = try? Name(wire: query.name) else {
@@ -132,7 +132,7 @@ struct LoopGuardTests {
             await settle()
         }
 
-        /// Lets replies that are on their way come in.
+        /// Lets replies that are under way arrive.
         func settle() async {
             for _ in 0..<20 {
                 await LoopRunner.shared.loop.sleep(until: LoopRunner.shared.loop.now + .milliseconds(1))
@@ -143,7 +143,7 @@ struct LoopGuardTests {
 
     fileprivate static let rawBad: [UInt8] = [198, 51, 100, 66]
 
-    @Test @Loop func `a server that leads back here is told of once, and not asked`() async throws {
+    @Test @Loop func `a server that forwards questions back is reported once, and not asked`() async throws {
         let fixture = Fixture()
         let (looping, good) = (try fixture.server(loops: true), try fixture.server(loops: false))
         await fixture.use([looping, good])
@@ -158,7 +158,7 @@ struct LoopGuardTests {
         #expect(fixture.events == [.serverLoops(upstream: "localdns", server: server)])
     }
 
-    @Test @Loop func `when every server leads back here, questions fail at once and say why`() async throws {
+    @Test @Loop func `when every server is in a forwarding loop, questions fail at once and say why`() async throws {
         let fixture = Fixture()
         let server = try fixture.server(loops: true)
         await fixture.use([server])
@@ -186,7 +186,7 @@ struct LoopGuardTests {
                 == .serverLoopEnded(upstream: "localdns", server: fixture.localDNS.servers[0].description))
     }
 
-    @Test @Loop func `silence clears nobody`() async throws {
+    @Test @Loop func `silence does not end a forwarding loop`() async throws {
         let fixture = Fixture()
         let server = try fixture.server(loops: true)
         await fixture.use([server])

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Upstreams
 
-/// Servers that do with HTTP/2 what nginx does not. Waiting until one has started would keep the loop.
+/// Servers that use HTTP/2 in ways that nginx does not. Not on the loop: waiting until one has started would block it.
 @Suite(.timeLimit(.minutes(10)))
 struct HTTP2ConnectionTests {
     let certificates: TestCertificates
@@ -28,10 +28,10 @@ struct HTTP2ConnectionTests {
         #expect(failure == .network("HTTP/2: the stream was reset (NO_ERROR)"))
     }
 
-    @Test func `a server that breaks HTTP/2's rules is told so, and its requests fail at once`() async throws {
+    @Test func `a server that breaks HTTP/2's rules gets the error, and its requests fail at once`() async throws {
         let server = try server(.confuse)
         let transfers = try await transfers(server)
-        // Who waits for longer finds a time-out.
+        // Waiting for longer would end in a time-out.
         #expect(await transfers.get("www.example.com").failure == .network("the connection was closed"))
         #expect(await transfers.openConnections == 0)
     }
@@ -98,7 +98,7 @@ struct HTTP2ConnectionTests {
         let server = try server(.slow, .answer)
         let transfers = try await transfers(server)
         #expect(await transfers.get("first.example.com").isSuccess)
-        // One after the other, 100 ms each: time enough for a busy machine to see some of them under way.
+        // One after the other, 100 ms each: long enough to observe some of them under way on a busy machine.
         async let slow = HTTPFixture.parallel(30, on: transfers)
         #expect(await HTTPFixture.eventually { await transfers.load.active >= 10 })
         #expect(await transfers.get("second.example.com", renewing: true).isSuccess)
@@ -224,7 +224,7 @@ struct HTTP2ConnectionTests {
         #expect(await transfers.get("slow.example.com", timeout: .milliseconds(500)).failure == .timeout)
         #expect(await transfers.load == (0, 0))
         #expect(await transfers.openConnections == 0)
-        // nginx has heard of it.
+        // nginx has closed its request to the backend.
         #expect(backend.waitForOpenConnections(atMost: 0))
         let (slow, others) = await HTTPFixture.leading(
             10, on: transfers, HTTPFixture.request("slow.example.com"), timeout: .milliseconds(500))
@@ -324,12 +324,12 @@ struct HTTP2ConnectionTests {
         #expect(await crowd.load == (0, 0))
     }
 
-    @Test func `whoever lets go of a service before its reply has come gets it all the same`() async throws {
+    @Test func `a reply comes though the service is released before it`() async throws {
         let server = try server(.answer)
         #expect(try await askAndLetGo(server).isSuccess)
     }
 
-    /// Sends a request and keeps nothing.
+    /// Sends a request and releases the service.
     @Loop
     private func askAndLetGo(
         _ server: ScriptedHTTP2
@@ -343,12 +343,12 @@ struct HTTP2ConnectionTests {
         }
     }
 
-    @Test func `nobody is told inside another one's begin`() async throws {
+    @Test func `no completion is called inside another request's begin`() async throws {
         let server = try server(.hang)
         #expect(try await !isToldInsideBegin(transfers(server)))
     }
 
-    /// Whether one of several requests that fall silent is told while another one begins.
+    /// Whether the completion of one of several silent requests is called while another one begins.
     @Loop
     private func isToldInsideBegin(_ transfers: HTTPTransfers) async throws -> Bool {
         let watch = BeginWatch()
@@ -358,7 +358,7 @@ struct HTTP2ConnectionTests {
                 HTTPFixture.request("n\(number).example.com"), timeout: .seconds(1), deadline: .bootTime + .seconds(4)
             ) { _ in watch.note() }
             watch.isBeginning = false
-            // Each finds those before it without an answer for longer than a connection may be silent.
+            // Each finds earlier ones unanswered for longer than a connection may be silent.
             if number == 9 { try await Task.sleep(for: .milliseconds(1_100)) }
         }
         transfers.renewConnections()
@@ -367,12 +367,12 @@ struct HTTP2ConnectionTests {
     }
 }
 
-/// Requests with a body each that is to come back, some of which are cancelled, and how they end.
+/// Requests whose bodies are to be echoed, some of which are cancelled, and their results.
 @Loop
 private final class Crowd {
     private let transfers: HTTPTransfers
     private var numbers = SeededNumbers(11)
-    /// Neither ended nor cancelled.
+    /// Requests that have neither ended nor been cancelled.
     private var waiting: [Int: any Cancellable] = [:]
     private(set) var mistakes: [String] = []
     private(set) var replies = 0
@@ -381,7 +381,7 @@ private final class Crowd {
 
     var load: (active: Int, waiting: Int) { transfers.load }
 
-    /// Asks so often, 40 at once at most, and returns when nobody waits any more.
+    /// Sends `count` requests, at most 40 at once, and returns when none is left.
     func ask(_ count: Int) async {
         for number in 0..<count {
             begin(number)
@@ -409,7 +409,7 @@ private final class Crowd {
     }
 }
 
-/// How often a request was permitted.
+/// The number of times that a request was permitted.
 @Loop
 private final class Calls {
     private(set) var count = 0
@@ -422,7 +422,7 @@ private final class Calls {
     }
 }
 
-/// Whether somebody is told while a request is begun.
+/// Whether a completion is called while a request begins.
 @Loop
 private final class BeginWatch {
     var isBeginning = false

@@ -10,7 +10,7 @@ struct HTTP2Frame {
         case ping = 6
         case goAway = 7
         case windowUpdate = 8
-        /// No such type.
+        /// A type that does not exist.
         case unknown = 64
     }
 
@@ -31,21 +31,21 @@ struct HTTP2Frame {
         self.payload = payload
     }
 
-    /// The header of a reply.
+    /// The header of a response.
     static func reply(
         _ stream: Int32, status: String = "200", fields: [(String, String)] = [], ends: Bool = false
     ) -> HTTP2Frame {
         .fields(stream, [(":status", status)] + fields, ends: ends)
     }
 
-    /// A header or trailer with these fields, each spelt out (RFC 7541 section 6.2.2).
+    /// A header or trailer with these fields, each as a literal (RFC 7541 section 6.2.2).
     static func fields(_ stream: Int32, _ fields: [(String, String)], ends: Bool = false) -> HTTP2Frame {
         var payload: [UInt8] = []
         for (name, value) in fields { payload += [0] + text(name) + text(value) }
         return HTTP2Frame(.headers, flags: endHeaders | (ends ? endStream : 0), stream: stream, payload: payload)
     }
 
-    /// A text after its length (RFC 7541 section 5.2).
+    /// A string literal: its length, then the text (RFC 7541 section 5.2).
     static func text(_ text: String) -> [UInt8] {
         let bytes = Array(text.utf8)
         guard bytes.count >= 127 else { return [UInt8(bytes.count)] + bytes }
@@ -64,7 +64,7 @@ struct HTTP2Frame {
             + (0..<4).map { UInt8(truncatingIfNeeded: stream >> (24 - 8 * Int32($0))) } + payload
     }
 
-    /// The frames that `bytes` consist of, those of other types left out.
+    /// The frames in `bytes`, without those of unknown types.
     static func parse(_ bytes: ArraySlice<UInt8>) -> [HTTP2Frame] {
         var frames: [HTTP2Frame] = []
         var rest = bytes

@@ -70,7 +70,7 @@ struct HTTP2SessionTests {
         #expect(response.body == Array("{}\n".utf8))
     }
 
-    @Test @Loop func `what an informational header says does not count`() throws {
+    @Test @Loop func `an informational header has no effect`() throws {
         let stage = try Stage()
         let stream = try stage.open()
         try stage.receive(.reply(stream.id, status: "103", fields: [("age", "9"), ("content-type", "text/a")]))
@@ -79,7 +79,7 @@ struct HTTP2SessionTests {
         #expect(stream.response.age == nil)
     }
 
-    @Test @Loop func `what a trailer says does not count`() throws {
+    @Test @Loop func `a trailer has no effect`() throws {
         let stage = try Stage()
         let stream = try stage.open()
         try stage.receive(.reply(stream.id))
@@ -120,7 +120,7 @@ struct HTTP2SessionTests {
         #expect(ended.map { $0.stream === stream && $0.code == HTTP2Session.refusedStream } == [true])
     }
 
-    @Test @Loop func `nothing is heard any more of a stream that was reset by us`() throws {
+    @Test @Loop func `frames of a stream that was reset by us are ignored`() throws {
         let stage = try Stage()
         let stream = try stage.open()
         stage.session.reset(stream)
@@ -148,10 +148,11 @@ struct HTTP2SessionTests {
         #expect(stage.session.takeEnded().map(\.code) == [0])
     }
 
-    @Test @Loop func `a header over its limit ends the stream, and the rest of it is not looked at`() throws {
+    @Test @Loop func `a header over its limit ends the stream, and the rest of it is not read`() throws {
         let stage = try Stage()
         let stream = try stage.open()
-        // A field of 4,000 bytes that is remembered (RFC 7541 section 6.2.1), and four times the same in one byte each.
+        // A field of 4,000 bytes that is added to the table (RFC 7541 section 6.2.1), and four references to it of one
+        // byte each.
         let field = [0x40] + HTTP2Frame.text("x-a") + HTTP2Frame.text(String(repeating: "x", count: 4_000))
         let status = HTTP2Frame.reply(stream.id).payload
         try stage.receive(
@@ -223,12 +224,13 @@ struct HTTP2SessionTests {
         #expect(stage.isRefused(flood))
     }
 
-    /// Frames that are no part of a reply, each of a kind of its own.
+    /// Frames that are no part of a response, each of a different kind.
     enum Flood: CaseIterable {
         case emptyData, paddedData, informational, dataAfterReply, dataOfCancelled, ping, pingAnswer, settings
         case windowUpdate, streamWindowUpdate, priority, reset, goodbye, unknown, promise
 
-        /// - Parameters: streams of a request that is under way, and of one that is answered.
+        /// - Parameters: streams of a request that is under way, of one that is answered, and of one that was
+        ///   cancelled.
         func frame(open: Int32, answered: Int32, cancelled: Int32) -> HTTP2Frame {
             switch self {
             case .emptyData: HTTP2Frame(.data, stream: open)
@@ -364,19 +366,19 @@ struct HTTP2SessionTests {
             let isRefused = stage.isRefused(bytes)
             let ended = stage.session.takeEnded()
             #expect(ended.count <= 1)
-            // What is whole has a status.
+            // A complete response has a status.
             #expect(isRefused || ended.allSatisfy { $0.code != 0 || $0.stream.response.status >= 200 })
         }
     }
 }
 
-/// A session whose server has sent its settings, and the streams that somebody must hold for it.
+/// A session whose server has sent its settings, and the streams that must be retained for it.
 @Loop
 private final class Stage {
     let session: HTTP2Session
     private var streams: [HTTP2Stream] = []
 
-    /// - Parameter isAcknowledged: whether the server has taken our settings.
+    /// - Parameter isAcknowledged: whether the server has acknowledged our settings.
     init(isAcknowledged: Bool = true) throws {
         session = try HTTP2Session(authority: "service.example")
         _ = try frames()
@@ -392,7 +394,7 @@ private final class Stage {
         return stream
     }
 
-    /// Makes a request ready to be sent.
+    /// Queues a request to be sent.
     func queue(_ request: HTTPRequest = HTTPRequest(target: "/d?host=www.example.com")) throws -> HTTP2Stream {
         let origin = HTTPOrigin(scheme: .https, address: HTTPFixture.loopback)
         let transfer = HTTPTransfer(
@@ -404,7 +406,7 @@ private final class Stage {
         return stream
     }
 
-    /// What is to be sent.
+    /// The bytes to be sent.
     func frames() throws -> [UInt8] {
         var bytes: [UInt8] = []
         try session.takeFrames(into: &bytes, limit: .max)
@@ -420,7 +422,7 @@ private final class Stage {
         try frame.bytes.withUnsafeBytes { try session.receive($0, at: Instant(nanoseconds: 0)) }
     }
 
-    /// Whether the session is at its end after these bytes.
+    /// Whether the session has ended after these bytes.
     func isRefused(_ bytes: [UInt8]) -> Bool {
         do {
             try bytes.withUnsafeBytes { try session.receive($0, at: Instant(nanoseconds: 0)) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Upstreams
 
-/// What is said of LocalDNS's servers, on a clock that the test moves.
+/// Events of LocalDNS's servers, on a clock that the test moves.
 @Suite(.onLoop)
 struct LocalDNSEventsTests {
     private static let server = LocalDNSServer(.v4(0xc000_0235))
@@ -32,7 +32,7 @@ struct LocalDNSEventsTests {
         #expect(fixture.events.isEmpty)
     }
 
-    @Test @Loop func `a server that fails again on trial is told of once, and so is its return`() async {
+    @Test @Loop func `a server whose probe fails again is reported once, and so is its return`() async {
         let fixture = Fixture()
         fixture.fail()
         for _ in 0..<10 {
@@ -46,7 +46,7 @@ struct LocalDNSEventsTests {
             fixture.events == [Self.silent, .serverRecovered(upstream: "localdns", server: "192.0.2.53:53")])
     }
 
-    @Test @Loop func `a trial that is not over yet is no failure`() async {
+    @Test @Loop func `a probe that is not over yet is no failure`() async {
         let fixture = Fixture()
         fixture.fail()
         await fixture.clock.advance(by: .seconds(2))
@@ -55,7 +55,7 @@ struct LocalDNSEventsTests {
         #expect(fixture.events.isEmpty)
     }
 
-    @Test @Loop func `servers are told of as working once one has answered, and again when there are others`() {
+    @Test @Loop func `servers are reported as working once one has answered, and again when there are others`() {
         let fixture = Fixture()
         var told: [[LocalDNSServer]] = []
         fixture.localDNS.onWorking = { told.append($0) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Upstreams
 
-/// What LocalDNS does when a server fails, is silent, or too many questions are open.
+/// What LocalDNS does when a server fails or is silent, or too many questions are outstanding.
 @Suite(.onLoop)
 struct LocalDNSFailoverTests {
     @Test(arguments: [UInt16(2), 5], [false, true]) @Loop
@@ -44,7 +44,7 @@ struct LocalDNSFailoverTests {
         #expect((dead.queries.count, good.queries.count) == (1, 2))
     }
 
-    @Test @Loop func `a dead server is tried by one question after a second, and delays that one little`() async throws
+    @Test @Loop func `a dead server is probed by one question after a second, and delays that one little`() async throws
     {
         let dead = try LocalDNSRawServer()
         let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }

@@ -6,10 +6,10 @@ import Testing
 
 @testable import Upstreams
 
-/// Replies that are not what they should be.
+/// Replies that do not match the query.
 @Suite(.onLoop)
 struct LocalDNSForgeryTests {
-    /// A false reply comes first; then the right one.
+    /// The answer after a forged reply, followed by the right one.
     @Loop
     private func answer(after forged: @escaping @Loop (RawQuery) -> [UInt8]) async throws -> (
         addresses: [String], queries: [RawQuery]
@@ -50,7 +50,7 @@ struct LocalDNSForgeryTests {
             { $0.reply([rawRecord(1, rawEvil)], flags: 0x0180) },
             { $0.reply([rawRecord(1, rawEvil)], flags: 0xa180) },
             { $0.bytes },
-            // An answer without a question shows nothing of the letter case.
+            // Without a question a reply cannot show its letter case.
             { Array($0.reply().prefix(12)).withQuestionCount(0) },
             { Array($0.reply(flags: 0x8183).prefix(12)).withQuestionCount(0) },
         ]
@@ -61,7 +61,7 @@ struct LocalDNSForgeryTests {
             async let reply = localDNS.ask(asked)
             await server.received(1)
             let query = server.queries[0]
-            // What is looked at first comes first.
+            // The first reply to arrive is examined first.
             for _ in 0..<3 { server.send(forged(query), to: query) }
             await Loop.executor.idle()
             server.send(query.reply([rawRecord(1, rawGood)]), to: query)
@@ -165,7 +165,7 @@ struct LocalDNSForgeryTests {
 }
 
 extension [UInt8] {
-    /// The same message with another number of questions in its header.
+    /// The same message with another question count in its header.
     fileprivate func withQuestionCount(_ count: UInt8) -> [UInt8] {
         var message = self
         message[5] = count

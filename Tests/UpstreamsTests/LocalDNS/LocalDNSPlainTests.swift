@@ -6,7 +6,7 @@ import Testing
 
 @testable import Upstreams
 
-/// Servers that do not take EDNS.
+/// Servers that do not support EDNS.
 @Suite(.onLoop)
 struct LocalDNSPlainTests {
     @Test(arguments: [UInt16(1), 4], [false, true]) @Loop
@@ -30,7 +30,7 @@ struct LocalDNSPlainTests {
             #expect(addresses(await localDNS.ask(try question("n\(number).example"))) == ["192.0.2.1"])
         }
         #expect(server.queries.map(\.additionalCount) == [1, 0, 0, 0, 1, 0, 0])
-        // Where it has learnt EDNS meanwhile it is asked with it again.
+        // It now supports EDNS, and is asked with it again.
         server.answer = { [$0.reply([rawRecord(1, rawGood)])] }
         await clock.advance(by: EDNSSupport.pause)
         for number in 0..<2 { _ = await localDNS.ask(try question("n\(number).example")) }
@@ -56,7 +56,7 @@ struct LocalDNSPlainTests {
             }
             #expect(addresses(await reply) == ["192.0.2.1"])
             #expect(server.queries.count == (number + 1) * (sends + 1))
-            // In the meantime a silent server is not asked first; there is no other here.
+            // A silent server is not asked first for a while, but there is no other here.
             await clock.advance(by: .seconds(30))
         }
         let before = server.queries.count

@@ -1,4 +1,4 @@
-/// A query as it came over the wire.
+/// A query as it was received.
 struct RawQuery: Sendable {
     enum Way: Sendable, Equatable {
         case udp(port: UInt16)
@@ -13,7 +13,7 @@ struct RawQuery: Sendable {
     var sourcePort: UInt16? { if case .udp(let port) = way { port } else { nil } }
     var additionalCount: UInt8 { bytes[11] }
     var type: UInt16 { UInt16(question[question.count - 4]) << 8 | UInt16(question[question.count - 3]) }
-    /// QNAME in wire form, as it was written.
+    /// QNAME in wire form, as it was sent.
     var name: [UInt8] { Array(question.dropLast(4)) }
 
     /// QNAME, QTYPE and QCLASS.
@@ -23,7 +23,7 @@ struct RawQuery: Sendable {
         return Array(bytes[12..<(at + 5)])
     }
 
-    /// A reply to it; each argument makes it wrong in one way.
+    /// A reply to it; each argument makes it differ in one way.
     func reply(
         _ records: [[UInt8]] = [], flags: UInt16 = 0x8180, id: UInt16? = nil, question: [UInt8]? = nil,
         authorities: [[UInt8]] = [], additionals: [[UInt8]] = []
@@ -36,7 +36,7 @@ struct RawQuery: Sendable {
             + (question ?? self.question) + records.joined() + authorities.joined() + additionals.joined()
     }
 
-    /// A header alone, as servers answer that could not read the query or did not want to.
+    /// A reply of a header only, as servers send that could not read the query or refused it.
     func bareReply(code: UInt16, id: UInt16? = nil) -> [UInt8] {
         let id = id ?? self.id
         return [UInt8(id >> 8), UInt8(id & 0xff), 0x81, UInt8(0x80 | code), 0, 0, 0, 0, 0, 0, 0, 0]

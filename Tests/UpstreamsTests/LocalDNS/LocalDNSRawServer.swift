@@ -3,13 +3,13 @@ import Platform
 import Scheduling
 import TestSupport
 
-/// A DNS server on 127.0.0.1, UDP and TCP on one port, that says what a test makes it say.
+/// A DNS server on 127.0.0.1, UDP and TCP on one port, whose replies the test determines.
 ///
 /// It reads and writes raw bytes and shares no wire code with what it tests.
 @Loop
 final class LocalDNSRawServer {
     let port: UInt16
-    /// Everything that was asked, in order of arrival.
+    /// All queries, in order of arrival.
     private(set) var queries: [RawQuery] = []
     /// The replies to send at once to a query.
     var answer: @Loop (RawQuery) -> [[UInt8]]
@@ -33,7 +33,7 @@ final class LocalDNSRawServer {
         for descriptor in [udp, tcp] + connections.keys { close(descriptor) }
     }
 
-    /// Returns once `count` queries have come in all.
+    /// Returns once `count` queries in all have arrived.
     func received(_ count: Int) async {
         if queries.count >= count { return }
         await withCheckedContinuation { waiters.append((count, $0)) }
@@ -52,7 +52,7 @@ final class LocalDNSRawServer {
     /// Refuses connections from now on.
     func stopTCP() { shutdown(tcp, Int32(SHUT_RDWR)) }
 
-    /// Sends bytes to `query`'s source port from another port than the one that was asked.
+    /// Sends bytes to `query`'s source port from a port other than the one that was asked.
     func sendFromElsewhere(_ reply: [UInt8], to query: RawQuery) {
         guard case .udp(let port) = query.way else { return }
         let other = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
@@ -158,7 +158,7 @@ final class LocalDNSRawServer {
 
     private static func localPort(_ descriptor: Int32) -> UInt16? { socketPort(descriptor, getsockname) }
 
-    /// How many descriptors of this process are connected to this server.
+    /// The number of this process's descriptors that are connected to this server.
     var connectedDescriptors: Int { (0..<Int32(4_096)).count { socketPort($0, getpeername) == port } }
 }
 

@@ -9,7 +9,7 @@ import Testing
 
     private static let loopback = [Listener(.v4(0x7f00_0001), port: 53), Listener(.v6(1), port: 53)]
 
-    /// Lists as files: of systemd-resolved, of NetworkManager, and resolv.conf.
+    /// Lists of servers as files: of systemd-resolved, of NetworkManager, and resolv.conf.
     private func servers(
         systemd: String? = nil, networkManager: String? = nil, resolvConf: String? = nil,
         listeners: [Listener] = loopback

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Upstreams
 
-/// How queries to LocalDNS are shared when as many are under way as may be.
+/// How queries to LocalDNS are shared when their number is at its limit.
 @Suite(.onLoop)
 struct LocalDNSShareTests {
     /// LocalDNS with room for four queries, and a server that answers only names that begin with "a".
@@ -31,7 +31,7 @@ struct LocalDNSShareTests {
             return Loop.spawn { [self] in results[name] = await localDNS.ask(asked).results[.a] }
         }
 
-        /// Begins names that are never answered, and waits until they are asked.
+        /// Asks for names that are never answered, and waits until their queries arrive.
         func flood(_ names: [String], from client: String) async throws {
             let before = server.queries.count
             for name in names { try begin(name, from: client) }
@@ -53,7 +53,7 @@ struct LocalDNSShareTests {
         #expect(bench.results.count == 1 && bench.limit.open == 4)
     }
 
-    @Test @Loop func `a client that asks for names without answers keeps no other client from its answer`() async throws
+    @Test @Loop func `a client that asks for names without answers delays no other client's answer`() async throws
     {
         let bench = try Bench()
         try await bench.flood(["n1.example", "n2.example", "n3.example", "n4.example"], from: "2001:db8::1")
@@ -68,7 +68,7 @@ struct LocalDNSShareTests {
         #expect(bench.hasFailed("a3.example"))
     }
 
-    @Test @Loop func `names without answers do not keep names with answers of the same client out for long`()
+    @Test @Loop func `names without answers do not delay names with answers of the same client for long`()
         async throws
     {
         let bench = try Bench()
@@ -78,7 +78,7 @@ struct LocalDNSShareTests {
         #expect(addresses(bench.results["a.example"]) == ["192.0.2.1"])
     }
 
-    @Test @Loop func `repeats give way to the first queries of other questions, and do not end their own`() async throws
+    @Test @Loop func `first queries of other questions displace repeats, which do not end their own`() async throws
     {
         let bench = try Bench()
         try await bench.flood(["n1.example", "n2.example"], from: "192.0.2.1")

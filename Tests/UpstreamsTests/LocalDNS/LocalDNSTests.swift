@@ -6,7 +6,7 @@ import Testing
 
 @testable import Upstreams
 
-/// What LocalDNS does with servers that behave.
+/// What LocalDNS does with servers that behave properly.
 @Suite(.onLoop)
 struct LocalDNSTests {
     @Test @Loop func `eighty overlapping questions leave from more than sixty ports`() async throws {
@@ -23,7 +23,7 @@ struct LocalDNSTests {
         #expect(replies.count == 80)
         #expect(replies.allSatisfy { addresses($0) == ["192.0.2.1"] })
         #expect(Set(server.queries.map(\.sourcePort)).count > 60)
-        // Of 80 numbers out of 65,536, four pairs that are equal or follow each other do not come about by chance.
+        // Of 80 numbers out of 65,536, four pairs that are equal or consecutive do not occur by chance.
         let ids = server.queries.map(\.id)
         #expect(Set(ids).count > 76)
         #expect(zip(ids, ids.dropFirst()).count { $1 &- $0 == 1 } < 4)
@@ -152,7 +152,7 @@ struct LocalDNSTests {
         #expect(server.queries[1].bytes.count == 12 + server.queries[1].question.count)
     }
 
-    @Test @Loop func `a server that says FORMERR twice is not asked a third time`() async throws {
+    @Test @Loop func `a server that answers FORMERR twice is not asked a third time`() async throws {
         let server = try LocalDNSRawServer { [$0.reply(flags: 0x8181, additionals: [rawOPT()])] }
         let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("old.example"))
         #expect(reply.results[.a] == .failure(.responseCode(.formatError)))
@@ -178,7 +178,7 @@ func makeLocalDNS(
         loop: LoopRunner.shared.loop, clock: clock)
 }
 
-/// A question that waits for five seconds of the clock, if LocalDNS does.
+/// A question whose deadline is five seconds ahead on the clock.
 func question(
     _ name: String, types: [RecordType] = [.a], dnssecOK: Bool = false, checkingDisabled: Bool = false,
     from client: String = "127.0.0.1"

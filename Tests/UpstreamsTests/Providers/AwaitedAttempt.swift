@@ -3,7 +3,7 @@ import DNSWire
 import Scheduling
 
 extension Endpoint {
-    /// Makes one attempt and waits for its end; ends at once when the task is cancelled.
+    /// Makes one attempt and waits for its result; ends at once when the task is cancelled.
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         let attempt = AwaitedAttempt()
         return await withTaskCancellationHandler {
@@ -13,7 +13,7 @@ extension Endpoint {
                 attempt.work = begin(question) { attempt.finish($0) }
             }
         } onCancel: {
-            // May run anywhere, also inside a C callback: only enqueue.
+            // Runs on any thread, also inside a C callback: only enqueue.
             Loop.spawn { attempt.cancel(question.types) }
         }
     }

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import Upstreams
 
-/// A service whose wire form is the simplest: the status says what happened, and the target shows the time of signing.
+/// A service with the simplest wire form: the status is the result, and the target shows the time of signing.
 private struct PlainService: Service {
     var answersBothFamilies: Bool { true }
 
@@ -37,13 +37,13 @@ private struct PlainService: Service {
     }
 }
 
-/// What a provider has told.
+/// Events that a provider has reported.
 @Loop
 private final class EventList {
     var events: [ResolverEvent] = []
 }
 
-/// LocalDNS as the bootstrap sees it.
+/// LocalDNS as the bootstrap uses it.
 @Loop
 private final class FakeBootstrap: Upstream {
     nonisolated let name = "bootstrap"
@@ -155,7 +155,7 @@ struct HTTPDNSUpstreamTests {
         nonisolated init() {}
     }
 
-    @Test func `what a service refuses is told apart`() async throws {
+    @Test func `what a service refuses is distinguished`() async throws {
         #expect(try await failure(401) == [.failure(.authentication("bad signature"))])
         #expect(try await failure(400) == [.failure(.rejected("bad name"))])
         #expect(try await failure(503) == [.failure(.unusable("status 503"))])
@@ -206,7 +206,7 @@ struct HTTPDNSUpstreamTests {
         #expect(server.requests.count == 4)
     }
 
-    @Test func `over plain http a date that is weeks away is not believed`() async throws {
+    @Test func `over plain http a date that is weeks away is not accepted`() async throws {
         server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
         server.misbehave(.status(403))
         let provider = await provider(time: { 1_800_000_000 - 30 * 86_400 })
@@ -215,7 +215,7 @@ struct HTTPDNSUpstreamTests {
         #expect(await provider.clockOffset == 0)
     }
 
-    @Test func `no call beyond the day's limit is sent, and it is told once`() async throws {
+    @Test func `no call beyond the day's limit is sent, and it is reported once`() async throws {
         let events = EventList()
         let provider = await provider(limit: 3, events: events)
         var results: [UpstreamResult?] = []
@@ -300,7 +300,7 @@ struct HTTPDNSUpstreamTests {
         }
         let provider = await provider(
             host: "service.example", scheme: .https, timeout: .seconds(2), bootstrap: bootstrap)
-        // The server speaks no TLS, so the attempt fails, but only after the look-up has told where to make it.
+        // The server has no TLS, so the attempt fails, but only after the look-up has given its address.
         #expect(
             try await ask(provider).results[.a]
                 != .failure(.network("service.example (being looked up): no address found")))

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Upstreams
 
-/// The replies of startup addresses, as the test wants them; the body of a request is not looked at.
+/// The replies of startup addresses, as the test sets them; the body of a request is ignored.
 @Loop
 private final class StartupDouble {
     var outcomes: [String: ScheduleOutcome] = [:]
@@ -29,7 +29,7 @@ private final class StartupDouble {
     func forget() { asked = [] }
 }
 
-/// Replies carry the number of an outcome, so that any may be told.
+/// The status of a reply is the number of an outcome, so that any outcome can be returned.
 private struct NumberedService: ScheduleService {
     let outcomes: OutcomeList
 
@@ -96,7 +96,7 @@ struct ScheduledAddressesTests {
         await clock.advance(by: .zero)
     }
 
-    @Test @Loop func `nothing is asked before the start, then once, and after eight hours when somebody needs it`()
+    @Test @Loop func `nothing is asked before the start, then once, and after eight hours when there is traffic`()
         async
     {
         let (addresses, seen) = make()
@@ -114,7 +114,7 @@ struct ScheduledAddressesTests {
         #expect(seen.addresses == [["198.51.100.1:443", "[2001:db8::1]:443"]])
     }
 
-    @Test @Loop func `the lifetime that the service tells counts, and so do its ports`() async {
+    @Test @Loop func `the lifetime that the service returns counts, and so do its ports`() async {
         let (addresses, seen) = make()
         service.usual = told("198.51.100.1", port: 8_443, lifetime: .seconds(3_600))
         addresses.start()
@@ -125,7 +125,7 @@ struct ScheduledAddressesTests {
         #expect(seen.addresses == [["198.51.100.1:8443"]])
     }
 
-    @Test @Loop func `a startup address that fails gives way to the next one, which is asked first from then on`() async
+    @Test @Loop func `after a startup address that fails the next one is asked, and is first from then on`() async
     {
         let (addresses, seen) = make()
         service.outcomes["192.0.2.2"] = told("198.51.100.1")
@@ -188,7 +188,7 @@ struct ScheduledAddressesTests {
             addresses.circleFailed()
             await clock.advance(by: .seconds(1))
         }
-        // At the start, and at once for the addresses' sake; the next one a minute later.
+        // At the start, and at once because every address failed; the next one a minute later.
         #expect(service.asked.count == 2)
         await clock.advance(by: .seconds(30))
         addresses.circleFailed()
@@ -212,7 +212,7 @@ struct ScheduledAddressesTests {
     }
 
     @Test @Loop
-    func `a disabled service is asked again a day later although nobody needs it, and told of once each way`()
+    func `a disabled service is asked again a day later even without traffic, and is reported once each way`()
         async
     {
         let (addresses, seen) = make()
@@ -251,7 +251,7 @@ struct ScheduledAddressesTests {
 
     // MARK: Bounds
 
-    /// What is used of the addresses that `startup` tells.
+    /// The addresses used of those that `startup` returns.
     @Loop private func used(_ texts: [String], toldBy startup: String) async -> [String] {
         let (addresses, seen) = make([startup])
         service.usual = .addresses(AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0) }))
@@ -276,7 +276,7 @@ struct ScheduledAddressesTests {
         #expect(await used(Self.places, toldBy: "127.0.0.9") == loopback + privates + ["198.51.100.1:443"])
     }
 
-    @Test @Loop func `who names nothing usable has failed, and what is known stays`() async {
+    @Test @Loop func `a reply without a usable address is a failure, and what is known stays`() async {
         let (addresses, seen) = make(["192.0.2.1"])
         service.usual = told("127.0.0.1")
         addresses.start()
@@ -294,7 +294,7 @@ struct ScheduledAddressesTests {
 
     // MARK: A restart
 
-    @Test @Loop func `what an earlier process was told is used until the service has spoken, within the same bounds`()
+    @Test @Loop func `what an earlier process learned is used until the service has answered, within the same bounds`()
         async
     {
         let (addresses, seen) = make()

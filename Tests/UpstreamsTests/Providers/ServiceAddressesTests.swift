@@ -6,7 +6,7 @@ import Testing
 
 @testable import Upstreams
 
-/// LocalDNS under the test's command.
+/// LocalDNS whose replies the test determines.
 @Loop
 private final class LocalDNSDouble: Upstream {
     nonisolated let name = "LocalDNS"
@@ -53,7 +53,7 @@ struct ServiceAddressesTests {
         await clock.advance(by: .zero)
     }
 
-    @Test @Loop func `the host is looked up again only after its TTL, and only when somebody needs it`() async {
+    @Test @Loop func `the host is looked up again only after its TTL, and only when there is traffic`() async {
         let (addresses, seen) = make()
         upstream.a = answer([Self.first])
         upstream.aaaa = .answer(.negative(name: host, ttl: 300))
@@ -67,7 +67,7 @@ struct ServiceAddressesTests {
         #expect(seen.changes == [[Self.first]])
     }
 
-    @Test @Loop func `a failed look-up keeps the last good addresses and is not repeated at once`() async {
+    @Test @Loop func `a failed look-up retains the last good addresses and is not repeated at once`() async {
         let (addresses, seen) = make()
         upstream.a = answer([Self.first])
         await use(addresses)
@@ -81,7 +81,7 @@ struct ServiceAddressesTests {
         #expect(seen.changes == [[Self.first], [Self.second]])
     }
 
-    @Test @Loop func `one family that fails keeps its last good addresses`() async {
+    @Test @Loop func `one family that fails retains its last good addresses`() async {
         let (addresses, seen) = make()
         upstream.a = answer([Self.first])
         upstream.aaaa = answer([Self.sixth])
@@ -135,7 +135,7 @@ struct ServiceAddressesTests {
         addresses.lookAgain()
         await clock.advance(by: .zero)
         #expect(seen.changes.last == [Self.second])
-        // Begun just before the change.
+        // Started just before the change.
         addresses.lookAgain()
         addresses.lookAgain()
         await clock.advance(by: .zero)

@@ -30,14 +30,14 @@ struct ServiceClockTests {
     }
 
     @Test(arguments: [0, -1, 1_000_000_000, 4_200_000_000, Int64.max, Int64.min]) @Loop
-    func `a time that can be none is not believed, not even with a certificate`(time: Int64) {
+    func `a time that is impossible is not accepted, not even with a certificate`(time: Int64) {
         let clock = clock(isAuthenticated: true)
         #expect(!clock.learn(time))
         #expect(clock.offset == 0)
     }
 
     @Test(arguments: [true, false]) @Loop
-    func `the time in a reply speaks against this machine's clock only if it came over https`(isHTTPS: Bool) {
+    func `the time in a reply is evidence against this machine's clock only if it came over https`(isHTTPS: Bool) {
         let account = ServiceAccount(
             provider: "vendor", clock: clock(isAuthenticated: isHTTPS), calls: DailyCalls(limit: 0), report: { _ in })
         var dates: [Int64] = []
@@ -47,7 +47,7 @@ struct ServiceClockTests {
     }
 
     @Test @Loop
-    func `over plain http nobody can move the time by more than two days`() {
+    func `over plain http a forger cannot move the time by more than two days`() {
         for days: Int64 in [-30, -3, 3, 30, 3_650] {
             let clock = clock()
             #expect(!clock.learn(Self.today + days * 24 * Self.hour))
@@ -57,19 +57,19 @@ struct ServiceClockTests {
     }
 
     @Test @Loop
-    func `with a certificate the service may tell any time`() {
+    func `with a certificate the service may give any time`() {
         #expect(clock(isAuthenticated: true).learn(Self.today + 90 * 24 * Self.hour))
     }
 
     @Test @Loop
-    func `a clock that was never set takes what it is told`() {
+    func `a clock that was never set accepts what it receives`() {
         let clock = clock(own: 100)
         #expect(clock.learn(Self.today))
         #expect(clock.now == Self.today)
     }
 
     @Test @Loop
-    func `a lie is corrected by the next true time`() {
+    func `a forged time is corrected by the next true time`() {
         let clock = clock()
         #expect(clock.learn(Self.today - 40 * Self.hour))
         #expect(clock.learn(Self.today))
@@ -77,7 +77,7 @@ struct ServiceClockTests {
     }
 
     @Test @Loop
-    func `what was told before a restart counts until something is told again`() {
+    func `what was learned before a restart counts until something is learned again`() {
         let clock = clock(isAuthenticated: true)
         clock.restore(Self.hour, toldAt: Self.today - 100)
         #expect(clock.offset == Self.hour)
@@ -88,14 +88,14 @@ struct ServiceClockTests {
     @Test(
         arguments: [(Self.today, 100), (100, 50), (Self.today, Self.today + 1), (100, Self.today)] as [(Int64, Int64)])
     @Loop
-    func `an offset says nothing when one of the clocks was never set, or ours was set back`(own: Int64, told: Int64) {
+    func `an offset is not used when one of the clocks was never set, or ours was set back`(own: Int64, told: Int64) {
         let clock = clock(isAuthenticated: true, own: own)
         clock.restore(Self.hour, toldAt: told)
         #expect(clock.offset == 0)
     }
 
     @Test(arguments: [.max, .min, 2_592_000] as [Int64]) @Loop
-    func `an offset that cannot be is not restored`(offset: Int64) {
+    func `an offset that is impossible is not restored`(offset: Int64) {
         let clock = clock()
         clock.restore(offset, toldAt: Self.today)
         #expect(clock.offset == 0)

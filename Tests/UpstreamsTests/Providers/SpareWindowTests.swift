@@ -10,7 +10,7 @@ struct SpareWindowTests {
     private func at(_ seconds: Int) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
 
     @Test
-    func `a spare is kept for five minutes of traffic, and no longer`() {
+    func `a spare is retained for five minutes of traffic, and no longer`() {
         let address = ObjectIdentifier(Address.self)
         var window = SpareWindow()
         let open = (0..<10).map { window.isOpen(after: address, at: at($0 * 60)) }
@@ -18,7 +18,7 @@ struct SpareWindowTests {
     }
 
     @Test
-    func `after a pause, and with another address, the time begins anew`() {
+    func `after a pause, and with another address, the time restarts`() {
         let (one, other) = (ObjectIdentifier(Address.self), ObjectIdentifier(SpareWindow.self))
         var window = SpareWindow()
         for second in stride(from: 0, through: 400, by: 100) { _ = window.isOpen(after: one, at: at(second)) }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import Upstreams
 
-/// Handshakes with real servers. Neither on the loop nor side by side: making certificates blocks the thread.
+/// Handshakes with real servers. Neither on the loop nor in parallel: making certificates blocks the thread.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct CertificateCheckTests {
     /// One handshake with a server of this kind.
@@ -20,13 +20,13 @@ struct CertificateCheckTests {
             until: .bootTime + limit)
     }
 
-    @Test func `a certificate of a known authority for the name proves it, in any letter case`() async throws {
+    @Test func `a certificate of a known authority for the name verifies it, in any letter case`() async throws {
         let servers = try CertificateServers()
         #expect(try await shakeHands(servers, .honest) == .proven)
         #expect(try await shakeHands(servers, .honest, as: "WWW.Example.COM") == .proven)
     }
 
-    @Test func `a wrong certificate is kept as evidence`() async throws {
+    @Test func `a wrong certificate is recorded as evidence`() async throws {
         let servers = try CertificateServers()
         for (kind, reason) in [
             (CertificateServers.Kind.otherName, "the certificate is for another name"),
@@ -79,14 +79,14 @@ struct CertificateCheckTests {
         #expect(evidence.subject == "CN=www.example.com")
     }
 
-    @Test func `who refuses, or says nothing in time, has no TLS`() async throws {
+    @Test func `a server that refuses, or is silent for too long, has no TLS`() async throws {
         let servers = try CertificateServers()
         #expect(try await shakeHands(servers, .refusing) == .noTLS)
         #expect(try await shakeHands(servers, .silent, within: .milliseconds(100)) == .noTLS)
     }
 
-    @Test func `an address to which there is no way is unreachable, and not without TLS`() async throws {
-        // No TCP connection leads to a broadcast address, whatever routes there are.
+    @Test func `an address that cannot be reached is unreachable, and not without TLS`() async throws {
+        // No TCP connection can be made to a broadcast address, whatever routes there are.
         let check = CertificateCheck(loop: LoopRunner.shared.loop)
         let outcome = await check.shakeHands(
             with: try #require(IPAddress("255.255.255.255")), port: 443, as: try Name(CertificateServers.name),
@@ -102,7 +102,7 @@ struct CertificateCheckTests {
         }
     }
 
-    @Test func `authorities that cannot be read prove nothing against a server`() async throws {
+    @Test func `authorities that cannot be read are no evidence against a server`() async throws {
         let servers = try CertificateServers()
         guard case .unclear = try await shakeHands(servers, .honest, authority: "/nonexistent/ca.pem") else {
             Issue.record("not unclear")
@@ -119,7 +119,7 @@ struct CertificateCheckTests {
     }
 
     @Test(arguments: ["%77ww.example.com", "www.example.com.0x7f000001", "192.0.2.1", "a@www.example.com", "."])
-    func `a name that a URL would read as another is never looked at`(name: String) async throws {
+    func `a name that a URL would read as another is never checked`(name: String) async throws {
         let check = CertificateCheck(loop: LoopRunner.shared.loop)
         let outcome = await check.shakeHands(
             with: .v4(0x7f00_0001), port: 1, as: try Name(name), until: .bootTime + .patience)

@@ -3,7 +3,9 @@ import Testing
 @testable import Upstreams
 
 struct HTTPTunnelTests {
-    /// Lets a tunnel receive `text` in parts of `size` bytes; returns its state, and how many bytes it left alone.
+    /// Passes `text` to a tunnel in parts of `size` bytes.
+    ///
+    /// - Returns: the tunnel's state, and the number of bytes that it left unread.
     private func receive(_ text: String, inPartsOf size: Int = .max) -> (state: HTTPTunnel.State, left: Int) {
         var tunnel = HTTPTunnel(to: "192.0.2.1:443")
         var rest = Array(text.utf8)[...]

@@ -3,8 +3,8 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A server of TLS 1.3 on 127.0.0.1 that chooses HTTP/2 and then changes its keys as often as it can (RFC 8446 section
-/// 4.6.3), and says nothing else.
+/// A TLS 1.3 server on 127.0.0.1 that chooses HTTP/2 and then updates its keys as often as it can (RFC 8446 section
+/// 4.6.3), and sends nothing else.
 final class KeyFloodServer: Sendable {
     let port: UInt16
     private let listener: Int32

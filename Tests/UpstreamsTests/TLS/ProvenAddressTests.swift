@@ -9,7 +9,7 @@ import Testing
 
 @testable import Upstreams
 
-/// A service of which any reply with status 200 is an answer.
+/// A service for which any response with status 200 is an answer.
 private struct AnsweringService: Service {
     var answersBothFamilies: Bool { true }
 
@@ -37,13 +37,14 @@ private final class SilentBootstrap: Upstream {
     }
 }
 
-/// What a false look-up of the service's host can do to addresses that work. Not all on the loop: starting nginx blocks the thread.
+/// The effect of forged look-ups of the service's host on addresses that work. Not all on the loop: starting nginx
+/// blocks the thread.
 @Suite(.timeLimit(.minutes(10)))
 struct ProvenAddressTests {
     private let certificates: TestCertificates
     private let nginx: Nginx
     private let good: SocketAddress
-    /// Addresses that are not the service's: nothing there has its certificate.
+    /// Addresses that are not the service's: no server there has its certificate.
     private let lies: [SocketAddress]
     private let upstream: HTTPDNSUpstream
 
@@ -72,7 +73,7 @@ struct ProvenAddressTests {
         return await endpoint.ask(question).results[.a]
     }
 
-    @Test @Loop func `an address that has answered is kept beside new ones, second, with its connection`() async throws
+    @Test @Loop func `an address that has answered stays beside new ones, second, with its connection`() async throws
     {
         upstream.update([good])
         #expect(try await ask(good) == .unknownEmpty(ttl: 60))
@@ -83,7 +84,7 @@ struct ProvenAddressTests {
         #expect(nginx.connections == 1)
     }
 
-    @Test @Loop func `it outlives several false look-ups, and none of them stays`() async throws {
+    @Test @Loop func `it survives several forged look-ups, and none of their addresses stays`() async throws {
         upstream.update([good])
         _ = try await ask(good)
         for lie in lies {
@@ -112,7 +113,7 @@ struct ProvenAddressTests {
     }
 
     @Test @Loop func `addresses that are not asked cost no descriptor`() throws {
-        // In a process of many tests descriptors come and go: so far more than those.
+        // Other tests of the process open and close descriptors: so the number here is far greater than theirs.
         let before = try openDescriptors()
         upstream.update((1...1_000).map { SocketAddress(HTTPFixture.loopback, port: $0) })
         #expect(try openDescriptors() < before + 1_000)

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Upstreams
 
-/// TLS without a network: the channel and a server of OpenSSL's, whose bytes go from hand to hand. Not on the loop: that would
-/// wait for the certificates.
+/// TLS without a network: the channel and a server of OpenSSL's, whose bytes are passed directly. Not on the loop,
+/// which would wait for the certificates.
 struct TLSChannelTests {
     @Test func `a server that makes TLS answer without end, and takes none of it, is given up`() async throws {
         _ = LoopRunner.shared
@@ -16,7 +16,7 @@ struct TLSChannelTests {
         let server = try Server(certificates.leaf(names: ["right.example"]))
         let channel = try TLSChannel(authorities, host: "right.example", session: nil)
         try shakeHands(channel, server)
-        // Each is answered with the alert that there is no renegotiation.
+        // Each is answered with an alert that there is no renegotiation.
         let requests = try (0..<100).flatMap { _ in try server.handshakeRequest() }
         #expect(requests.count < 16_384)
         try take(requests, channel)
@@ -35,7 +35,7 @@ struct TLSChannelTests {
         throw TestFailure("no end of the handshake")
     }
 
-    /// Lets the channel read what the server has sent.
+    /// Passes to the channel what the server has sent.
     private func take(_ bytes: [UInt8], _ channel: TLSChannel) throws {
         _ = bytes.withUnsafeBytes { channel.receive($0) }
         var buffer = [UInt8](repeating: 0, count: TLSChannel.recordSize)
@@ -63,7 +63,9 @@ private final class Server {
 
     deinit { SSL_free(connection) }
 
-    /// Takes what the client sends; returns how much that was.
+    /// Takes what the client sends.
+    ///
+    /// - Returns: the number of bytes.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
         BIO_write(network.input, bytes.baseAddress, Int32(bytes.count))
         SSL_do_handshake(connection)
@@ -79,7 +81,7 @@ private final class Server {
         return output()
     }
 
-    /// What it has to send.
+    /// The bytes that it has to send.
     func output() -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: 65_536)
         let count = BIO_read(network.output, &bytes, Int32(bytes.count))
