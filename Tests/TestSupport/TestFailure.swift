@@ -1,4 +1,4 @@
-/// What went wrong in a helper of the tests, in words.
+/// A failure of a test helper, described in words.
 package struct TestFailure: Error, CustomStringConvertible {
     package let description: String
 
@@ -12,6 +12,6 @@ extension Duration {
         return Double(seconds) + Double(attoseconds) / 1e18
     }
 
-    /// The length in whole milliseconds, rounded up, never negative: what `poll` takes.
+    /// The length in whole milliseconds for `poll`: rounded up, never negative.
     var inMilliseconds: Int32 { Int32(max(0, min(inSeconds * 1_000, 3_600_000)).rounded(.up)) }
 }

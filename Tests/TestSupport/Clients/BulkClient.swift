@@ -1,18 +1,18 @@
 /// One look-up by a `BulkClient`.
 package struct Lookup: Sendable {
     package let question: TestMessage.Question
-    /// nil: none came.
+    /// Nil: no reply arrived.
     package var reply: TestMessage?
-    /// From the query to the reply, without what a busy machine lost of it; zero without one.
+    /// From the query to the reply, less the time for which a busy machine stalled; zero without a reply.
     package var time: Duration = .zero
-    /// When the reply came, by the client's clock; nil without one.
+    /// When the reply arrived, by the client's clock; nil without a reply.
     package var answered: Duration?
 }
 
-/// A client that asks many questions over one socket, so many at a time; it reads every reply, which must belong to
-/// exactly one of them.
+/// A client that asks many questions over one socket, a limited number at a time. It reads every reply, which must
+/// belong to exactly one of them.
 package struct BulkClient {
-    /// How it asks.
+    /// The transport of its questions.
     package enum Transport: Sendable, CaseIterable { case udp, tcp }
 
     private enum Client {
@@ -26,7 +26,7 @@ package struct BulkClient {
             }
         }
 
-        /// The next reply; nil when none came in time.
+        /// The next reply; nil when none arrived in time.
         func receive(within limit: Duration) throws -> TestMessage? {
             switch self {
             case .udp(let client):
@@ -38,7 +38,8 @@ package struct BulkClient {
         }
     }
 
-    /// How long nothing at all may come before what is still open counts as unanswered: longer than any client waits.
+    /// How long no reply at all may arrive before the outstanding questions count as unanswered: longer than any client
+    /// waits.
     private static let silence: Duration = .patience
 
     private let client: Client
@@ -51,9 +52,9 @@ package struct BulkClient {
     /// Opens the socket.
     ///
     /// - Parameters:
-    ///   - window: how many questions may be open at a time, at most 65,536.
-    ///   - source: the address to ask from; nil: the server's kind of loopback.
-    ///   - namespace: where the client is; nil: where the tests are.
+    ///   - window: the largest number of questions outstanding at a time, at most 65,536.
+    ///   - source: the address to ask from; nil: the loopback address of the server's family.
+    ///   - namespace: the client's network namespace; nil: that of the tests.
     package init(
         _ server: TestAddress, over transport: Transport = .udp, window: Int = 64, from source: String? = nil,
         namespace: NetworkNamespace? = nil
@@ -70,7 +71,7 @@ package struct BulkClient {
 
     /// Asks all questions, once each, in order.
     ///
-    /// - Parameter beforeEach: called before each question is sent, with its place.
+    /// - Parameter beforeEach: called before each question is sent, with its index.
     /// - Returns: the look-ups in the order of the questions.
     package func ask(
         _ questions: [TestMessage.Question], beforeEach: (Int) throws -> Void = { _ in }

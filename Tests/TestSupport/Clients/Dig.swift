@@ -7,7 +7,7 @@ package struct Dig: Sendable {
         package var data: String
     }
 
-    /// The RCODE by name, such as `NOERROR`; empty when there was no reply.
+    /// The RCODE's name, such as `NOERROR`; empty without a reply.
     package var status = ""
     /// Such as `qr`, `rd`, `ra`, `tc`.
     package var flags: Set<String> = []
@@ -17,9 +17,9 @@ package struct Dig: Sendable {
     package var extendedErrors: [Int] = []
     /// `UDP` or `TCP`, of the last reply.
     package var transport = ""
-    /// Whether a reply was cut short and the question asked again over TCP.
+    /// Whether a reply was truncated and the question asked again over TCP.
     package var wasTruncated = false
-    /// All that it printed.
+    /// Its whole output.
     package var text: String
     package var exitStatus: Int32
 

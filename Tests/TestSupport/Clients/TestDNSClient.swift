@@ -1,21 +1,22 @@
-/// A client that asks over UDP, byte by byte as the test wants it.
+/// A client that asks over UDP; the test determines every byte.
 package final class TestDNSClient: Sendable {
-    /// A datagram that came.
+    /// A datagram that was received.
     package struct Reply: Sendable {
         package let bytes: [UInt8]
         package let message: TestMessage
-        /// Who sent it.
+        /// The address that sent it.
         package let from: TestAddress
     }
 
     package let server: TestAddress
     private let socket: TestSocket
-    /// Stays up as long as its client.
+    /// Retained so that it runs as long as its client exists.
     private let daemon: Daemon?
 
-    /// Opens a socket that is not connected, so that a reply from a wrong address shows.
+    /// Opens a socket that is not connected, so that replies from a wrong address are received too.
     ///
-    /// - Parameter source: the address to ask from, such as `127.3.2.1`; nil: the server's kind of loopback.
+    /// - Parameter source: the address to ask from, such as `127.3.2.1`; nil: the loopback address of the server's
+    ///   family.
     package init(_ server: TestAddress, from source: String? = nil, keeping daemon: Daemon? = nil) throws {
         self.daemon = daemon
         self.server = server
@@ -32,19 +33,22 @@ package final class TestDNSClient: Sendable {
 
     /// The next datagram.
     ///
-    /// - Throws: when none came in time, or it is no DNS message.
+    /// - Throws: when none arrives in time, or it is not a DNS message.
     package func receive(within limit: Duration = .patience) throws -> Reply {
         guard let (bytes, from) = socket.receive(limit) else { throw TestFailure("no reply within \(limit)") }
         return Reply(bytes: bytes, message: try TestMessage(decoding: bytes), from: from)
     }
 
-    /// The next datagram, or nil when none came in time.
+    /// The next datagram, or nil when none arrives in time.
     package func receiveIfAny(within limit: Duration) throws -> Reply? {
         guard let (bytes, from) = socket.receive(limit) else { return nil }
         return Reply(bytes: bytes, message: try TestMessage(decoding: bytes), from: from)
     }
 
-    /// Sends a message and returns the reply, which must carry its ID and question and come from where it went.
+    /// Sends a message and waits for the reply.
+    ///
+    /// - Returns: the reply.
+    /// - Throws: unless it has the query's ID and question, and comes from the address asked.
     @discardableResult
     package func ask(_ query: TestMessage, within limit: Duration = .patience) throws -> TestMessage {
         try send(query)
@@ -64,9 +68,9 @@ package final class TestDNSClient: Sendable {
         try ask(.query(name, type, edns: edns), within: limit)
     }
 
-    /// Asks again and again until a reply fulfils `condition`.
+    /// Asks repeatedly until a reply fulfils `condition`.
     ///
-    /// - Throws: when none did within `limit`.
+    /// - Throws: when none does within `limit`.
     package func ask(
         _ name: String, _ type: UInt16 = TestRecordType.a, until condition: (TestMessage) -> Bool,
         within limit: Duration = .patience
@@ -77,7 +81,7 @@ package final class TestDNSClient: Sendable {
             let reply = try ask(name, type)
             if condition(reply) { return reply }
             last = reply
-            // Nothing is sent to this socket between two questions: the wait only spares the processor.
+            // Nothing is sent to this socket between two questions: the wait only saves processor time.
             _ = socket.receive(.milliseconds(20))
         }
         throw TestFailure("no such reply within \(limit); the last was \(last.map { "\($0)" } ?? "none")")

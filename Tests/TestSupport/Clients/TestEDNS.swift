@@ -10,7 +10,7 @@ package struct TestEDNS: Sendable, Equatable {
         }
     }
 
-    /// The largest UDP payload its sender takes, in bytes.
+    /// The largest UDP payload that the sender accepts, in bytes.
     package var size: UInt16
     /// The upper eight bits of the RCODE.
     package var extendedRCODE: UInt8

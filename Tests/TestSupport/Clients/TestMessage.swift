@@ -1,7 +1,7 @@
-/// A DNS message as the tests see it, written apart from the daemon's own code so that the two can disagree.
+/// A DNS message for the tests, implemented separately from the daemon's own code so that the two can disagree.
 package struct TestMessage: Sendable, Equatable {
     package struct Question: Sendable, Equatable {
-        /// In text form, letter case kept, no final dot; the root is `.`.
+        /// In text form with its letter case, without a final dot; the root is `.`.
         package var name: String
         package var type: UInt16
         package var `class`: UInt16
@@ -17,7 +17,7 @@ package struct TestMessage: Sendable, Equatable {
         package var name: String
         package var type: UInt16
         package var `class`: UInt16
-        /// Seconds.
+        /// In seconds.
         package var ttl: UInt32
         /// The rdata; names inside are written out in full.
         package var data: [UInt8]
@@ -61,7 +61,7 @@ package struct TestMessage: Sendable, Equatable {
     package var answers: [Record] = []
     package var authorities: [Record] = []
     package var additionals: [Record] = []
-    /// The question section as it was on the wire; empty in a message made here.
+    /// The question section as received; empty in a message made here.
     package var questionBytes: [UInt8] = []
 
     package init(id: UInt16, flags: UInt16) {
@@ -69,7 +69,7 @@ package struct TestMessage: Sendable, Equatable {
         self.flags = flags
     }
 
-    /// A query for one question.
+    /// A query with one question.
     package static func query(
         _ name: String, _ type: UInt16 = TestRecordType.a, class: UInt16 = 1, id: UInt16 = .random(in: 0...0xffff),
         flags: UInt16 = 0x0100, edns: TestEDNS? = nil
@@ -88,7 +88,7 @@ package struct TestMessage: Sendable, Equatable {
     package var recursionAvailable: Bool { flags & 0x0080 != 0 }
     package var isAuthenticated: Bool { flags & 0x0020 != 0 }
     package var checkingDisabled: Bool { flags & 0x0010 != 0 }
-    /// The low four bits of the RCODE, or all twelve when there is an OPT record.
+    /// The low four bits of the RCODE, or all twelve if there is an OPT record.
     package var rcode: Int { Int(flags & 15) | Int(edns?.extendedRCODE ?? 0) << 4 }
 
     /// The addresses in the answer section, in order.

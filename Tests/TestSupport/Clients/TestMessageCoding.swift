@@ -1,6 +1,6 @@
-/// Names between text and wire form.
+/// Conversion of names between text and wire form.
 package enum TestName {
-    /// Labels with their lengths, and the final zero. `\.`, `\\` and `\DDD` are read as in RFC 1035 section 5.1.
+    /// Labels with their lengths, and the final zero. `\.`, `\\` and `\DDD` have the meaning of RFC 1035 section 5.1.
     package static func wire(_ text: String) -> [UInt8] {
         var labels: [[UInt8]] = [[]]
         var bytes = Array(text.utf8)[...]
@@ -36,7 +36,7 @@ package enum TestName {
 }
 
 extension TestMessage {
-    /// The message in wire form; owners equal to the question's name are written as a pointer to it.
+    /// The message in wire form; owner names equal to the question's name are written as a pointer to it.
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append16(id)
@@ -60,7 +60,7 @@ extension TestMessage {
         return bytes
     }
 
-    /// Reads a message, and refuses one that lies about any length or count, or has bytes left over.
+    /// Reads a message, and refuses one with a wrong length or count, or with bytes left over.
     package init(decoding bytes: [UInt8]) throws {
         var reader = Reader(bytes: bytes)
         self.init(id: try reader.read16(), flags: try reader.read16())

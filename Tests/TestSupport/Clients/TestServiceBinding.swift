@@ -2,7 +2,7 @@ import DNSWire
 
 /// Rdata of HTTPS and SVCB records, well-formed or not.
 package enum TestServiceBinding {
-    /// Rdata with a priority, a target and SvcParams as they are given.
+    /// Rdata with a priority, a target and the given SvcParams.
     package static func rdata(
         _ priority: UInt16 = 1, _ target: String = ".", _ parameters: [(UInt16, [UInt8])] = []
     ) -> [UInt8] {

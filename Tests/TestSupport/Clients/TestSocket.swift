@@ -1,6 +1,6 @@
 import Glibc
 
-/// A blocking socket with deadlines; closed when the last reference goes.
+/// A blocking socket with deadlines; closed when the last reference is released.
 package final class TestSocket: Sendable {
     let descriptor: Int32
 
@@ -8,7 +8,7 @@ package final class TestSocket: Sendable {
 
     deinit { close(descriptor) }
 
-    /// A UDP socket bound to `address`; port 0 takes any free one.
+    /// A UDP socket bound to `address`; port 0 means any free one.
     static func udp(_ address: TestAddress) throws -> TestSocket {
         let socket = try open(address, SOCK_DGRAM)
         try socket.bind(address)
@@ -59,7 +59,7 @@ package final class TestSocket: Sendable {
         TestAddress.filled { getsockname(descriptor, $0, $1) }.1
     }
 
-    /// The next connection; nil once the listener was shut down.
+    /// The next connection; nil after the listener was shut down.
     func accept() -> (TestSocket, TestAddress)? {
         while true {
             let (client, address) = TestAddress.filled { Glibc.accept(descriptor, $0, $1) }
@@ -75,7 +75,7 @@ package final class TestSocket: Sendable {
 
     /// Waits for one of `events`.
     ///
-    /// - Returns: what happened; 0 when `limit` passed first.
+    /// - Returns: the events that occurred; 0 when `limit` passed first.
     func wait(for events: Int32, _ limit: Duration?) -> Int32 {
         let deadline = limit.map { ContinuousClock.now + $0 }
         while true {
@@ -119,10 +119,10 @@ package final class TestSocket: Sendable {
         }
     }
 
-    /// Ends both directions: whoever waits on it returns.
+    /// Shuts down both directions: threads that wait on it return.
     func shutdown() { _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    /// Ends the sending direction only.
+    /// Shuts down the sending direction only.
     func shutdownWriting() { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
 
     private static func failure(_ action: String) -> TestFailure {

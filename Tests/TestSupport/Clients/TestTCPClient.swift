@@ -1,7 +1,7 @@
-/// A client that asks over TCP, byte by byte as the test wants it.
+/// A client that asks over TCP; the test determines every byte.
 package final class TestTCPClient {
     private let socket: TestSocket
-    /// Stays up as long as its client.
+    /// Retained so that it runs as long as its client exists.
     private let daemon: Daemon?
     private var reader = FrameReader()
 
@@ -21,7 +21,7 @@ package final class TestTCPClient {
         try reader.next(socket, limit).map { try TestMessage(decoding: $0) }
     }
 
-    /// What one read of the socket gives, lengths and all; not to be mixed with the other ways to receive.
+    /// The bytes of one read of the socket, including lengths; not to be mixed with the other ways to receive.
     package func receiveSegment(within limit: Duration = .patience) -> [UInt8]? { socket.receive(limit)?.bytes }
 
     /// Sends a message and returns the next one.
@@ -39,11 +39,11 @@ package final class TestTCPClient {
         return socket.receive(.zero)?.bytes.isEmpty ?? true
     }
 
-    /// Says that nothing more will be sent.
+    /// Closes the sending direction.
     package func finishSending() { socket.shutdownWriting() }
 }
 
-/// Cuts messages out of a TCP stream by their two-byte lengths.
+/// Splits a TCP stream into messages by their two-byte lengths.
 struct FrameReader {
     private var buffer: [UInt8] = []
 
@@ -66,7 +66,7 @@ struct FrameReader {
 }
 
 extension TestMessage {
-    /// The message with its length before it, as it goes over TCP.
+    /// The message with its length before it, as sent over TCP.
     package var framed: [UInt8] {
         let message = encoded
         var bytes: [UInt8] = []

@@ -1,17 +1,17 @@
 import Foundation
 
-/// A client that asks for A of one name after the other at a steady pace, whether or not those before are answered.
+/// A client that asks for A of one name after the other at a steady pace, whether or not earlier ones are answered.
 package final class Traffic: Sendable {
     /// One look-up.
     package struct Lookup: Sendable {
         package let name: String
-        /// By the stopwatch.
+        /// When it was asked, by the stopwatch.
         package let asked: Duration
-        /// When the reply came, by the stopwatch.
+        /// When the reply arrived, by the stopwatch.
         package fileprivate(set) var answered: Duration?
         package fileprivate(set) var reply: TestMessage?
 
-        /// How long the client has waited; nil without a reply.
+        /// How long the client waited; nil without a reply.
         package var time: Duration? { answered.map { $0 - asked } }
     }
 
@@ -22,16 +22,16 @@ package final class Traffic: Sendable {
         var failure: String?
     }
 
-    /// How long a reply is waited for in the end: longer than any client waits.
+    /// How long outstanding replies are awaited at the end: longer than any client waits.
     private static let silence: Duration = .seconds(4)
 
     private let monitor = Monitor(State())
 
-    /// Begins to ask.
+    /// Starts asking.
     ///
     /// - Parameters:
     ///   - source: the client's address.
-    ///   - count: how many names at most.
+    ///   - count: the largest number of names.
     ///   - name: each name, by its number from 0.
     package init(
         _ daemon: Daemon, from source: String, every interval: Duration, count: Int = 10_000, by stopwatch: Stopwatch,
@@ -62,7 +62,7 @@ package final class Traffic: Sendable {
         return monitor.read { holds($0.lookups) }
     }
 
-    /// Waits until all names were asked for, and what is open has been answered.
+    /// Waits until all names were asked for, and the outstanding ones are answered.
     package func finish() throws -> [Lookup] {
         _ = monitor.wait(.patience) { $0.hasEnded }
         return try monitor.read { state in
@@ -71,7 +71,7 @@ package final class Traffic: Sendable {
         }
     }
 
-    /// Asks no more, and waits until what is open has been answered.
+    /// Stops asking, and waits until the outstanding names are answered.
     package func stop() throws -> [Lookup] {
         monitor.withLock { $0.isStopping = true }
         return try finish()

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The C libraries that programs look names up with, each as `Tests/Clients/getaddrinfo.c` compiled against it.
+/// The C libraries with which programs look names up; `Tests/Clients/getaddrinfo.c` is compiled with each of them.
 package enum CLibrary: String, CaseIterable, Sendable {
     case glibc
     case musl

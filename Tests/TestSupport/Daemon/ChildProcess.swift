@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A program that runs beside the tests; killed when the last reference goes.
+/// A program that runs in parallel with the tests; killed when the last reference is released.
 package final class ChildProcess: Sendable {
-    /// What a finished program left behind.
+    /// The results of a finished program.
     package struct Outcome: Sendable {
         package let output: String
         package let errors: String
@@ -19,14 +19,14 @@ package final class ChildProcess: Sendable {
         var status: Int32?
     }
 
-    /// Its process number.
+    /// Its process ID.
     package let pid: Int32
     private let monitor = Monitor(State())
 
     /// Held while pipes are made and a child is started, so that no other child inherits them.
     private static let spawning = Mutex(())
 
-    /// Starts `arguments[0]`, looked up in PATH, with its input at `/dev/null`.
+    /// Starts `arguments[0]`, looked up in PATH, with its input from `/dev/null`.
     ///
     /// - Parameter environment: added to the environment of the tests.
     package init(_ arguments: [String], environment: [String: String] = [:], directory: String? = nil) throws {
@@ -39,7 +39,7 @@ package final class ChildProcess: Sendable {
         Self.collect(pipes[1], into: monitor) { $0.errors += $1 }
         let monitor = monitor
         Thread.detachNewThread {
-            // Reaped under the lock, and only once it can be: so nobody signals a number that was given away.
+            // Reaped under the lock, and only once it has ended: so no signal is sent to a process ID that was reused.
             var information = siginfo_t()
             while waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
             monitor.withLock { state in
@@ -52,10 +52,10 @@ package final class ChildProcess: Sendable {
 
     deinit { signal(SIGKILL) }
 
-    /// Everything it wrote to its standard output so far.
+    /// Its standard output so far.
     package var output: String { monitor.read { String(decoding: $0.output, as: UTF8.self) } }
 
-    /// Everything it wrote to its standard error so far.
+    /// Its standard error output so far.
     package var errors: String { monitor.read { String(decoding: $0.errors, as: UTF8.self) } }
 
     package var isRunning: Bool { monitor.read { $0.status == nil } }
@@ -67,7 +67,7 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// Waits until what it wrote (both streams) fulfils `condition`, or it has ended.
+    /// Waits until its output (both streams) fulfils `condition`, or it has ended.
     ///
     /// - Returns: whether the condition is fulfilled.
     package func waitForOutput(_ limit: Duration, _ condition: (_ output: String, _ errors: String) -> Bool) -> Bool {
@@ -80,7 +80,7 @@ package final class ChildProcess: Sendable {
 
     /// Waits for its end.
     ///
-    /// - Throws: when it still runs after `limit`; it is killed then.
+    /// - Throws: when it still runs after `limit`; it is then killed.
     package func finish(within limit: Duration) throws -> Outcome {
         guard monitor.wait(limit, until: { $0.status != nil }) else {
             signal(SIGKILL)
@@ -129,7 +129,9 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// Starts the program; returns its number and the reading ends of its output and error streams.
+    /// Starts the program.
+    ///
+    /// - Returns: its process ID, and the reading ends of its output and error streams.
     private static func spawn(
         _ arguments: [String], _ variables: [String], _ directory: String?
     ) throws -> (pid_t, [Int32]) {

@@ -1,11 +1,12 @@
 import Foundation
 import Glibc
 
-/// The executable under test, running `serve` with a configuration of the test's; killed when the last reference goes.
+/// The executable under test, running `serve` with the test's configuration; killed when the last reference is
+/// released.
 package final class Daemon: Sendable {
-    /// Where it listens, UDP and TCP, in the order of the configuration.
+    /// The addresses on which it listens, UDP and TCP, in the order of the configuration.
     package let addresses: [TestAddress]
-    /// Path of its configuration file.
+    /// The path of its configuration file.
     package let configurationFile: String
     private let directory: TemporaryDirectory
     private let process: ChildProcess
@@ -15,15 +16,15 @@ package final class Daemon: Sendable {
     /// - Parameters:
     ///   - configuration: TOML after the `[listen]` table, which is written here; see `DaemonConfiguration`.
     ///   - hosts: the addresses to listen on.
-    ///   - port: nil takes one that is free on all of them.
+    ///   - port: nil: one that is free on all of them.
     ///   - listen: more lines of the `[listen]` table.
-    ///   - wrapper: a command that runs it in its own place, such as `prlimit --nofile=48`.
-    ///   - namespace: where to run it.
+    ///   - wrapper: a command that executes it, such as `prlimit --nofile=48`.
+    ///   - namespace: the network namespace to run it in.
     package init(
         _ configuration: String, on hosts: [String] = ["127.0.0.1"], port: UInt16? = nil, listen: String = "",
         environment: [String: String] = [:], wrapper: [String] = [], namespace: NetworkNamespace? = nil
     ) throws {
-        // The defaults are the machine's own: a test would read, and leave, what others do.
+        // The defaults are the machine's own files: a test would read other programs' data, and leave its own.
         for table in ["[cache.disk]", "[control]"] where !configuration.contains(table) {
             throw TestFailure("the configuration has no \(table): the daemon would use the machine's own files")
         }
@@ -37,7 +38,7 @@ package final class Daemon: Sendable {
         process = try ChildProcess(
             (namespace?.prefix ?? []) + wrapper + [Self.executable, "serve", "--config", configurationFile],
             environment: environment)
-        // The line names the addresses; a wildcard one it may write its own way, but not the port.
+        // The line names the addresses; it may write a wildcard address in another form, but not the port.
         let ready = process.waitForOutput(.patience) { output, _ in
             output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
                 .contains { $0.contains(":\(port)") }
@@ -61,12 +62,12 @@ package final class Daemon: Sendable {
     package var errors: String { process.errors }
     package var isRunning: Bool { process.isRunning }
 
-    /// A UDP client of it.
+    /// A UDP client of the daemon.
     package func client(from source: String? = nil) throws -> TestDNSClient {
         try TestDNSClient(address, from: source, keeping: self)
     }
 
-    /// A TCP client of it.
+    /// A TCP client of the daemon.
     package func tcpClient(from source: String? = nil) throws -> TestTCPClient {
         try TestTCPClient(address, from: source, keeping: self)
     }
@@ -104,14 +105,14 @@ package final class Daemon: Sendable {
         try ChildProcess.run([executable] + arguments, environment: environment, within: limit)
     }
 
-    /// Runs `check` on this text.
+    /// Runs `check` with this text.
     package static func check(_ text: String, environment: [String: String] = [:]) throws -> ChildProcess.Outcome {
         let directory = try TemporaryDirectory()
         let file = try directory.write(text, to: "checked.toml")
         return try run(["check", "--config", file], environment: environment)
     }
 
-    /// Path of the executable: `HTTPDNSD_EXECUTABLE`, else the one built beside the tests.
+    /// The path of the executable: `HTTPDNSD_EXECUTABLE`, or the one built beside the tests.
     package static let executable: String = {
         if let path = ProcessInfo.processInfo.environment["HTTPDNSD_EXECUTABLE"], !path.isEmpty { return path }
         let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
@@ -130,7 +131,7 @@ package final class Daemon: Sendable {
         return "httpdnsd"
     }()
 
-    /// A thousand clients need more descriptors than a shell gives; the daemon inherits the limit.
+    /// Raises the limit of descriptors, which the daemon inherits: a thousand clients need more than a shell allows.
     package static func raiseDescriptorLimit() {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }

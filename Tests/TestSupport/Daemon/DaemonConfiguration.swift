@@ -1,4 +1,4 @@
-/// Pieces of configuration as the tests put them together.
+/// Parts of configurations that tests combine.
 package enum DaemonConfiguration {
     /// The account that the tests use.
     package static let account = "139450"
@@ -35,7 +35,7 @@ package enum DaemonConfiguration {
 
     /// A `[[provider]]` of type `doh-json`.
     ///
-    /// - Parameter url: with the path, as `FakeHTTPDNS.jsonURL` has it.
+    /// - Parameter url: with the path, as in `FakeHTTPDNS.jsonURL`.
     package static func dohJSON(_ url: String, name: String = "json", _ extra: String = "") -> String {
         """
         [[provider]]
@@ -61,13 +61,14 @@ package enum DaemonConfiguration {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The tables that keep a test to itself: given LocalDNS servers, nothing on disk, no control socket unless told, a full log.
+    /// The tables that isolate a test: given LocalDNS servers, nothing on disk, no control socket unless given, a full
+    /// log.
     ///
     /// - Parameters:
-    ///   - localDNS: nil: a server that nobody runs.
-    ///   - ports: where certificates are looked at; nil: the default.
-    ///   - control: path of the control socket.
-    ///   - resolvConf: the file from which the search list is taken; nil: the system's.
+    ///   - localDNS: nil: an address without a server.
+    ///   - ports: the ports on which certificates are checked; nil: the default.
+    ///   - control: the path of the control socket.
+    ///   - resolvConf: the file from which the search list is read; nil: the system's.
     package static func rest(
         localDNS: TestAddress? = nil, check: String = "off", ports: [UInt16]? = nil, log: String = "debug",
         control: String = "",

@@ -1,7 +1,7 @@
 package import Logging
 import Synchronization
 
-/// Keeps what is logged.
+/// Records what is logged.
 package final class LogRecorder: Sendable {
     private let recorded = Mutex<[String]>([])
 

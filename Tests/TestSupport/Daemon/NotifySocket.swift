@@ -1,10 +1,10 @@
 import Glibc
 
-/// The datagram socket of a service manager, to which a service tells its state.
+/// The datagram socket of a service manager, to which a service reports its state.
 package final class NotifySocket: Sendable {
     private let descriptor: Int32
 
-    /// - Parameter path: where to make it; with an `@` in front the name of an abstract socket.
+    /// - Parameter path: its path; with an `@` in front the name of an abstract socket.
     package init(_ path: String) throws {
         descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_un()
@@ -22,7 +22,7 @@ package final class NotifySocket: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The next message; empty when none came within `limit`.
+    /// The next message; empty when none arrives within `limit`.
     package func receive(within limit: Duration = .patience) -> String {
         var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&wanted, 1, limit.inMilliseconds) == 1 else { return "" }

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A directory that is removed, with all in it, when the last reference goes.
+/// A directory that is removed, with its contents, when the last reference is released.
 package final class TemporaryDirectory: Sendable {
     package let path: String
 
@@ -14,10 +14,12 @@ package final class TemporaryDirectory: Sendable {
 
     deinit { remove() }
 
-    /// Removes it before the last reference goes. For those that the process itself holds, which never goes.
+    /// Removes it before the last reference is released. For directories that are retained until the process ends.
     package func remove() { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Writes a file and returns its path.
+    /// Writes a file.
+    ///
+    /// - Returns: its path.
     @discardableResult
     package func write(_ text: String, to name: String) throws -> String {
         let file = path + "/" + name
@@ -25,7 +27,7 @@ package final class TemporaryDirectory: Sendable {
         return file
     }
 
-    /// The text of a file; empty if there is none.
+    /// The text of a file; empty if it does not exist.
     package func read(_ name: String) -> String {
         (try? String(contentsOfFile: path + "/" + name, encoding: .utf8)) ?? ""
     }

@@ -1,9 +1,9 @@
-/// Another time of day than this machine's, for a process that is started with its environment.
+/// A wrong time of day for processes that are started with its environment.
 package final class WrongClock: Sendable {
     private let directory: TemporaryDirectory
     private var offsetFile: String { directory.path + "/offset" }
 
-    /// - Parameter seconds: by how much it is ahead.
+    /// - Parameter seconds: how far it is ahead of this machine's clock.
     package init(ahead seconds: Int64) throws {
         directory = try TemporaryDirectory()
         let source = try directory.write(Self.source, to: "clock.c")
@@ -11,10 +11,10 @@ package final class WrongClock: Sendable {
         try set(ahead: seconds)
     }
 
-    /// Sets it, also for processes that run.
+    /// Sets it, also for running processes.
     package func set(ahead seconds: Int64) throws { try directory.write("\(seconds)", to: "offset") }
 
-    /// What to start a process with.
+    /// The environment to start a process with.
     package var environment: [String: String] {
         ["LD_PRELOAD": directory.path + "/clock.so", "WRONG_CLOCK": offsetFile]
     }

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// A machine for client programs: a network of its own with both address families, and a `resolv.conf` that each
-/// program is given for itself.
+/// A machine for client programs: a network of its own with both address families, and a separate `resolv.conf` for
+/// each program.
 ///
-/// The daemon serves inside on port 53, as on a real machine: the C libraries know no other.
+/// The daemon serves inside on port 53, as on a real machine: the C libraries know no other port.
 package final class ClientHost: Sendable {
     package let namespace: NetworkNamespace
     /// The other end of its one link, `veth0`, with the addresses `neighbourAddresses`.
@@ -14,12 +14,12 @@ package final class ClientHost: Sendable {
     /// The `resolv.conf` of a machine that asks a daemon on its own loopback interface.
     package static let resolvConf = "nameserver 127.0.0.1\n"
 
-    /// What its neighbour is reached by.
+    /// The addresses of its neighbour.
     package static let neighbourAddresses = ["10.9.0.2", "fd09::2"]
 
     /// Makes it.
     ///
-    /// - Parameter addresses: more of its own, so that servers inside can listen where names lead to.
+    /// - Parameter addresses: more addresses of its own, on which servers for names can listen.
     package init(addresses: [String] = []) throws {
         namespace = try NetworkNamespace()
         neighbour = try NetworkNamespace()
@@ -34,7 +34,7 @@ package final class ClientHost: Sendable {
         }
     }
 
-    /// Starts a program with a `resolv.conf` that only it sees; names come from DNS alone.
+    /// Starts a program with a `resolv.conf` that only it sees; names are looked up in DNS only.
     package func start(
         _ command: [String], resolvConf: String = ClientHost.resolvConf, environment: [String: String] = [:]
     ) throws -> ChildProcess {
@@ -49,7 +49,7 @@ package final class ClientHost: Sendable {
             environment: environment)
     }
 
-    /// Runs a program to its end with a `resolv.conf` that only it sees; names come from DNS alone.
+    /// Runs a program to its end with a `resolv.conf` that only it sees; names are looked up in DNS only.
     package func run(
         _ command: [String], resolvConf: String = ClientHost.resolvConf, environment: [String: String] = [:],
         within limit: Duration = .patience
@@ -59,6 +59,6 @@ package final class ClientHost: Sendable {
 }
 
 extension ChildProcess.Outcome {
-    /// What it printed, line by line.
+    /// Its output, line by line.
     package var lines: [String] { output.split(separator: "\n").map(String.init) }
 }

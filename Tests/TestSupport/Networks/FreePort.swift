@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Hands out ports that are free for UDP and TCP, each only once.
+/// Returns ports that are free for UDP and TCP, each only once.
 ///
-/// They lie below the range from which the kernel takes source ports, so that no socket of a daemon under test can
-/// take one between this and its use.
+/// They lie below the range from which the kernel takes source ports, so that no socket of a daemon under test can take
+/// one before it is used.
 package enum FreePort {
     private static let last = Mutex(UInt16.random(in: 12_000..<20_000))
 

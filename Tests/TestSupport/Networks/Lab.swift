@@ -1,53 +1,53 @@
 import Synchronization
 
 /// A small internet in network namespaces: a machine for daemon and clients, a router that can hijack port 53 and cut
-/// an HTTPDNS service off, a web site, an honest resolver of the network, and three liars.
+/// off an HTTPDNS service, a web site, an honest resolver of the network, and three hijacked resolvers.
 ///
 ///     machine --- router --+-- site       all addresses of `LabName`, 443 with two certificates by name (SNI)
-///                          +-- services   resolvers, HTTPDNS behind TLS, where the liars send everybody
+///                          +-- services   resolvers, HTTPDNS behind TLS, and the hijackers' addresses
 ///
-/// The machine trusts the lab's authority in the place where Debian keeps its authorities.
+/// The machine trusts the lab's authority in the file where Debian stores its authorities.
 package final class Lab: Sendable {
-    /// A resolver that sends everybody to a place of its own.
+    /// A hijacked resolver that answers every name with addresses of its own.
     package enum Liar: Int, CaseIterable, Sendable {
-        /// 443 there has certificates that are not valid for the name: over IPv4 one for another name, over IPv6 one for
-        /// the name, of an authority that nobody trusts.
+        /// Port 443 there has certificates that are not valid for the name: over IPv4 one for another name, over IPv6
+        /// one for the name by an untrusted authority.
         case wrongCertificate
-        /// 443 there refuses connections.
+        /// Port 443 there refuses connections.
         case refusing
-        /// 443 there is silent: over IPv4 it takes connections and says nothing, over IPv6 packets get lost.
+        /// Port 443 there is silent: over IPv4 it accepts connections and sends nothing, over IPv6 packets are lost.
         case silent
 
-        /// Where it listens.
+        /// The address on which it listens.
         package var resolver: TestAddress { TestAddress("203.0.113.2\(rawValue)", port: 53) }
-        /// Where it sends everybody, IPv4 and IPv6.
+        /// The addresses that it answers, IPv4 and IPv6.
         package var lies: [String] { ["203.0.113.12\(rawValue)", "2001:db8:bad::\(rawValue + 1)"] }
     }
 
     /// How HTTPDNS is cut off.
     package enum Cut: String, CaseIterable, Sendable {
-        /// Packets to and from it get lost.
+        /// Packets to and from it are lost.
         case drop
-        /// The router refuses connections in its name.
+        /// The router rejects connections to it.
         case reject
     }
 
     /// How the machine's link fails.
     package enum LinkFailure: CaseIterable, Sendable {
-        /// The other end goes: the machine keeps its addresses and routes.
+        /// The other end goes down: the machine retains its addresses and routes.
         case cable
-        /// Its own end goes, and its routes with it.
+        /// Its own end goes down, and its routes are removed.
         case interface
     }
 
-    /// Where the honest resolver listens; behind a hijacking router a liar answers in its name.
+    /// The address of the honest resolver; behind a hijacking router a hijacked one answers instead.
     package static let resolver = TestAddress("203.0.113.10", port: 53)
 
     private static let vendorAddress = "203.0.113.53"
-    /// So short that names get stale in an outage of seconds.
+    /// So short that answers become stale in an outage of seconds.
     private static let ttl: UInt32 = 1
 
-    /// Where daemon and clients run.
+    /// The host of the daemon and the clients.
     package let machine: ClientHost
     /// The authority that the machine trusts, and that signed the certificates of site and HTTPDNS.
     package let certificates: TestCertificates
@@ -95,7 +95,7 @@ package final class Lab: Sendable {
             backend: vendor, answersItself: false, namespace: services)
     }
 
-    /// Links, addresses, routes, and the router's two chains of rules, still empty.
+    /// Makes links, addresses, routes, and the router's two chains of rules, still empty.
     private static func connect(
         _ machine: ClientHost, _ router: NetworkNamespace, _ site: NetworkNamespace, _ services: NetworkNamespace
     ) throws {
@@ -109,7 +109,7 @@ package final class Lab: Sendable {
             }
         }
         for network in LabName.networks {
-            // The whole network is the site's own.
+            // All addresses of the network are the site's own.
             try site.run(["ip", "route", "add", "local", network, "dev", "lo"])
             try router.run(["ip", "route", "add", network, "via", network.contains(":") ? "fd09:1::1" : "10.9.1.1"])
         }
@@ -126,7 +126,7 @@ package final class Lab: Sendable {
             add chain inet lab cut { type filter hook forward priority filter; }'
             """
         try router.run(["sh", "-ec", script])
-        // Addresses outlive a link that goes down, as those do that somebody looks after.
+        // Addresses remain on a link that goes down, as on machines with a network manager.
         for namespace in [machine.namespace, router] {
             try namespace.run(["sh", "-ec", "echo 1 >/proc/sys/net/ipv6/conf/all/keep_addr_on_down"])
         }
@@ -151,7 +151,7 @@ package final class Lab: Sendable {
         return FakeZone(Dictionary(uniqueKeysWithValues: entries))
     }
 
-    /// Starts the daemon on the machine, port 53 of both families: all names of the lab are listed as protected.
+    /// Starts the daemon on the machine, on port 53 of both families. All names of the lab are listed as protected.
     package func startDaemon() throws -> Daemon {
         let configuration =
             DaemonConfiguration.aliyun("https://\(Self.vendorAddress)")
@@ -165,14 +165,15 @@ package final class Lab: Sendable {
             namespace: machine.namespace)
     }
 
-    /// Names that nobody has been given before, and so nobody has asked for.
+    /// Names that were not returned before, and so were not asked for.
     package func newNames(_ count: Int) throws -> [LabName] {
         let end = namesTaken.add(count, ordering: .relaxed).newValue
         guard end <= LabName.count else { throw TestFailure("the lab has no more than \(LabName.count) names") }
         return Array(LabName.numbered[(end - count)..<end])
     }
 
-    /// Makes the router hand every question for port 53 to a liar, whomever it was for; nil ends it.
+    /// Makes the router redirect every packet for port 53 to a hijacked resolver, whatever its destination; nil ends
+    /// it.
     package func hijack(_ liar: Liar?) throws {
         var commands = ["flush chain inet lab hijack"]
         if let liar {
@@ -195,7 +196,7 @@ package final class Lab: Sendable {
         try router.run(["nft", commands.joined(separator: "\n")])
     }
 
-    /// Makes HTTPDNS say the addresses to which the site has moved, or the first ones again; both go on working.
+    /// Makes HTTPDNS return the addresses to which the site has moved, or the first ones again; both go on working.
     package func moveSite(_ moved: Bool) { vendor.zone = Self.zone(moved: moved) }
 
     /// Cuts the machine off from the network.

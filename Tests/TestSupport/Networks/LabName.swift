@@ -1,6 +1,6 @@
-/// A name of the lab, and where it leads: to addresses that no other name has, so that an answer can be seen to be right.
+/// A name of the lab, and its addresses, which no other name has, so that an answer can be verified.
 package struct LabName: Hashable, Sendable {
-    /// The name as it is asked for.
+    /// The name as it is queried.
     package let text: String
     private let number: Int
 
@@ -9,19 +9,19 @@ package struct LabName: Hashable, Sendable {
         self.number = number
     }
 
-    /// How many numbered names there are.
+    /// The number of numbered names.
     static let count = 8_192
 
-    /// Numbered names; together with `shop` all there are.
+    /// The numbered names, which together with `shop` are all names.
     static let numbered = (1...count).map { LabName("n\($0).lab.example", number: $0) }
 
-    /// The host of the site that has a certificate of its own; the others share one.
+    /// The host of the site that has its own certificate; the others share one.
     package static let shop = LabName("shop.lab.example", number: 0xff01)
 
-    /// The networks in which the site has all addresses.
+    /// The networks of which the site has all addresses.
     static let networks = ["198.18.0.0/15", "2001:db8:18::/47"]
 
-    /// Where the name leads.
+    /// The name's address.
     ///
     /// - Parameters:
     ///   - type: A or AAAA.

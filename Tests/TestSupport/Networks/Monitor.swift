@@ -1,8 +1,8 @@
 import Foundation
 
-/// State behind a lock, on whose changes a thread can wait with a deadline.
+/// State behind a lock, for whose changes a thread can wait with a deadline.
 ///
-/// Every change made through `withLock` wakes the waiters, which look again.
+/// Every change made through `withLock` wakes the waiters, which check again.
 final class Monitor<State>: @unchecked Sendable {
     private let condition = NSCondition()
     private var state: State
@@ -19,7 +19,7 @@ final class Monitor<State>: @unchecked Sendable {
         return try body(&state)
     }
 
-    /// Reads without waking anybody.
+    /// Reads without waking any waiter.
     func read<Result>(_ body: (State) throws -> Result) rethrows -> Result {
         condition.lock()
         defer { condition.unlock() }

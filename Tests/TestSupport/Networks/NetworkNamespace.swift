@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// A network namespace of the tests' own; removed, with its interfaces and rules, when the last reference goes.
+/// A network namespace of the tests; removed, with its interfaces and rules, when the last reference is released.
 package final class NetworkNamespace: Sendable {
     package let name: String
     private static let count = Atomic(0)
@@ -11,33 +11,36 @@ package final class NetworkNamespace: Sendable {
         name = "httpdnsd-\(getpid())-\(Self.count.add(1, ordering: .relaxed).newValue)"
         try ChildProcess.succeed(["ip", "netns", "add", name])
         try run(["ip", "link", "set", "lo", "up"])
-        // Nobody else is there who could have the same IPv6 address: to look for them would cost each link a second.
+        // No other host can have the same IPv6 address: duplicate address detection would cost each link a second.
         let settings = "/proc/sys/net/ipv6/conf"
         try run(["sh", "-c", "! cd \(settings) 2>/dev/null || echo 0 | tee all/accept_dad >default/accept_dad"])
     }
 
     deinit { _ = try? ChildProcess.run(["ip", "netns", "del", name]) }
 
-    /// What stands before a command that is to run inside.
+    /// The prefix of a command that is to run inside.
     package var prefix: [String] { ["ip", "netns", "exec", name] }
 
-    /// Runs a command inside, which must succeed; returns its output.
+    /// Runs a command inside, which must succeed.
+    ///
+    /// - Returns: its output.
     @discardableResult
     package func run(_ command: [String]) throws -> String { try ChildProcess.succeed(prefix + command) }
 
-    /// Runs `body` on this thread as a process inside would: sockets that it makes, and threads that it starts, are there.
+    /// Runs `body` on this thread as in a process inside: sockets that it makes, and threads that it starts, are inside
+    /// too.
     package func inside<Result>(_ body: () throws -> Result) throws -> Result {
         let (own, other) = (open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), open(path, O_RDONLY | O_CLOEXEC))
         defer { for descriptor in [own, other] where descriptor >= 0 { close(descriptor) } }
         guard own >= 0, other >= 0, Self.enter(other) else { throw TestFailure("cannot enter \(path)") }
-        // A thread that stayed inside would take later tests with it.
+        // A thread that stayed inside would run later tests there.
         defer { precondition(Self.enter(own), "cannot leave \(path)") }
         return try body()
     }
 
     private var path: String { "/run/netns/" + name }
 
-    /// The Glibc module leaves `setns` out.
+    /// The Glibc module does not have `setns`.
     private static func enter(_ descriptor: Int32) -> Bool {
         typealias Setns = @convention(c) (Int32, Int32) -> Int32
         guard let symbol = dlsym(nil, "setns") else { return false }
@@ -52,7 +55,7 @@ package final class NetworkNamespace: Sendable {
         _ first: NetworkNamespace, _ firstAddress: String, _ second: NetworkNamespace, _ secondAddress: String,
         interface: String = "veth0"
     ) throws {
-        // Made inside the first: the host's own namespace never sees an interface.
+        // Made inside the first, so that the host's own namespace never has an interface.
         try first.run(["ip", "link", "add", interface, "type", "veth", "peer", "name", interface, "netns", second.name])
         for (namespace, address) in [(first, firstAddress), (second, secondAddress)] {
             try namespace.addAddress(address, to: interface)
@@ -60,14 +63,14 @@ package final class NetworkNamespace: Sendable {
         }
     }
 
-    /// Gives an interface one more address.
+    /// Adds an address to an interface.
     ///
-    /// - Parameter address: with the length of its network, such as `fd09::1/64`.
+    /// - Parameter address: with the prefix length of its network, such as `fd09::1/64`.
     package func addAddress(_ address: String, to interface: String) throws {
         try run(["ip", "address", "add", address, "dev", interface])
     }
 
-    /// Takes the packets away that `match` (in nft's words, such as `tcp sport 4711`) describes, in both directions.
+    /// Drops the packets that `match` describes (in nft's syntax, such as `tcp sport 4711`), in both directions.
     package func drop(_ match: String) throws {
         try run(["nft", "add", "table", "inet", "tests"])
         for hook in ["input", "output"] {
@@ -79,7 +82,7 @@ package final class NetworkNamespace: Sendable {
         }
     }
 
-    /// Whether namespaces can be made here, found out once.
+    /// Whether namespaces can be made here; determined once.
     package static let arePermitted: Bool = {
         guard let namespace = try? NetworkNamespace() else { return false }
         return (try? namespace.drop("tcp dport 9")) != nil

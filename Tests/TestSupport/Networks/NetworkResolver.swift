@@ -1,15 +1,15 @@
 /// dnsmasq as a network's own resolver, UDP and TCP.
 package final class NetworkResolver: Sendable {
-    /// Where it listens.
+    /// The address on which it listens.
     package let address: TestAddress
     private let directory: TemporaryDirectory
     private let process: ChildProcess
 
-    /// One that knows these names, with their addresses of both families, and says of all others that there are none.
+    /// A resolver that answers these names with their addresses of both families, and all others with NXDOMAIN.
     ///
     /// - Parameters:
-    ///   - namespace: where to run it.
-    ///   - ttl: of its records, seconds.
+    ///   - namespace: the network namespace to run it in.
+    ///   - ttl: of its records, in seconds.
     package convenience init(
         at address: TestAddress, hosts: [(name: String, addresses: [String])], ttl: Int = 60,
         namespace: NetworkNamespace
@@ -20,7 +20,7 @@ package final class NetworkResolver: Sendable {
         try self.init(address, ["--addn-hosts=\(file)", "--local=/#/", "--local-ttl=\(ttl)"], directory, namespace)
     }
 
-    /// A liar: one that says these addresses of every name.
+    /// A hijacked resolver: it answers every name with these addresses.
     package convenience init(at address: TestAddress, lying addresses: [String], namespace: NetworkNamespace) throws {
         let lies = addresses.map { "--address=/#/\($0)" }
         try self.init(address, lies + ["--local-ttl=60"], TemporaryDirectory(), namespace)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// An IP address and a port, as the tests write them.
+/// An IP address and a port, in the form that tests use.
 package struct TestAddress: Hashable, Sendable, CustomStringConvertible {
     /// The address in text form, without brackets.
     package let host: String
@@ -13,12 +13,12 @@ package struct TestAddress: Hashable, Sendable, CustomStringConvertible {
 
     package var isIPv6: Bool { host.contains(":") }
 
-    /// `192.0.2.1:53` or `[2001:db8::1]:53`, as the configuration writes it.
+    /// `192.0.2.1:53` or `[2001:db8::1]:53`, as in the configuration.
     package var description: String { isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     var family: Int32 { isIPv6 ? AF_INET6 : AF_INET }
 
-    /// Calls `body` with the address as the kernel takes it.
+    /// Calls `body` with the address in the kernel's form.
     func withSocketAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) throws -> Result) throws -> Result {
         guard isIPv6 else {
             var address = sockaddr_in()
@@ -42,7 +42,7 @@ package struct TestAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Lets `body` fill in an address, as `accept`, `recvfrom` and `getsockname` do.
+    /// Lets `body` write an address, as `accept`, `recvfrom` and `getsockname` do.
     static func filled<Result>(
         by body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Result
     ) -> (Result, TestAddress) {

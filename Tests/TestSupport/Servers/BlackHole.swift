@@ -1,17 +1,17 @@
-/// Addresses of a service at which nothing ever answers, and nothing refuses.
+/// Addresses of a service that neither respond nor refuse.
 package final class BlackHole: Sendable {
     package enum Kind: Sendable, CaseIterable {
-        /// Connections are made, and nothing comes on them: no TLS.
+        /// Connections are established, but nothing is sent on them: no TLS.
         case silent
-        /// Packets that would make a connection get lost.
+        /// Packets that would establish a connection are lost.
         case dropping
     }
 
-    /// With the port.
+    /// Including the port.
     package let addresses: [TestAddress]
     private let sockets: [TestSocket]
 
-    /// - Parameter network: the third number of the addresses: those of two of them must differ.
+    /// - Parameter network: the third byte of the addresses, which must differ between black holes.
     package init(_ kind: Kind, addresses count: Int, network: Int) throws {
         let hosts = (1...count).map { "127.0.\(network).\($0)" }
         let port = try FreePort.next(on: hosts)
@@ -20,14 +20,14 @@ package final class BlackHole: Sendable {
             switch kind {
             case .silent: return [try TestSocket.listener(address)]
             case .dropping:
-                // The kernel takes one connection that is not accepted; while it is there, it answers no other.
+                // The kernel queues one connection that is not accepted; while it is queued, no other is answered.
                 let listener = try TestSocket.listener(address, backlog: 0)
                 return [listener, try TestSocket.connection(to: address, from: nil)]
             }
         }
     }
 
-    /// A `[[provider]]` of it.
+    /// A `[[provider]]` with these addresses.
     package func table(_ name: String) -> String {
         DaemonConfiguration.doh(
             "https://\(addresses[0])", name: name,

@@ -1,40 +1,40 @@
-/// Servers that differ in what they show in a TLS handshake, all on the same port of different loopback addresses.
+/// Servers that differ in their TLS handshakes, all on the same port of different loopback addresses.
 package final class CertificateServers: Sendable {
-    /// What a server does.
+    /// The kind of a server.
     package enum Kind: Int, CaseIterable, Sendable {
         /// A certificate of the tests' authority for the name.
         case honest
-        /// One for another name.
+        /// A certificate for another name.
         case otherName
-        /// One for the name that has expired.
+        /// A certificate for the name that has expired.
         case expired
-        /// One for the name that nobody but itself signed.
+        /// A certificate for the name that is self-signed.
         case selfSigned
         /// Plain HTTP.
         case plain
-        /// Takes connections and says nothing.
+        /// Accepts connections and sends nothing.
         case silent
-        /// Takes no connections.
+        /// Refuses connections.
         case refusing
         /// A certificate with no other name than the common name of its subject.
         case commonName
-        /// One for the name that is not valid yet.
+        /// A certificate for the name that is not valid yet.
         case early
-        /// One for the name below an expired authority, which did not sign it.
+        /// A certificate for the name below an expired authority, which did not sign it.
         case forged
 
-        /// Where it listens.
+        /// The address on which it listens.
         package var address: String { "127.0.77.\(rawValue + 1)" }
 
-        /// Those whose certificate is wrong.
+        /// The kinds whose certificate is wrong.
         package static let liars: [Kind] = [.otherName, .selfSigned, .commonName, .forged]
     }
 
-    /// The name that they should be.
+    /// The name for which the servers are checked.
     package static let name = "www.example.com"
 
     package let port: UInt16
-    /// Path of the only authority's certificate.
+    /// The path of the certificate of the only authority.
     package var authority: String { certificates.authority }
     private let certificates: TestCertificates
     private let leaves: [TestCertificates.Leaf]

@@ -1,4 +1,4 @@
-/// An account at one of the services that a `FakeHTTPDNS` speaks only for an account of its own.
+/// An account at one of the services that a `FakeHTTPDNS` offers only with an account.
 package enum FakeAccount: Sendable {
     case aliyunV2(FakeAliyunV2Account)
     case tencent(FakeTencentAccount)

@@ -1,19 +1,19 @@
 import Foundation
 
-/// The only account that a fake of Aliyun's v2 interface knows.
+/// The only account that a fake of Aliyun's v2 interface accepts.
 package struct FakeAliyunV2Account: Sendable {
     package enum Mode: Int, Sendable, CaseIterable {
         case plain, cbc, gcm
     }
 
     package var id: String
-    /// Hexadecimal digits; nil takes unsigned requests, and those alone.
+    /// Hexadecimal digits; nil accepts only unsigned requests.
     package var secret: String?
-    /// The only mode that is taken.
+    /// The only mode that is accepted.
     package var mode: Mode
     /// 32 hexadecimal digits.
     package var encryptionKey: String
-    /// Replies are encrypted with this one instead.
+    /// If set, replies are encrypted with this key instead.
     package var replyKey: String?
 
     package init(
@@ -28,9 +28,9 @@ package struct FakeAliyunV2Account: Sendable {
     }
 }
 
-/// What a `FakeHTTPDNS` answers to one request of Aliyun's v2 interface.
+/// The response of a `FakeHTTPDNS` to one request of Aliyun's v2 interface.
 struct FakeAliyunV2 {
-    /// What is asked, wherever it stood.
+    /// The question of a request, in any of the modes.
     private struct Question: Decodable {
         let dn: String
         let q: String?
@@ -71,7 +71,7 @@ struct FakeAliyunV2 {
         return text.flatMap { try? JSONDecoder().decode(Question.self, from: Data($0)) }
     }
 
-    /// What is asked.
+    /// The call that the request is.
     var call: FakeHTTPDNS.Call? { question.map { .init(.aliyunV2, $0.dn, $0.families) } }
 
     /// The proper reply; with `renamed`, the one to a question for that name.
@@ -80,7 +80,7 @@ struct FakeAliyunV2 {
         guard request.parameters["id"] == account.id else { return error(403, "InvalidAccount") }
         if let code = signatureFault { return error(403, code) }
         guard request.parameters["m"] == String(account.mode.rawValue) else { return error(400, "MissingArgument") }
-        // What the service says to a payload that it cannot decrypt is not published: this code is made up.
+        // The service's response to a payload that it cannot decrypt is not published: this code is the fake's own.
         guard let question else { return error(400, "InvalidEncryption") }
         let (families, entry) = (question.families.split(separator: ","), zone.entry(question.dn))
         var members = ["\"dn\":\"\(renamed ?? question.dn)\""]
@@ -100,7 +100,7 @@ struct FakeAliyunV2 {
         return "{\"ips\":[],\"ttl\":\(ttl),\"no_ip_code\":\"\(entry == nil ? "DomainNotExist" : "RRNotExist")\"}"
     }
 
-    /// `data` as it stands in the reply.
+    /// `data` in the form that it has in the reply.
     private func seal(_ data: String) throws -> String {
         guard account.mode != .plain else { return data }
         guard let key = OpenSSLCommand.bytes(hexadecimal: account.replyKey ?? account.encryptionKey) else {
@@ -114,7 +114,7 @@ struct FakeAliyunV2 {
         return "\"\(Data(iv + sealed).base64EncodedString())\""
     }
 
-    /// What is wrong with the signature, checked by the `openssl` command.
+    /// The fault of the signature, verified with the `openssl` command; nil: none.
     private var signatureFault: String? {
         let parameters = request.parameters
         guard let secret = account.secret else { return parameters["s"] == nil ? nil : "InvalidSignature" }

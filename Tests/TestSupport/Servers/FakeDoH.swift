@@ -1,24 +1,24 @@
 import Foundation
 
-/// A DoH service over HTTP/2 and TLS that misbehaves on command (`Tests/Servers/doh.py`), towards all names or some;
-/// killed when the last reference goes.
+/// A DoH service over HTTP/2 and TLS that misbehaves on command (`Tests/Servers/doh.py`), for all names or some; killed
+/// when the last reference is released.
 package final class FakeDoH: Sendable {
-    /// What it does with a request.
+    /// How it treats a request.
     package enum Behaviour: Sendable, Equatable {
         case answer
-        /// The proper reply, so much later.
+        /// The proper reply after this time.
         case delay(Duration)
-        /// No reply, until it behaves in another way.
+        /// No reply, until another behaviour is set.
         case hang
-        /// As `hang`, with ten PINGs a second meanwhile.
+        /// As `hang`, with ten PINGs a second.
         case pings
         /// The head of a reply, and its body byte by byte without an end.
         case drip
         /// This status with a short body.
         case status(Int)
-        /// A body that is no DNS message.
+        /// A body that is not a DNS message.
         case garbage
-        /// The proper reply, and in it a record of a type with names in its RDATA, which cannot be read.
+        /// The proper reply with an additional record of a type with names in its RDATA, which cannot be read.
         case opaqueRecord
         /// RST_STREAM.
         case reset
@@ -38,20 +38,20 @@ package final class FakeDoH: Sendable {
         }
     }
 
-    /// On which connections it does so.
+    /// The connections on which it does so.
     package enum Reach: String, Sendable {
         case everywhere
-        /// Those that exist when the order comes; later ones are served properly.
+        /// Connections that exist when the order is given; later ones are served properly.
         case existing
     }
 
-    /// A request as it came.
+    /// A request that was received.
     package struct Request: Sendable, Hashable {
         /// Counted from 1.
         package let connection: Int
-        /// Which of its ports, counted from 0.
+        /// The index of the port, from 0.
         package let port: Int
-        /// Lower-cased.
+        /// In lower case.
         package let name: String
         package let type: UInt16
     }
@@ -72,10 +72,10 @@ package final class FakeDoH: Sendable {
         }
     }
 
-    /// What it answers to A, with every name; other types are empty.
+    /// Its answer to A of every name; other types have no records.
     package static let address = "192.0.2.1"
 
-    /// Where it listens, on 127.0.0.1.
+    /// The ports on which it listens, on 127.0.0.1.
     package let ports: [UInt16]
     private let certificates: TestCertificates
     private let leaf: TestCertificates.Leaf
@@ -87,7 +87,7 @@ package final class FakeDoH: Sendable {
     ///
     /// - Parameters:
     ///   - ttl: of its records, in seconds.
-    ///   - ports: how many addresses it has.
+    ///   - ports: the number of its addresses.
     package init(ttl: Int = 60, ports count: Int = 1) throws {
         certificates = try TestCertificates()
         leaf = try certificates.leaf(addresses: ["127.0.0.1"])
@@ -117,8 +117,8 @@ package final class FakeDoH: Sendable {
             """)
     }
 
-    /// Sets what is done with requests for all names, or for those that hold this label; what hangs is taken up again.
-    /// In force once this returns.
+    /// Sets how requests are treated: for all names, or for those that contain this label. Hanging requests are then
+    /// treated anew. In force when this returns.
     package func behave(_ behaviour: Behaviour, with label: String = "*", _ reach: Reach = .everywhere) throws {
         _ = try obey("behave \(label) \(reach.rawValue) \(behaviour.order)")
     }
@@ -126,10 +126,10 @@ package final class FakeDoH: Sendable {
     /// Breaks all connections, and refuses further ones.
     package func close() throws { _ = try obey("close") }
 
-    /// Takes connections again, at the same ports.
+    /// Accepts connections again, on the same ports.
     package func open() throws { _ = try obey("open") }
 
-    /// How many connections it has accepted.
+    /// The number of connections that it has accepted.
     package var connections: Int { get throws { try log.connections } }
 
     /// All requests so far.
@@ -139,7 +139,7 @@ package final class FakeDoH: Sendable {
 
     /// Sends one order.
     ///
-    /// - Returns: the line that comes back.
+    /// - Returns: the line of the response.
     private func obey(_ order: String) throws -> [UInt8] {
         try ordering.withLock {
             try orders.write(Array((order + "\n").utf8))

@@ -1,17 +1,18 @@
 import Foundation
 
-/// Whose JSON form of DoH a `FakeHTTPDNS` speaks.
+/// The vendor whose JSON form of DoH a `FakeHTTPDNS` uses.
 package enum FakeJSONDialect: Sendable {
     /// `/resolve`; names end with a dot, `Comment` is a text.
     case google
     /// `/dns-query`, only with `Accept: application/dns-json`; owners have no final dot, `Comment` is a list.
     case cloudflare
-    /// `/resolve`; `Question` is an object, its name without the final dot. With an account every request must be signed.
+    /// `/resolve`; `Question` is an object, its name without the final dot. With an account every request must be
+    /// signed.
     case alidns(FakeAliDNSAccount?)
-    /// `/resolve`, and `/dns-query` for who asks with a `name`.
+    /// `/resolve`, and `/dns-query` for requests with a `name`.
     case dnspod
 
-    /// The path that its page or its users write.
+    /// The path in its documentation, or that its users configure.
     package var path: String {
         switch self {
         case .google, .alidns, .dnspod: "/resolve"
@@ -20,7 +21,7 @@ package enum FakeJSONDialect: Sendable {
     }
 }
 
-/// The only account that a fake AliDNS knows.
+/// The only account that a fake AliDNS accepts.
 package struct FakeAliDNSAccount: Sendable {
     package var id: String
     package var accessKeyID: String
@@ -36,12 +37,12 @@ package struct FakeAliDNSAccount: Sendable {
     }
 }
 
-/// What a `FakeHTTPDNS` answers to one request in the JSON form of DoH.
+/// The response of a `FakeHTTPDNS` to one request in the JSON form of DoH.
 struct FakeDoHJSON {
     let request: RecordedRequest
     let dialect: FakeJSONDialect
 
-    /// Seconds by which a timestamp may be off.
+    /// Seconds by which a timestamp may differ.
     private static let clockTolerance: TimeInterval = 300
 
     /// Nil when the request is for another service than this one.
@@ -59,7 +60,7 @@ struct FakeDoHJSON {
         self.dialect = dialect
     }
 
-    /// What is asked; nil when a parameter is missing or means nothing.
+    /// The question of the request; nil when a parameter is missing or invalid.
     var question: TestMessage.Question? {
         guard let name = request.parameters["name"], !name.isEmpty else { return nil }
         let type: UInt16? =
@@ -75,7 +76,7 @@ struct FakeDoHJSON {
     func reply(_ zone: FakeZone, renamed: String?) -> HTTPReply {
         guard request.method == "GET" else { return error(501, "<html>") }
         if case .alidns(let account?) = dialect, let code = refusal(account) {
-            // The vendor publishes no codes: these are made up.
+            // The vendor publishes no codes: these are the fake's own.
             return HTTPReply(
                 status: 403, contentType: "application/json", headers: ["Date: \(Self.httpDate(account.now))"],
                 body: Array("{\"code\":\"\(code)\"}".utf8))
@@ -100,7 +101,7 @@ struct FakeDoHJSON {
         return HTTPReply(status: status, contentType: "text/html", body: Array(body.utf8))
     }
 
-    /// What is wrong with the account or the signature, checked by the `openssl` command.
+    /// The fault of the account or the signature, verified with the `openssl` command; nil: none.
     private func refusal(_ account: FakeAliDNSAccount) -> String? {
         let parameters = request.parameters
         guard parameters["uid"] == account.id, parameters["ak"] == account.accessKeyID else { return "InvalidAccount" }
@@ -174,7 +175,9 @@ struct FakeDoHJSON {
         }
     }
 
-    /// Takes a name off the front of rdata; with its final dot.
+    /// Removes a name from the front of rdata.
+    ///
+    /// - Returns: the name with its final dot.
     private static func name(_ bytes: inout ArraySlice<UInt8>) -> String {
         var text = ""
         while let length = bytes.popFirst(), length > 0 {
@@ -194,6 +197,6 @@ struct FakeDoHJSON {
 }
 
 extension FakeAliDNSAccount {
-    /// What time it is at the service.
+    /// The time at the service.
     fileprivate var now: Date { Date().addingTimeInterval(TimeInterval(clockOffset)) }
 }

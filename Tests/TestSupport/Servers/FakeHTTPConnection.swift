@@ -36,7 +36,7 @@ struct FakeHTTPConnection: Sendable {
         (try? socket.write(reply.head + reply.body)) != nil
     }
 
-    /// Does the fault.
+    /// Carries out the fault.
     ///
     /// - Returns: whether the connection goes on.
     private func misbehave(
@@ -97,7 +97,7 @@ struct FakeHTTPConnection: Sendable {
 
     private var hangUp: Int32 { 0x2000 /* POLLRDHUP */ | POLLHUP | POLLERR }
 
-    /// Waits until no fault hangs this call any more, the client closes, or the server stops.
+    /// Waits until no fault makes this call hang any more, the client closes, or the server stops.
     private func waitForRelease(_ call: FakeHTTPDNS.Call?) -> Bool {
         while true {
             let released = monitor.wait(.milliseconds(20)) { state in

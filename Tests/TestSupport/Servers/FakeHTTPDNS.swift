@@ -1,17 +1,18 @@
 import Foundation
 import Glibc
 
-/// An HTTPDNS service on loopback: Aliyun's `/{account}/d`, signed or not, RFC 8484's `/dns-query`, one dialect of DoH in
-/// JSON, and with an account Aliyun's `/v2/d` or Tencent's `/d`, over HTTP/1.1 with persistent connections. It counts
-/// what it is asked, and misbehaves on command.
+/// An HTTPDNS service on loopback: Aliyun's `/{account}/d`, signed or not, RFC 8484's `/dns-query`, one dialect of DoH
+/// in JSON, and with an account Aliyun's `/v2/d` or Tencent's `/d`, over HTTP/1.1 with persistent connections. It
+/// counts its requests, and misbehaves on command.
 package final class FakeHTTPDNS: Sendable {
-    /// What a request was for.
+    /// The question of a request.
     package struct Call: Sendable, Hashable {
         package enum Kind: Sendable { case aliyun, aliyunSigned, aliyunV2, tencent, doh, dohJSON }
         package var kind: Kind
-        /// Lower-cased.
+        /// In lower case.
         package var name: String
-        /// Aliyun's `query` (`4`, `6`, `4,6`), Tencent's `type` (`a` when it is missing), or the number of the record type.
+        /// Aliyun's `query` (`4`, `6`, `4,6`), Tencent's `type` (`a` when it is missing), or the number of the record
+        /// type.
         package var types: String
 
         package init(_ kind: Kind, _ name: String, _ types: String) {
@@ -24,7 +25,7 @@ package final class FakeHTTPDNS: Sendable {
     struct State {
         var zone: FakeZone
         var faults: [String: HTTPFault] = [:]
-        /// How many more requests each fault hits; without an entry, all.
+        /// The number of further requests that each fault affects; without an entry, all.
         var remaining: [String: Int] = [:]
         var calls: [Call] = []
         var requests: [RecordedRequest] = []
@@ -36,10 +37,10 @@ package final class FakeHTTPDNS: Sendable {
         var stopped = false
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     package let address: TestAddress
     let secret: String?
-    /// Which JSON form of DoH it speaks.
+    /// The JSON form of DoH that it uses.
     let dialect: FakeJSONDialect
     let account: FakeAccount?
     let monitor: Monitor<State>
@@ -48,10 +49,10 @@ package final class FakeHTTPDNS: Sendable {
     /// Starts to listen.
     ///
     /// - Parameters:
-    ///   - secret: what `sign_d` must be signed with; nil refuses every signed request.
-    ///   - dialect: which JSON form of DoH it speaks.
-    ///   - account: a service that it speaks beside the others, and its only account.
-    ///   - port: 0 takes a free one.
+    ///   - secret: the key with which `sign_d` must be signed; nil refuses every signed request.
+    ///   - dialect: the JSON form of DoH that it uses.
+    ///   - account: a service that it offers besides the others, and the only account there.
+    ///   - port: 0: a free one.
     package init(
         _ zone: FakeZone, secret: String? = nil, dialect: FakeJSONDialect = .google,
         account: FakeAccount? = nil, host: String = "127.0.0.1", port: UInt16 = 0
@@ -86,7 +87,7 @@ package final class FakeHTTPDNS: Sendable {
     /// The base of its URLs: `http://127.0.0.1:port`.
     package var url: String { "http://\(address)" }
 
-    /// Where its JSON form of DoH is.
+    /// The URL of its JSON form of DoH.
     package var jsonURL: String { url + dialect.path }
 
     /// Stops listening and closes all connections.
@@ -98,24 +99,24 @@ package final class FakeHTTPDNS: Sendable {
         }
     }
 
-    /// Closes all connections as they are; goes on listening.
+    /// Closes all connections immediately; goes on listening.
     package func closeConnections() {
         monitor.withLock { state in
             for socket in state.open.values { socket.shutdown() }
         }
     }
 
-    /// What it knows; may be changed at any time.
+    /// The zone that it answers from; may be changed at any time.
     package var zone: FakeZone {
         get { monitor.read { $0.zone } }
         set { monitor.withLock { $0.zone = newValue } }
     }
 
-    /// Sets how requests for `name` (nil: for all names without a fault of their own) go wrong; nil ends it.
+    /// Sets how requests for `name` (nil: for all names without a fault of their own) fail; a nil fault ends it.
     ///
     /// - Parameters:
-    ///   - types: only requests for these types, as `Call.types` has them; nil: for all without a fault of their own.
-    ///   - times: how many requests are hit; nil: all.
+    ///   - types: only requests for these types, as in `Call.types`; nil: for all without a fault of their own.
+    ///   - times: the number of requests that are affected; nil: all.
     package func misbehave(_ fault: HTTPFault?, for name: String? = nil, types: String? = nil, times: Int? = nil) {
         let key = State.key(name, types)
         monitor.withLock { state in
@@ -124,21 +125,21 @@ package final class FakeHTTPDNS: Sendable {
         }
     }
 
-    /// What it tells by Aliyun's scheduling call, or Tencent's; nil: there is no such call.
+    /// The result of Aliyun's scheduling call, or Tencent's; nil: there is no such call.
     package var schedule: FakeSchedule? {
         get { monitor.read { $0.schedule } }
         set { monitor.withLock { $0.schedule = newValue } }
     }
 
-    /// How many scheduling calls there were; they are no calls of a name.
+    /// The number of scheduling calls, which are not counted as calls.
     package var scheduleCount: Int { monitor.read { $0.scheduleCount } }
 
     /// Header lines added to every reply, such as `Age: 250`.
     package func addHeaders(_ lines: [String]) { monitor.withLock { $0.headers = lines } }
 
-    /// Sets its clock, by which it checks signatures, wrong; every reply then tells the time in `Date`.
+    /// Sets its clock, with which it verifies signatures, wrong; every reply then has the time in `Date`.
     ///
-    /// - Parameter seconds: how far ahead of the true time.
+    /// - Parameter seconds: how far it is ahead of the true time.
     package func setClock(ahead seconds: Int) {
         let formatter = DateFormatter()
         formatter.locale = Locale(identifier: "en_US_POSIX")
@@ -154,19 +155,19 @@ package final class FakeHTTPDNS: Sendable {
     /// The calls so far, in order of arrival.
     package var calls: [Call] { monitor.read { $0.calls } }
 
-    /// How many calls were for a name; nil: for any.
+    /// The number of calls for a name; nil: for any.
     package func callCount(_ name: String? = nil) -> Int { monitor.read { $0.count(name) } }
 
-    /// All requests so far, also those that were no calls.
+    /// All requests so far, including those that were not calls.
     package var requests: [RecordedRequest] { monitor.read { $0.requests } }
 
-    /// How many connections it has accepted.
+    /// The number of connections that it has accepted.
     package var connections: Int { monitor.read { $0.connections } }
 
-    /// How many connections are open now.
+    /// The number of connections that are open now.
     package var openConnections: Int { monitor.read { $0.open.count } }
 
-    /// Forgets all calls and requests.
+    /// Clears all calls and requests.
     package func forget() {
         monitor.withLock { state in
             state.calls = []
@@ -199,14 +200,14 @@ extension FakeHTTPDNS.State {
         (name?.lowercased() ?? "*") + (types.map { " " + $0 } ?? "")
     }
 
-    /// The key of the fault that hits a request; nil is one that is no call.
+    /// The key of the fault that affects a request; nil stands for a request that is not a call.
     func faultKey(_ call: FakeHTTPDNS.Call?) -> String? {
         let (name, types) = (call?.name ?? "", call?.types ?? "")
         return [Self.key(name, types), Self.key(name, nil), Self.key(nil, types), Self.key(nil, nil)]
             .first { faults[$0] != nil }
     }
 
-    /// The fault that hits this request; counts it.
+    /// The fault that affects this request, which is counted.
     mutating func takeFault(_ call: FakeHTTPDNS.Call?) -> HTTPFault? {
         guard let key = faultKey(call), let fault = faults[key] else { return nil }
         if let left = remaining[key] {

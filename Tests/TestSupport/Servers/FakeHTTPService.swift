@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a `FakeHTTPDNS` answers to one request when it behaves.
+/// The response of a `FakeHTTPDNS` to one request when it has no fault.
 struct FakeHTTPService {
     let request: RecordedRequest
     let secret: String?
@@ -24,7 +24,7 @@ struct FakeHTTPService {
         }
     }
 
-    /// The path below the account: `d`, or `sign_d` where the request is signed.
+    /// The path below the account: `d`, or `sign_d` for a signed request.
     private var aliyunPath: Substring? {
         let parts = request.path.split(separator: "/")
         guard parts.count == 2, parts[0].allSatisfy(\.isNumber), ["d", "sign_d"].contains(parts[1]) else { return nil }
@@ -40,7 +40,7 @@ struct FakeHTTPService {
         return try? TestMessage(decoding: bytes)
     }
 
-    /// What the request is for; nil when it is for nothing known.
+    /// The call that the request is; nil when it is not a known one.
     var call: FakeHTTPDNS.Call? {
         if let path = aliyunPath, let host = request.parameters["host"] {
             return FakeHTTPDNS.Call(
@@ -85,7 +85,7 @@ struct FakeHTTPService {
         return HTTPReply(contentType: "application/dns-message", body: reply.encoded)
     }
 
-    /// The reply of a DNS server that fails this question.
+    /// The response of a DNS server that fails this question.
     func failure(_ code: Int) -> HTTPReply {
         guard let query = dnsQuery else { return HTTPReply(status: 404, contentType: "text/plain", body: []) }
         var reply = TestMessage(id: query.id, flags: 0x8180 | UInt16(code & 15))
@@ -100,7 +100,7 @@ struct FakeHTTPService {
         let entry = zone.entry(host)
         let query = (request.parameters["query"] ?? "4").split(separator: ",")
         var members = ["\"host\":\"\(renamed ?? host)\""]
-        // Without a 4 in `query` there are no IPv4 addresses; `ips` is there all the same.
+        // Without a 4 in `query` there are no IPv4 addresses, but `ips` is present.
         members.append("\"ips\":\(Self.list(query.contains("4") ? entry?.a ?? [] : []))")
         if query.contains("6") { members.append("\"ipsv6\":\(Self.list(entry?.aaaa ?? []))") }
         let ttl = entry?.ttl ?? zone.negativeTTL
@@ -109,7 +109,7 @@ struct FakeHTTPService {
             contentType: "application/json", body: Array("{\(members.joined(separator: ","))}".utf8))
     }
 
-    /// What is wrong with the signature, checked by the `openssl` command.
+    /// The fault of the signature, verified with the `openssl` command; nil: none.
     private func signatureFault(_ host: String) -> String? {
         guard let secret, let time = request.parameters["t"], let signature = request.parameters["s"] else {
             return "InvalidSignature"

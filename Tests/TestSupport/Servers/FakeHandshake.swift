@@ -2,14 +2,14 @@ package import DNSResolver
 package import DNSWire
 package import Scheduling
 
-/// Servers on the test's clock, as far as a TLS handshake goes.
+/// The servers of TLS handshakes, on the test's clock.
 @Loop
 package final class FakeHandshake: Handshake {
-    /// What the server at an address does.
+    /// The behaviour of the server at an address.
     package struct Server: Sendable {
         package var outcome: HandshakeOutcome
         package var delay: Duration
-        /// The only port on which it does so, the others being closed; nil: on each.
+        /// The only port with this behaviour, the others being closed; nil: all ports.
         package var port: UInt16?
 
         package init(_ outcome: HandshakeOutcome, after delay: Duration = .zero, port: UInt16? = nil) {
@@ -27,7 +27,7 @@ package final class FakeHandshake: Handshake {
         package static let plain = Server(.unclear("not TLS"))
     }
 
-    /// One handshake that was begun.
+    /// One handshake that was started.
     package struct Attempt: Hashable, Sendable {
         package let address: String
         package let port: UInt16
@@ -40,11 +40,11 @@ package final class FakeHandshake: Handshake {
         }
     }
 
-    /// By address; one that is not here refuses connections.
+    /// By address; other addresses refuse connections.
     package var servers: [String: Server] = [:]
     /// Every handshake, in order.
     package private(set) var attempts: [Attempt] = []
-    /// How many are under way, and how many were cancelled.
+    /// The number of handshakes under way, and the number of cancelled ones.
     package private(set) var underWay = 0
     package private(set) var cancelled = 0
     private let clock: any LoopClock

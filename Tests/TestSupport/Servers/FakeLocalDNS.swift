@@ -1,36 +1,36 @@
 import Foundation
 import Glibc
 
-/// A network's own resolver on loopback, UDP and TCP on one port, that can lie and misbehave on command.
+/// A network's own resolver on loopback, UDP and TCP on one port, that can forge responses and misbehave on command.
 package final class FakeLocalDNS: Sendable {
-    /// How it answers one name.
+    /// How it answers a name.
     package enum Behaviour: Sendable, Equatable {
         /// From the zone.
         case honest
-        /// This address (IPv4 for A, IPv6 for AAAA; nothing for the other family and other types).
+        /// These addresses: IPv4 for A, IPv6 for AAAA; no records of other families and types.
         case lie([String])
-        /// This RCODE and nothing else, so much later.
+        /// Only this RCODE, after this time.
         case rcode(Int, after: Duration = .zero)
-        /// Never.
+        /// No response.
         case silent
-        /// From the zone, so much later.
+        /// From the zone, after this time.
         case delay(Duration)
         /// From the zone, once another behaviour is set.
         case hold
-        /// Over UDP only the TC bit; over TCP from the zone.
+        /// Over UDP with the TC bit and no records; over TCP from the zone.
         case truncated
-        /// A forged reply with this address over UDP, and then, perhaps, the honest one.
+        /// A forged response with this address over UDP, then optionally the honest one.
         case forged(Forgery, address: String, thenHonest: Bool)
         /// From the zone, with these address records in the additional section.
         case extraAddresses([String])
     }
 
-    /// What gives a forged reply away.
+    /// The field in which a forged response differs.
     package enum Forgery: Sendable, Equatable { case id, question, letterCase, sourcePort }
 
-    /// A question as it came.
+    /// A question that was received.
     package struct Question: Sendable {
-        /// Letter case kept.
+        /// With its letter case.
         package var name: String
         package var type: UInt16
         package var id: UInt16
@@ -64,7 +64,7 @@ package final class FakeLocalDNS: Sendable {
         }
     }
 
-    /// Where it listens, UDP and TCP.
+    /// The address on which it listens, UDP and TCP.
     package let address: TestAddress
     private let monitor: Monitor<State>
     private let datagrams: TestSocket
@@ -91,11 +91,11 @@ package final class FakeLocalDNS: Sendable {
             state.held = []
         }
         listener.shutdown()
-        // An empty datagram wakes the thread that receives.
+        // An empty datagram wakes the receiving thread.
         try? datagrams.send([], to: address)
     }
 
-    /// Sets how `name` (nil: every name without a behaviour of its own) is answered. Releases what was held.
+    /// Sets how `name` (nil: every name without a behaviour of its own) is answered. Sends replies that were held.
     ///
     /// - Parameter type: only questions for this type; nil: for all without a behaviour of their own.
     package func behave(_ behaviour: Behaviour, for name: String? = nil, type: UInt16? = nil) {
@@ -111,7 +111,7 @@ package final class FakeLocalDNS: Sendable {
     /// The questions so far.
     package var questions: [Question] { monitor.read { $0.questions } }
 
-    /// How many questions were for a name, in any letter case; nil: for any.
+    /// The number of questions for a name, in any letter case; nil: for any.
     package func questionCount(_ name: String? = nil) -> Int { monitor.read { Self.count($0, name) } }
 
     /// Waits until it was asked at least `count` times.
@@ -132,7 +132,7 @@ package final class FakeLocalDNS: Sendable {
                     continue
                 }
                 Self.answer(query, from, overTCP: false, monitor) { message in
-                    // A different port of the same host: what only a guesser of ports could send.
+                    // Another port of the same host, as used by a forger that guesses ports.
                     let sender =
                         message.flags == Self.elsewhere ? try? TestSocket.udp(TestAddress("127.0.0.1")) : socket
                     var message = message
@@ -143,7 +143,7 @@ package final class FakeLocalDNS: Sendable {
         }
     }
 
-    /// Marks a message that is to leave from another port; no valid reply has these flags.
+    /// Marks a message that is to be sent from another port; no valid response has these flags.
     private static let elsewhere: UInt16 = 0xffff
 
     private func serveConnections() {
@@ -177,7 +177,7 @@ package final class FakeLocalDNS: Sendable {
         _ send: @escaping @Sendable (TestMessage) -> Void
     ) {
         guard let question = query.questions.first else { return }
-        // The daemon looks by itself whether it is led back to itself; no test counts that, or delays it.
+        // The daemon's own probes for forwarding loops are neither counted nor delayed.
         guard !isProbe(question.name) else { return send(monitor.read { $0.zone }.reply(to: query)) }
         let (zone, behaviour) = monitor.withLock { state in
             state.questions.append(

@@ -1,7 +1,7 @@
 import Foundation
 
-/// What a `FakeHTTPDNS` tells by the scheduling call of its form: Aliyun's `/{account}/ss`, or Tencent's `/conf`, which names
-/// no ports and disables nothing.
+/// The result of a `FakeHTTPDNS`'s scheduling call: Aliyun's `/{account}/ss`, or Tencent's `/conf`, which has no ports
+/// and disables nothing.
 package struct FakeSchedule: Sendable {
     package var addresses: [TestAddress]
     package var isDisabled: Bool
@@ -11,7 +11,7 @@ package struct FakeSchedule: Sendable {
         self.isDisabled = isDisabled
     }
 
-    /// Aliyun's proper reply; the signature, demanded where there is a secret, is checked by the `openssl` command.
+    /// Aliyun's proper reply; the signature, required if there is a secret, is verified with the `openssl` command.
     func reply(to request: RecordedRequest, secret: String?, at present: TimeInterval) -> HTTPReply {
         if let code = secret.flatMap({ Self.fault(request.parameters, $0, present) }) {
             return Self.json(403, "{\"code\":\"\(code)\"}")

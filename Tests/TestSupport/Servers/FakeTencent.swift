@@ -1,4 +1,4 @@
-/// The only account that a fake of Tencent's service knows.
+/// The only account that a fake of Tencent's service accepts.
 package enum FakeTencentAccount: Sendable {
     /// - Parameter key: text.
     case des(id: String, key: String)
@@ -6,7 +6,7 @@ package enum FakeTencentAccount: Sendable {
     case token(String)
 }
 
-/// What a `FakeHTTPDNS` answers to one request of Tencent's form.
+/// The response of a `FakeHTTPDNS` to one request of Tencent's form.
 struct FakeTencent {
     private let request: RecordedRequest
     private let account: FakeTencentAccount
@@ -29,7 +29,7 @@ struct FakeTencent {
         name = text ?? ""
     }
 
-    /// What is asked.
+    /// The call that the request is.
     var call: FakeHTTPDNS.Call? {
         name.isEmpty ? nil : .init(.tencent, name, request.parameters["type"] ?? "a")
     }
@@ -39,7 +39,7 @@ struct FakeTencent {
         guard request.method == "GET", Self.isAccount(account, request) else {
             return Self.text(request.method == "GET" ? 401 : 501, [])
         }
-        // A key that is not the account's: the service says the same as of a name that it does not have.
+        // A key that is not the account's: the service responds as to a name that it does not have.
         guard !name.isEmpty else { return Self.text(200, []) }
         var line = request.parameters["query"] == "1" ? "\(renamed ?? name).:" : ""
         line += result(zone.entry(name))

@@ -2,14 +2,14 @@ package import DNSResolver
 package import DNSWire
 package import Scheduling
 
-/// What a fake source does with one question.
+/// How a fake source treats one question.
 package enum FakeBehaviour: Sendable {
     /// Replies after a time on the test's clock.
     case reply(after: Duration, [RecordType: UpstreamResult])
-    /// Never replies: the asker's deadline ends the attempt.
+    /// Never replies: the caller's deadline ends the attempt.
     case silence
 
-    /// Every type asked gets the addresses of its family, TTL 60; a family without addresses is a told NODATA.
+    /// Every type asked for has the addresses of its family; a family without addresses is an explicit NODATA.
     package static func addresses(_ texts: String..., after delay: Duration = .zero, ttl: UInt32 = 60) -> FakeBehaviour
     {
         .addressList(texts, after: delay, ttl: ttl)
@@ -31,7 +31,7 @@ package enum FakeBehaviour: Sendable {
         .reply(after: delay, [.a: .failure(failure), .aaaa: .failure(failure)])
     }
 
-    /// Every type is empty for an unknown reason.
+    /// Every type is an indeterminate empty response.
     package static func unknown(after delay: Duration = .zero) -> FakeBehaviour {
         .reply(after: delay, [.a: .unknownEmpty(ttl: nil), .aaaa: .unknownEmpty(ttl: nil)])
     }
@@ -43,17 +43,17 @@ package final class FakeUpstream: Upstream, Endpoint {
     package nonisolated let name: String
     package nonisolated var family: AddressFamily { name.hasPrefix("[") ? .ipv6 : .ipv4 }
     package let health = AddressHealth()
-    /// What happens to the next question.
+    /// How the next question is treated.
     package var behaviour: FakeBehaviour
-    /// How much longer questions for one type alone take.
+    /// Additional delay of questions for one type only.
     package var slow: [RecordType: Duration] = [:]
-    /// Every question that came, in order.
+    /// Every question, in order.
     package private(set) var asked: [UpstreamQuestion] = []
-    /// What happens to the next probe; nil: the same as to a question.
+    /// How the next probe is treated; nil: like a question.
     package var probeBehaviour: FakeBehaviour?
-    /// When probes came.
+    /// When probes arrived.
     package private(set) var probes: [Instant] = []
-    /// How often its connections were retired.
+    /// The number of times that its connections were retired.
     package private(set) var retirements = 0
     private let clock: any LoopClock
 
@@ -103,7 +103,7 @@ package final class FakeUpstream: Upstream, Endpoint {
             RecordTypeMap(question.types.map { ($0, owned(results[$0], by: question.name)) }))
     }
 
-    /// Records without an owner get the name asked.
+    /// Gives records without an owner the name asked for.
     private func owned(_ result: UpstreamResult?, by name: Name) -> UpstreamResult {
         guard case .answer(var answer)? = result else { return result ?? .failure(.responseCode(.notImplemented)) }
         for index in answer.answers.indices where answer.answers[index].name.isRoot {

@@ -1,4 +1,4 @@
-/// What a fake service knows: names and their records.
+/// The names of a fake service, and their records.
 package struct FakeZone: Sendable {
     /// The records of one name.
     package struct Entry: Sendable {
@@ -6,9 +6,9 @@ package struct FakeZone: Sendable {
         package var aaaa: [String]
         /// Records of other types: their rdata.
         package var others: [UInt16: [[UInt8]]]
-        /// The name's CNAME target, itself a name of the zone.
+        /// The name's CNAME target, which is also a name of the zone.
         package var alias: String?
-        /// Seconds; also of a negative answer.
+        /// In seconds; also for a negative answer.
         package var ttl: UInt32
 
         package init(
@@ -34,7 +34,7 @@ package struct FakeZone: Sendable {
 
     /// By lower-cased name. `*.example.com` stands for every name below `example.com`, `*` for every name.
     package var entries: [String: Entry]
-    /// Seconds for which a name that is not there may be remembered as such.
+    /// Seconds for which NXDOMAIN may be cached.
     package var negativeTTL: UInt32
 
     package init(_ entries: [String: Entry] = [:], negativeTTL: UInt32 = 60) {
@@ -47,7 +47,7 @@ package struct FakeZone: Sendable {
         self.init([name: Entry(a: a, aaaa: aaaa, ttl: ttl)])
     }
 
-    /// What is known of a name; nil: there is no such name.
+    /// The records of a name; nil: it does not exist.
     package func entry(_ name: String) -> Entry? {
         let name = name.lowercased()
         if let entry = entries[name] { return entry }
@@ -59,7 +59,7 @@ package struct FakeZone: Sendable {
         return entries["*"]
     }
 
-    /// The DNS answer to `query`, with the question as it was asked.
+    /// The DNS answer to `query`, with the question in its letter case.
     func reply(to query: TestMessage) -> TestMessage {
         var reply = TestMessage(id: query.id, flags: 0x8180 | query.flags & 0x0110)
         reply.questions = query.questions

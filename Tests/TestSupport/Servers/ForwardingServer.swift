@@ -1,6 +1,6 @@
-/// A DNS server of others that forwards every question to the daemon, on port 5353 of a client host's loopback.
+/// Another DNS server that forwards every question to the daemon, on port 5353 of a client host's loopback.
 package final class ForwardingServer: Sendable {
-    /// Where it listens.
+    /// The address on which it listens.
     package let address = TestAddress("127.0.0.1", port: 5_353)
     private let directory: TemporaryDirectory
     private let process: ChildProcess
@@ -8,7 +8,7 @@ package final class ForwardingServer: Sendable {
     /// Unbound.
     ///
     /// - Parameters:
-    ///   - trustAnchor: a DS or DNSKEY record in zone-file form: makes it validate what lies below its owner.
+    ///   - trustAnchor: a DS or DNSKEY record in zone-file form: makes it validate names below its owner.
     ///   - options: more lines of its `server:` clause.
     package static func unbound(
         on host: ClientHost, trustAnchor: String? = nil, options: String = ""
@@ -47,9 +47,9 @@ package final class ForwardingServer: Sendable {
     }
 }
 
-/// What all Unbounds of the tests have in common.
+/// What all Unbound servers of the tests share.
 enum Unbound {
-    /// Clauses that keep it to its own directory.
+    /// Clauses that restrict it to its own directory.
     static let common = """
             username: ""
             chroot: ""
@@ -66,12 +66,12 @@ enum Unbound {
     static func command(_ file: String) -> [String] { ["unbound", "-d", "-c", file] }
 }
 
-/// What all dnsmasqs of the tests have in common.
+/// What all dnsmasq servers of the tests share.
 enum Dnsmasq {
-    /// Stands in what it writes once it answers.
+    /// A part of its output once it answers.
     static let ready = "started, version"
 
-    /// The command that runs it, with nothing of the system's in its configuration.
+    /// The command that runs it, without the system's configuration.
     static func command(at address: TestAddress, _ options: [String]) -> [String] {
         [
             "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",

@@ -5,7 +5,7 @@ package struct RecordedRequest: Sendable {
     package var target: String
     package var headers: [(name: String, value: String)]
     package var body: [UInt8]
-    /// Which connection it came on, counted from 1.
+    /// The number of its connection, from 1.
     package var connection: Int
 
     /// The value of the first header of this name, in any letter case.
@@ -42,13 +42,13 @@ package struct RecordedRequest: Sendable {
     }
 }
 
-/// What is written back.
+/// The response to be sent.
 struct HTTPReply {
     var status = 200
     var contentType: String
     var headers: [String] = []
     var body: [UInt8]
-    /// What `Content-Length` says, if not the truth.
+    /// The value of `Content-Length`, if not the true one.
     var claimedLength: Int?
 
     var head: [UInt8] {
@@ -61,11 +61,11 @@ struct HTTPReply {
     }
 }
 
-/// Cuts requests out of a connection's stream.
+/// Splits a connection's stream into requests.
 struct HTTPRequestReader {
     private var buffer: [UInt8] = []
 
-    /// The next request; nil at the end of the stream, or when it is no HTTP.
+    /// The next request; nil at the end of the stream, or when it is not HTTP.
     mutating func next(_ socket: TestSocket, connection: Int) -> RecordedRequest? {
         var end = Self.headEnd(buffer)
         while end == nil {

@@ -1,37 +1,37 @@
 import Foundation
 import Glibc
 
-/// Passes TCP connections on to a server, and can make those that exist fall silent: they stay open, nothing passes.
+/// Relays TCP connections to a server, and can silence those that exist: they stay open, and nothing is relayed.
 package final class HTTPRelay: Sendable {
     private struct State {
         var accepted = 0
         /// Connections up to this number are silent.
         var silenced = 0
-        /// Bytes that came on silent connections.
+        /// Bytes received on silent connections.
         var swallowed = 0
         var relayed: [RelayedConnection] = []
-        /// What clients of a proxy asked for.
+        /// The request lines of a proxy's clients.
         var requests: [String] = []
     }
 
-    /// As what it serves.
+    /// The kind of server that it is.
     package enum Role: Sendable {
-        /// Passes on whatever comes.
+        /// Relays all bytes.
         case relay
-        /// Passes on what comes after `CONNECT`.
+        /// Relays the bytes after `CONNECT`.
         case proxy
         /// Answers `CONNECT` with this status.
         case refusingProxy(Int)
     }
 
-    /// Where it listens.
+    /// The port on which it listens.
     package let port: UInt16
     private let listener: Int32
     private let role: Role
     private let delay: Duration
     private let state = Monitor(State())
 
-    /// - Parameter delay: how long the first bytes on each connection wait until they are passed on.
+    /// - Parameter delay: how long the first bytes on each connection are delayed.
     package init(to target: TestAddress, as role: Role = .relay, delay: Duration = .zero) throws {
         self.role = role
         self.delay = delay
@@ -65,25 +65,25 @@ package final class HTTPRelay: Sendable {
         for connection in state.withLock({ $0.relayed }) { connection.breakOff() }
     }
 
-    /// How many connections it has accepted.
+    /// The number of connections that it has accepted.
     package var connections: Int { state.withLock { $0.accepted } }
 
-    /// How many bytes have come on silent connections, and have not been passed on.
+    /// The number of bytes that were received on silent connections, and not relayed.
     package var swallowed: Int { state.withLock { $0.swallowed } }
 
     /// The first line of each request to a proxy.
     package var requests: [String] { state.withLock { $0.requests } }
 
-    /// Makes the connections that exist now fall silent.
+    /// Silences the connections that exist now.
     package func silence() { silence { $0.accepted } }
 
-    /// Makes the connections that exist now, and the next one, fall silent.
+    /// Silences the connections that exist now, and the next one.
     package func silenceNext() { silence { $0.accepted + 1 } }
 
-    /// Makes all connections fall silent, those to come too.
+    /// Silences all connections, including future ones.
     package func silenceAll() { silence { _ in .max } }
 
-    /// Makes connections fall silent up to a number; what is being passed on meanwhile has arrived once this returns.
+    /// Silences connections up to a number; bytes that are being relayed have arrived when this returns.
     private func silence(upTo number: (State) -> Int) {
         let relayed = state.withLock { state in
             state.silenced = number(state)
@@ -97,7 +97,9 @@ package final class HTTPRelay: Sendable {
         for connection in state.withLock({ $0.relayed }) { connection.breakOff() }
     }
 
-    /// Reads the request of a proxy's client and answers it. Returns whether what follows is to be passed on.
+    /// Reads the request of a proxy's client and answers it.
+    ///
+    /// - Returns: whether the following bytes are to be relayed.
     private func admits(_ client: Int32) -> Bool {
         if case .relay = role { return true }
         var head: [UInt8] = []
@@ -132,7 +134,7 @@ package final class HTTPRelay: Sendable {
                 connect(server, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        // What comes in two parts goes on in two parts, at once.
+        // What arrives in two parts is relayed in two parts, immediately.
         var enabled: Int32 = 1
         for socket in [client, server] {
             setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &enabled, socklen_t(MemoryLayout<Int32>.size))
@@ -176,15 +178,15 @@ package final class HTTPRelay: Sendable {
     }
 }
 
-/// The two sockets of a connection that is passed on: closed once nothing passes any more in either direction.
+/// The two sockets of a relayed connection, closed once nothing is relayed any more in either direction.
 ///
-/// Who has only said that it will send no more (nginx does before it closes) still receives: else what the other one sends
-/// meanwhile would break the connection, and with it replies that are on their way.
+/// A side that has only closed its sending direction (nginx does before it closes) still receives: otherwise data from
+/// the other side would reset the connection, and replies under way would be lost.
 private final class RelayedConnection: Sendable {
     private let client: Int32
     private let server: Int32
     private let openWays = Monitor(2)
-    /// Held while bytes are passed on in a direction.
+    /// Held while bytes are relayed in a direction.
     let passingToServer = NSLock()
     let passingToClient = NSLock()
 
@@ -193,12 +195,12 @@ private final class RelayedConnection: Sendable {
         self.server = server
     }
 
-    /// Returns once what is being passed on now has been.
+    /// Returns once the bytes that are being relayed now have been sent.
     func waitForPassing() { for passing in [passingToServer, passingToClient] { passing.withLock {} } }
 
     func breakOff() { openWays.withLock { if $0 > 0 { shutDown() } } }
 
-    /// - Parameter receiver: whom to tell that nothing more comes; nil: the connection is broken.
+    /// - Parameter receiver: the socket whose sending direction is to be shut down; nil: the connection is broken.
     func wayEnded(to receiver: Int32?) {
         openWays.withLock { openWays in
             openWays -= 1

@@ -2,25 +2,25 @@ import Foundation
 
 /// nginx as an HTTPDNS service over TLS and HTTP/2.
 ///
-/// It answers Aliyun's `/{account}/d` and `/sign_d` itself, the same addresses for every name, and hands the rest to a
-/// `FakeHTTPDNS`: names that begin with `slow`, and `/dns-query`. Or it hands on everything.
+/// It answers Aliyun's `/{account}/d` and `/sign_d` itself, with the same addresses for every name, and passes the rest
+/// to a `FakeHTTPDNS`: names that begin with `slow`, and `/dns-query`. Or it passes on everything.
 package final class Nginx: Sendable {
-    /// A request as its access log has it.
+    /// A request from its access log.
     package struct Request: Sendable {
         /// The connection's number.
         package let connection: Int
         package let clientPort: Int
         /// Such as `HTTP/2.0`.
         package let httpVersion: String
-        /// The name the client asked a certificate for; empty when it asked for none.
+        /// The server name (SNI) of the handshake; empty without one.
         package let serverName: String
         package let status: Int
         package let target: String
-        /// Whether its connection began with an earlier one's TLS session.
+        /// Whether its connection resumed an earlier TLS session.
         package let isResumed: Bool
     }
 
-    /// The addresses that it answers by itself, with TTL 600.
+    /// The addresses that it answers itself, with TTL 600.
     package static let addresses = ["192.0.2.1", "2001:db8::1"]
 
     package let address: TestAddress
@@ -30,13 +30,13 @@ package final class Nginx: Sendable {
     /// Starts it.
     ///
     /// - Parameters:
-    ///   - address: where it listens; nil: a free port on 127.0.0.1.
-    ///   - backend: who answers what nginx does not.
-    ///   - answersItself: whether it answers anything by itself.
+    ///   - address: the address to listen on; nil: a free port on 127.0.0.1.
+    ///   - backend: the service that answers what nginx does not.
+    ///   - answersItself: whether nginx answers any requests itself.
     ///   - http2: whether HTTP/2 is offered.
-    ///   - requestsPerConnection: after so many it tells the client that the connection ends (GOAWAY).
-    ///   - tlsVersions: those that it speaks, as nginx writes them.
-    ///   - namespace: where to run it.
+    ///   - requestsPerConnection: the number of requests after which it announces the connection's end (GOAWAY).
+    ///   - tlsVersions: the offered versions, in nginx's syntax.
+    ///   - namespace: the network namespace to run it in.
     package init(
         _ leaf: TestCertificates.Leaf, at address: TestAddress? = nil, backend: FakeHTTPDNS? = nil,
         answersItself: Bool = true, http2: Bool = true, requestsPerConnection: Int = 100_000,
@@ -68,7 +68,7 @@ package final class Nginx: Sendable {
         }
     }
 
-    /// How many connections carried requests so far.
+    /// The number of connections that carried requests so far.
     package var connections: Int { Set(requests.map(\.connection)).count }
 
     /// Waits until it has answered at least `count` requests: a line is written just after its reply.

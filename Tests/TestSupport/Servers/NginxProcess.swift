@@ -1,6 +1,6 @@
 import Foundation
 
-/// A running nginx, with its files in a directory of its own; killed when the last reference goes.
+/// A running nginx, with its files in a directory of its own; killed when the last reference is released.
 final class NginxProcess: Sendable {
     private let directory: TemporaryDirectory
     private let process: ChildProcess
@@ -8,8 +8,8 @@ final class NginxProcess: Sendable {
     /// Starts it, and waits until its sockets listen.
     ///
     /// - Parameters:
-    ///   - servers: what stands inside `http { }`.
-    ///   - namespace: where to run it.
+    ///   - servers: the contents of `http { }`.
+    ///   - namespace: the network namespace to run it in.
     init(_ servers: String, namespace: NetworkNamespace?) throws {
         directory = try TemporaryDirectory()
         let file = try directory.write(Self.configuration(servers, directory.path), to: "nginx.conf")
@@ -25,7 +25,7 @@ final class NginxProcess: Sendable {
     private func waitUntilReady() throws {
         let deadline = ContinuousClock.now + .patience
         while process.isRunning, ContinuousClock.now < deadline {
-            // The file comes once the sockets listen.
+            // The file is written once the sockets listen.
             if !directory.read("nginx.pid").isEmpty { return }
             Thread.sleep(forTimeInterval: 0.005)
         }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Digests and ciphers by the `openssl` command, so that what a fake checks is not checked by the code under test.
+/// Digests and ciphers by the `openssl` command, so that a fake does not verify with the code under test.
 ///
-/// The command has no GCM: that is put together here from AES in ECB and CTR mode.
+/// The command has no GCM, which is composed here from AES in ECB and CTR mode.
 package enum OpenSSLCommand {
     /// In hexadecimal digits.
     package static func hmacSHA256(_ text: String, hexadecimalKey key: String) throws -> String {
@@ -19,8 +19,8 @@ package enum OpenSSLCommand {
         case decrypt = "-d"
     }
 
-    /// - Parameter cipher: as the command names it, such as `aes-128-cbc`.
-    /// - Throws: also for a padding that is none.
+    /// - Parameter cipher: its name in the command, such as `aes-128-cbc`.
+    /// - Throws: also for an invalid padding.
     package static func transform(
         _ bytes: [UInt8], _ direction: Direction, _ cipher: String, key: [UInt8], iv: [UInt8] = [],
         isPadded: Bool = true
@@ -72,7 +72,7 @@ package enum OpenSSLCommand {
 
     private static func number(_ block: ArraySlice<UInt8>) -> UInt128 { block.reduce(0) { $0 << 8 | UInt128($1) } }
 
-    /// The product in GF(2^128) (section 6.3); the first bit is the highest one.
+    /// The product in GF(2^128) (section 6.3); the first bit is the most significant.
     private static func product(_ left: UInt128, _ right: UInt128) -> UInt128 {
         var (result, factor): (UInt128, UInt128) = (0, right)
         for bit in 0..<128 {
@@ -86,7 +86,7 @@ package enum OpenSSLCommand {
         bytes.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
     }
 
-    /// Nil for text that is no hexadecimal digits, two a byte.
+    /// Nil unless the text is hexadecimal digits, two per byte.
     static func bytes(hexadecimal text: String) -> [UInt8]? {
         let digits = text.compactMap(\.hexDigitValue)
         guard digits.count == text.count, digits.count.isMultiple(of: 2) else { return nil }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// An HTTP/2 server over TLS on 127.0.0.1 that misbehaves as it is told (`Tests/Servers/http2.py`); killed when the last
-/// reference goes.
+/// An HTTP/2 server over TLS on 127.0.0.1 with a chosen misbehaviour (`Tests/Servers/http2.py`); killed when the last
+/// reference is released.
 package final class ScriptedHTTP2: Sendable {
     package enum Behaviour: String, Sendable {
         case answer, fail, slow, hang, ping, flood, complain, `break`, goodbye, refuse, downgrade, cut, confuse, chaos
@@ -14,7 +14,7 @@ package final class ScriptedHTTP2: Sendable {
     /// Starts it, and waits until it listens.
     ///
     /// - Parameters:
-    ///   - streams: how many requests it says it takes at once on a connection.
+    ///   - streams: the number of concurrent requests per connection that it announces.
     ///   - behaviours: of one connection after the other; the last one is that of all further ones.
     package init(_ leaf: TestCertificates.Leaf, streams: Int = 100, _ behaviours: [Behaviour]) throws {
         directory = try TemporaryDirectory()
@@ -33,10 +33,11 @@ package final class ScriptedHTTP2: Sendable {
         throw TestFailure("the server did not start: \(process.errors)")
     }
 
-    /// How many connections it has accepted.
+    /// The number of connections that it has accepted.
     package var connections: Int { lines(of: "connections") }
 
-    /// On how many connections it has said goodbye and the client has read it, or has complained.
+    /// The number of connections on which the client has read its GOAWAY (`goodbye`), or that it has ended with one
+    /// (`complain`).
     package var goodbyes: Int { lines(of: "goodbyes") }
 
     private func lines(of file: String) -> Int { directory.read(file).split(separator: "\n").count }

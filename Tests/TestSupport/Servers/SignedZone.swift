@@ -1,9 +1,9 @@
 /// A DoH server (Unbound) with one signed zone, `signed.example`, on port 8443 of a client host's loopback.
 ///
-/// `www.signed.example` has `addresses`; `forged.signed.example` has an address that its signature is not for.
+/// `www.signed.example` has `addresses`; `forged.signed.example` has an address that does not match its signature.
 package final class SignedZone: Sendable {
     package static let addresses = ["192.0.2.1", "2001:db8::1"]
-    /// Where it serves DNS over HTTPS.
+    /// Its URL for DNS over HTTPS.
     package let url = "https://127.0.0.1:8443/dns-query"
     /// The zone's DS record, for validators.
     package let trustAnchor: String
@@ -33,7 +33,7 @@ package final class SignedZone: Sendable {
         ).prefix { $0 != "\n" }
         try ChildProcess.succeed(["ldns-signzone", "-f", "signed", "zone", String(key)], directory: directory.path)
         trustAnchor = String(directory.read("\(key).ds").prefix { $0 != "\n" }).replacing("\t", with: " ")
-        // After signing: the signature is for the address before.
+        // After signing, so that the signature is for the former address.
         let forged = directory.read("signed").replacing("192.0.2.9", with: "192.0.2.66")
         try directory.write(forged, to: "signed")
         let file = try directory.write(

@@ -1,6 +1,6 @@
-/// A web server whose hosts share one address: which certificate it shows depends on the name asked for (SNI).
+/// A web server whose hosts share one address and have different certificates, selected by the server name (SNI).
 ///
-/// Every path answers `NAME HOST`: the name asked for in the handshake, and the request's `Host`. `/moved` redirects to
+/// Every path answers `NAME HOST`: the server name of the handshake, and the request's `Host`. `/moved` redirects to
 /// the same path of the last host.
 package final class TLSSite: Sendable {
     private let leaves: [TestCertificates.Leaf]
@@ -9,8 +9,8 @@ package final class TLSSite: Sendable {
     /// Starts it on port 443.
     ///
     /// - Parameters:
-    ///   - hosts: each with a certificate of its own; the first one's is shown to who asks for no name it knows.
-    ///   - addresses: where it listens.
+    ///   - hosts: each with a certificate of its own; the first one's is also used for an unknown server name, or none.
+    ///   - addresses: the addresses to listen on.
     package init(
         _ certificates: TestCertificates, hosts: [String], on addresses: [String], namespace: NetworkNamespace
     ) throws {

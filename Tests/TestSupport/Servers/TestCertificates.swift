@@ -1,14 +1,14 @@
-/// A certificate authority of the tests' own, and certificates that it signed, made by the `openssl` command.
+/// A certificate authority of the tests, and certificates that it signed, made by the `openssl` command.
 package final class TestCertificates: Sendable {
-    /// A certificate and its key, whose files last as long as it.
+    /// A certificate and its key, whose files exist as long as it does.
     package struct Leaf: Sendable {
         fileprivate let directory: TemporaryDirectory
-        /// Path of the certificate, PEM.
+        /// The path of the certificate (PEM).
         package let certificate: String
-        /// Path of its key, PEM.
+        /// The path of its key (PEM).
         package let key: String
 
-        /// The SHA-256 of its public key, as `pin` takes it.
+        /// The SHA-256 of its public key, in the form of `pin`.
         package var pin: String {
             get throws {
                 let digest = try ChildProcess.succeed([
@@ -22,7 +22,7 @@ package final class TestCertificates: Sendable {
 
     private let directory: TemporaryDirectory
 
-    /// Path of the authority's certificate, PEM: what `ca_file` takes.
+    /// The path of the authority's certificate (PEM), for `ca_file`.
     package var authority: String { directory.path + "/ca.pem" }
 
     package init() throws {
@@ -32,7 +32,7 @@ package final class TestCertificates: Sendable {
 
     /// A certificate for these DNS names and IP addresses; without any it has no alternative names at all.
     ///
-    /// - Parameter subject: its common name, which no client should look at.
+    /// - Parameter subject: its common name, which no client should use.
     package func leaf(
         names: [String] = [], addresses: [String] = [], subject: String = "leaf"
     ) throws -> Leaf {
@@ -50,13 +50,13 @@ package final class TestCertificates: Sendable {
         try leaf(names: names, Self.expired)
     }
 
-    /// A certificate for these DNS names that is not valid yet: what a machine sees whose clock is far behind.
+    /// A certificate for these DNS names that is not valid yet, as seen by a machine whose clock is far behind.
     package func earlyLeaf(names: [String]) throws -> Leaf {
         try leaf(names: names, Self.early)
     }
 
-    /// A certificate for these DNS names that an impostor of an expired authority has signed, with the true authority's
-    /// certificate behind it, which this one has signed.
+    /// A certificate for these DNS names, signed by an impostor of an expired authority, followed by the true
+    /// authority's certificate, which this one has signed.
     package func forgedLeaf(names: [String]) throws -> Leaf {
         let (expired, impostor) = ("expired", "impostor")
         try dated(expired, subject: "intermediate", "basicConstraints = critical,CA:TRUE", by: "ca", Self.expired)
@@ -69,7 +69,7 @@ package final class TestCertificates: Sendable {
         return named(file)
     }
 
-    /// From when until when, as `openssl ca` takes it.
+    /// The start and end of validity, in the form of `openssl ca`.
     private typealias Time = (start: String, end: String)
 
     private static let expired: Time = ("20200101000000Z", "20210101000000Z")

@@ -4,8 +4,8 @@ package import Testing
 
 /// Runs the process's one event loop on a background thread, for the tests of every target.
 ///
-/// What is queued on `Loop` before it started simply waits, and it would wait for ever: so suites whose tests run on
-/// `@Loop` carry the trait `.onLoop`, which starts it first.
+/// Work queued on `Loop` before the loop is started would wait forever: so suites whose tests run on `@Loop` have the
+/// trait `.onLoop`, which starts it first.
 package final class LoopRunner: Sendable {
     /// The runner; the first access starts the thread.
     package static let shared = LoopRunner()
@@ -43,10 +43,10 @@ package final class LoopRunner: Sendable {
     }
 }
 
-/// Starts the event loop before a test or a suite, and keeps the test with all its child tasks on the loop's thread,
-/// as `Loop.spawn` does in the daemon; needed wherever `@Test @Loop` stands.
+/// Starts the event loop before a test or a suite, and runs the test with all its child tasks on the loop's thread, as
+/// `Loop.spawn` does in the daemon; needed for every `@Test @Loop`.
 ///
-/// A test that blocks its thread while the loop shall work does without, and touches `LoopRunner.shared` instead.
+/// A test that blocks its thread while the loop works does not use it, and accesses `LoopRunner.shared` instead.
 package struct OnLoop: TestTrait, SuiteTrait, TestScoping {
     package var isRecursive: Bool { true }
 

@@ -1,13 +1,13 @@
 import Platform
 package import Scheduling
 
-/// A clock that stands still until the test moves it, so that a scenario runs the same way every time.
+/// A clock that advances only when the test moves it, so that a scenario runs the same way every time.
 @Loop
 package final class ManualClock: LoopClock {
     package private(set) var now: Instant
     private var timers = TimerQueue()
 
-    /// When the next timer is due; nil when none is pending.
+    /// The time of the next timer; nil when none is pending.
     package var nextDue: Instant? { timers.nextDue() }
 
     package nonisolated init(now: Instant = Instant(nanoseconds: 1_000_000_000_000)) { self.now = now }
@@ -18,10 +18,10 @@ package final class ManualClock: LoopClock {
         return timer
     }
 
-    /// Moves time on by `duration`, stopping at each timer in turn.
+    /// Advances time by `duration`, stopping at each timer in turn.
     ///
-    /// Before the first timer, after each, and at the end it waits until no task has anything left to do, so what a
-    /// timer sets off, also further timers inside the span, happens at its own time.
+    /// Before the first timer, after each, and at the end it waits until no task has work left, so that the effects of
+    /// a timer, including further timers in the span, occur at its own time.
     package func advance(by duration: Duration) async {
         let end = now + duration
         await Loop.executor.idle()

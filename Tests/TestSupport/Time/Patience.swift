@@ -1,4 +1,5 @@
 extension Duration {
-    /// How long tests wait for what must happen: a slow or busy machine may take its time, and a quiet one ends the wait early.
+    /// How long tests wait for something that must happen: long enough for a slow or busy machine. Waits end early when
+    /// it happens.
     package static let patience = Duration.seconds(30)
 }

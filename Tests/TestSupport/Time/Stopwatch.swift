@@ -1,13 +1,13 @@
 import Foundation
 import Synchronization
 
-/// How long something takes, with and without the time in which the machine let nobody run.
+/// Measures a duration, with and without the time for which the machine stalled.
 ///
-/// A thread that wants to run every few milliseconds notes how late it gets to: on a machine that is busy, or that another one's
-/// load holds up, everybody else is late too. On a quiet machine both times are the same.
+/// A thread that is due every few milliseconds measures its own delay: on a machine that is busy, or slowed by another
+/// one's load, all other threads are delayed too. On a quiet machine both times are the same.
 package final class Stopwatch: Sendable {
     private struct State {
-        /// When the thread ran last, and how late it was in all by then.
+        /// When the thread ran last, and its total delay until then.
         var seen: ContinuousClock.Instant
         var late = Duration.zero
     }
@@ -37,14 +37,14 @@ package final class Stopwatch: Sendable {
     /// The whole time so far.
     package var elapsed: Duration { .now - start }
 
-    /// The seconds that have begun so far: by so much a TTL may have counted down.
+    /// The number of seconds begun so far, by which a TTL may have counted down.
     package var seconds: UInt32 { UInt32(elapsed.inSeconds.rounded(.up)) }
 
-    /// How much of it the machine let nobody run.
+    /// The part of it for which the machine stalled.
     package var lost: Duration {
         state.withLock { $0.late + max(.zero, ContinuousClock.now - $0.seen - Self.tick) }
     }
 
-    /// The time so far without what was lost.
+    /// The time so far, less `lost`.
     package var fair: Duration { elapsed - lost }
 }

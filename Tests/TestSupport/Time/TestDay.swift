@@ -2,7 +2,7 @@ import Synchronization
 
 /// A time of day that a test sets.
 package final class TestDay: Sendable {
-    /// A release in the past of the time at which it begins, in seconds since 1970.
+    /// The release date, before the time at which it starts, in seconds since 1970.
     package static let released: Int64 = 1_800_000_000
 
     private let time = Mutex(TestDay.released + 1_000_000)

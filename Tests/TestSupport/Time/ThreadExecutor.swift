@@ -1,9 +1,9 @@
 import Platform
 
-/// A thread of a test's own, for tests that block while a server counts the seconds.
+/// A separate thread for tests that block while a server measures seconds.
 ///
-/// On the common pool, which has as many threads as there are CPUs, a test that awaits something comes to its next line
-/// only after hundreds of others have had their turns.
+/// On the common pool, which has as many threads as there are CPUs, a test that awaits something continues only after
+/// hundreds of others have had their turns.
 package final class ThreadExecutor: TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
