@@ -7,7 +7,7 @@ import Testing
 
 @testable import Admin
 
-/// What the control API understands, and what it refuses.
+/// Which requests the control API accepts, and which it refuses.
 @Suite(.onLoop)
 struct ControlAPITests {
     @Loop
@@ -121,7 +121,7 @@ struct ControlAPITests {
         }
     }
 
-    /// Notes what it is told.
+    /// Records its calls.
     @Loop
     private final class FakeTarget: ControlTarget {
         var calls: [String] = []

@@ -2,7 +2,7 @@ import Admin
 import HTTPDNS
 import Testing
 
-/// What the server writes is what the commands read.
+/// Reports that the server writes, and that the commands read.
 struct ReportTests {
     @Test func `a status report survives the way over the socket`() throws {
         var status = StatusReport()

@@ -4,7 +4,7 @@ import Testing
 @testable import DNSCache
 
 struct EvictionTests {
-    /// Enough for one shard of some thousand entries.
+    /// Enough for one shard of some thousands of entries.
     let memory = 256 << 10
 
     @Test func `the cache stays within its memory and keeps filling it`() {
@@ -100,7 +100,7 @@ struct EvictionTests {
         #expect(cache.statistics.bytes < 64 << 10)
     }
 
-    /// Plays random calls against a dictionary: what the cache gives must be the last that was stored.
+    /// Makes random calls, and compares with a dictionary: a hit must be the answer that was stored last.
     @Test(arguments: 0..<8) func `whatever is stored, replaced, removed and evicted, a hit is the latest answer`(
         seed: Int
     )
@@ -139,20 +139,20 @@ struct EvictionTests {
             cache.put(checksummed("host.example.com"), for: query)
             _ = cache.reply(to: query)
         }
-        // The newest of the main ring go; what is oldest, and reclaimed first, is all there.
+        // The newest of the main ring are removed; the oldest, which are reclaimed first, are all there.
         let kept = queries.filter { cache.reply(to: $0) != nil }
         for query in kept.dropFirst(kept.count / 2) { cache.remove(query.key) }
         for number in 0..<500 {
             cache.put(checksummed("new.example.com"), for: TestQuery("new\(number).example.com"))
             #expect(cache.reply(to: TestQuery("new\(number).example.com")) != nil)
         }
-        // 64 that are moved, and as many again as it takes to free the bytes of one.
+        // 64 that are moved, and as many again as are needed to free the bytes of one.
         #expect(cache.statistics.longestWalk > 0)
         #expect(cache.statistics.longestWalk < 80)
     }
 }
 
-/// A small generator of repeatable numbers (xorshift).
+/// A small reproducible generator (xorshift).
 struct Random {
     var state: UInt64
 

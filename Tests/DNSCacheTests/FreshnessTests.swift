@@ -72,7 +72,7 @@ struct FreshnessPolicyTests {
         return (normalized, policy.lifetime(of: normalized, for: question.type))
     }
 
-    @Test func `the records of an RRset share the least TTL, other RRsets keep theirs`() {
+    @Test func `the records of an RRset share the least TTL, other RRsets have their own`() {
         let alias = Record(name: question.name, type: .cname, ttl: 600, rdata: name("cdn.example.net").wire)
         let addresses = zip([1, 2, 3] as [UInt32], [90, 60, 120] as [UInt32]).map { address, ttl in
             Record(name: name(address == 2 ? "CDN.example.net" : "cdn.example.net"), address: .v4(address), ttl: ttl)
@@ -92,7 +92,7 @@ struct FreshnessPolicyTests {
     }
 
     @Test(arguments: [(5, 30), (30, 30), (70, 70), (900, 600), (0xffff_ffff, 30)] as [(UInt32, UInt32)])
-    func `TTLs are kept within the configured bounds`(ttl: UInt32, clamped: UInt32) {
+    func `TTLs are limited to the configured bounds`(ttl: UInt32, clamped: UInt32) {
         let policy = FreshnessPolicy(minTTL: .seconds(30), maxTTL: .seconds(600))
         let result = normalized(Answer(name: question.name, addresses: [.v4(1)], ttl: ttl), policy)
         #expect(result.answer.answers.map(\.ttl) == [clamped])
@@ -108,7 +108,7 @@ struct FreshnessPolicyTests {
         }
     }
 
-    @Test func `an answer with TTL 0 is not kept`() {
+    @Test func `an answer with TTL 0 is not cached`() {
         #expect(normalized(Answer(name: question.name, addresses: [.v4(1)], ttl: 0)).lifetime == 0)
     }
 
@@ -148,7 +148,7 @@ struct FreshnessPolicyTests {
         #expect(result.lifetime == 20)
     }
 
-    @Test func `a failure is not kept and gets no SOA`() {
+    @Test func `a failure is not cached and gets no SOA`() {
         let result = normalized(Answer(responseCode: .serverFailure))
         #expect(result.lifetime == 0)
         #expect(result.answer.authorities.isEmpty)

@@ -155,7 +155,7 @@ struct MemoryCacheTests {
         #expect(bytes == [0, 49] + whole)
     }
 
-    @Test func `a negative answer keeps its RCODE and its SOA counts down`() throws {
+    @Test func `a negative answer retains its RCODE and its SOA counts down`() throws {
         cache.put(.negative(.nameError, name: query.question.name, ttl: 30), for: query, lifetime: 30)
         let reply = try #require(try cache.message(to: query, at: at(1_010)))
         #expect(reply.responseCode == .nameError)
@@ -221,7 +221,7 @@ struct MemoryCacheTests {
         #expect(cache.statistics.entries == 5)
     }
 
-    @Test func `an answer of nearly 65,535 bytes is kept and sent whole`() throws {
+    @Test func `an answer of nearly 65,535 bytes is cached and sent whole`() throws {
         let texts = (0..<255).map { number in
             Record(
                 name: query.question.name, type: .txt, ttl: 300,
@@ -242,8 +242,8 @@ struct MemoryCacheTests {
     }
 
     @Test(arguments: [(660, false), (664, true)])
-    func `the longest answer is kept from 664 KiB on`(kibibytes: Int, isKept: Bool) throws {
-        // Of all answers that fit into a message, the one of the shortest records takes most memory.
+    func `the longest answer is cached from 664 KiB on`(kibibytes: Int, isKept: Bool) throws {
+        // Of all answers that fit into a message, the one with the shortest records takes most memory.
         let record = Record(name: .root, type: RecordType(rawValue: 65_280), ttl: 60, rdata: [])
         let query = TestQuery(".")
         func answer(_ count: Int) -> Answer { Answer(answers: Array(repeating: record, count: count)) }
@@ -251,17 +251,17 @@ struct MemoryCacheTests {
         #expect(MemoryCache(memory: kibibytes << 10).put(answer(5_954), for: query) == isKept)
     }
 
-    @Test func `the longest lifetime is kept to the end`() {
+    @Test func `the longest lifetime is cached to the end`() {
         cache.put(checksummed("www.example.com"), for: query, lifetime: 0x7fff_ffff)
         #expect(cache.reply(to: query, at: at(1_000 + 0x7fff_fffe)) != nil)
         #expect(cache.reply(to: query, at: at(1_000 + 0x7fff_ffff)) == nil)
     }
 
-    /// A name of `length` bytes on the wire, with labels of 63 bytes as far as it goes.
+    /// A name of `length` bytes in wire form, with labels of 63 bytes as far as possible.
     private func wireName(ofLength length: Int) -> [UInt8] {
         var wire: [UInt8] = []
         while wire.count < length - 1 {
-            // No label may be left without a byte.
+            // No label may have 0 bytes.
             let room = length - 2 - wire.count
             let label = room == 64 ? 62 : min(63, room)
             wire.append(UInt8(label))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DNSCache
 
-/// When the UDP threads leave an answer to the loop, so that it can be refreshed before it expires.
+/// When the UDP threads leave an answer to the loop, so that it can be prefetched before it expires.
 @Suite struct RefreshTests {
     let query = TestQuery("www.example.com")
 
@@ -65,7 +65,7 @@ import Testing
         #expect(try cache(lifetime: lifetime, margin: margin).entry(for: query.key)?.refreshMargin == margin)
     }
 
-    @Test func `RCODE and denial are kept beside each other`() throws {
+    @Test func `RCODE and denial are stored beside each other`() throws {
         for code in [ResponseCode.noError, .nameError] {
             for isNegative in [false, true] {
                 let cache = MemoryCache(memory: 1 << 20)

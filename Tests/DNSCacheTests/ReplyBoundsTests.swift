@@ -3,12 +3,13 @@ import Testing
 
 @testable import DNSCache
 
-/// Replies are composed between canaries: nothing beside them is written, and nothing beside the query gets into them.
+/// Replies are written between canaries: nothing outside is written, and no byte from outside the query is copied into
+/// them.
 struct ReplyBoundsTests {
-    /// Bytes on either side of the query and of the room for the reply.
+    /// Bytes on either side of the query and of the space for the reply.
     private static let margin = 64
 
-    /// What a client may send: from the shortest message that is answered to the longest question.
+    /// What a client may send, from the shortest message that is answered to the longest question.
     static let messages: [[UInt8]] = {
         let header: [UInt8] = [0x12, 0x34, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]
         func changed(_ offset: Int, _ byte: UInt8, in bytes: [UInt8]) -> [UInt8] {
@@ -20,7 +21,7 @@ struct ReplyBoundsTests {
         let withEDNS = TestQuery("example.com", edns: EDNS()).bytes
         let root = TestQuery(".").bytes
         return [
-            // No question: FORMERR, and NOTIMP for another opcode; two questions; one that ends early.
+            // No question: FORMERR, and NOTIMP for another opcode; two questions; a truncated question.
             header, changed(2, 0x29, in: header), changed(5, 2, in: question), changed(5, 1, in: header),
             changed(5, 1, in: header) + [3, 97], header + [0, 0, 1],
             // No question but an OPT record.
@@ -31,7 +32,7 @@ struct ReplyBoundsTests {
         ]
     }()
 
-    /// The reply to a message with `canary` on both sides of it and of room for `capacity` bytes; nil if anything but
+    /// The reply to a message with `canary` on both sides of it and of space for `capacity` bytes; nil if anything but
     /// the reply was written.
     private func reply(
         to message: [UInt8], canary: UInt8, capacity: Int,
@@ -40,7 +41,7 @@ struct ReplyBoundsTests {
         let frame = [UInt8](repeating: canary, count: Self.margin)
         let framed = frame + message + frame
         let query = TestQuery(bytes: message).query
-        // Another one around the reply: a byte that strays from one margin to the other is seen.
+        // Another canary around the reply, so that a byte copied from one margin to the other is detected.
         let outer = [UInt8](repeating: ~canary, count: Self.margin)
         var room = outer + [UInt8](repeating: 0, count: capacity) + outer
         let count = room.withUnsafeMutableBufferPointer { buffer in
@@ -56,7 +57,7 @@ struct ReplyBoundsTests {
         return Array(room[Self.margin..<(Self.margin + count)])
     }
 
-    /// Composes with two canaries, for any room around the reply's own length, and sees that nothing else changes.
+    /// Writes with two canaries, with any capacity near the reply's length, and checks that nothing else changes.
     private func expectBounds(
         of message: [UInt8], _ compose: (Query, Span<UInt8>, inout OutputSpan<UInt8>) -> Void
     ) throws {

@@ -118,7 +118,7 @@ struct ReplyTests {
         #expect(try MessageParser.parse(try answered(query)).edns?.options == [])
     }
 
-    @Test func `an extended error gives way, first its text, before an answer is truncated`() throws {
+    @Test func `an extended error is dropped, first its text, before an answer is truncated`() throws {
         let query = TestQuery("example.com", edns: EDNS())
         let whole = try answered(query, records: 20).count
         for (room, options) in [(100, [stale.option]), (6, [ExtendedError(.staleAnswer).option]), (5, []), (0, [])] {
@@ -151,7 +151,7 @@ struct ReplyTests {
 }
 
 extension ExtendedError {
-    /// The option that carries it: its code and its text (RFC 8914 section 2).
+    /// The option for it: its code and its text (RFC 8914 section 2).
     fileprivate var option: EDNSOption {
         EDNSOption(
             code: .extendedError,

@@ -2,7 +2,7 @@ import DNSCache
 import DNSWire
 import Testing
 
-/// Answers that are kept for one network of clients each.
+/// Answers that are cached for one client network each.
 struct ScopeTests {
     private let cache = MemoryCache(memory: 1 << 20)
     private let question = Question(name: name("www.example.com"), type: .a)
@@ -44,7 +44,7 @@ struct ScopeTests {
         #expect(cache.statistics.entries == 0)
     }
 
-    @Test func `they outlive a change of the cache's size`() throws {
+    @Test func `they survive a change of the cache's size`() throws {
         try fill()
         for part in 0..<cache.partCount { cache.rebuild(part: part, memory: 2 << 20, policy: FreshnessPolicy()) }
         for (number, scope) in scopes.enumerated() {

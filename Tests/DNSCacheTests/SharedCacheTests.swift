@@ -21,7 +21,7 @@ struct SharedCacheTests {
     @Test func `four threads that read, store and remove never see a torn or foreign answer`() {
         let cache = MemoryCache(memory: 32 << 10)
         let names = (0..<400).map { "host\($0).example.com" }
-        // There is something to read before the thread that stores has its turn.
+        // Answers are stored before the storing thread has its turn, so that there is something to read.
         for name in names { cache.put(checksummed(name), for: TestQuery(name)) }
         let hits = Atomic(0)
         let wrong = Atomic(0)

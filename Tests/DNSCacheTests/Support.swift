@@ -2,16 +2,16 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-/// A moment, in seconds of the boot clock.
+/// An instant, in seconds of the boot clock.
 func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
 
 func name(_ text: String) -> Name { (try? Name(text)) ?? .root }
 
-/// A query as a client sends it, with what the server reads from it.
+/// A query as sent by a client, with what the server reads from it.
 struct TestQuery {
     var bytes: [UInt8]
     let query: Query
-    /// Means nothing when the query has a fault.
+    /// Not valid when the query has a fault.
     let key: QueryKey
 
     init(
@@ -75,7 +75,7 @@ extension MemoryCache {
     }
 }
 
-/// A name of 255 bytes in wire form, the longest there is.
+/// A name of 255 bytes in wire form, the maximum.
 let longestName =
     String(repeating: String(repeating: "x", count: 63) + ".", count: 3) + String(repeating: "y", count: 61) + "."
 

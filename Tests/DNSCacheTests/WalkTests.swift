@@ -3,7 +3,7 @@ import Testing
 
 @testable import DNSCache
 
-/// Looking at what is kept without asking for it, and giving the cache another size.
+/// Walking over the cached answers without counting a use, and resizing the cache.
 struct WalkTests {
     private func filled(_ count: Int, memory: Int = 4 << 20) -> MemoryCache {
         let cache = MemoryCache(memory: memory)
@@ -55,7 +55,7 @@ struct WalkTests {
         #expect(CacheCursor("\(CacheCursor(shard: 3, slot: 70_000))") == CacheCursor(shard: 3, slot: 70_000))
     }
 
-    @Test func `a cache that becomes larger or smaller keeps what fits`() {
+    @Test func `a cache that becomes larger or smaller retains what fits`() {
         let cache = filled(500)
         for memory in [16 << 20, 1 << 20] {
             for part in 0..<cache.partCount { cache.rebuild(part: part, memory: memory, policy: FreshnessPolicy()) }
@@ -87,7 +87,7 @@ struct WalkTests {
         #expect(packed?.unpacked(for: question) == answer)
         #expect(packed?.holds(.v6(2)) == true)
         #expect(packed?.holds(.v6(3)) == false)
-        // The same bytes in a record of another type are no address.
+        // The same bytes in a record of another type are not an address.
         #expect(packed?.holds(.v4(1)) == false)
     }
 }

@@ -15,11 +15,11 @@ import Testing
     }
 
     @Test(arguments: ["126.255.255.255", "128.0.0.0", "10.0.0.1", "::", "::2", "::7f00:1", "2001:db8::1"])
-    func `by default nobody else is answered`(client: String) throws {
+    func `by default no other machine is answered`(client: String) throws {
         #expect(try !allows(list("127.0.0.0/8", "::1/128"), client))
     }
 
-    @Test func `an empty list answers nobody`() throws {
+    @Test func `an empty list answers no client`() throws {
         #expect(try !allows(list(), "127.0.0.1"))
         #expect(try !allows(list(), "::1"))
     }

@@ -5,7 +5,8 @@ import TestSupport
 struct DescriptorLimit {
     private let before: rlimit
 
-    /// Leaves `free` descriptors that can still be opened. Gaps below the highest open one are filled, for good.
+    /// Leaves `free` descriptors that can still be opened. Unused numbers below the highest open one are filled
+    /// permanently.
     init(free: Int) throws {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {

@@ -3,12 +3,12 @@ import DNSServer
 import DNSWire
 import Scheduling
 
-/// A resolver that answers as the test says, and counts.
+/// A resolver whose answers the test determines, and which counts questions.
 @Loop
 final class FakeResponder: QueryResponder {
-    /// What came to be asked, in order.
+    /// All questions, in order.
     private(set) var questions: [ClientQuestion] = []
-    /// Decides about each question at once; nil holds it until `release`.
+    /// Answers each question at once; nil holds it until `release`.
     private let answer: @Loop (ClientQuestion) -> Response?
     private var held: [(question: ClientQuestion, reply: @Loop (Response) -> Void)] = []
     private var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
@@ -34,7 +34,7 @@ final class FakeResponder: QueryResponder {
         held.append((question, reply))
     }
 
-    /// Returns once `count` questions have come in all.
+    /// Returns once `count` questions in all have arrived.
     func asked(_ count: Int) async {
         await withCheckedContinuation { continuation in
             if questions.count >= count { continuation.resume() } else { watchers.append((count, continuation)) }
@@ -55,12 +55,12 @@ final class FakeResponder: QueryResponder {
         for each in due { each.reply(Response(.failure(.serverFailure))) }
     }
 
-    /// Answers all held questions, and holds none any more.
+    /// Answers all held questions, and holds no more from now on.
     func releaseForEver() {
         isHolding = false
         release()
     }
 
-    /// How many questions are held.
+    /// The number of questions that are held.
     var heldCount: Int { held.count }
 }

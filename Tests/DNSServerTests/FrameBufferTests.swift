@@ -7,7 +7,7 @@ import Testing
     private static let messages: [[UInt8]] = [(0..<12).map { UInt8($0) }, (0..<300).map { UInt8($0 % 251) }]
     private static let stream: [UInt8] = messages.flatMap { [UInt8($0.count >> 8), UInt8($0.count & 255)] + $0 }
 
-    /// Everything that is whole.
+    /// Takes all complete messages.
     private func take(_ buffer: inout FrameBuffer) -> [[UInt8]] {
         var taken: [[UInt8]] = []
         while case .message(let range) = buffer.next() { taken.append(Array(buffer.bytes[range])) }
@@ -61,7 +61,7 @@ import Testing
         #expect(buffer.next() == .message(2..<65_537))
     }
 
-    @Test func `storage of a long message is given back`() {
+    @Test func `storage of a long message is returned`() {
         var buffer = FrameBuffer()
         buffer.append([0xff, 0xff])
         buffer.append(ArraySlice(repeating: 7, count: 65_535))

@@ -1,7 +1,7 @@
 import Glibc
 import Scheduling
 
-/// Holds the loop up, so that a test sees what happens while it is behind.
+/// Blocks the loop, so that a test can observe the server while the loop is behind.
 final class LoopGate: Sendable {
     private let ends: (read: Int32, write: Int32)
 

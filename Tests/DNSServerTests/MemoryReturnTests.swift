@@ -5,7 +5,7 @@ import Testing
 @testable import DNSServer
 
 @Suite(.onLoop) struct MemoryReturnTests {
-    /// Counts how often memory is given back.
+    /// Counts how often memory is returned.
     @Loop
     private final class Count {
         var value = 0
@@ -18,7 +18,7 @@ import Testing
         MemoryReturn(clock: clock) { [count] in count.value += 1 }
     }
 
-    @Test @Loop func `memory is given back once, a second after the end of a burst`() async {
+    @Test @Loop func `memory is returned once, a second after the end of a burst`() async {
         let memory = makeReturn()
         memory.burst()
         memory.emptied()

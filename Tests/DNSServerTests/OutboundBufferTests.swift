@@ -28,7 +28,7 @@ import Testing
         #expect(buffer.isEmpty)
     }
 
-    @Test func `a reply that no length can tell is left out`() {
+    @Test func `a reply longer than its length field can express is left out`() {
         var buffer = OutboundBuffer()
         buffer.append([UInt8](repeating: 0, count: 65_536))
         #expect(buffer.isEmpty)

@@ -11,7 +11,7 @@ import Testing
 @testable import DNSServer
 
 @Suite(.onLoop) struct PendingQueriesTests {
-    /// Queries of made-up clients; every reply comes to one real socket.
+    /// Queries of invented clients; all replies are sent to one real socket.
     @Loop
     final class Fixture {
         let responder = FakeResponder()
@@ -30,7 +30,7 @@ import Testing
             received = try UDPSocket.bind(any).receivers[0]
         }
 
-        /// Adds a query as from `client`.
+        /// Adds a query as if sent by `client`.
         func add(_ query: TestMessage, from client: String = "192.0.2.1:4000") throws {
             var origin = clinux_origin()
             received.address.withSockaddr { address, length in
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: ["192.0.2.1:4000", "[2001:db8::1]:4000", "127.0.0.1:1"])
-    @Loop func `a client alone may have as many queries outstanding as there may be, and gets SERVFAIL beyond`(
+    @Loop func `a client alone may have as many queries outstanding as allowed, and gets SERVFAIL beyond`(
         client: String
     ) async throws {
         var limits = TestServer.limits
@@ -76,7 +76,7 @@ import Testing
         #expect(try fixture.replies().count == 200)
     }
 
-    @Test @Loop func `a client with many queries outstanding gives way to others, with the one that waited longest`()
+    @Test @Loop func `of a client with many queries outstanding the one that waited longest is evicted for others`()
         async throws
     {
         var limits = TestServer.limits

@@ -9,16 +9,16 @@ import Testing
 
 @testable import DNSServer
 
-/// What the server tells of the queries that it has answered.
+/// The records that the server reports of answered queries.
 @Suite struct QueryFeedTests {
-    /// Keeps what is told.
+    /// Records what is reported.
     private final class Recorder: Sendable {
         private let told = Mutex<[AnsweredQuery]>([])
         private let missed = Mutex(0)
 
         var queries: [AnsweredQuery] { told.withLock { $0 } }
         var left: Int { missed.withLock { $0 } }
-        /// In short, such as `udp www.example A NOERROR cache`.
+        /// In a short form, such as `udp www.example A NOERROR cache`.
         var lines: [String] {
             queries.map { query in
                 let question = query.question.map(\.description) ?? "-"
@@ -36,7 +36,8 @@ import Testing
             test.server.feed.turn(on: true)
         }
 
-        /// Returns once so many have been told or left out: a UDP thread does so after its replies have gone.
+        /// Returns once so many queries have been reported or left out: a UDP thread does so after its replies were
+        /// sent.
         @Loop
         func hears(_ count: Int) async {
             while queries.count + left < count {
@@ -45,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func `hits, misses and what is turned away are told, over UDP and TCP`() async throws {
+    @Test func `hits, misses and what is refused are reported, over UDP and TCP`() async throws {
         try await TestServer.run(allow: ["127.0.0.1/32"]) { test in
             let recorder = Recorder()
             await recorder.listen(to: test)
@@ -72,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `off, nothing is told`() async throws {
+    @Test func `off, nothing is reported`() async throws {
         try await TestServer.run { test in
             let recorder = Recorder()
             await recorder.listen(to: test)

@@ -7,12 +7,12 @@ import Testing
 
 @testable import DNSServer
 
-/// Every rule about a message that is decided before the resolver is asked, with raw bytes.
+/// Every rule about a message that is applied before the resolver is asked, with raw bytes.
 @Suite struct QueryHandlerTests {
     private let cache = MemoryCache(memory: 1 << 20)
     private let generation = PolicyGeneration()
 
-    /// What becomes of a message, and the reply.
+    /// How a message is handled, and the reply.
     private func handle(
         _ message: [UInt8], from client: String = "127.0.0.1", over transport: Transport = .udp,
         allow: String = "127.0.0.0/8", scoping: ClientScoping? = nil
@@ -92,7 +92,7 @@ import Testing
     private static let hidingOption: [UInt8] = [0, 8, 0, 4, 0, 1, 0, 0]
 
     @Test(arguments: [Transport.udp, .tcp], [[], keepaliveOption])
-    func `a client gets what is kept for its own network, and nothing of another's`(
+    func `a client gets what is cached for its own network, and nothing of another's`(
         transport: Transport, options: [UInt8]
     ) throws {
         let network = { (text: String) in ClientScope.network(try #require(AddressPrefix(text))) }
@@ -119,10 +119,10 @@ import Testing
         #expect(try answer("127.0.0.1") == [192, 0, 2, 3])
         #expect(try answer("10.0.0.1") == [192, 0, 2, 3])
         #expect(try answer("198.51.100.7", hiding: true) == [192, 0, 2, 3])
-        // Under a policy of other networks, or of none.
+        // Under a policy with other networks, or with none.
         #expect(try answer("198.51.100.7", scoping: ClientScoping(bits: 25)) == nil)
         #expect(try answer("198.51.100.7", scoping: nil) == nil)
-        // What is the same for all is given to all.
+        // An answer that is the same for all clients is given to all.
         try store(0xc000_0204, for: nil)
         #expect(try answer("198.51.101.7") == [192, 0, 2, 4])
     }
@@ -191,7 +191,7 @@ import Testing
         #expect(try reply(query([11: 1])).rcode == 1)
     }
 
-    @Test func `an EDNS version above zero is told which versions there are`() throws {
+    @Test func `an EDNS version above zero is answered with the highest supported one`() throws {
         let reply = try reply(query([11: 1], then: opt(version: 1)))
         #expect(reply.rcode == 16)
         #expect(reply.edns?.version == 0)
@@ -234,7 +234,7 @@ import Testing
         #expect(!reply.isAuthenticated)
     }
 
-    @Test func `an OPT record comes only to those who sent one`() throws {
+    @Test func `an OPT record comes only to clients that sent one`() throws {
         try storeAnswer()
         #expect(try reply(Self.sample).edns == nil)
         #expect(try reply(query([11: 1], then: opt())).edns != nil)
@@ -277,7 +277,7 @@ import Testing
     }
 
     @Test(arguments: [3, 4, 254, 255])
-    func `another class than IN is the resolver's business`(class: UInt8) throws {
+    func `another class than IN is left to the resolver`(class: UInt8) throws {
         try storeAnswer()
         var message = Self.sample
         message[message.count - 1] = `class`
@@ -285,7 +285,7 @@ import Testing
     }
 
     @Test(arguments: [0, 41, 249, 250, 251, 252, 253, 254, 255])
-    func `a type that no record has is the resolver's business`(type: UInt8) throws {
+    func `a type that no record has is left to the resolver`(type: UInt8) throws {
         try storeAnswer(type: DNSWire.RecordType(rawValue: UInt16(type)))
         var message = Self.sample
         message[message.count - 3] = type

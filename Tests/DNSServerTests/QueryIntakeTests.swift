@@ -9,12 +9,12 @@ import Testing
 
 @testable import DNSServer
 
-/// How many queries the loop takes from the UDP threads, on a clock and with a load that the test makes up.
+/// How many queries the loop takes from the UDP threads, with a clock and a load that the test sets.
 @Suite(.onLoop) struct QueryIntakeTests {
-    /// A loop that has as much to do as the test says, and queries that wait for a resolver which answers when it is told to.
+    /// A loop with a simulated load, and queries that wait for a resolver which answers on command.
     @Loop
     final class Fixture {
-        /// What the loop has to do.
+        /// The loop's simulated load.
         @Loop
         final class Load {
             var isSaturated = false
@@ -43,7 +43,7 @@ import Testing
             limits.backlogged = 6
             limits.flood = 3
             limits.saturation = .milliseconds(100)
-            // As long as a test needs: nothing here is told SERVFAIL because it waits for long.
+            // As long as a test needs: no query here is answered SERVFAIL because of its waiting time.
             limits.answer = .seconds(1_000)
             self.limits = limits
             let loop = TestServer.loop
@@ -62,8 +62,8 @@ import Testing
             ) { [load] in load.isSaturated }
         }
 
-        /// Lets 100 ms pass in which the loop used `loop` ms of CPU and our other threads `others`, and so many queries were
-        /// refused.
+        /// Lets 100 ms pass in which the loop used `loop` ms of CPU and our other threads `others`, and `refusing`
+        /// queries were refused.
         func pass(loop: Int, others: Int, refusing: Int = 3) async {
             for _ in 0..<refusing { _ = refusals.refuse() }
             load.cpuTime.thread += .milliseconds(loop)
@@ -88,7 +88,7 @@ import Testing
             }
         }
 
-        /// Begins `count` queries, which wait from now on.
+        /// Adds `count` queries, which wait from now on.
         func begin(_ count: Int) throws {
             for _ in 0..<count {
                 let miss = try miss
@@ -96,14 +96,16 @@ import Testing
             }
         }
 
-        /// Begins `count` queries and answers all that wait.
+        /// Adds `count` queries and answers all that wait.
         func finish(_ count: Int) async throws {
             try begin(count)
             await responder.asked(added)
             responder.release()
         }
 
-        /// How many more the mailbox takes, until it is full.
+        /// Posts queries until the mailbox is full.
+        ///
+        /// - Returns: how many it took.
         func posted() throws -> Int {
             var count = 0
             while queries.post(try miss) { count += 1 }
@@ -111,7 +113,7 @@ import Testing
         }
     }
 
-    @Test @Loop func `a loop that rests takes as many in a turn as there may be, however many wait`() throws {
+    @Test @Loop func `a loop that rests takes as many in a turn as allowed, however many wait`() throws {
         let fixture = try Fixture()
         try fixture.begin(50)
         #expect(fixture.intake.room() == 4)
@@ -163,7 +165,7 @@ import Testing
         try fixture.begin(16)
         #expect(fixture.intake.room() == 2)
         #expect(try fixture.posted() == 18)
-        // None in the next one.
+        // None in the next interval.
         await fixture.clock.advance(by: .milliseconds(100))
         #expect(fixture.intake.room() == 0)
     }
@@ -198,7 +200,7 @@ import Testing
         #expect(fixture.intake.room() == 4)
     }
 
-    @Test @Loop func `a loop that waits for its sources and not for its CPU has nobody told less`() async throws {
+    @Test @Loop func `a loop that waits for its sources and not for its CPU refuses none silently`() async throws {
         let fixture = try Fixture()
         fixture.isSaturated = true
         _ = fixture.intake.room()
@@ -207,7 +209,7 @@ import Testing
         #expect(fixture.refusals.current == RefusalShare.whole)
     }
 
-    @Test @Loop func `a loop that rests asks nobody for CPU times`() async throws {
+    @Test @Loop func `a loop that rests does not read CPU times`() async throws {
         let fixture = try Fixture()
         for _ in 0..<10 {
             await fixture.pass(loop: 10, others: 10)
@@ -294,7 +296,7 @@ import Testing
         #expect(try fixture.posted() == 10)
         await fixture.clock.advance(by: .milliseconds(1))
         #expect(fixture.intake.room() == 4)
-        // What was on the way stays.
+        // Queries that are on the way already stay.
         #expect(try fixture.posted() == 10)
     }
 
@@ -311,7 +313,7 @@ import Testing
         #expect(fixture.intake.room() == 4)
     }
 
-    @Test @Loop func `a loop that rests takes of each connection as many as there may be`() throws {
+    @Test @Loop func `a loop that rests takes of each connection as many as allowed`() throws {
         let fixture = try Fixture()
         #expect(fixture.intake.share(of: 1_000) == ServerLimits().pendingPerConnection)
     }
@@ -333,7 +335,7 @@ import Testing
         #expect(fixture.intake.share(of: 1) == 5)
     }
 
-    @Test @Loop func `while our other threads keep a saturated loop from its CPU, ever fewer are told`() async throws {
+    @Test @Loop func `as our other threads keep a saturated loop from its CPU, ever fewer get SERVFAIL`() async throws {
         let fixture = try Fixture()
         fixture.isSaturated = true
         _ = fixture.intake.room()
@@ -345,7 +347,7 @@ import Testing
         #expect(fixture.refusals.current == RefusalShare.least)
     }
 
-    @Test @Loop func `all are told while a saturated loop has its CPU, whatever the other threads use`() async throws {
+    @Test @Loop func `all get SERVFAIL while a saturated loop has its CPU, whatever other threads use`() async throws {
         let fixture = try Fixture()
         fixture.isSaturated = true
         _ = fixture.intake.room()
@@ -354,7 +356,7 @@ import Testing
         #expect(fixture.refusals.current == RefusalShare.whole)
     }
 
-    @Test @Loop func `all are told while other programs keep a saturated loop from its CPU`() async throws {
+    @Test @Loop func `all get SERVFAIL while other programs keep a saturated loop from its CPU`() async throws {
         let fixture = try Fixture()
         fixture.isSaturated = true
         _ = fixture.intake.room()
@@ -362,7 +364,7 @@ import Testing
         #expect(fixture.refusals.current == RefusalShare.whole)
     }
 
-    @Test @Loop func `all are told while few are refused, whatever keeps the loop from its CPU`() async throws {
+    @Test @Loop func `all get SERVFAIL while few are refused, whatever keeps the loop from its CPU`() async throws {
         let fixture = try Fixture()
         fixture.isSaturated = true
         _ = fixture.intake.room()
@@ -370,7 +372,7 @@ import Testing
         #expect(fixture.refusals.current == RefusalShare.whole)
     }
 
-    @Test @Loop func `more are told again, and in the end all, when nothing is refused or the loop has its CPU`()
+    @Test @Loop func `more get SERVFAIL again, and in the end all, when nothing is refused or the loop has its CPU`()
         async throws
     {
         let fixture = try Fixture()

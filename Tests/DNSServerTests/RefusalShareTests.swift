@@ -2,18 +2,18 @@ import Testing
 
 @testable import DNSServer
 
-/// Whom the UDP threads tell that his query is not taken on.
+/// Which queries that are not taken on the UDP threads answer with SERVFAIL; the others are not answered.
 @Suite struct RefusalShareTests {
-    /// Which of `count` refusals in a row are told.
+    /// Which of `count` refusals in a row are answered.
     private func told(_ share: RefusalShare, _ count: Int) -> [Bool] { (0..<count).map { _ in share.refuse() } }
 
-    @Test func `at first all are told`() {
+    @Test func `at first all are answered`() {
         let share = RefusalShare()
         #expect(told(share, 1_000).allSatisfy { $0 })
         #expect(share.counts.refused == 1_000 && share.counts.silent == 0)
     }
 
-    @Test(arguments: 1...200) func `of each 64 in a row as many are told as the share says`(steps: Int) {
+    @Test(arguments: 1...200) func `of each 64 in a row as many are answered as the share says`(steps: Int) {
         let share = RefusalShare()
         for _ in 0..<steps { share.lower() }
         #expect(told(share, 64).count { $0 } == share.current)
@@ -21,7 +21,7 @@ import Testing
         #expect(share.counts.silent == 101 * (RefusalShare.whole - share.current))
     }
 
-    @Test func `those who are told are spread evenly`() {
+    @Test func `those that are answered are spread evenly`() {
         let share = RefusalShare()
         while share.current > 32 { share.lower() }
         let told = told(share, 640)
@@ -29,7 +29,7 @@ import Testing
         #expect(longestSilence <= RefusalShare.whole / share.current + 1)
     }
 
-    @Test func `never is nobody told`() {
+    @Test func `never are all left without an answer`() {
         let share = RefusalShare()
         for _ in 0..<1_000 { share.lower() }
         #expect(share.current == RefusalShare.least)

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func `while a stop waits for an answer, cached ones are given, and nothing new is begun`() async throws {
-        // Only the stop closes a connection, however long it takes to begin.
+        // Only the stop closes a connection, however late it begins.
         var limits = TestServer.limits
         limits.idle = .patience
         try await TestServer.run(threads: 2, limits: limits, responder: FakeResponder()) { server in
@@ -34,9 +34,9 @@ import Testing
             try slow.send(.query("slow.example"))
             await server.responder.asked(1)
             let stop = Task { await server.server.stop() }
-            // A quiet connection is closed when the threads have handed over their last question.
+            // An idle connection is closed after the threads have handed over their last question.
             #expect(tcp.isClosed(within: .patience))
-            // Of several clients, so that both threads are asked.
+            // From several clients, so that both threads are asked.
             for _ in 0..<20 {
                 let client = try TestDNSClient(server.address)
                 try client.send(.query("new.example"))
@@ -65,7 +65,7 @@ import Testing
         let any = try #require(SocketAddress("127.0.0.1:0"))
         let sockets = try UDPSocket.bind(any, count: 2, options: ServerSockets.udpOptions)
         let address = TestAddress("127.0.0.1", port: sockets.sender.address.port)
-        // The kernel gives one half of these to the socket that is to send.
+        // The kernel delivers half of these to the socket that only sends later.
         let clients = try (0..<64).map { _ in try TestDNSClient(address) }
         for client in clients { try client.send(.query("early.example")) }
         let server = ServerSockets(
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `a question that nobody answers does not hold a stop up for ever`() async throws {
+    @Test func `a question without an answer does not delay a stop forever`() async throws {
         var limits = TestServer.limits
         limits.drain = .milliseconds(100)
         limits.answer = .milliseconds(50)
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `a second server on the same port is told who is there`() async throws {
+    @Test func `a second server on the same port is refused with the reason`() async throws {
         try await TestServer.run(threads: 2) { server in
             let taken = try #require(SocketAddress("127.0.0.1:\(server.address.port)"))
             let error = #expect(throws: SystemError.self) { try ServerSockets.bind([taken], threads: 2) }

@@ -8,7 +8,7 @@ import Testing
 @testable import DNSServer
 
 @Suite struct TCPLimitTests {
-    @Test func `a connection past the limit takes the place of the one idle for longest`() async throws {
+    @Test func `a connection past the limit replaces the one idle for longest`() async throws {
         var limits = TestServer.limits
         limits.connections = 2
         try await TestServer.run(limits: limits) { server in
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `a loop with more to do than it can takes less of each connection, keeps nobody out, and loses nothing`()
+    @Test func `a loop with more to do than it can takes less of each connection, shuts none out, and loses nothing`()
         async throws
     {
         var limits = TestServer.limits
@@ -69,7 +69,7 @@ import Testing
             for (index, client) in clients.enumerated() {
                 try client.send((0..<20).map { .query("name\($0).of\(index).example") })
             }
-            // Two of each. By UDP half as many in any case.
+            // Two from each connection. Over UDP at least half as many.
             await server.responder.asked(4)
             let udp = try TestDNSClient(server.address)
             try udp.send(TestMessage.query("one.example"))
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// Work that leaves the loop no rest.
+    /// Work that gives the loop no rest.
     @Loop
     private final class BusyLoop {
         private var isOver = false
@@ -109,14 +109,14 @@ import Testing
             let client = try askForMuch(server)
             await server.until { $0.buffered > limits.queuedReplies }
             await server.turn()
-            // What the limit allows, the reply that passed it, and what was read of the queries.
+            // The limit, the reply that exceeded it, and the queries that were read.
             #expect(await server.server.connections.buffered <= limits.queuedReplies + 65_537 + (32 << 10))
-            // Taken again, all of them come.
+            // Once they are read, all of them arrive.
             for _ in 0..<Self.manyQueries { #expect(try client.receive()?.answers.count == 240) }
         }
     }
 
-    @Test func `a client that takes no replies for too long is closed, and nobody else is`() async throws {
+    @Test func `a client that takes no replies for too long is closed, and no other client is`() async throws {
         var limits = TestServer.limits
         limits.stall = .milliseconds(100)
         try await TestServer.run(limits: limits) { server in
@@ -206,10 +206,10 @@ import Testing
     }
 }
 
-/// In a process of its own, for the limit is the whole process's.
+/// Runs in a process of its own, since the limit is the whole process's.
 ///
-/// And on a thread of its own: when work waits for Dispatch's pool, it reads every second what its threads do, and where
-/// it cannot open the file for that, it ends the process.
+/// And on a thread of its own: when work waits for Dispatch's pool, Dispatch reads every second what its threads do,
+/// and ends the process if it cannot open the file for that.
 @concurrent
 private func descriptorsRunOut() async throws {
     let result = try await NamedThread.run("descriptors") { Result { try acceptWithoutDescriptors() } }
@@ -222,9 +222,10 @@ private func acceptWithoutDescriptors() throws {
     let runner = LoopRunner.shared
     let sockets = try ServerSockets.bind([try #require(SocketAddress("127.0.0.1:0"))], threads: 1)
     let address = TestAddress("127.0.0.1", port: sockets.addresses[0].port)
-    // The kernel takes connections before we do: these wait in the backlog.
+    // The kernel accepts connections before the server does: these wait in the backlog.
     var clients = try (0..<5).map { _ in try TestTCPClient(address) }
-    // Dispatch opens its own descriptors before its first timer ends; on a busy machine it would take ours.
+    // Dispatch opens its own descriptors before its first timer fires; on a busy machine it would take the ones left
+    // here.
     let timer = DispatchSemaphore(value: 0)
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { timer.signal() }
     timer.wait()

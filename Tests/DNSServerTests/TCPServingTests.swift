@@ -49,7 +49,7 @@ import Testing
             let frame = TestMessage.query("hit.example", id: 77).framed
             for cut in 1..<frame.count {
                 try client.send(Array(frame[..<cut]))
-                // Makes sure that the first part has been read by itself.
+                // The first part is read separately.
                 await server.turn()
                 try client.send(Array(frame[cut...]))
                 #expect(try client.receive()?.id == 77)
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `a connection that is gone loses its answers, and nobody else does`() async throws {
+    @Test func `a connection that is gone loses its answers, and no other does`() async throws {
         try await TestServer.run(responder: FakeResponder()) { server in
             var client: TestTCPClient? = try TestTCPClient(server.address)
             try client?.send([.query("gone.example")])
@@ -128,7 +128,7 @@ import Testing
 
     @Test func `a connection that waits for an answer is not quiet`() async throws {
         var limits = TestServer.limits
-        // Long enough for the query to come in time.
+        // Long enough for the query to arrive in time.
         limits.idle = .seconds(1)
         try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
             let client = try TestTCPClient(server.address)
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test(arguments: ["hit.example", "miss.example"])
-    func `the keepalive option tells our idle time-out`(name: String) async throws {
+    func `the keepalive option has our idle time-out`(name: String) async throws {
         try await TestServer.run { server in
             try server.store("hit.example")
             let query = TestMessage.query(name, edns: TestEDNS(options: [.init(11)]))

@@ -17,15 +17,15 @@ struct TestServer: Sendable {
     let responder: FakeResponder
     let cache: MemoryCache
     let generation: PolicyGeneration
-    /// Where it listens, in the order asked for.
+    /// The addresses on which it listens, in the order given.
     let addresses: [TestAddress]
 
-    /// Where it listens first.
+    /// The first address on which it listens.
     var address: TestAddress { addresses[0] }
 
     static let loop = LoopRunner.shared.loop
 
-    /// Those of the server, but no test's answers are late on a busy machine.
+    /// The server's own limits, except that no answer of a test is late on a busy machine.
     static let limits = {
         var limits = ServerLimits()
         (limits.answer, limits.drain) = (.patience, .patience)
@@ -47,14 +47,14 @@ struct TestServer: Sendable {
         try await run(sockets, limits: limits, allow: allow, responder: responder, logger: logger, body)
     }
 
-    /// The same on sockets that are bound already.
+    /// The same with sockets that are bound already.
     static func run(
         _ sockets: ServerSockets, limits: ServerLimits = TestServer.limits,
         allow: [String] = ["127.0.0.0/8", "::1/128"], responder: FakeResponder = .address(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: @concurrent (TestServer) async throws -> Void
     ) async throws {
-        // The clients block their thread, so the tests are not on the loop; only this starts it.
+        // Clients block their thread, so tests do not run on the loop; this starts it.
         _ = loop
         let test = try await start(sockets, limits: limits, allow: allow, responder: responder, logger: logger)
         do {
@@ -85,7 +85,7 @@ struct TestServer: Sendable {
             addresses: server.addresses.map { TestAddress($0.host, port: $0.port) })
     }
 
-    /// Returns when all that has reached a socket by now has been seen by the loop.
+    /// Returns when the loop has read everything that has reached a socket by now.
     @Loop
     func turn() async {
         for _ in 0..<2 { await Self.loop.sleep(until: Self.loop.now) }
@@ -97,7 +97,9 @@ struct TestServer: Sendable {
         while !condition(server.connections) { await Self.loop.sleep(until: Self.loop.now + .milliseconds(1)) }
     }
 
-    /// Offers connections from these peers. Returns how many each client network has then; all are gone afterwards.
+    /// Offers connections from these peers, and closes them all afterwards.
+    ///
+    /// - Returns: how many each client network then had.
     @Loop
     func networks(admitting peers: [String]) throws -> [String: Int] {
         var clients: [Int32] = []
@@ -113,14 +115,14 @@ struct TestServer: Sendable {
         return Dictionary(grouping: peers) { "\(ClientNetwork($0.ip))" }.mapValues(\.count)
     }
 
-    /// Lets go of everything that is held, and stops.
+    /// Answers all held questions, and stops.
     @Loop
     func stop() async {
         responder.releaseForEver()
         await server.stop()
     }
 
-    /// Puts an answer of one address into the cache.
+    /// Stores an answer of one address in the cache.
     func store(_ name: String, address: String = "192.0.2.53", ttl: UInt32 = 300) throws {
         try store(name, Answer(name: Name(name), addresses: [IPAddress(address) ?? .v4(0)], ttl: ttl))
     }
@@ -131,7 +133,7 @@ struct TestServer: Sendable {
 }
 
 extension MemoryCache {
-    /// Puts an answer into the cache as of now.
+    /// Stores an answer in the cache, from the present time on.
     func store(_ name: String, _ answer: Answer, type: DNSWire.RecordType = .a, generation: UInt32 = 1) throws {
         let question = Question(name: try Name(name), type: type)
         let packed = try #require(PackedAnswer(answer, for: question))
@@ -142,7 +144,7 @@ extension MemoryCache {
 }
 
 extension Response {
-    /// An answer to a question.
+    /// A response with an answer to a question.
     init(_ answer: Answer, for question: Question) {
         if let packed = PackedAnswer(answer, for: question) {
             self.init(.answer(packed, age: 0))
@@ -151,7 +153,7 @@ extension Response {
         }
     }
 
-    /// One address for a question.
+    /// A response of one address to a question.
     static func address(_ address: String, for question: Question) -> Response {
         Response(
             Answer(name: question.name, addresses: [IPAddress(address) ?? .v4(0)], ttl: 60), for: question)

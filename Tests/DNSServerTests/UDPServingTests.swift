@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `the resolver is told who asks what, and when`() async throws {
+    @Test func `the resolver gets client, question and time`() async throws {
         try await TestServer.run { server in
             let before = Instant.bootTime
             let query = TestMessage.query("WWW.example", 28, flags: 0x0110, edns: TestEDNS(flags: 0x8000))
@@ -59,7 +59,7 @@ import Testing
             let client = try TestDNSClient(server.address)
             let query = TestMessage.query("slow.example")
             for _ in 0..<5 { try client.send(query) }
-            // Handled in order: when this one has come, so have the repetitions.
+            // Queries are handled in order: when this one has arrived, so have the repetitions.
             try client.send(TestMessage.query("mark.example"))
             await server.responder.asked(2)
             await server.responder.release("slow.example")
@@ -90,7 +90,7 @@ import Testing
         try await TestServer.run(on: ["0.0.0.0"]) { server in
             try server.store("hit.example")
             let client = try TestDNSClient(TestAddress(asked, port: server.address.port))
-            // ask() refuses a reply from anywhere else.
+            // `ask` refuses a reply from another address.
             #expect(try client.ask("hit.example").rcode == 0)
             #expect(try client.ask("miss.example").rcode == 0)
         }
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `when the loop is behind and the mailbox full, a client is told SERVFAIL`() async throws {
+    @Test func `when the loop is behind and the mailbox full, a client gets SERVFAIL`() async throws {
         var limits = TestServer.limits
         limits.mailbox = 2
         try await TestServer.run(limits: limits) { [limits] server in
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func `where the time to refuse is short, one in so many is told SERVFAIL, and what is cached is answered`()
+    @Test func `where the time to refuse is short, one in so many gets SERVFAIL, and what is cached is answered`()
         async throws
     {
         var limits = TestServer.limits
@@ -142,7 +142,7 @@ import Testing
             #expect(try client.receive().message.rcode == 2)
             #expect(try client.receive().message.rcode == 0)
             gate.open()
-            // The one that was taken on; nobody else is told anything.
+            // The one that was taken on; no other client is answered.
             #expect(try client.receive().message.questions.first?.name == "name0.example")
             #expect(share.counts == (oneEach, oneEach - 1))
         }
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func `an answer that comes after the client was told SERVFAIL is not sent`() async throws {
+    @Test func `an answer that comes after the client got SERVFAIL is not sent`() async throws {
         var limits = TestServer.limits
         limits.answer = .milliseconds(50)
         try await TestServer.run(limits: limits, responder: FakeResponder()) { server in
