@@ -1,7 +1,7 @@
 import DNSWire
 import Testing
 
-/// For which clients an answer holds, and how that stands in a key.
+/// The clients for which an answer is valid, and their encoding in a key.
 struct ClientScopeTests {
     private static let question = Question(name: name("www.example.com"), type: .a)
 
@@ -13,7 +13,7 @@ struct ClientScopeTests {
 
     private static let networks = [
         "192.0.2.0/24", "192.0.3.0/24", "192.0.2.0/25", "192.0.2.0/23", "192.0.0.0/16", "128.0.0.0/1", "192.0.2.1/32",
-        // A, B, C and a, b, c: a name is compared without letter case, a network never.
+        // A, B, C and a, b, c: a name is compared without letter case, a network never is.
         "65.66.67.0/24", "97.98.99.0/24", "65.98.67.0/24", "2001:db8::/56", "2001:db8:0:100::/56", "2001:db8::/57",
         "4142:4344::/32", "6162:6364::/32", "2001:db8::1/128",
     ]
@@ -67,7 +67,7 @@ struct ClientScopeTests {
             ("224.0.0.1", nil), ("255.255.255.255", nil), ("fe80::1", nil), ("fd00::1", nil), ("ff02::1", nil),
             ("::ffff:198.51.100.7", nil),
         ] as [(String, String?)])
-    func `a client's network is told unless its address means nothing elsewhere`(client: String, network: String?)
+    func `a client's network is sent unless its address means nothing elsewhere`(client: String, network: String?)
         throws
     {
         let client = try #require(IPAddress(client))
@@ -77,7 +77,7 @@ struct ClientScopeTests {
     }
 
     @Test(arguments: [(8, 40), (16, 48), (24, 56), (32, 56)])
-    func `of an IPv6 address 32 bits more are told, at most 56`(bits: Int, bits6: Int) {
+    func `of an IPv6 address 32 bits more are sent, at most 56`(bits: Int, bits6: Int) {
         #expect(ClientScoping(bits: bits).bits6 == bits6)
     }
 
@@ -92,7 +92,7 @@ struct ClientScopeTests {
             ([EDNSOption(code: .clientSubnet, data: [0, 1, 24, 0, 192, 0, 2])], false),
             ([EDNSOption(code: .padding, data: [0, 8, 0, 4, 0, 1, 0, 0])], false), ([], false),
         ] as [([EDNSOption], Bool)])
-    func `a client forbids to tell its network with a prefix length of 0`(options: [EDNSOption], hides: Bool) {
+    func `a client forbids sending its network with a prefix length of 0`(options: [EDNSOption], hides: Bool) {
         let bytes = Message(
             id: 1, flags: .recursionDesired, questions: [Self.question], edns: EDNS(options: options)
         ).encoded

@@ -1,7 +1,7 @@
 import DNSWire
 import Testing
 
-/// The OPT record as the parser reads it and the builder writes it (RFC 6891 section 6.1).
+/// The OPT record as read by the parser and written by the builder (RFC 6891 section 6.1).
 struct EDNSTests {
     private func parse(_ opt: String) throws -> EDNS? {
         try MessageParser.parse(hex("0000 0100 0000 0000 0000 0001" + opt)).edns
@@ -20,7 +20,7 @@ struct EDNSTests {
         #expect(try parse("00 0029 04d0 00 00 7fff 0000") == EDNS())
     }
 
-    @Test func `unknown options are kept as they are`() throws {
+    @Test func `unknown options are retained as they are`() throws {
         let edns = try parse("00 0029 04d0 00000000 0006 fde9 0002 c00c")
         #expect(edns?.options == [EDNSOption(code: EDNSOption.Code(rawValue: 65_001), data: [0xc0, 0x0c])])
     }

@@ -3,7 +3,7 @@ import Testing
 
 /// Messages that must be refused, named after their defect.
 struct MalformedMessageTests {
-    /// What the parser says of hexadecimal digits; nil when it reads them.
+    /// The parser's error for hexadecimal digits; nil when it reads them.
     private func fault(_ text: String) -> MessageParseError.Reason? {
         do {
             _ = try MessageParser.parse(hex(text))
@@ -104,7 +104,7 @@ struct MalformedMessageTests {
     }
 
     @Test func `rdata that is too long once its name is written out`() {
-        // An NXT record (RFC 3755 obsoletes it, RFC 3597 has its name decompressed) of 65,535 bytes, its name by
+        // An NXT record (RFC 3755 obsoletes it, RFC 3597 has its name decompressed) of 65,535 bytes, its name as a
         // pointer.
         let name = "3f" + String(repeating: "61", count: 63) + "00"
         let text =

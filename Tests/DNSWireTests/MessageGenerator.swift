@@ -1,7 +1,7 @@
 import DNSWire
 import TestSupport
 
-/// Makes random messages, the same ones in every run.
+/// Generates random messages, the same ones in every run.
 struct MessageGenerator: RandomNumberGenerator {
     private var numbers: SeededNumbers
 
@@ -15,7 +15,7 @@ struct MessageGenerator: RandomNumberGenerator {
         (0..<number(range)).map { _ in UInt8(number(0...255)) }
     }
 
-    /// A name with few different labels, so that suffixes are shared, and now and then any bytes.
+    /// A name of few different labels, so that suffixes are shared, and sometimes of any bytes.
     mutating func name() -> Name {
         var name = [Name.root, DNSWireTests.name("example.com"), DNSWireTests.name("example.net")][number(0...2)]
         for _ in 0..<number(0...4) {

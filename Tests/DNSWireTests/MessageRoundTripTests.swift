@@ -1,7 +1,7 @@
 import DNSWire
 import Testing
 
-/// Written messages, read again.
+/// Messages that are written, and read again.
 struct MessageRoundTripTests {
     @Test func `any message reads as it was written`() throws {
         var generator = MessageGenerator(seed: 1)

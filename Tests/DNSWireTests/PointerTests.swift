@@ -1,7 +1,7 @@
 import DNSWire
 import Testing
 
-/// Compression pointers: only backward, and not without end.
+/// Compression pointers: only backward, and of limited number.
 struct PointerTests {
     private static let header = hex("0000 8180 0001 0000 0000 0000")
 
@@ -74,7 +74,7 @@ struct PointerTests {
         #expect(error(question: [type, 0, 0]) == .labelType)
     }
 
-    /// One name that ends in the root, then names of one label, or none, and a pointer to the one before.
+    /// One name that ends in the root, then names of one label, or none, and a pointer to the previous one.
     private func chain(of count: Int, label: [UInt8]) -> (bytes: [UInt8], last: Int) {
         var bytes: [UInt8] = [0]
         var last = 0
@@ -96,7 +96,8 @@ struct PointerTests {
         #expect(throws: MessageParseError.self) { try parse(prelude: chain.bytes, start: chain.last) }
     }
 
-    /// Unrefused, 4,000 records owned by the end of 8,000 such pointers in one message hold the reader up for 0.1 s.
+    /// If they were not refused, 4,000 records owned by the end of 8,000 such pointers in one message would block the
+    /// reader for 0.1 s.
     @Test func `a chain of 200 pointers without labels is refused`() {
         let chain = chain(of: 200, label: [])
         #expect(throws: MessageParseError(reason: .pointerChain, offset: Self.preludeOffset + chain.bytes.count)) {

@@ -1,7 +1,7 @@
 import DNSWire
 import Testing
 
-/// A client's query as the UDP threads read it.
+/// A client's query as read by the UDP threads.
 struct QueryTests {
     private static let question = "03777777076578616d706c6503636f6d00 0001 0001"
     private static let opt = "00 0029 04d0 00000000 0000"
@@ -63,7 +63,7 @@ struct QueryTests {
         // An OPT record in another section, two of them, one that is not at the root, one whose owner is a pointer.
         ("0001 0000 0000", opt), ("0000 0001 0000", opt), ("0000 0000 0002", opt + opt),
         ("0000 0000 0001", "0161" + opt), ("0000 0000 0001", "c01c 0029 04d0 00000000 0000"),
-        // Options that reach past their record.
+        // Options that extend past their record.
         ("0000 0000 0001", "00 0029 04d0 00000000 0003 000300"),
         ("0000 0000 0001", "00 0029 04d0 00000000 0004 00030001"),
         // Cookies of 7, 9 and 41 bytes.

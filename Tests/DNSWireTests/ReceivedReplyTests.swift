@@ -1,7 +1,7 @@
 import DNSWire
 import Testing
 
-/// What belongs to the question in a reply, and what does not.
+/// Which parts of a response belong to the question, and which do not.
 struct ReceivedReplyTests {
     private let question = Question(name: name("www.example.com"), type: .a)
 
@@ -34,7 +34,7 @@ struct ReceivedReplyTests {
         Record(name: name(owner), type: .rrsig, ttl: 300, rdata: [0, type] + Array(repeating: 0, count: 16) + [0, 1])
     }
 
-    @Test func `the chain of aliases and the addresses at its end are kept in order`() throws {
+    @Test func `the chain of aliases and the addresses at its end are retained in order`() throws {
         let records = [
             a("edge.example.net", "192.0.2.1"), alias("www.example.com", "cdn.example.net"),
             alias("cdn.example.net", "edge.example.net"), a("edge.example.net", "192.0.2.2"),
@@ -67,7 +67,7 @@ struct ReceivedReplyTests {
         #expect(answer.authorities.isEmpty)
     }
 
-    @Test func `a negative answer keeps the SOA record of a zone above the end of the chain`() throws {
+    @Test func `a negative answer retains the SOA record of a zone above the end of the chain`() throws {
         let soa = Record.negativeSOA(for: name("example.net"), ttl: 300)
         let other = Record.negativeSOA(for: name("example.org"), ttl: 86_400)
         let message = reply([alias("www.example.com", "cdn.example.net")], authorities: [other, soa, soa])
@@ -88,12 +88,12 @@ struct ReceivedReplyTests {
         #expect(try answer(message).authorities.isEmpty)
     }
 
-    @Test func `NXDOMAIN with addresses keeps its RCODE and loses the addresses`() throws {
+    @Test func `NXDOMAIN with addresses retains its RCODE and loses the addresses`() throws {
         let answer = try answer(reply([a("www.example.com", "192.0.2.1")], code: 3))
         #expect(answer == Answer(responseCode: .nameError))
     }
 
-    @Test func `NXDOMAIN behind an alias keeps the alias`() throws {
+    @Test func `NXDOMAIN behind an alias retains the alias`() throws {
         let records = [alias("www.example.com", "gone.example.net")]
         #expect(try answer(reply(records, code: 3)) == Answer(responseCode: .nameError, answers: records))
     }
@@ -173,7 +173,7 @@ struct ReceivedReplyTests {
         #expect(try answer(message, to: question, dnssecOK: false).answers == [record])
     }
 
-    @Test func `a CNAME record that contradicts its DNAME record is not believed`() throws {
+    @Test func `a CNAME record that contradicts its DNAME record is dropped`() throws {
         let dname = alias("example.com", "example.net", type: .dname)
         let address = a("www.example.net", "192.0.2.1")
         let forged = [alias("www.example.com", "www.example.org"), a("www.example.org", "192.0.2.66")]
@@ -202,7 +202,7 @@ struct ReceivedReplyTests {
         #expect(try answer(reply(records)).answers == expected)
     }
 
-    @Test func `the owner that was asked in a random letter case is kept in lower case`() throws {
+    @Test func `the owner that was asked in a random letter case is stored in lower case`() throws {
         let asked = Question(name: name("wWw.eXample.com"), type: .a)
         var message = reply([a("wWw.eXample.com", "192.0.2.1")])
         message.questions = [asked]

@@ -1,7 +1,7 @@
 import DNSWire
 import Testing
 
-/// Rdata on its way in: names written out where the type has them, everything else untouched.
+/// Rdata of received records: names are decompressed where the type has them, and everything else is unchanged.
 struct RecordDataTests {
     /// The name `example.com` is at byte 12, and `www` and a pointer to it at byte 29.
     private static let prelude =
@@ -9,7 +9,7 @@ struct RecordDataTests {
     private static let example = "076578616d706c6503636f6d00"
     private static let host = "03777777" + example
 
-    /// The rdata that the parser makes of `rdata` in a record owned by `www.example.com`.
+    /// The rdata that the parser produces for `rdata` in a record owned by `www.example.com`.
     private func parse(type: UInt16, class: UInt8 = 1, _ rdata: [UInt8]) throws -> [UInt8] {
         let fields: [UInt8] = [UInt8(type >> 8), UInt8(type & 255), 0, `class`, 0, 0, 0, 60, 0, UInt8(rdata.count)]
         let message = try MessageParser.parse(Self.prelude + fields + rdata)

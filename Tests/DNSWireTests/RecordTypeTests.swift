@@ -45,7 +45,7 @@ struct RecordTypeTests {
     }
 }
 
-/// Answers as the upstreams hand them on.
+/// Answers as returned by the upstreams.
 struct AnswerTests {
     private let host = name("www.example.com")
 
@@ -65,7 +65,7 @@ struct AnswerTests {
         #expect(answer.answers.allSatisfy { $0.ttl == 60 && $0.name == host })
     }
 
-    @Test func `a negative answer of ours lives as long as it is told`() {
+    @Test func `a negative answer of ours has the given lifetime`() {
         let answer = Answer.negative(.nameError, name: host, ttl: 30)
         #expect(answer.isNegative(for: .a))
         #expect(answer.authorities.map(\.soaMinimum) == [30])

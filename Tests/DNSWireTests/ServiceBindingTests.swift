@@ -19,7 +19,7 @@ import Testing
         ] { #expect(try #require(ServiceBinding(rdata: bytes)).rdata == bytes) }
     }
 
-    @Test func `priority, target and hints are told`() throws {
+    @Test func `priority, target and hints are read`() throws {
         let binding = try #require(
             ServiceBinding(rdata: TestServiceBinding.rdata(1, "cdn.example.net", [Self.alpn, Self.six])))
         #expect(!binding.isAlias)

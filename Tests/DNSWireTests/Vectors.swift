@@ -1,7 +1,7 @@
 import DNSWire
 import Testing
 
-/// A name that is known to be one; the root, and a failed test, when it is not.
+/// A valid name; the root, and a failed test, when it is not.
 func name(_ text: String) -> Name {
     do {
         return try Name(text)
@@ -11,7 +11,7 @@ func name(_ text: String) -> Name {
     }
 }
 
-/// Bytes from hexadecimal digits; spaces and line ends do not count.
+/// Bytes from hexadecimal digits; spaces and line ends are ignored.
 func hex(_ text: String) -> [UInt8] {
     let digits = text.compactMap(\.hexDigitValue)
     return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }

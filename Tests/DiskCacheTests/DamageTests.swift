@@ -9,7 +9,7 @@ import Testing
 
 @testable import DiskCache
 
-/// Files that are not what they should be: never a crash, never a wrong answer, always another file.
+/// Damaged files: never a crash, never a wrong answer, always a usable file afterwards.
 @Suite struct DamageTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
@@ -17,7 +17,7 @@ import Testing
 
     init() throws { directory = try TemporaryDirectory() }
 
-    /// A sound file with answers and state, in one piece.
+    /// The bytes of a sound file with answers and state.
     private func soundFile() throws -> [UInt8] {
         do {
             let file = try AnswerFile(path)
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// Starts on a file with these bytes, uses it, and starts once more; every answer must be the right one.
+    /// Starts with a file of these bytes, uses it, and starts once more; every answer must be the right one.
     private func survives(_ bytes: [UInt8], _ what: String) async throws {
         try clear()
         try Data(bytes).write(to: URL(fileURLWithPath: path))
@@ -76,7 +76,7 @@ import Testing
         for page in 0..<(sound.count / 4_096) {
             for _ in 0..<(isThorough ? 8 : 1) {
                 var bytes = sound
-                // By its header it must stay ours.
+                // The file must remain ours by its header.
                 let offset = page * 4_096 + Int.random(in: (page == 0 ? 72 : 0)..<4_096, using: &numbers)
                 bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
                 try await survives(bytes, "bit at \(offset)")
@@ -84,11 +84,11 @@ import Testing
         }
     }
 
-    /// What is ours by its header, and no database.
+    /// A file that is ours by its header, but not a database.
     private func garbage(_ count: Int) -> [UInt8] { [UInt8](header) + [UInt8](repeating: 7, count: count) }
 
     @Test(arguments: [0, 1, 28, 9_000])
-    func `garbage behind a header of ours is set aside, and another file begun`(count: Int) async throws {
+    func `garbage behind a header of ours is renamed, and another file created`(count: Int) async throws {
         try await survives(garbage(count), "garbage")
         let aside = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter {
             $0.contains("damaged")
@@ -96,13 +96,13 @@ import Testing
         #expect(aside.count == 1)
     }
 
-    @Test func `an empty file is taken`() async throws {
+    @Test func `an empty file is accepted`() async throws {
         try await survives([], "empty")
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
         #expect(!names.contains { $0.contains("damaged") })
     }
 
-    @Test func `the operator is told where the damaged file is`() throws {
+    @Test func `the operator is notified where the damaged file is`() throws {
         try Data(garbage(100)).write(to: URL(fileURLWithPath: path))
         let machine = try Machine(path)
         #expect(machine.load())
@@ -132,7 +132,7 @@ import Testing
         next.disk.stop()
     }
 
-    @Test func `a file of a later version is set aside`() throws {
+    @Test func `a file of a later version is renamed`() throws {
         _ = try soundFile()
         do { try SQLiteConnection(path, .readWrite).execute("PRAGMA user_version = 99") }
         let machine = try Machine(path)
@@ -174,7 +174,7 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test func `a file that turns bad while it is used is replaced with what memory holds`() throws {
+    @Test func `a file that turns bad while it is used is replaced with what memory has`() throws {
         let machine = try Machine(path)
         #expect(machine.load())
         for name in names { try machine.put(name) }
@@ -191,7 +191,7 @@ import Testing
 
     @Test func `rows that are out of order are damage: where the order is lost, no look-up finds anything`() throws {
         var bytes = try soundFile()
-        // A page with rows of a table begins with 13 and, at byte 3, how many it has; from byte 8 on, where each is.
+        // A page with rows of a table begins with 13. At byte 3 it has their count, from byte 8 on the place of each.
         for page in stride(from: 4_096, to: bytes.count, by: 4_096) where bytes[page] == 13 && bytes[page + 4] > 4 {
             for byte in [10, 11] { bytes.swapAt(page + byte, page + byte + 2) }
         }
@@ -203,16 +203,16 @@ import Testing
         machine.disk.stop()
     }
 
-    /// Why files were set aside.
+    /// The reasons for which files were set aside.
     private func setAside(_ machine: Machine) -> [String] {
         machine.events.all.compactMap { if case .setAside(_, let reason) = $0 { reason } else { nil } }
     }
 
-    @Test func `damage that no row shows is found in the background, and the file replaced with what memory holds`()
+    @Test func `damage that no row shows is found in the background, and the file replaced with what memory has`()
         throws
     {
         var bytes = try soundFile()
-        // A page of an index begins with 10 and, at byte 7, how much of it is lost in gaps: no row is read from it.
+        // A page of an index begins with 10. Byte 7 counts the bytes lost in gaps: no row is read from it.
         for page in stride(from: 4_096, to: bytes.count, by: 4_096) where bytes[page] == 10 { bytes[page + 7] += 1 }
         try clear()
         try Data(bytes).write(to: URL(fileURLWithPath: path))
@@ -223,7 +223,7 @@ import Testing
         machine.disk.stop()
         let next = try Machine(path)
         #expect(next.load() && names.allSatisfy { next.has($0) })
-        // This one is sound.
+        // This file is sound.
         next.disk.stop()
         #expect(setAside(next).isEmpty)
     }
@@ -238,7 +238,7 @@ import Testing
             let check = try SoundnessCheck(place, system: nil) { events.add(.back) }
             #expect(machine.wait { check.hasEnded })
             #expect(events.all.isEmpty != isDamaged, "\(place)")
-            // Harmless afterwards.
+            // Has no effect after the end.
             check.stop()
         }
         machine.disk.stop()
@@ -259,9 +259,9 @@ import Testing
         do { try AnswerFile(path).write(try stored("www.example.com")) }
         try #require(try ChildProcess.run(["sqlite3", path, "UPDATE answer SET checksum = 0"]).status == 0)
         let machine = try Machine(path, retry: .milliseconds(5) ... .seconds(60), loads: false)
-        // Once it is open.
+        // The file is open from now on.
         _ = await machine.disk.states()
-        // A look-up finds the file damaged, and the check in the background has just said so too.
+        // A look-up finds the file damaged, just after the check in the background did.
         await withCheckedContinuation { continuation in
             machine.disk.shared.withLock { shared in
                 shared.damage = "found too late"
@@ -270,7 +270,7 @@ import Testing
             machine.disk.wake.post()
         }
         #expect(machine.wait { !setAside(machine).isEmpty })
-        // Before anything else is written, damage is looked at.
+        // Damage is handled before anything else is written.
         try machine.put("b.example.com")
         #expect(machine.flush() && setAside(machine) == ["read: a row is not as it was written"])
         #expect(!machine.events.all.contains { if case .unavailable = $0 { true } else { false } })
@@ -284,7 +284,7 @@ import Testing
             for name in names { try file.write(try stored(name)) }
         }
         var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-        // In the index the number of its row stands behind a name of type 1, class 1 and flags 0, which take no bytes.
+        // In the index the number of its row follows a name of type 1, class 1 and flags 0, which take no bytes.
         for (name, id, other) in [(names[1], 2, 3), (names[2], 3, 2)] as [(String, UInt8, UInt8)] {
             let entry = try #require(bytes.firstRange(of: Array(name.utf8) + [id]))
             bytes[entry.upperBound - 1] = other

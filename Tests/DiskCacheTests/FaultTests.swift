@@ -8,7 +8,7 @@ import Testing
 
 @testable import DiskCache
 
-/// A disk on which calls fail. One test at a time: the plan of faults is the process's.
+/// A disk on which calls fail. One test at a time, since the plan of faults is shared by the process.
 @Suite(.serialized)
 struct FaultTests {
     private let directory: TemporaryDirectory
@@ -18,15 +18,15 @@ struct FaultTests {
         directory = try TemporaryDirectory()
         try #require(csqlite_faults_register() == 0)
         csqlite_faults_plan(0, 0)
-        // These tests block their thread, and ask on the loop's.
+        // These tests block their thread, and wait for work on the loop's.
         _ = LoopRunner.shared
     }
 
     private var system: String { String(cString: csqlite_faults_name) }
 
-    /// A process that writes, and one that reads and writes on; checks all that is there.
+    /// Runs one instance that writes, and another one that reads and writes; checks all answers.
     ///
-    /// - Parameter failing: the call from which on all fail; nil when they do not.
+    /// - Parameter failing: the first call that fails, with all after it; nil: none fails.
     private func live(_ path: String, failing: Int? = nil) async throws {
         let clock = TestClock()
         let first = try Machine(path, clock: clock, system: system)
@@ -47,7 +47,7 @@ struct FaultTests {
         second.disk.stop()
     }
 
-    /// Without faults from now on, everything works again on whatever was left.
+    /// Ends the faults, and checks that everything works again with the file that is left.
     private func recovers(_ path: String, _ what: String) throws {
         csqlite_faults_plan(0, 0)
         let machine = try Machine(path, system: system)
@@ -79,7 +79,7 @@ struct FaultTests {
         }
     }
 
-    @Test func `what was to be remembered or forgotten while the disk failed is so once it is back`() async throws {
+    @Test func `what was to be stored or removed while the disk failed is so once it is back`() async throws {
         let clock = TestClock()
         let machine = try Machine(path, clock: clock, system: system)
         let names = ["by-key.example.com", "by-name.example.com", "kept.example.com"]
@@ -100,10 +100,10 @@ struct FaultTests {
         next.disk.stop()
     }
 
-    @Test func `a disk that fails is tried again however often, and never later than after the longest pause`() throws {
+    @Test func `a failing disk is tried again however often, and never later than after the longest pause`() throws {
         csqlite_faults_plan(1, 1_000_000_000)
         let machine = try Machine(path, retry: .milliseconds(1) ... .milliseconds(2), system: system)
-        // A try is a call or a few. Pauses that went on doubling would be of minutes by then.
+        // An attempt is one call or a few. Pauses doubled without a limit would be minutes by then.
         #expect(machine.wait { csqlite_faults_calls() > 200 })
         csqlite_faults_plan(0, 0)
         #expect(machine.load())
@@ -117,7 +117,7 @@ struct FaultTests {
         for name in names { try first.put(name) }
         first.disk.stop()
         let machine = try Machine(path, clock: clock, system: system, loads: false)
-        // Once it is open.
+        // The file is open from now on.
         _ = await machine.disk.states()
         csqlite_faults_plan(1, 1)
         machine.disk.load()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import DiskCache
 
-/// A path at which another program's file stands: it stays as it is, the operator reads so, and memory answers.
+/// A path with another program's file: it stays as it is, the operator is notified, and the cache works in memory.
 @Suite struct ForeignFileTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
@@ -63,7 +63,7 @@ import Testing
     @Test func `another program's database that is damaged`() throws {
         try sqlite("CREATE TABLE recipes (name TEXT); INSERT INTO recipes VALUES ('soup')")
         var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-        // The first page's kind.
+        // The type of the first page.
         bytes[100] = 0xff
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         try staysAsItIs("damaged")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import DiskCache
 
-/// What waits for the disk: bounded, and in the order in which it was said.
+/// Changes that wait for the disk: bounded, and applied in the order in which they were made.
 @Suite struct PendingChangesTests {
     private func keyBytes(_ text: String) -> [UInt8] { key(text).array }
 
@@ -12,7 +12,7 @@ import Testing
         try DiskCacheTests.entry(text, at: TestClock().now)
     }
 
-    /// The keys that the file has after these changes, of those it did not have before.
+    /// The keys that these changes add to a file without them.
     private func kept(by changes: PendingChanges) -> Set<[UInt8]> {
         changes.answers.reduce(into: []) { keys, change in
             if change.entry == nil { keys.remove(change.key) } else { keys.insert(change.key) }
@@ -47,7 +47,7 @@ import Testing
         #expect(isAllowed == [true, false, true, false, true, false])
     }
 
-    @Test func `what is forgotten is not written, and what comes after is`() throws {
+    @Test func `what is removed is not written, and what comes after is`() throws {
         var changes = PendingChanges()
         for name in ["a.example.com", "b.example.com", "c.example.org"] {
             changes.store(try entry(name), for: keyBytes(name))
@@ -60,7 +60,7 @@ import Testing
         #expect(kept(by: changes) == Set(["a.example.com", "b.example.com", "c.example.org"].map(keyBytes)))
     }
 
-    @Test func `of an answer that is forgotten, what it had replaced is forgotten too`() throws {
+    @Test func `of an answer that is removed, what it had replaced is removed too`() throws {
         var changes = PendingChanges()
         changes.store(try entry("other.example.com"), for: keyBytes("www.example.com"))
         changes.store(try entry("www.example.com"), for: keyBytes("www.example.com"))
@@ -68,7 +68,7 @@ import Testing
         #expect(kept(by: changes).isEmpty && removed(by: changes) == [keyBytes("www.example.com")])
     }
 
-    @Test func `more answers than may wait are left to be written from memory, and none is kept here any more`() throws
+    @Test func `more answers than may wait are left to be written from memory, and none waits any more`() throws
     {
         var changes = PendingChanges()
         let kept = try entry("www.example.com")
@@ -81,7 +81,7 @@ import Testing
         #expect(changes.answers.count == 1)
     }
 
-    @Test func `more keys than may wait are forgotten with all others, and memory is written again`() {
+    @Test func `more keys than may wait are removed with all others, and memory is written again`() {
         var changes = PendingChanges()
         for number in 0...PendingChanges.limit { changes.remove(keyBytes("n\(number).example.com")) }
         #expect(changes.removals == [.all] && changes.answers.isEmpty && changes.needsAll)
@@ -96,7 +96,7 @@ import Testing
         #expect(flushed.removals == [.all] && !flushed.needsAll)
     }
 
-    @Test func `a removal that waits already takes no further place, and forgets what came since`() throws {
+    @Test func `a removal that waits already takes no further place, and removes what came since`() throws {
         var changes = PendingChanges()
         for _ in 0...64 { changes.remove(.name(name("www.example.com"))) }
         changes.store(try entry("www.example.com"), for: keyBytes("www.example.com"))
@@ -116,7 +116,7 @@ import Testing
         #expect(changes.states[record("n0").key]??.value == "2" && changes.states[record("n1").key] == .some(nil))
     }
 
-    @Test func `what could not be written is written later, before what was said meanwhile`() throws {
+    @Test func `what could not be written is written later, before what came in the meantime`() throws {
         var older = PendingChanges()
         older.store(try entry("a.example.com"), for: keyBytes("a.example.com"))
         older.remove(keyBytes("b.example.com"))
@@ -139,7 +139,7 @@ import Testing
         #expect(kept(by: changes).isEmpty && changes.needsAll)
     }
 
-    @Test func `of a kind that was forgotten meanwhile nothing comes back`() {
+    @Test func `of a kind that was removed in the meantime nothing comes back`() {
         var older = PendingChanges()
         older.keep(record("before"))
         var changes = PendingChanges()

@@ -9,14 +9,14 @@ import Testing
 
 @testable import DiskCache
 
-/// Where the file lies, and who else wants it.
+/// The file's path, and its use by several processes.
 @Suite struct PlaceTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/state/cache.sqlite" }
 
     init() throws { directory = try TemporaryDirectory() }
 
-    @Test func `the folder is made, and nobody else may read what is in it`() throws {
+    @Test func `the folder is made, and no other user may read what is in it`() throws {
         let machine = try Machine(path)
         #expect(machine.load())
         try machine.put("www.example.com")
@@ -41,7 +41,7 @@ import Testing
         second.disk.stop()
     }
 
-    @Test func `the lock is given back although a child that is just being started has a copy of it`() throws {
+    @Test func `the lock is released although a child that is just being started has a copy of it`() throws {
         let path = directory.path + "/lock"
         let copy: Int32
         do {
@@ -78,7 +78,7 @@ import Testing
         next.disk.stop()
     }
 
-    @Test func `where no folder can be made, one message tells it`() throws {
+    @Test func `where no folder can be made, one message reports it`() throws {
         let machine = try Machine("/proc/none/cache.sqlite")
         #expect(machine.wait { machine.disk.status.state == .memoryOnly })
         usleep(50_000)
@@ -207,7 +207,7 @@ import Testing
         }
     }
 
-    @Test func `a path that is a pipe is left alone`() throws {
+    @Test func `a path that is a pipe is not touched`() throws {
         try FileManager.default.createDirectory(atPath: directory.path + "/state", withIntermediateDirectories: true)
         try #require(mkfifo(path, 0o600) == 0)
         let machine = try Machine(path)
@@ -218,7 +218,7 @@ import Testing
         #expect(stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
     }
 
-    @Test func `a path that is no file is left alone`() throws {
+    @Test func `a path that is no file is not touched`() throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         let machine = try Machine(path)
         #expect(machine.wait { machine.disk.status.state == .memoryOnly })

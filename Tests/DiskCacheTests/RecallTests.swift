@@ -7,14 +7,14 @@ import Testing
 
 @testable import DiskCache
 
-/// Answers that are asked of the file one by one.
+/// Answers that are read from the file one by one.
 @Suite struct RecallTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
 
     init() throws {
         directory = try TemporaryDirectory()
-        // These tests block their thread, and ask on the loop's.
+        // These tests block their thread, and wait for work on the loop's.
         _ = LoopRunner.shared
     }
 
@@ -23,7 +23,7 @@ import Testing
         let first = try Machine(path, clock: clock)
         for index in 0..<200 { try first.put("n\(index).example.com") }
         first.disk.stop()
-        // No room for all.
+        // No room for all of them.
         let machine = try Machine(path, clock: clock, memory: 12 << 10)
         #expect(machine.load() && machine.disk.mayRecall)
         let missing = try #require((0..<200).map { "n\($0).example.com" }.first { !machine.has($0) })
@@ -34,7 +34,7 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test func `until it is told to load, only the names that are asked for are read`() async throws {
+    @Test func `until it has to load, only the names that are asked for are read`() async throws {
         let clock = TestClock()
         let first = try Machine(path, clock: clock)
         for index in 0..<200 { try first.put("n\(index).example.com") }
@@ -62,7 +62,8 @@ import Testing
         if !isOpen { clock.set(noon + 100) }
         let machine = try Machine(path, clock: clock, memory: 12 << 10)
         #expect(machine.load())
-        // While it is open: later than the answers asked for, earlier than the last one. Before: later than all, in the end.
+        // While open: later than the stored answers, earlier than the last one. Before opening: in the end later than
+        // all.
         if isOpen { clock.set(noon + 100) } else { clock.pass(1_000) }
         let missing = try #require((0..<200).map { "n\($0).example.com" }.first { !machine.has($0) })
         await machine.disk.recall(key(missing), clock: ManualClock())
@@ -110,7 +111,7 @@ import Testing
         machine.disk.stop()
     }
 
-    /// A cache whose disk says nothing: its thread was not started.
+    /// A cache whose disk never responds: its thread was not started.
     private func silent() throws -> DiskCache {
         try DiskCache(
             DiskSettings(path: path), memory: MemoryCache(memory: 1 << 20), clock: TestClock().wall,
@@ -153,7 +154,7 @@ import Testing
         #expect(over == 3)
     }
 
-    @Test(.onLoop) @Loop func `nobody waits for a disk that has stopped`() async throws {
+    @Test(.onLoop) @Loop func `no question waits for a disk that has stopped`() async throws {
         let (machine, clock) = (try Machine(path), ManualClock())
         machine.disk.stop()
         machine.disk.adopt(identity(), FreshnessPolicy(), flushInterval: .milliseconds(2))
@@ -170,7 +171,7 @@ import Testing
         #expect(over == 2)
     }
 
-    @Test func `what memory has got meanwhile is not replaced by what the file has`() throws {
+    @Test func `what memory got in the meantime is not replaced by what the file has`() throws {
         let clock = TestClock()
         let first = try Machine(path, clock: clock)
         try first.put("www.example.com", ttl: 100)
@@ -189,7 +190,7 @@ import Testing
         #expect(memory.entry(for: key("www.example.com"))?.lifetime == 77)
     }
 
-    @Test func `an answer of the file is refreshed ahead as any other, one of our own rules is not`() throws {
+    @Test func `an answer of the file is prefetched as any other, one of our own rules is not`() throws {
         let clock = TestClock()
         let first = try Machine(path, clock: clock)
         try first.put("told.example.com")

@@ -8,24 +8,24 @@ import Testing
 
 @testable import DiskCache
 
-/// One process writes, the next reads.
+/// One instance writes the file, the next one reads it.
 @Suite struct RestartTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
 
     init() throws { directory = try TemporaryDirectory() }
 
-    /// Seconds.
+    /// In seconds.
     static let year: Int64 = 365 * 86_400
 
-    /// Writes answers as a process that then ends.
+    /// Writes answers in an instance that then ends.
     private func write(_ names: [String], clock: TestClock, ttl: UInt32 = 300) throws {
         let machine = try Machine(path, clock: clock)
         for name in names { try machine.put(name, ttl: ttl) }
         machine.disk.stop()
     }
 
-    @Test func `what one process was told, the next one knows`() throws {
+    @Test func `what one process learned, the next one knows`() throws {
         let clock = TestClock()
         try write(["www.example.com", "a.example.com"], clock: clock)
         let machine = try Machine(path, clock: clock)
@@ -146,7 +146,7 @@ import Testing
         clock.set(noon + Self.year)
         let ahead = try Machine(path, clock: clock)
         #expect(ahead.load() && !ahead.has("www.example.com"))
-        // The second writing comes after all was read: from then on old answers are looked for.
+        // The second write comes after the file was read completely: from then on old answers are removed.
         for name in ["a.example.com", "b.example.com"] {
             try ahead.put(name)
             #expect(ahead.flush())
@@ -208,7 +208,7 @@ import Testing
         bypassed.disk.stop()
     }
 
-    @Test func `what LocalDNS said of a name that always goes to it counts under another policy too`() throws {
+    @Test func `LocalDNS's answer for a name that always goes to it counts under another policy too`() throws {
         let clock = TestClock()
         let first = try Machine(path, clock: clock, identity: identity(route: 2))
         try first.put("www.example.com", source: 2, route: 2)
@@ -218,7 +218,7 @@ import Testing
         other.disk.stop()
     }
 
-    @Test func `what LocalDNS said of a protected name under a policy that was replaced meanwhile is not used`() throws
+    @Test func `LocalDNS's answer for a protected name under a policy that was replaced meanwhile is not used`() throws
     {
         let clock = TestClock()
         let first = try Machine(path, clock: clock)
@@ -231,7 +231,7 @@ import Testing
     }
 
     @Test(arguments: [UInt16(2), 0])
-    func `what LocalDNS or a rule said of a protected name counts under the same policy alone`(source: UInt16) throws {
+    func `LocalDNS's or a rule's answer for a protected name counts under the same policy only`(source: UInt16) throws {
         let clock = TestClock()
         let first = try Machine(path, clock: clock)
         try first.put("www.example.com", source: source)
@@ -260,7 +260,7 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test func `an answer that came meanwhile is not replaced by an older one of the file`() throws {
+    @Test func `an answer that came in the meantime is not replaced by an older one of the file`() throws {
         let clock = TestClock()
         try write(["www.example.com"], clock: clock, ttl: 100)
         clock.pass(10)
@@ -274,7 +274,7 @@ import Testing
 
     @Test func `the newest answers are the ones that are loaded when memory is small`() throws {
         let clock = TestClock()
-        // What is written in one go has no order.
+        // Answers written in one transaction have no order.
         for half in [0..<2_000, 2_000..<4_000] { try write(half.map { "n\($0).example.com" }, clock: clock) }
         let machine = try Machine(path, clock: clock, memory: 12 << 10)
         #expect(machine.load())
@@ -283,7 +283,7 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test func `the file keeps to its limit, and the newest answers stay`() throws {
+    @Test func `the file stays within its limit, and the newest answers stay`() throws {
         let clock = TestClock()
         let machine = try Machine(path, clock: clock, memory: 64 << 20, limit: DiskSettings.smallestLimit)
         for batch in 0..<40 {
@@ -327,7 +327,7 @@ import Testing
         #expect(try file.find(key("www.example.com").array) != nil)
     }
 
-    @Test func `room that is not used any more is given back to the file system`() throws {
+    @Test func `space that is not used any more is returned to the file system`() throws {
         let file = try AnswerFile(path)
         let text = String(repeating: "x", count: 4_000)
         try file.transaction { () throws(SQLiteError) in
@@ -353,7 +353,7 @@ import Testing
         let machine = try Machine(path, flushInterval: .seconds(1_000))
         #expect(machine.load())
         try machine.put("www.example.com")
-        // The thread writes behind the first answer, if it is time, and before the second.
+        // The thread writes after the first response, if it is due, and before the second.
         for _ in 0..<2 { _ = await machine.disk.states() }
         #expect(machine.disk.status.written == 0)
         machine.disk.adopt(identity(), FreshnessPolicy(), flushInterval: .milliseconds(1))
@@ -369,7 +369,7 @@ import Testing
         #expect(throws: DiskReaderError.self) { try DiskReader(path) }
     }
 
-    @Test func `a stop does not wait for ever for a disk that hangs`() throws {
+    @Test func `a stop does not wait forever for a disk that hangs`() throws {
         let hang = DispatchSemaphore(value: 0)
         try Data("no database".utf8).write(to: URL(fileURLWithPath: path))
         let disk = try DiskCache(
@@ -383,7 +383,7 @@ import Testing
         for _ in 0..<8 { hang.signal() }
     }
 
-    @Test func `records of state come back, and forgotten ones do not`() async throws {
+    @Test func `records of state come back, and removed ones do not`() async throws {
         let clock = TestClock()
         let first = try Machine(path, clock: clock)
         let records = StateRecord.Kind.allCases.map { StateRecord($0, "vendor", value: "192.0.2.1", storedAt: noon) }
@@ -401,7 +401,7 @@ import Testing
         second.disk.stop()
     }
 
-    @Test func `records that are too old or too many go, and of a forgotten kind all`() async throws {
+    @Test func `records that are too old or too many are removed, and of a removed kind all`() async throws {
         let clock = TestClock()
         let first = try Machine(path, clock: clock)
         first.disk.keep(StateRecord(.calls, "old", value: "1", storedAt: noon - StateRecord.Kind.calls.lifetime - 1))
@@ -433,7 +433,7 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
     }
 
-    @Test func `a reader of the file tells of damaged answers, and gives the others`() throws {
+    @Test func `a reader of the file reports damaged answers, and returns the others`() throws {
         let names = (0..<300).map { "n\($0).example.com" }
         try write(names, clock: TestClock())
         do {

@@ -7,14 +7,14 @@ import Testing
 
 @testable import DiskCache
 
-/// What stands in a file is read like a message from the network: each row is checked, whoever wrote it.
+/// The contents of a file are read like a message from the network: each row is checked, whatever wrote it.
 @Suite struct RowTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
 
     init() throws { directory = try TemporaryDirectory() }
 
-    /// Writes rows and records as a process that then ends.
+    /// Writes rows and records in an instance that then ends.
     private func write(_ rows: [StoredAnswer], _ records: [StateRecord] = []) throws {
         let file = try AnswerFile(path)
         try file.transaction { () throws(SQLiteError) in
@@ -29,7 +29,7 @@ import Testing
         try #require(outcome.status == 0, "\(outcome.errors)")
     }
 
-    /// Why files were set aside.
+    /// The reasons for which files were set aside.
     private func reasons(_ machine: Machine) -> [String] {
         machine.events.all.compactMap { if case .setAside(_, let reason) = $0 { reason } else { nil } }
     }
@@ -55,7 +55,7 @@ import Testing
         next.disk.stop()
     }
 
-    @Test func `a lifetime beyond what can be configured is not believed, whatever its checksum says`() throws {
+    @Test func `a lifetime beyond what can be configured is rejected, whatever its checksum says`() throws {
         try write([
             try stored("a.example.com", ttl: UInt32(StoredRange.ttls.upperBound)),
             try stored("b.example.com", ttl: UInt32(StoredRange.ttls.upperBound) + 1),
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: [Int64.min, -1 << 40, 1 << 40, .max])
-    func `a time of storing that no clock shows is not believed, whatever its checksum says`(seconds: Int64) throws {
+    func `a time of storing that no clock shows is rejected, whatever its checksum says`(seconds: Int64) throws {
         try write([try stored("a.example.com"), try stored("b.example.com", at: seconds)])
         let read = Mutex<[Name]>([])
         #expect(throws: DiskReaderError.self) {
@@ -129,7 +129,7 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test func `a record's TTL beyond what can be configured is not believed, whatever its checksum says`() throws {
+    @Test func `a record's TTL beyond what can be configured is rejected, whatever its checksum says`() throws {
         let longest = UInt32(StoredRange.ttls.upperBound)
         var long = try stored("b.example.com", ttl: longest + 1)
         long.lifetime = 300
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test(arguments: [Int64.min, .max])
-    func `a clock that shows what none can is taken as the nearest time that one can show`(seconds: Int64) throws {
+    func `a clock that shows an impossible time is taken as the nearest possible time`(seconds: Int64) throws {
         let clock = TestClock()
         clock.set(seconds)
         let machine = try Machine(path, clock: clock)
@@ -170,7 +170,7 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test func `a record longer than any that is written is not believed, whatever its checksum says`() async throws {
+    @Test func `a record longer than any that is written is rejected, whatever its checksum says`() async throws {
         let text = String(repeating: "x", count: StateRecord.longestValue + 1)
         try write([], [StateRecord(.journal, "long", value: text, storedAt: noon)])
         let machine = try Machine(path)

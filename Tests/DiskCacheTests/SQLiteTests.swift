@@ -2,14 +2,14 @@ import Testing
 
 @testable import DiskCache
 
-/// How SQLite is used: what its errors mean for the file, and what a file may not make it do.
+/// How SQLite is used: the consequences of its errors for the file, and what a file may not make it do.
 @Suite struct SQLiteTests {
-    /// Primary result codes of SQLite by their numbers, which are part of its interface.
+    /// Primary result codes of SQLite by number, which are part of its interface.
     @Test(arguments: [
         (3, "PERM"), (5, "BUSY"), (6, "LOCKED"), (7, "NOMEM"), (8, "READONLY"), (9, "INTERRUPT"), (10, "IOERR"),
         (13, "FULL"), (14, "CANTOPEN"), (15, "PROTOCOL"), (22, "NOLFS"), (23, "AUTH"), (266, "IOERR_READ"),
     ])
-    func `an error of the place leaves the file alone`(code: Int32, name: String) {
+    func `an error of the place does not affect the file`(code: Int32, name: String) {
         #expect(SQLiteError(code, "step", on: nil).remedy == .tryAgain, "\(name)")
     }
 
@@ -21,7 +21,7 @@ import Testing
         #expect(SQLiteError(code, "step", on: nil).remedy == .replaceFile, "\(name)")
     }
 
-    @Test func `another process's lock is waited for so long as a look with sqlite3 takes`() throws {
+    @Test func `another process's lock is awaited for as long as a query with sqlite3 takes`() throws {
         #expect(try SQLiteConnection("", .memory).integer("PRAGMA busy_timeout", in: StoredRange.pages) == 250)
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import DiskCache
 
-/// Damaged files that are set aside.
+/// Damaged files that are renamed.
 @Suite struct StoreFolderTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
@@ -12,7 +12,7 @@ import Testing
 
     init() throws { directory = try TemporaryDirectory() }
 
-    /// A database of ours by its header, with a text behind it, and what belongs to it.
+    /// Writes a text with the header of our databases, to the database and the files that belong to it.
     private func write(_ text: String, _ ends: [String] = ["", "-wal", "-shm"], to path: String? = nil) throws {
         for end in ends {
             try (end.isEmpty ? ours(text) : Data((text + end).utf8))
@@ -36,7 +36,7 @@ import Testing
         #expect(FileManager.default.contents(atPath: path + ".damaged-100-wal") == Data("one-wal".utf8))
     }
 
-    @Test func `two of one second are both kept`() throws {
+    @Test func `two of one second are both retained`() throws {
         try write("one", [""])
         _ = folder.setAside(at: 100)
         try write("two", [""])
@@ -45,7 +45,7 @@ import Testing
         #expect(FileManager.default.contents(atPath: path + ".damaged-100-2") == ours("two"))
     }
 
-    @Test func `the last three are kept, and of the others nothing`() throws {
+    @Test func `the last three are retained, and of the others nothing`() throws {
         for second in 98..<106 {
             try write("\(second)")
             _ = folder.setAside(at: Int64(second))

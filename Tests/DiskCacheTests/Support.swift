@@ -9,21 +9,21 @@ import TestSupport
 
 @testable import DiskCache
 
-/// Whether there is time for every call and many bits; otherwise a sample is taken. Set by continuous integration.
+/// Whether every call and many bits are tested; otherwise a sample is. Set by continuous integration.
 let isThorough = ProcessInfo.processInfo.environment["HTTPDNSD_THOROUGH"] == "1"
 
 func name(_ text: String) -> Name { (try? Name(text)) ?? .root }
 
-/// The time of day at which the tests begin, and the boot clock's then.
+/// The time of day at which the tests begin, and the boot clock's time then.
 let noon: Int64 = 1_800_000_000
 let bootSeconds: Int64 = 5_000
 
-/// Both clocks, in the hands of a test.
+/// Both clocks, set by a test.
 final class TestClock: Sendable {
     private let state = Mutex((day: noon, boot: bootSeconds))
     private let reader = Mutex<(@Sendable () -> Void)?>(nil)
 
-    /// Both go on.
+    /// Advances both.
     func pass(_ seconds: Int64) {
         state.withLock { state in
             state.day += seconds
@@ -31,13 +31,13 @@ final class TestClock: Sendable {
         }
     }
 
-    /// The time of day alone is set.
+    /// Sets the time of day only.
     func set(_ seconds: Int64) { state.withLock { $0.day = seconds } }
 
-    /// The boot clock begins anew, as after a restart of the machine.
+    /// Restarts the boot clock, as the machine's restart does.
     func restart() { state.withLock { $0.boot = 10 } }
 
-    /// Has `body` run when the time of day is read the next time, by who reads it.
+    /// Runs `body` when the time of day is read the next time, on the reading thread.
     func whenRead(_ body: @escaping @Sendable () -> Void) { reader.withLock { $0 = body } }
 
     var now: Instant { Instant(nanoseconds: state.withLock { $0.boot } * 1_000_000_000) }
@@ -62,7 +62,7 @@ func identity(
         generation: generation, route: { _ in route })
 }
 
-/// An answer of one address that is told by the name.
+/// An answer of one address that is derived from the name.
 func answer(_ text: String, ttl: UInt32 = 300) -> PackedAnswer? {
     PackedAnswer(
         Answer(name: name(text), addresses: [address(of: text)], ttl: ttl), for: Question(name: name(text), type: .a))
@@ -86,10 +86,10 @@ func entry(
         answer: packed, storedAt: now, lifetime: ttl, generation: generation, route: route, source: source)
 }
 
-/// As much of a database's header as tells that it is ours.
+/// The part of a database's header that marks it as ours.
 var header: Data { Data("SQLite format 3\0".utf8) + Data(count: 52) + Data("hdns".utf8) }
 
-/// A row as it is written for a name.
+/// A row as written for a name.
 func stored(_ text: String, at seconds: Int64 = noon, ttl: UInt32 = 300, source: String = "vendor one") throws
     -> StoredAnswer
 {
@@ -99,7 +99,7 @@ func stored(_ text: String, at seconds: Int64 = noon, ttl: UInt32 = 300, source:
         isNegative: false, storedAt: seconds, lifetime: ttl, source: source, route: .protect, policy: "policy one")
 }
 
-/// A disk cache in a folder of its own, with a memory that is as empty as after a restart.
+/// A disk cache in a folder of its own, with an empty memory, as after a restart.
 final class Machine: Sendable {
     let memory: MemoryCache
     let clock: TestClock
@@ -124,7 +124,7 @@ final class Machine: Sendable {
         if loads { disk.load() }
     }
 
-    /// What the disk has told.
+    /// The events that the disk has reported.
     let events: Events
 
     final class Events: Sendable {
@@ -145,7 +145,7 @@ final class Machine: Sendable {
         return true
     }
 
-    /// Waits until everything of the file is in memory.
+    /// Waits until the whole file has been loaded into memory.
     func load() -> Bool { wait { disk.status.state == .used } }
 
     /// Stores an answer in memory and on disk, as the resolver does.
@@ -155,7 +155,7 @@ final class Machine: Sendable {
         disk.store(entry, for: key(text))
     }
 
-    /// Waits until all that was put is written.
+    /// Waits until all stored answers are written.
     func flush() -> Bool {
         wait {
             disk.status.state != .memoryOnly

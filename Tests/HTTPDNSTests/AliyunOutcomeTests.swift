@@ -2,7 +2,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-/// What Aliyun's replies mean.
+/// The outcomes of Aliyun's replies.
 struct AliyunOutcomeTests {
     private static let host = name("www.example.com")
 
@@ -106,7 +106,7 @@ struct AliyunOutcomeTests {
         }
     }
 
-    /// What the failure of an error body asks to be done.
+    /// The action for the failure that an error body causes.
     private func action(_ body: String, status: Int) -> String {
         switch outcome(body, status: status, retryAfter: 7, date: 1_700_000_000) {
         case .failure(.authentication): "authentication"
@@ -129,7 +129,7 @@ struct AliyunOutcomeTests {
         ("InvalidSignature", 400, "authentication"), ("SignatureExpired", 400, "clock"),
         ("InvalidHost", 403, "rejected"),
         ("InvalidAccount", 200, "authentication"), ("InternalError", 200, "unavailable"),
-        // Codes that nobody knows: the status decides.
+        // Unknown codes: the status decides.
         ("Whatever", 400, "unavailable"), ("Whatever", 403, "authentication"), ("Whatever", 429, "unavailable"),
         ("Whatever", 500, "unavailable"), ("Whatever", 200, "unavailable"), ("", 404, "unavailable"),
     ])

@@ -3,7 +3,7 @@ import HTTPDNS
 import Testing
 import Upstreams
 
-/// What Aliyun is asked.
+/// The requests to Aliyun.
 struct AliyunRequestTests {
     static let secret = Secret("0123456789abcdef0123456789abcdef")
     static let signing = AliyunService(account: "139450", secret: secret, crypto: OpenSSLCrypto())
@@ -92,7 +92,7 @@ struct AliyunRequestTests {
         #expect((UInt16.min...UInt16.max).filter { Self.signing.answers(RecordType(rawValue: $0)) } == [1, 28])
     }
 
-    /// As in a system whose policy forbids what is needed.
+    /// As on a system whose policy forbids the algorithms.
     struct NoCrypto: Crypto {
         func md5(_ bytes: [UInt8]) -> [UInt8]? { nil }
         func sha256(_ bytes: [UInt8]) -> [UInt8]? { nil }

@@ -2,7 +2,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-/// What Aliyun's v2 interface is asked, and what its replies mean.
+/// The requests to Aliyun's v2 interface, and the outcomes of its replies.
 struct AliyunV2Tests {
     static let secret = Secret("0123456789abcdef0123456789abcdef")
     static let key = Secret("00112233445566778899aabbccddeeff")
@@ -141,7 +141,7 @@ struct AliyunV2Tests {
             to: ServiceQuestion(name: Self.host, types: types))
     }
 
-    /// The plain reply with these families of the name.
+    /// The outcome of the plain reply with these families of the name.
     private func outcome(families: String, types: [RecordType] = [.a, .aaaa]) -> ServiceOutcome {
         outcome(
             #"{"code":"success","mode":0,"data":{"answers":[{"dn":"www.example.com",\#(families)}]}}"#, types: types)
@@ -171,7 +171,7 @@ struct AliyunV2Tests {
         (.gcm(key: key), #"{"code":"success","mode":2,"data":"\#(inGCM)"}"#),
         (.gcm(key: key), #"{"code":"success","mode":"2","data":"\#(inGCM)"}"#),
         (.gcm(key: key), #"{"code":"success","data":"\#(inGCM)"}"#),
-        // Base64 in lines, as some libraries write it.
+        // Base64 with line breaks, as some libraries write it.
         (.gcm(key: key), #"{"code":"success","data":"\#(inGCM.prefix(76))\r\n\#(inGCM.dropFirst(76))\n"}"#),
     ])
     func `a reply is read in each mode, and whichever way the mode is written`(
@@ -181,7 +181,7 @@ struct AliyunV2Tests {
     }
 
     @Test(arguments: [
-        // Plain, where the question was encrypted: anybody on the path can write that.
+        // Not encrypted though the question was: anything on the path can write that.
         (AliyunV2Service.Encryption.gcm(key: key), #"{"code":"success","mode":0,"data":\#(text)}"#),
         (.gcm(key: key), #"{"code":"success","data":\#(text)}"#),
         (.gcm(key: key), #"{"code":"success","mode":2,"data":\#(text)}"#),
@@ -192,7 +192,7 @@ struct AliyunV2Tests {
         (.cbc(key: key), #"{"code":"success","mode":0,"data":\#(text)}"#),
         (.none, #"{"code":"success","mode":2,"data":"\#(inGCM)"}"#),
         (.none, #"{"code":"success","mode":"x","data":\#(text)}"#),
-        // The request sent back: a text under the right key that is no reply.
+        // The request sent back: a text encrypted with the right key that is not a reply.
         (
             .gcm(key: key),
             #"{"code":"success","mode":2,"data":"AAECAwQFBgcICQoLUPdTqoytrRfoTwf6aOwsnWF6oykb3MyhrS/4dMM/qh4U9GrKBPLvZF2gC6PQX6KMZuI="}"#
@@ -236,7 +236,7 @@ struct AliyunV2Tests {
         #"{"ips":[],"ttl":30,"no_ip_code":null}"#, #"{"ips":[],"ttl":30,"no_ip_code":7}"#,
         #"{"ips":["2001:db8::1"],"ttl":30}"#, #"{"ips":["x"],"ttl":30,"no_ip_code":"DomainNotExist"}"#,
     ])
-    func `empty for a reason that is not told or not known is unknown`(family: String) {
+    func `empty for a reason that is not given or not known is unknown`(family: String) {
         #expect(outcome(families: #""v4":\#(family)"#, types: [.a]) == .results([.a: .unknownEmpty(ttl: 30)]))
     }
 
@@ -277,7 +277,7 @@ struct AliyunV2Tests {
         #expect(outcome(body, types: [.a]) == .results([.a: addresses(["192.0.2.1"], ttl: 6)]))
     }
 
-    /// What the failure of an error asks to be done.
+    /// The action for the failure that an error causes.
     private func action(_ body: String, status: Int) -> String {
         switch outcome(body, .gcm(key: Self.key), status: status) {
         case .failure(.authentication): "authentication"

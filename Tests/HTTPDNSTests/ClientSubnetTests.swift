@@ -2,7 +2,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-/// How each service is told a client's network.
+/// How a client's network is sent to each service.
 struct ClientSubnetTests {
     private static func question(
         _ network: String = "203.0.113.0/24", _ types: [RecordType] = [.a]
@@ -31,14 +31,14 @@ struct ClientSubnetTests {
             for: Self.question(), at: 1_699_999_400
         ).target
         #expect(!target.contains("cip") && !target.contains("203.0.113"))
-        // {"dn":"www.example.com","q":"4","cip":"203.0.113.0"} and its padding are four blocks, behind the IV.
+        // {"dn":"www.example.com","q":"4","cip":"203.0.113.0"} and its padding are four blocks, after the IV.
         let sealed = try #require(target.split(separator: "enc=").last?.prefix { $0 != "&" })
         #expect(sealed.count == 2 * (16 + 64))
     }
 
     @Test func `Tencent gets it encrypted as its page wants it, or as it is`() throws {
         var question = try Self.question()
-        // An address alone, for which the vector is.
+        // A single address, as in the vector.
         question.clientSubnet = AddressPrefix("203.0.113.7/32")
         #expect(
             try TencentTests.aes.request(for: question, at: 0).target
@@ -81,7 +81,7 @@ struct ClientSubnetTests {
         #expect(message.edns?.options.map(\.code) == [.clientSubnet, .padding])
     }
 
-    /// A reply with this client-subnet option.
+    /// The outcome of a reply with this client-subnet option.
     private func outcome(_ data: [UInt8]?, told: Bool = true) throws -> ServiceOutcome {
         var question = try Self.question()
         if !told { question.clientSubnet = nil }

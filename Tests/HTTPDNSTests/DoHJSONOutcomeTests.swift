@@ -2,7 +2,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-/// What the replies of DoH servers in JSON mean.
+/// The outcomes of JSON replies of DoH servers.
 struct DoHJSONOutcomeTests {
     private static let host = name("www.example.com")
     private static let question = #""Question":[{"name":"www.example.com.","type":1}]"#
@@ -20,12 +20,12 @@ struct DoHJSONOutcomeTests {
             to: ServiceQuestion(name: name(text), types: [type]))
     }
 
-    /// The reply with these members beside `Status` 0 and the question.
+    /// The outcome of a reply with these members besides `Status` 0 and the question.
     private func outcome(members: String, age: UInt32? = nil) -> ServiceOutcome {
         outcome("{\"Status\":0,\(Self.question),\(members)}", age: age)
     }
 
-    /// One A record of the name asked.
+    /// One A record of the name asked for.
     private func record(
         name: String = "www.example.com.", type: String = "1", ttl: String = "60", data: String = "192.0.2.1"
     ) -> String {
@@ -67,7 +67,7 @@ struct DoHJSONOutcomeTests {
                 ]))
     }
 
-    @Test func `Google's NXDOMAIN is told, for the MINIMUM of its SOA record`() throws {
+    @Test func `Google's NXDOMAIN is explicit, for the MINIMUM of its SOA record`() throws {
         let body = """
             {"Status":3,"TC":false,"RD":true,"RA":true,"AD":false,"CD":false,"Question":[{"name":"none.example.com.",\
             "type":28}],"Authority":[\(Self.soa)]}
@@ -121,13 +121,13 @@ struct DoHJSONOutcomeTests {
 
     // The three kinds of empty.
 
-    @Test func `NODATA with an SOA record is told`() {
+    @Test func `NODATA with an SOA record is explicit`() {
         let answer = answer(outcome(members: "\"Authority\":[\(Self.soa)]"))
         #expect(answer?.responseCode == .noError)
         #expect(answer?.authorities.map(\.ttl) == [300])
     }
 
-    @Test func `NODATA at the end of a chain keeps the chain`() {
+    @Test func `NODATA at the end of a chain retains the chain`() {
         let chain = record(type: "5", ttl: "300", data: "edge.example.com.")
         let answer = answer(outcome(members: "\"Answer\":[\(chain)],\"Authority\":[\(Self.soa)]"))
         #expect(answer?.answers == [alias("www.example.com", "edge.example.com", ttl: 300)])
@@ -148,17 +148,17 @@ struct DoHJSONOutcomeTests {
         "ns.example.com. admin.example.com. 1 7200 3600 1209600 4294967296", "a..b. admin.example.com. 1 2 3 4 5", "",
         "ns.example.com. admin.example.com. 1 2 3 4 -5",
     ])
-    func `an SOA record that means nothing tells nothing`(data: String) {
+    func `an SOA record that means nothing has no effect`(data: String) {
         let soa = record(name: "example.com.", type: "6", data: data)
         #expect(outcome(members: "\"Authority\":[\(soa)]") == .results([.a: .unknownEmpty(ttl: nil)]))
     }
 
-    @Test func `the SOA record of another zone tells nothing`() {
+    @Test func `the SOA record of another zone has no effect`() {
         let soa = Self.soa.replacing(#""name":"example.com.""#, with: #""name":"example.net.""#)
         #expect(outcome(members: "\"Authority\":[\(soa)]") == .results([.a: .unknownEmpty(ttl: nil)]))
     }
 
-    @Test func `NXDOMAIN is told with an SOA record or without`() {
+    @Test func `NXDOMAIN is explicit with an SOA record or without`() {
         #expect(answer(outcome("{\"Status\":3,\(Self.question)}")) == Answer(responseCode: .nameError))
     }
 

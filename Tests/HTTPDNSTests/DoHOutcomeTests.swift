@@ -2,7 +2,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-/// What a DoH server's replies mean.
+/// The outcomes of a DoH server's replies.
 struct DoHOutcomeTests {
     private static let host = name("www.example.com")
     private static let aaaaReply = """
@@ -79,7 +79,7 @@ struct DoHOutcomeTests {
         #expect(answer(outcome(hex(Self.nxdomainReply), age: 250))?.authorities.map(\.ttl) == [50])
     }
 
-    @Test func `NODATA with an SOA record is told`() {
+    @Test func `NODATA with an SOA record is explicit`() {
         let soa = Record.negativeSOA(for: name("example.com"), ttl: 300)
         #expect(answer(outcome(reply(authorities: [soa]))) == Answer(authorities: [soa]))
     }
@@ -88,11 +88,11 @@ struct DoHOutcomeTests {
         #expect(outcome(reply()) == .results([.a: .unknownEmpty(ttl: nil)]))
     }
 
-    @Test func `NXDOMAIN is told with an SOA record or without`() {
+    @Test func `NXDOMAIN is explicit with an SOA record or without`() {
         #expect(answer(outcome(reply(code: 3))) == Answer(responseCode: .nameError))
     }
 
-    @Test func `aliases are kept and unrelated records dropped`() {
+    @Test func `aliases are retained and unrelated records dropped`() {
         let alias = Record(name: Self.host, type: .cname, ttl: 300, rdata: name("edge.example.net").wire)
         let records = [alias, a(name("edge.example.net")), a(name("bank.example"), "203.0.113.66")]
         #expect(answer(outcome(reply(records)))?.answers == Array(records[..<2]))

@@ -2,7 +2,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-/// What a DoH server is asked (RFC 8484 section 4.1).
+/// The requests to a DoH server (RFC 8484 section 4.1).
 struct DoHRequestTests {
     private func request(
         _ service: DoHService = DoHService(), _ text: String = "www.example.com", _ type: RecordType = .a,

@@ -30,7 +30,7 @@ struct ExchangeTests {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Exchanges")
 
-    /// A file, who asks it, for what, and what comes of it.
+    /// A file, the service and types that it is for, and the expected outcome.
     struct Replay: Sendable {
         let file: String
         let service: any Service

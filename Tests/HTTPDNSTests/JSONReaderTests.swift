@@ -5,7 +5,7 @@ import Testing
 struct JSONReaderTests {
     private func error(_ text: String) -> JSONError? { error(Array(text.utf8)) }
 
-    /// Why `bytes` are not one JSON value; nil when they are.
+    /// The reason why `bytes` are not one JSON value; nil when they are one.
     private func error(_ bytes: [UInt8]) -> JSONError? {
         do {
             try JSONReader.read(bytes) { _ in }
@@ -136,7 +136,7 @@ struct JSONReaderTests {
         #expect(values == [1, 2])
     }
 
-    @Test func `members and elements that nobody reads are skipped`() throws {
+    @Test func `members and elements that are not needed are skipped`() throws {
         var read: [String] = []
         let text = #"{"x":{"ttl":[1,{"y":"z"}]},"a":"1","n":null,"b":[true,"2",{}]}"#
         try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in

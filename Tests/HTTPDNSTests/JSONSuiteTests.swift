@@ -28,8 +28,8 @@ struct JSONSuiteTests {
         #expect(try names.filter(Self.isRead) == [])
     }
 
-    /// Numbers of any size become the nearest integer. The others are no Unicode (RFC 8259 section 8), begin with a BOM,
-    /// or are deeper than `JSONReader.maximumDepth`.
+    /// Numbers of any size become the nearest integer. The other texts are not Unicode (RFC 8259 section 8), begin with
+    /// a BOM, or are nested deeper than `JSONReader.maximumDepth`.
     @Test func `of the texts that a reader may refuse the numbers are read, and no others`() throws {
         let names = try Self.names("i_")
         #expect(names.count == 35)

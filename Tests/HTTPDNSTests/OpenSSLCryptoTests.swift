@@ -2,7 +2,8 @@ import HTTPDNS
 import Testing
 import Upstreams
 
-/// Digests against published ones: RFC 1321 appendix A.5, FIPS 180-4's examples, and those of the services' pages.
+/// Digests compared with published ones: RFC 1321 appendix A.5, FIPS 180-4's examples, and those of the services'
+/// pages.
 struct OpenSSLCryptoTests {
     @Test(arguments: [
         ("", "d41d8cd98f00b204e9800998ecf8427e"), ("a", "0cc175b9c0f1b6a831c399e269772661"),
@@ -52,7 +53,7 @@ struct OpenSSLCryptoTests {
         #expect(OpenSSLCrypto().hmacSHA256(Array(text.utf8), key: hex(key)) == hex(code))
     }
 
-    /// A text, what it is encrypted, and with what.
+    /// A text, its ciphertext, and the cipher.
     struct CipherVector: Sendable {
         let cipher: PayloadCipher
         let key: [UInt8]
@@ -85,7 +86,7 @@ struct OpenSSLCryptoTests {
             000102030405060708090a0b50f753aa8cadad17e84f07fa68ec2c9d617aa3291bdccca1ad2ff874c33faa1e14f46aca
             04f2ef645da00ba3d05fa28c66e2
             """),
-        // NIST's GCM test case 1: no text at all.
+        // NIST's GCM test case 1: an empty text.
         CipherVector(
             .aes128GCM, [UInt8](repeating: 0, count: 16), "",
             "000000000000000000000000 58e2fccefa7e3061367f1d57a4e7455a"),
@@ -157,7 +158,7 @@ struct OpenSSLCryptoTests {
 
     @Test(arguments: vectors)
     func `a ciphertext that was cut is refused`(vector: CipherVector) {
-        // Whole blocks that are missing are seen by the padding alone, and not always.
+        // Missing whole blocks are detected only by the padding, and not always.
         for length in 0..<vector.ciphertext.count where vector.cipher == .aes128GCM || !length.isMultiple(of: 8) {
             let cut = Array(vector.ciphertext.prefix(length))
             #expect(OpenSSLCrypto().decrypt(cut, vector.cipher, key: vector.key, iv: vector.iv) == nil)

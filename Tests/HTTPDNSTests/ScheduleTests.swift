@@ -57,13 +57,13 @@ import Upstreams
         #expect(throws: ServiceFailure.self) { try service.request(at: 1_700_000_000) }
     }
 
-    @Test func `both families are told, IPv4 first`() {
+    @Test func `both families are returned, IPv4 first`() {
         #expect(
             Self.outcome(#"{"service_ipv6":["2001:db8::10"],"service_ip":["192.0.2.10","192.0.2.11"]}"#)
                 == .addresses(AddressSchedule(Self.places(["192.0.2.10", "192.0.2.11", "2001:db8::10"]))))
     }
 
-    @Test func `ports belong to the addresses at their places, and one that can be none takes its address away`() {
+    @Test func `ports belong to the addresses at their places, and an impossible one takes its address away`() {
         #expect(
             Self.outcome(
                 #"{"service_ip":["192.0.2.1","192.0.2.2","192.0.2.3","192.0.2.4"],"service_ip_port":[8443,0,null]}"#)
@@ -78,7 +78,7 @@ import Upstreams
     @Test(arguments: [
         #"{"service_ip":[],"service_status":"disable"}"#, #"{"service_status":"disable","service_ip":["192.0.2.1"]}"#,
     ])
-    func `a disabled service is told apart, whatever addresses stand beside it`(body: String) {
+    func `a disabled service is distinguished, whatever addresses stand beside it`(body: String) {
         #expect(Self.outcome(body) == .disabled)
     }
 

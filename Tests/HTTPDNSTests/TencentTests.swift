@@ -2,7 +2,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-/// What Tencent's service is asked, and what its replies mean.
+/// The requests to Tencent's service, and the outcomes of its replies.
 struct TencentTests {
     static let desKey = Secret("k3yD3s8x")
     static let aesKey = Secret("0123456789abcdef")
@@ -60,7 +60,7 @@ struct TencentTests {
 
     @Test func `the first 8 bytes of a key for DES are the key`() throws {
         let service = TencentService(.des(id: "1", key: Secret("dnspodpass")), crypto: CountingIVs())
-        // The example that the vendor prints.
+        // The example printed by the vendor.
         #expect(try target(service, "www.dnspod.cn").hasPrefix("/d?dn=87ae992c1321f299da3c0210a9900ae7&"))
     }
 
@@ -161,7 +161,7 @@ struct TencentTests {
         #expect(
             outcome("www.example.com.:0-2001:db8::1,120|203.0.113.7", [.a, .aaaa])
                 == .results([.a: .unknownEmpty(ttl: nil), .aaaa: aaaa]))
-        // One part where two were asked for: nothing is told of the other.
+        // One part where two were asked for: the other has no result.
         #expect(outcome("www.example.com.:192.0.2.1,60|203.0.113.7", [.a, .aaaa]) == .results([.a: a]))
         #expect(outcome("www.example.com.:2001:db8::1,120|203.0.113.7", [.a, .aaaa]) == .results([.aaaa: aaaa]))
         #expect(outcome("www.example.com.:2001:db8::1,120|203.0.113.7", [.aaaa]) == .results([.aaaa: aaaa]))
@@ -204,7 +204,7 @@ struct TencentTests {
     }
 
     @Test(arguments: [
-        // Another key, other bytes, an odd digit, no digits, and what was not encrypted at all.
+        // Another key, other bytes, an odd digit, no digits, and an unencrypted text.
         "87ae992c1321f299da3c0210a9900ae7", "00", "5d3bf9d247bddbd05f0666f33cd0d5c4e2981fb205c2fcc29cadacc19fd38e8",
         "5d3bf9d247bddbd05f0666f33cd0d5c4e2981fb205c2fcc29cadacc19fd38e8x", "www.example.com.:192.0.2.1,60",
     ])

@@ -3,7 +3,7 @@ import HTTPDNS
 import Testing
 import Upstreams
 
-/// A name that is known to be one; the root, and a failed test, when it is not.
+/// A valid name; the root, and a failed test, when it is not.
 func name(_ text: String) -> Name {
     do {
         return try Name(text)
@@ -13,13 +13,13 @@ func name(_ text: String) -> Name {
     }
 }
 
-/// Bytes from hexadecimal digits; spaces and line ends do not count.
+/// Bytes from hexadecimal digits; spaces and line ends are ignored.
 func hex(_ text: String) -> [UInt8] {
     let digits = text.compactMap(\.hexDigitValue)
     return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
 }
 
-/// The real cryptography with IVs that count up from 0, as those of the vectors do.
+/// The real cryptography with IVs that count up from 0, as in the vectors.
 struct CountingIVs: Crypto {
     private let crypto = OpenSSLCrypto()
 
@@ -37,7 +37,7 @@ struct CountingIVs: Crypto {
     }
 }
 
-/// A result of these addresses of `www.example.com`.
+/// A result with these addresses of `www.example.com`.
 func addresses(_ texts: [String], ttl: UInt32) -> ServiceResult {
     .answer(Answer(name: name("www.example.com"), addresses: texts.compactMap { IPAddress($0) }, ttl: ttl))
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Logs
 
-/// How often things are said, on a clock that the test moves.
+/// How often messages are logged, on a clock that the test moves.
 @Suite(.onLoop)
 struct EventLogTests {
     @Loop
@@ -41,7 +41,7 @@ struct EventLogTests {
             fixture.fail("n\(number).example")
             await fixture.clock.advance(by: .milliseconds(60))
         }
-        // 600 seconds.
+        // Within 600 s.
         #expect((10...11).contains(fixture.lines.count))
     }
 

@@ -6,7 +6,8 @@ import Testing
 
 @Suite struct LogFormatterTests {
     private static let time = LogTime(milliseconds: 951_827_696_789)
-    /// What would clear a terminal, forge a line, colour the rest, turn it round, or end a JavaScript string.
+    /// Characters that would clear a terminal, forge a line, colour the rest, change its direction, or end a JavaScript
+    /// string.
     private static let hostile = "a\u{1b}[2J\r\nb\u{9b}31m\u{202e}c\u{2028}\u{0}\"\\\u{e0041}\u{7f}ü"
 
     private func line(

@@ -6,14 +6,14 @@ import Testing
 @testable import Logs
 
 @Suite struct LogWriterTests {
-    /// A writer to a pipe that nobody reads until the test does.
+    /// A writer to a pipe that only the test reads.
     private final class Fixture {
         let writer: LogWriter
         let reading: Int32
         private let writing: Int32
 
         init(capacity: Int) throws {
-            // As the daemon has it: a reader that is gone is an error of write, not the end.
+            // As in the daemon: a closed reader is an error of write, instead of ending the process.
             Signal.block()
             var pipes: [Int32] = [0, 0]
             try #require(pipe(&pipes) == 0)
@@ -21,22 +21,24 @@ import Testing
             writer = try LogWriter(to: pipes[1], capacity: capacity) { Array("\($0) dropped\n".utf8) }
         }
 
-        /// Puts another file behind the writer's descriptor. Returns what was there.
+        /// Redirects the writer's descriptor to another file.
+        ///
+        /// - Returns: the former file.
         func redirect(to other: Int32) -> Int32 {
             let before = dup(writing)
             dup2(other, writing)
             return before
         }
 
-        /// Takes `redirect` back.
+        /// Undoes `redirect`.
         func restore(_ before: Int32) {
             dup2(before, writing)
             close(before)
         }
 
-        /// Reads until as many lines have come or were said to be dropped.
+        /// Reads until as many lines have arrived or were reported as dropped.
         ///
-        /// - Returns: the lines that came, and how many did not.
+        /// - Returns: the lines that arrived, and the number of those that did not.
         func read(until count: Int) -> (lines: [Substring], dropped: Int) {
             var bytes: [UInt8] = []
             var buffer = [UInt8](repeating: 0, count: 4_096)
@@ -58,15 +60,15 @@ import Testing
         Array("\(number) \(String(repeating: "x", count: 990))\n".utf8)
     }
 
-    @Test func `when nobody reads, lines are dropped and counted, and nobody waits`() throws {
+    @Test func `when nothing reads, lines are dropped and counted, and nothing waits`() throws {
         let fixture = try Fixture(capacity: 32 << 10)
-        // A pipe holds 64 KiB, the queue 32 KiB more.
+        // A pipe takes 64 KiB, the queue 32 KiB more.
         for number in 0..<1_000 { fixture.writer.write(Self.line(number)) }
         #expect(!fixture.writer.flush(within: .milliseconds(20)))
         let (lines, dropped) = fixture.read(until: 1_000)
         #expect(dropped > 700)
         #expect(lines.count + dropped == 1_000)
-        // What came through came whole and in order.
+        // The lines that arrived are complete and in order.
         #expect(lines.allSatisfy { $0.hasSuffix(String(repeating: "x", count: 990)) })
         let numbers = lines.compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }
         #expect(numbers.count == lines.count && numbers == numbers.sorted())
@@ -118,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `a reader that has gone away harms nobody`() throws {
+    @Test func `a reader that has gone away does no harm`() throws {
         let fixture = try Fixture(capacity: 32 << 10)
         close(fixture.reading)
         for number in 0..<100 { fixture.writer.write(Self.line(number)) }

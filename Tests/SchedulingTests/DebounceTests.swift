@@ -26,7 +26,7 @@ import Testing
         #expect(calls.instants == [.milliseconds(400)])
     }
 
-    @Test @Loop func `what never rests is told of once a second`() async {
+    @Test @Loop func `what never rests is reported once a second`() async {
         let (clock, calls) = (ManualClock(), Calls())
         let debounce = make(clock, calls)
         for _ in 0..<25 {

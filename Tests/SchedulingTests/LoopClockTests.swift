@@ -2,7 +2,7 @@ import Scheduling
 import TestSupport
 import Testing
 
-/// What has happened so far.
+/// The events so far.
 @Loop
 private final class Log<Element: Sendable>: Sendable {
     var elements: [Element] = []
@@ -13,7 +13,7 @@ private final class Log<Element: Sendable>: Sendable {
 @Suite(.onLoop) struct SleepTests {
     private let clock = ManualClock()
 
-    /// Starts a task that sleeps so long, and then logs whether the instant was reached.
+    /// Starts a task that sleeps for this time, and then logs whether the instant was reached.
     @Loop
     private func sleeper(for duration: Duration, _ log: Log<Bool>) -> Task<Void, Never> {
         let (clock, due) = (clock, clock.now + duration)
@@ -86,7 +86,7 @@ private final class Log<Element: Sendable>: Sendable {
         timer.cancel()
         #expect(!timer.isPending)
         await clock.advance(by: .seconds(2))
-        // Not even when a clock has already taken it out to fire it.
+        // Not even when a clock has already removed it in order to fire it.
         timer.fire()
         #expect(log.elements.isEmpty)
     }

@@ -3,12 +3,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A thread that counts how often it is woken, and runs nothing by itself.
+/// A thread that counts how often it is woken, and runs nothing.
 private final class CountingThread: LoopThread {
     private let count = Atomic(0)
     private let isOwn: Bool
 
-    /// - Parameter isOwn: whether every caller is to believe that it runs on this thread.
+    /// - Parameter isOwn: whether every caller is considered to run on this thread.
     init(isOwn: Bool = false) { self.isOwn = isOwn }
 
     var wakes: Int { count.load(ordering: .relaxed) }
@@ -18,7 +18,7 @@ private final class CountingThread: LoopThread {
     func isCurrent() -> Bool { isOwn }
 }
 
-/// What the jobs have done so far.
+/// The numbers that the jobs have noted so far.
 private final class Notes: Sendable {
     private let numbers = Mutex<[Int]>([])
 
@@ -31,7 +31,7 @@ struct LoopExecutorTests {
     private let executor = LoopExecutor()
     private let notes = Notes()
 
-    /// Queues a job that notes a number, and then does more.
+    /// Queues a job that notes a number, and then runs `more`.
     private func enqueue(_ number: Int, then more: @escaping @Sendable () -> Void = {}) {
         Task(executorPreference: executor) { [notes] in
             notes.add(number)
@@ -103,7 +103,7 @@ struct LoopExecutorTests {
 }
 
 @Suite(.onLoop) struct IdleTests {
-    /// Counts, in a chain of tasks each of which starts the next.
+    /// Counts in a chain of tasks, each of which starts the next.
     @Loop
     private final class Chain: Sendable {
         private(set) var done = 0
@@ -127,7 +127,7 @@ struct LoopExecutorTests {
         #expect(chain.done == 5_000)
     }
 
-    @Test @Loop func `a turn that ends at its limit leaves those who wait for idleness to the next one`() async {
+    @Test @Loop func `a turn that ends at its limit leaves waits for idleness to the next one`() async {
         let executor = LoopExecutor()
         let waiting = Loop.spawn { await executor.idle() }
         await Loop.executor.idle()

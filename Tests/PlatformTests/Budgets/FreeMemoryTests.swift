@@ -3,7 +3,7 @@ import Platform
 import Testing
 
 @Suite struct FreeMemoryTests {
-    /// Bytes of files that are mapped into this process and in memory.
+    /// Bytes of mapped files that are resident in this process.
     private func mappedFileBytes() throws -> Int {
         let file = try #require(fopen("/proc/self/statm", "r"))
         defer { fclose(file) }
@@ -13,7 +13,7 @@ import Testing
         return try #require(Int(fields[2])) * Int(getpagesize())
     }
 
-    @Test func `code that was used is let go of and still runs`() throws {
+    @Test func `code that was used is released and still runs`() throws {
         let before = try mappedFileBytes()
         releaseFilePages()
         let after = try mappedFileBytes()

@@ -5,7 +5,7 @@ import Testing
 @Suite struct MemoryBudgetTests {
     private static let sizes = [32, 48, 64, 100, 128, 256, 512, 1_024, 4_096].map { $0 << 20 }
 
-    /// Bytes of all that a load may make the server hold.
+    /// Bytes of everything that a load may make the server hold.
     private func load(_ budget: MemoryBudget) -> Int {
         budget.localDNSQueries * MemoryBudget.localDNSQuery + budget.flights * MemoryBudget.flight
             + budget.queries * MemoryBudget.query + budget.buffered
@@ -15,7 +15,7 @@ import Testing
     func `all bounds together are no more than the limit`(limit: Int, cache: Int) {
         let budget = MemoryBudget(limit: limit << 20, cache: cache << 20)
         #expect(MemoryBudget.base + budget.cache(cache << 20) + load(budget) <= limit << 20)
-        // After a reload with another cache as well.
+        // Also after a reload with another cache size.
         #expect(MemoryBudget.base + budget.cache(.max) + load(budget) <= limit << 20)
     }
 

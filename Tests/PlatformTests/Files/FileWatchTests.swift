@@ -95,7 +95,7 @@ import Testing
         try directory.write("2", to: "etc/resolv.conf")
         _ = await inbox.wait(for: 1)
         await loop.nextTurn()
-        // One for the file, and at most one for what came before the watch.
+        // One for the file, and at most one for changes before the watch.
         #expect(inbox.elements.count <= 2)
         watch.cancel()
     }
@@ -139,10 +139,10 @@ import Testing
         resume.cancel()
     }
 
-    @Test @Loop func `the kernel tells by which interface an address is reached`() {
+    @Test @Loop func `the kernel reports by which interface an address is reached`() {
         let loopback = if_nametoindex("lo")
         #expect(NetworkPaths.routedInterface(to: .v4(0x7f00_0001)) == loopback)
-        // Refused to everybody (RFC 1122 section 3.2.1.3).
+        // Refused in every case (RFC 1122 section 3.2.1.3).
         #expect(NetworkPaths.routedInterface(to: .v4(0)) ?? loopback == loopback)
     }
 

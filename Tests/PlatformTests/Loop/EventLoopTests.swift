@@ -52,7 +52,7 @@ import Testing
 
     @Test @Loop func `a C callback on the loop may assume its isolation`() async throws {
         let inbox = Inbox<Int>()
-        // As C would call it: synchronously, from a function that knows nothing of actors.
+        // As called from C: synchronously, from a function without actor isolation.
         func callback() { Loop.assumeIsolated { inbox.add(1) } }
         callback()
         #expect(inbox.elements == [1])
@@ -67,20 +67,20 @@ import Testing
 
     @Test func `an idle loop is never woken`() async {
         await #expect(processExitsWith: .success) {
-            // A process of its own: other tests would wake this one's loop.
+            // In a process of its own: other tests would wake this one's loop.
             let loop = LoopRunner.shared.loop
             func turns() async -> UInt64 { await Task { @Loop in loop.turns }.value }
             _ = await turns()
             _ = await Task { @Loop in
                 let timer = loop.schedule(after: .milliseconds(150)) {}
-                // Cancelled only once the kernel has been told of it.
+                // Cancelled only after the kernel has been given it.
                 await loop.sleep(until: loop.now + .milliseconds(1))
                 timer.cancel()
             }.value
             usleep(50_000)
             let before = await turns()
             usleep(300_000)
-            // The second question is itself the one reason to wake up.
+            // The second query of the turns is itself the only reason to wake up.
             guard await turns() - before == 1 else { exit(1) }
         }
     }
@@ -117,9 +117,9 @@ import Testing
             })
     }
 
-    /// Has two things noted until they come in this order; false if they never do.
+    /// Has two things noted until they are in this order; false if they never are.
     ///
-    /// Tests share the loop: where others have left more jobs than one turn runs, ours comes in a later one.
+    /// Tests share the loop: where others have left more jobs than one turn runs, ours run in a later one.
     @Loop private func orderInQuietTurns(_ order: [String], note: @Loop (Inbox<String>) -> Void) async -> Bool {
         for _ in 0..<1_000 {
             let inbox = Inbox<String>()

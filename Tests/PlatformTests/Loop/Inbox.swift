@@ -19,7 +19,7 @@ final class Inbox<Element: Sendable>: Sendable {
     /// Returns once there are `count` elements in all.
     func wait(for count: Int) async -> [Element] {
         await withCheckedContinuation { continuation in
-            // Counted here, for other work may have run on the way: a test's own task does not prefer our executor.
+            // Counted here, since other work may have run in between: a test's own task does not prefer our executor.
             if elements.count >= count { return continuation.resume() }
             waiter = (count, continuation)
         }
@@ -28,6 +28,6 @@ final class Inbox<Element: Sendable>: Sendable {
 }
 
 extension EventLoop {
-    /// Returns after the loop has looked at its descriptors once more, and delivered all that were ready before.
+    /// Returns after the loop has polled its descriptors once more, and delivered all that were ready before.
     func nextTurn() async { await sleep(until: now) }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import Platform
 
 @Suite struct LoopRestTests {
-    /// A loop's rest after turns of 1 ms, of which it waits for `waits` microseconds each.
+    /// A loop's rest after turns of 1 ms, in each of which it waits for `waits` microseconds.
     private func rest(waits: [Int]) -> LoopRest {
         var rest = LoopRest()
         var now = Instant(nanoseconds: 1_000_000_000)

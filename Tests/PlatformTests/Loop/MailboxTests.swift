@@ -21,7 +21,7 @@ import Testing
         let mailbox = Mailbox<Int>(capacity: 2, on: loop)
         let inbox = Inbox<Int>()
         mailbox.receive { for number in $0 { inbox.add(number) } }
-        // The loop is busy with this test, so nothing is drained in between.
+        // The loop is busy with this test, so nothing is delivered in between.
         #expect([1, 2, 3, 4].map { mailbox.post($0) } == [true, true, false, false])
         #expect(await inbox.wait(for: 2) == [1, 2])
         #expect(mailbox.post(5))
@@ -36,7 +36,7 @@ import Testing
         #expect(await inbox.wait(for: 1) == [[1, 2, 3]])
     }
 
-    @Test @Loop func `values posted before anybody receives are kept`() async {
+    @Test @Loop func `values posted before there is a receiver are retained`() async {
         let mailbox = Mailbox<Int>(capacity: 10, on: loop)
         _ = mailbox.post(7)
         await loop.nextTurn()
@@ -76,7 +76,7 @@ import Testing
         #expect(await inbox.wait(for: 1) == [1])
     }
 
-    @Test @Loop func `a limit that is lowered keeps what waits, and refuses what comes beyond it`() async {
+    @Test @Loop func `a limit that is lowered retains what waits, and refuses what comes beyond it`() async {
         let mailbox = Mailbox<Int>(capacity: 10, on: loop)
         let inbox = Inbox<Int>()
         mailbox.receive { for number in $0 { inbox.add(number) } }
@@ -91,7 +91,7 @@ import Testing
     }
 }
 
-/// How much a receiver takes.
+/// How many values a receiver takes.
 @Loop
 private final class Room {
     var count = 0

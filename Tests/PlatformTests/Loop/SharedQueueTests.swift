@@ -5,7 +5,7 @@ import Testing
 @testable import Platform
 
 @Suite struct SharedQueueTests {
-    /// What waits: its network, and its number among that network's.
+    /// A waiting item: its network, and its number among that network's items.
     private struct Item: Equatable {
         let network: UInt32
         let number: Int
@@ -21,7 +21,7 @@ import Testing
         return taken
     }
 
-    @Test func `few come in order, whoever they are of`() {
+    @Test func `few come in order, whatever their networks`() {
         var queue = makeQueue(1_000)
         let items = (0..<40).map { Item(network: $0 % 3, number: Int($0)) }
         for item in items where !queue.append(item) { Issue.record("no room for \(item)") }

@@ -3,7 +3,7 @@ import Scheduling
 import TestSupport
 import Testing
 
-/// Sets a timer that is due at once, again and again.
+/// Repeatedly sets a timer that is due at once.
 @Loop
 private final class Repeater: Sendable {
     var isRunning = true

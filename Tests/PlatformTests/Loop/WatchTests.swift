@@ -4,7 +4,7 @@ import Scheduling
 import TestSupport
 import Testing
 
-/// A pipe whose ends the test closes by hand, as a C library would.
+/// A pipe whose ends the test closes explicitly, as a C library would.
 private struct Pipe {
     let reader: Int32
     let writer: Int32
@@ -104,7 +104,7 @@ private struct Pipe {
                 try loop.watch(pipe.reader, for: .readable) { _ in
                     inbox.add("first")
                     watches.elements[index].cancel()
-                    // The other one, whose event is in the same batch, is closed and its number taken over at once.
+                    // The other one, whose event is in the same batch, is closed and its number reused immediately.
                     let other = pipes[1 - index]
                     guard later.elements.isEmpty else { return }
                     let next = Pipe()
@@ -119,7 +119,7 @@ private struct Pipe {
         await loop.nextTurn()
         await loop.nextTurn()
         #expect(inbox.elements == ["first"])
-        // The new owner is alive all the same, also when the old one is cancelled only now.
+        // The new owner still works, also when the old one is cancelled only now.
         for watch in watches.elements { watch.cancel() }
         let successor = try #require(later.elements.first)
         successor.pipe.write()
@@ -147,7 +147,7 @@ private struct Pipe {
         }
     }
 
-    @Test @Loop func `a cancelled watch lets go of what its handler holds`() throws {
+    @Test @Loop func `a cancelled watch releases what its handler holds`() throws {
         let pipe = Pipe()
         defer { pipe.close() }
         weak var held: Inbox<Int>?

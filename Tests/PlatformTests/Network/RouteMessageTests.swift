@@ -71,7 +71,7 @@ enum RouteBytes {
         }
     }
 
-    @Test func `what was asked for is told from news`() {
+    @Test func `replies to a dump are distinguished from news`() {
         let body = RouteBytes.link(2, flags: 1, name: "veth1", master: 7)
         let messages = Array(RouteMessages(RouteBytes.message(16, flags: 2, body) + RouteBytes.message(16, body)))
         #expect(messages.map(\.isDump) == [true, false])
@@ -135,7 +135,7 @@ enum RouteBytes {
     }
 
     @Test(arguments: [UInt32(0), 15, 17, 40, 0x7fff_ffff, .max])
-    func `a length that lies ends the reading`(length: UInt32) {
+    func `a wrong length ends the reading`(length: UInt32) {
         var bytes = RouteBytes.message(16, RouteBytes.link(2, flags: 1))
         bytes.replaceSubrange(0..<4, with: RouteBytes.native(length))
         var messages = RouteMessages(bytes)
@@ -188,7 +188,7 @@ enum RouteBytes {
         #expect(!feed(&state, 20, flags: 2, RouteBytes.address("192.0.2.7")))
     }
 
-    @Test func `an address that comes or goes is a change; one that is told again is not`() {
+    @Test func `an address that comes or goes is a change; one that is reported again is not`() {
         var state = state()
         #expect(!feed(&state, 20, RouteBytes.address("192.0.2.7")))
         #expect(feed(&state, 20, RouteBytes.address("2001:db8::1")))
@@ -248,7 +248,7 @@ enum RouteBytes {
         #expect(feed(&state, 16, RouteBytes.link(2, flags: 1, name: "br-lan")))
     }
 
-    @Test func `a route that comes, goes or has another metric is a change; one that is told again is not`() {
+    @Test func `a route that comes, goes or has another metric is a change; one that is reported again is not`() {
         var state = state()
         let route = RouteBytes.route(gateway: "192.0.2.1")
         #expect(feed(&state, 24, route))
@@ -269,7 +269,7 @@ enum RouteBytes {
         var state = state()
         let numbers = 0..<UInt32(NetworkState.limit + 100)
         for number in Array(numbers) + [numbers.upperBound - 1] {
-            // The last one comes twice, and was not remembered.
+            // The last one comes twice, since it was not remembered.
             let isNew = state.take(.address(.init(index: 2, address: .v4(number)), isGone: false), isDump: false)
             #expect(isNew)
         }
@@ -277,7 +277,7 @@ enum RouteBytes {
 }
 
 @Suite struct SleepCountTests {
-    @Test func `a long sleep is told with its length, a short one and a set clock are not`() {
+    @Test func `a long sleep is reported with its length, a short one and a set clock are not`() {
         var count = SleepCount(asleep: .seconds(100))
         let told = [100, 104, 3_704, 3_704].map { count.take(asleep: .seconds($0)) }
         #expect(told == [nil, nil, .seconds(3_600), nil])

@@ -9,7 +9,7 @@ import Testing
     @Test(arguments: Signal.allCases) @Loop func `a signal is delivered on the loop as a call`(signal: Signal)
         async throws
     {
-        // Blocked on this thread, the loop's, and sent to it alone: the rest of the test process never sees it.
+        // Blocked on this thread, the loop's, and sent to it only: no other thread of the test process receives it.
         Signal.block()
         let inbox = Inbox<Signal>()
         let watch = try SignalWatch(on: LoopRunner.shared.loop) { inbox.add($0) }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `the environment can be read, also by who was root before`() async {
+    @Test func `the environment can be read, also by a process that was root before`() async {
         await #expect(processExitsWith: .success) {
             if getuid() == 0 { try Privileges.drop(to: "nobody") }
             guard processEnvironment()["PATH"]?.isEmpty == false else { exit(1) }
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func `a descriptor is closed with its owner, and not once released`() {
-        // Numbers are taken again at once by tests beside this one, so the file behind them tells.
+        // Tests that run in parallel reuse numbers immediately, so the file behind a number is compared.
         func file(_ number: Int32) -> ino_t? {
             var status = stat()
             return fstat(number, &status) == 0 ? status.st_ino : nil
@@ -89,7 +89,7 @@ import Testing
     }
 }
 
-/// What a thread found out about itself.
+/// The name that a thread has read of itself.
 private final class ThreadName: Sendable {
     private let text = Mutex("")
 

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ServiceManagerTests {
     @Test(arguments: [false, true])
-    func `a manager is told at a path or an abstract name`(isAbstract: Bool) throws {
+    func `a manager is notified at a path or an abstract name`(isAbstract: Bool) throws {
         let directory = try TemporaryDirectory()
         let path = (isAbstract ? "@" : "") + directory.path + "/notify"
         let socket = try NotifySocket(path)
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: [nil, "", "/", "@", "relative", "vsock:2:1234"])
-    func `without the address of a manager there is nobody to tell`(path: String?) {
+    func `without the address of a manager nothing is notified`(path: String?) {
         #expect(ServiceManager(path: path) == nil)
     }
 

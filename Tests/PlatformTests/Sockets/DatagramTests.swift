@@ -10,7 +10,7 @@ private final class Client {
     init(_ server: SocketAddress) throws {
         let number = socket(server.family == .ipv4 ? AF_INET : AF_INET6, Int32(SOCK_DGRAM.rawValue), 0)
         descriptor = Descriptor(owning: number)
-        // A reply that never comes fails the test instead of hanging it.
+        // A missing reply fails the test instead of hanging it.
         var patience = timeval(tv_sec: 5, tv_usec: 0)
         setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         try #require(server.withSockaddr { connect(number, $0, $1) } == 0)
@@ -62,7 +62,9 @@ private final class Batch {
     }
 }
 
-/// Sends one late reply. Returns whether it was sent.
+/// Sends one late reply.
+///
+/// - Returns: whether it was sent.
 private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin) -> Bool {
     let late = clinux_late_reply(offset: 0, length: UInt32(text.utf8.count), origin: origin)
     return clinux_send_late(socket.descriptor.number, Array(text.utf8), [late], 1) == 1
@@ -81,7 +83,7 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
         let clients = try (0..<10).map { _ in try Client(server.address) }
         for (index, client) in clients.enumerated() { client.send("question \(index)") }
         #expect(batch.receive(server) == 10)
-        // In another order than they came in.
+        // In another order than they arrived.
         for slot in (0..<10).reversed() { batch.queue(slot, "reply to \(batch.text(slot))") }
         #expect(batch.send(server) == 10)
         #expect(clients.map { $0.receive() } == (0..<10).map { "reply to question \($0)" })
@@ -147,7 +149,7 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
     }
 
     @Test(arguments: ["127.0.0.5:0", "[::1]:0"])
-    func `a socket of one address sends late replies from there, without being told`(address: String) throws {
+    func `a socket of one address sends late replies from there, without an explicit source`(address: String) throws {
         let server = try server(address)
         let batch = try Batch()
         let client = try Client(server.address)
@@ -173,12 +175,12 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
         #expect(origin.interface == 0)
         #expect(reply("later", server, origin))
         #expect(client.receive() == "later")
-        // 2001:db8::1 is not ours: that the kernel refuses it shows that the reply's source is what the origin says.
+        // 2001:db8::1 is not ours: that the kernel refuses it shows that the reply's source is taken from the origin.
         withUnsafeMutableBytes(of: &origin.local) { $0.copyBytes(from: [0x20, 0x01, 0x0d, 0xb8]) }
         #expect(!reply("never", server, origin))
     }
 
-    @Test func `the origin of a datagram is its sender, and outlives the batch's next receive`() throws {
+    @Test func `the origin of a datagram is its sender, and survives the batch's next receive`() throws {
         let server = try server("127.0.0.1:0")
         let batch = try Batch(slots: 1)
         let clients = try (0..<2).map { _ in try Client(server.address) }
@@ -204,7 +206,7 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
                 _ = clinux_batch_receive(batch, server.descriptor.number, 1)
             }
         }
-        // Fails with ENOTCONN on a socket that is not connected, and wakes the thread all the same.
+        // Fails with ENOTCONN on a socket that is not connected, but still wakes the thread.
         shutdown(server.descriptor.number, Int32(SHUT_RD))
         thread.join()
     }

@@ -46,7 +46,7 @@ import Testing
         #expect(noDelay == 1)
     }
 
-    @Test func `a second listener on the port is told that it is taken`() throws {
+    @Test func `a second listener on the port is refused because it is taken`() throws {
         let address = try ListeningSocket(anyPort).address
         let holder = try ListeningSocket(address)
         let error = #expect(throws: SystemError.self) { _ = try ListeningSocket(holder.address) }

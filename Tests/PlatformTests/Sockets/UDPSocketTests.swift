@@ -13,7 +13,7 @@ import Testing
         #expect(Set(sockets.receivers.map(\.address)) == [sockets.sender.address])
     }
 
-    @Test(arguments: [1, 3]) func `a second daemon on the port is told that it is taken`(count: Int) throws {
+    @Test(arguments: [1, 3]) func `a second daemon on the port is refused because it is taken`(count: Int) throws {
         let sockets = try UDPSocket.bind(anyPort, count: count)
         let address = sockets.sender.address
         let error = #expect(throws: SystemError.self) { _ = try UDPSocket.bind(address, count: 2) }
@@ -29,7 +29,7 @@ import Testing
         #expect(try UDPSocket.bind(address).sender.address == address)
     }
 
-    /// How many datagrams wait in a socket. On the loopback interface one has arrived when `sendto` returns.
+    /// The number of datagrams that wait in a socket. On the loopback interface one has arrived when `sendto` returns.
     private func take(from socket: UDPSocket) -> Int {
         var byte: UInt8 = 0
         var count = 0

@@ -41,7 +41,7 @@ struct UnixListenerTests {
         #expect(mode(listener.path) == 0o600)
     }
 
-    @Test func `a living listener is left alone, and the error says so`() throws {
+    @Test func `a living listener is not touched, and the error says so`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/a.sock"
         let living = try UnixListener(path)
@@ -52,7 +52,7 @@ struct UnixListenerTests {
         withExtendedLifetime(living) {}
     }
 
-    @Test func `a file that is no socket is left alone`() throws {
+    @Test func `a file that is no socket is not touched`() throws {
         let directory = try TemporaryDirectory()
         let path = try directory.write("precious", to: "a.sock")
         #expect { try UnixListener(path) } throws: { ($0 as? SystemError)?.code == EEXIST }
