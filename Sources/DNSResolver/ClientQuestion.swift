@@ -1,20 +1,20 @@
 package import DNSWire
 package import Scheduling
 
-/// One client's question, as the server hands it to the resolver. An object: the key in it is long, and every
-/// step that waits for something refers to it.
+/// One client's question, as the server passes it to the resolver. An object, since its key is long and every step that
+/// waits refers to it.
 package final class ClientQuestion: Sendable {
     /// In the client's letter case.
     package let question: Question
-    /// What an answer is found by in the cache that is the same for all clients.
+    /// The key of an answer in the cache that is shared by all clients.
     package let key: QueryKey
     package let dnssecOK: Bool
     package let checkingDisabled: Bool
-    /// Who asks; for limits, rules and client subnets.
+    /// The client's address; for limits, rules and client subnets.
     package let client: IPAddress
-    /// In whose share of what is bounded the question is.
+    /// The client network whose fair share the question counts against.
     package var network: ClientNetwork { ClientNetwork(client) }
-    /// Whether nobody may be told its network.
+    /// Whether its network may not be sent to any upstream.
     package let hidesNetwork: Bool
     /// When the query was received: every deadline counts from here.
     package let arrived: Instant

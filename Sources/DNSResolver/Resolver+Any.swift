@@ -2,11 +2,11 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-// Type ANY, and class ANY.
+// Queries with QTYPE ANY or QCLASS ANY.
 
 extension Resolver {
-    /// Answers a question for type ANY with the records that A and AAAA get (RFC 8482 section 4.1), and one of class ANY as of
-    /// class IN.
+    /// Answers a question for type ANY with the records that A and AAAA get (RFC 8482 section 4.1), and one of class
+    /// ANY as one of class IN.
     func respondToAny(_ client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
         guard client.question.type == .any else {
             return respond(to: client.asking(for: client.question.type), reply: reply)
@@ -18,11 +18,11 @@ extension Resolver {
 }
 
 extension Question {
-    /// Whether it asks for any type of class IN, or for any class.
+    /// Whether it asks for type ANY of class IN, or for class ANY.
     var isForAny: Bool { self.class == .any || type == .any && self.class == .internet }
 }
 
-/// The two responses of which one for ANY is made.
+/// The responses for A and for AAAA, which are merged into one for ANY.
 @Loop
 private final class BothFamilies {
     private let question: Question
@@ -50,7 +50,7 @@ private final class BothFamilies {
         reply(merged([a, aaaa]) ?? (a.isFailure ? a : aaaa))
     }
 
-    /// What can be said with one failure at most; nil where that is nothing.
+    /// The merged answer when at most one response is a failure; nil when there is none.
     private func merged(_ responses: [Response]) -> Response? {
         let answers = responses.compactMap { $0.records(for: question) }
         let records = Self.distinct(answers.flatMap(\.answers))
@@ -71,7 +71,7 @@ private final class BothFamilies {
         }
     }
 
-    /// The least that RFC 8482 section 4.2 allows, for a name without addresses: it may have other records.
+    /// The HINFO record that RFC 8482 section 4.2 allows, for a name without addresses: it may have other records.
     ///
     /// - Parameter ttl: in seconds.
     private func existing(for ttl: UInt32) -> Answer {
@@ -80,7 +80,7 @@ private final class BothFamilies {
         ])
     }
 
-    /// Each record once, whatever its TTL: both families follow the same CNAME records.
+    /// Each record once, whatever its TTL: A and AAAA follow the same CNAME records.
     private static func distinct(_ records: [Record]) -> [Record] {
         var seen: Set<Record> = []
         return records.filter { record in
@@ -94,7 +94,7 @@ private final class BothFamilies {
 extension Response {
     fileprivate var isFailure: Bool { if case .failure = content { true } else { false } }
 
-    /// Its records with the TTLs that a client gets; nil for a failure.
+    /// Its records with the TTLs that are sent to a client; nil for a failure.
     fileprivate func records(for question: Question) -> Answer? {
         switch content {
         case .answer(let answer, let age): answer.unpacked(for: question)?.aged(.fresh(age: age))

@@ -2,16 +2,17 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-// HTTPS and SVCB records of protected names: what a provider told, with our own addresses as hints.
+// HTTPS and SVCB records of protected names: as answered by a provider, with addresses of this resolver as hints.
 
 extension Resolver {
-    /// How long the addresses for hints may take; browsers ask for them at the same time anyway.
+    /// How long the look-ups of addresses for hints may take; browsers ask for A and AAAA at the same time anyway.
     private static let hintWait = Duration.milliseconds(300)
 
-    /// What a client may see of a provider's answer; nil for nothing.
+    /// A provider's answer with its address hints replaced; nil when it must not be sent to a client.
     ///
-    /// What is signed, and was asked for with its signature, cannot be changed: it passes as it is when all that its hints
-    /// stand for is protected, told by an authenticated provider as the hints are, and else not at all.
+    /// An answer that is signed, and was asked for with its signatures, cannot be changed: it passes unchanged when
+    /// every name that its hints belong to is protected (it was answered by an authenticated provider, as the hints
+    /// would be), and otherwise not at all.
     func fit(_ answer: Answer, for key: FlightKey, _ type: RecordType) async -> ServiceBindings.Fitted? {
         guard let bindings = ServiceBindings(answer, type: type) else { return nil }
         let hints = bindings.hints
@@ -27,7 +28,7 @@ extension Resolver {
             await withTaskGroup { group in
                 for hint in missing { group.addTask { await self.find(hint, for: key) } }
             }
-            // All of them: what was known before has less time left now.
+            // All of them: the TTLs of those known before have decreased meanwhile.
             for hint in wanted { known[hint] = told(hint, for: key) }
         }
         return bindings.rewritten(with: known)
@@ -37,14 +38,14 @@ extension Resolver {
         cache.told(hint, scope: hintScope(hint, for: key), route: route(of: hint.target))
     }
 
-    /// For which clients the addresses of a hint hold: those for whom the record is asked. It may be another's name, of which
-    /// all providers are asked or none by network.
+    /// The client scope of the addresses of a hint: that of the record's question. The target may be another name, for
+    /// which either all providers are asked, or none with the client's network.
     private func hintScope(_ hint: ServiceBindings.Hint, for key: FlightKey) -> ClientScope? {
         let unasked = policy.strategy.scope(of: nil, name: hint.target.lowercased, route: route(of: hint.target))
         return unasked == nil ? nil : key.scope ?? .untold
     }
 
-    /// Has the addresses for a hint looked up like those for a client, and kept.
+    /// Looks up the addresses for a hint as for a client, so that they are cached.
     private func find(_ hint: ServiceBindings.Hint, for key: FlightKey) async {
         let question = Question(name: hint.target, type: hint.type)
         guard policy.localAnswers.reply(to: question, policy: policy.routes) == nil else { return }
@@ -55,8 +56,8 @@ extension Resolver {
 }
 
 extension AnswerStore {
-    /// The addresses that a provider told for a hint, while they are fresh; nil when none are kept. What LocalDNS told in
-    /// reserve is not among them.
+    /// The fresh addresses that a provider answered for a hint; nil when none are cached. Fallback answers of LocalDNS
+    /// are excluded.
     func told(_ hint: ServiceBindings.Hint, scope: ClientScope?, route: Route) -> ServiceBindings.Addresses? {
         let question = Question(name: hint.target, type: hint.type)
         let key = QueryKey(question, dnssecOK: false, checkingDisabled: false, scope: scope)

@@ -1,33 +1,33 @@
 package import DNSCache
 package import DNSWire
 
-/// What a client is told.
+/// The content of a response to a client.
 package struct Response: Sendable {
     package enum Content: Sendable {
-        /// A positive or negative answer; its TTLs go out less `age` seconds.
+        /// A positive or negative answer; its TTLs are sent less `age` seconds.
         case answer(PackedAnswer, age: UInt32)
-        /// An answer past its TTL; its TTLs go out as 30 seconds.
+        /// An answer past its TTL; its TTLs are sent as 30 seconds.
         case stale(PackedAnswer)
-        /// No answer: SERVFAIL, REFUSED, NOTIMP or another code without records.
+        /// A response without records: SERVFAIL, REFUSED, NOTIMP or another RCODE.
         case failure(ResponseCode)
     }
 
-    /// Where an answer came from, for the log of queries.
+    /// Where an answer came from, for the query log.
     package enum Origin: Hashable, Sendable {
-        /// There is no answer, or it was made here.
+        /// There is no answer, or it was synthesized by this server.
         case ourselves
-        /// It was kept, and is fresh or not.
+        /// It was in the cache, fresh or stale.
         case cache
-        /// A source of the policy, by its number among `SourceTags`, was asked for it.
+        /// A source of the policy, by its number among `SourceTags`, was queried for it.
         case source(UInt16)
     }
 
     package var content: Content
     package var origin: Origin
-    /// Why the answer is not what it could be; told only to clients that sent an OPT record.
+    /// Why the answer is degraded or missing; sent only to clients whose query had an OPT record (RFC 8914).
     package var extendedError: ExtendedError?
 
-    /// The code that the client gets.
+    /// The RCODE of the response.
     package var responseCode: ResponseCode {
         switch content {
         case .answer(let answer, _), .stale(let answer): answer.responseCode

@@ -1,7 +1,7 @@
 import DNSWire
 package import Scheduling
 
-/// Asks once for many clients: the flights under way, by what they ask.
+/// Coalesces equal questions: the flights under way, by their keys.
 @Loop
 package final class Coalescer {
     /// The most flights at once.
@@ -11,9 +11,10 @@ package final class Coalescer {
     private var flights: [FlightKey: Flight] = [:]
     private var lastNumber = 0
     private let limit: Int
-    /// Which client networks have begun them: counted only while there are many, so that a flight mostly costs nothing more.
+    /// Which client networks have begun them: counted only while there are many, so that a flight mostly costs nothing
+    /// more.
     private var holdings: FairShare
-    /// The flights that are counted, by their tickets.
+    /// The counted flights, by their tickets.
     private var held: [Flight?] = []
 
     /// - Parameter limit: the most flights at once.
@@ -23,7 +24,7 @@ package final class Coalescer {
         holdings = FairShare(capacity: limit)
     }
 
-    /// Whether there is plenty of room for flights that no client waits for.
+    /// Whether there is ample capacity for flights without waiting clients.
     var isQuiet: Bool { flights.count < limit / 2 }
 
     /// How many flights are under way, and how many clients wait for them.
@@ -31,8 +32,8 @@ package final class Coalescer {
         (flights.count, flights.values.reduce(0) { $0 + $1.waiterCount })
     }
 
-    /// Waits for the flight that asks the other address family of the same name, if there is one, and it does not wait
-    /// for this one.
+    /// Waits for the flight that asks for the other address family of the same name, if there is one and it does not
+    /// wait for this one.
     func otherFamily(of flight: Flight, _ type: RecordType, until deadline: Instant) async {
         guard type.isAddress, flight.key.types == [type] else { return }
         guard let other = flights[flight.key.asking(for: type.otherFamily)], !other.awaitsOtherFamily else { return }
@@ -40,10 +41,11 @@ package final class Coalescer {
         _ = await other.outcome(of: type.otherFamily, until: deadline)
     }
 
-    /// The flight that asks `key`: the one under way, or a new one, which `begin` sets to work.
+    /// The flight that asks `key`: the one under way, or a new one, which `begin` starts.
     ///
-    /// When there are as many as may be, one of the client network that has begun most gives way: the clients that wait for
-    /// it ask anew, each in the share of its own network.
+    /// At the limit, one flight of the client network that has begun most is evicted: the clients that wait for it ask
+    /// again, each in the share of its own network.
+    ///
     /// - Returns: nil when that is the network of `key`.
     package func join(_ key: FlightKey, begin: @Loop (Flight) -> Void) -> Flight? {
         if let flight = flights[key] { return flight }
@@ -57,7 +59,7 @@ package final class Coalescer {
         let flight = Flight(key: key, number: lastNumber, clock: clock)
         add(flight)
         begin(flight)
-        // At last: the clients that wait for it may ask the same.
+        // Last, since the clients that wait for it may ask the same.
         leaving?.abandon()
         return flight
     }
@@ -68,7 +70,7 @@ package final class Coalescer {
         if holdings.count > 0 {
             count(flight)
         } else if flights.count > limit / 2 {
-            // The oldest first: they give way first.
+            // The oldest first: they are evicted first.
             for flight in flights.values.sorted(by: { $0.number < $1.number }) { count(flight) }
         }
     }
@@ -96,21 +98,21 @@ package final class Coalescer {
         held = []
     }
 
-    /// The flight has done its work: what asks the same from now on begins a new one.
+    /// Removes a flight that is complete: an equal question from now on begins a new one.
     package func end(_ flight: Flight) {
         flight.work = nil
         remove(flight)
     }
 
-    /// Gives a flight up, if it is still under way, for one that asks the same in its place, which `begin` sets to work unless
-    /// there is one already. Those who wait must ask anew.
+    /// Abandons a flight, if it is still under way, and replaces it with one that asks the same, which `begin` starts
+    /// unless there is one already. The clients that wait must ask again.
     func replace(_ flight: Flight, begin: @Loop (Flight) -> Void) {
         remove(flight)
         _ = join(flight.key, begin: begin)
         flight.abandon()
     }
 
-    /// Gives up every flight under way: those who wait must ask anew.
+    /// Abandons every flight under way: the clients that wait must ask again.
     func abandonAll() {
         let abandoned = Array(flights.values)
         for flight in abandoned { remove(flight) }

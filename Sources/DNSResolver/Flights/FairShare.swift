@@ -1,39 +1,40 @@
 package import DNSWire
 
-/// Who holds how much of a bounded resource, and what gives way when all of it is held.
+/// Counts the holdings of a bounded resource by client network, and selects what is evicted when all of it is held.
 ///
-/// The rule, everywhere: there is no limit for one client network. Alone it may hold everything. When nothing is left and
-/// one more is wanted, the newcomer is counted in, and the network that then holds most gives way: with the unit that it has
-/// had longest, or, if that network is the newcomer's own, with the newcomer. So a network that holds less than the largest
-/// always gets its unit, whatever the others do, and networks that hold equally much cannot drive each other out.
+/// The rule, everywhere: there is no limit for one client network. Alone it may hold everything. When nothing is left
+/// and one more is wanted, the newcomer is counted in, and the network that then holds most loses a unit: the one that
+/// it has had longest, or, if that network is the newcomer's own, the newcomer. So a network that holds less than the
+/// largest always gets its unit, whatever the others do, and networks that hold equally much cannot evict each other's
+/// units.
 ///
-/// This only counts. Units are numbers; what they stand for is in a table of the caller's. Every call takes the same short time
-/// however much is held (`held(by:)` and `add` look the network up in a table), and memory is proportional to what was held
-/// at once since nothing was held.
+/// This only counts. Units are numbers; what they stand for is in a table of the caller's. Every call takes the same
+/// short time however much is held (`held(by:)` and `add` look the network up in a table), and memory is proportional
+/// to the most that was held at once since nothing was held.
 package struct FairShare: Sendable {
-    /// One unit, until it is removed; its number is used again afterwards. Small and dense, so that it can index an array.
+    /// One unit, until it is removed; its number is reused afterwards. Small and dense, so that it can index an array.
     package typealias Ticket = Int
 
-    /// A unit, in the list of its holder's: from the one that gives way first to the one that gives way last.
+    /// A unit, in the list of its holder: from the one that is evicted first to the one that is evicted last.
     private struct Unit {
-        /// Place in `holders`; -1: free.
+        /// Index in `holders`; -1: free.
         var holder: Int
         var previous: Int
-        /// For a free one: the next that is free.
+        /// For a free unit: the next free one.
         var next: Int
     }
 
     private struct Holder {
         var network: ClientNetwork
         var count: Int
-        /// Place in `ranking`.
+        /// Index in `ranking`.
         var rank: Int
         var first: Int
         var last: Int
     }
 
     private static let none = -1
-    /// Storage for so many units stays when nothing is held.
+    /// Storage for this many units stays allocated when nothing is held.
     private static let retained = 64
 
     /// How many units there are.
@@ -46,9 +47,10 @@ package struct FairShare: Sendable {
     private var holders: [Holder] = []
     private var freeHolders: [Int] = []
     private var places: [ClientNetwork: Int] = [:]
-    /// Places in `holders`, the largest first.
+    /// Indices in `holders`, the largest first.
     private var ranking: [Int] = []
-    /// For each number: how many networks hold more than that; where the first one that holds exactly so many is ranked.
+    /// For each number: how many networks hold more than that; where the first one that holds exactly that many is
+    /// ranked.
     private var holdingMore: [Int] = []
 
     /// - Parameter capacity: how many units there are, at least 1.
@@ -73,19 +75,18 @@ package struct FairShare: Sendable {
         ranking.first.map { (holders[$0].network, holders[$0].count) }
     }
 
-    /// What gives way so that `network` gets one more when nothing is left: the first unit of another network, one that holds
-    /// more than `network` will; nil when there is none: then the newcomer
-    /// gives way.
+    /// The unit that is evicted so that `network` gets one more when nothing is left: the first of another network, one
+    /// that holds more than `network` will; nil when there is none: then the newcomer is refused.
     package func yielding(to network: ClientNetwork) -> Ticket? {
         guard let first = ranking.first, holders[first].count > held(by: network) + 1 else { return nil }
         return holders[first].first
     }
 
-    /// The unit of `network` itself that gives way first; nil when it holds none.
+    /// The unit of `network` itself that is evicted first; nil when it holds none.
     package func first(of network: ClientNetwork) -> Ticket? { places[network].map { holders[$0].first } }
 
-    /// Takes a unit, which gives way last of the network's. The caller has made room before; beyond `capacity` it is
-    /// counted all the same.
+    /// Takes a unit, which is evicted last of the network's. The caller has made room before; a unit beyond `capacity`
+    /// is counted all the same.
     package mutating func add(for network: ClientNetwork) -> Ticket {
         let holder = place(of: network)
         let ticket: Ticket
@@ -103,7 +104,7 @@ package struct FairShare: Sendable {
         return ticket
     }
 
-    /// Gives a unit back. What is not held is left as it is.
+    /// Returns a unit. A unit that is not held is ignored.
     package mutating func remove(_ ticket: Ticket) {
         guard isHeld(ticket) else { return }
         let holder = units[ticket].holder
@@ -115,7 +116,7 @@ package struct FairShare: Sendable {
         if count == 0, units.count > Self.retained { self = FairShare(capacity: capacity) }
     }
 
-    /// Has a unit give way last of its network's, for it was used just now.
+    /// Makes a unit the last of its network's to be evicted, since it was used just now.
     package mutating func renew(_ ticket: Ticket) {
         guard isHeld(ticket), holders[units[ticket].holder].last != ticket else { return }
         unlink(ticket)
@@ -151,7 +152,7 @@ package struct FairShare: Sendable {
         }
     }
 
-    // MARK: The networks in order
+    // MARK: The ranking of networks
 
     private mutating func place(of network: ClientNetwork) -> Int {
         if let place = places[network] { return place }
@@ -169,7 +170,7 @@ package struct FairShare: Sendable {
         return place
     }
 
-    /// One more: goes before all that hold as many as it did.
+    /// One more: moves before all that hold as many as it did.
     private mutating func grow(_ holder: Int) {
         let count = holders[holder].count
         if holdingMore.count == count { holdingMore.append(0) }
@@ -178,7 +179,7 @@ package struct FairShare: Sendable {
         holders[holder].count = count + 1
     }
 
-    /// One less: goes behind all that hold as many as it did.
+    /// One less: moves behind all that hold as many as it did.
     private mutating func shrink(_ holder: Int) {
         let left = holders[holder].count - 1
         holdingMore[left] -= 1
@@ -186,7 +187,7 @@ package struct FairShare: Sendable {
         holders[holder].count = left
         if holdingMore[left] == 0, left == holdingMore.count - 1 { holdingMore.removeLast() }
         guard left == 0 else { return }
-        // No other network holds nothing, so it is the last in the ranking.
+        // Every other network holds something, so this one is last in the ranking.
         ranking.removeLast()
         places[holders[holder].network] = nil
         freeHolders.append(holder)

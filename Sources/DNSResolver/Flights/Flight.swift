@@ -2,7 +2,7 @@ package import DNSCache
 package import DNSWire
 package import Scheduling
 
-/// One upstream question in progress, and all who wait for it.
+/// One upstream question in progress, and its waiters.
 @Loop
 package final class Flight {
     /// How the flight ended for one type.
@@ -11,35 +11,36 @@ package final class Flight {
         case failure(ExtendedError)
     }
 
-    /// How it ended for one type, and the number of the source whose answer that is, if it is one's.
+    /// How it ended for one type, and the number of the source of the answer, if it has one.
     private struct Settled {
         let outcome: Outcome
         let source: UInt16?
     }
 
     package let key: FlightKey
-    /// In the order in which flights begin.
+    /// Increases in the order in which flights begin.
     let number: Int
     private let clock: any LoopClock
     private var settled = RecordTypeMap<Settled>()
-    /// Mostly the only one.
+    /// The first waiter, mostly the only one.
     private var firstWaiter: Waiter?
     private var furtherWaiters: [Int: Waiter] = [:]
-    /// How many have come so far.
+    /// How many waiters there have been.
     private var waiterNumber = 0
     /// Whether it has failed and only waits for the other family's flight, which therefore must not wait for it.
     var awaitsOtherFamily = false
-    /// Whether nobody waits any more because the policy was replaced, or the network.
+    /// Whether it has no waiters any more because the policy or the network changed.
     private(set) var isAbandoned = false
-    /// Whether what asks the same joins it.
+    /// Whether equal questions join it.
     var isUnderWay = false
-    /// Its place in the count of flights by client network, while they are counted.
+    /// Its ticket in the count of flights by client network, while they are counted.
     var ticket: FairShare.Ticket?
-    /// What asks.
+    /// The work that asks upstream.
     var work: (any Cancellable)?
-    /// How often a provider had come back when it began: what failed before one did says nothing of the time after.
+    /// How many providers had recovered when it began: a failure from before a recovery says nothing about the time
+    /// after it.
     var recoveries = 0
-    /// Whether it was told that it has failed, for the first of its types that did.
+    /// Whether its failure was reported, for the first of its types that failed.
     var isToldFailed = false
 
     init(key: FlightKey, number: Int = 0, clock: any LoopClock) {
@@ -51,11 +52,11 @@ package final class Flight {
     /// How many clients wait.
     var waiterCount: Int { (firstWaiter == nil ? 0 : 1) + furtherWaiters.count }
 
-    /// Told the outcome of a type, and the number of the source whose answer that is, if it is one's.
+    /// Called with the outcome of a type, and the number of the source of the answer, if it has one.
     package typealias Told = @Loop (Outcome?, _ source: UInt16?) -> Void
 
-    /// Has `done` called once: with the outcome of `type`, or with nil when `deadline` comes first, and the flight goes on
-    /// without this waiter, or when it is abandoned. What is known already is told before this returns.
+    /// Calls `done` once: with the outcome of `type`, or with nil when `deadline` comes first, and the flight goes on
+    /// without this waiter, or when it is abandoned. An outcome that is known already is reported before this returns.
     package func wait(for type: RecordType, until deadline: Instant, done: @escaping Told) {
         if let settled = settled[type] { return done(settled.outcome, settled.source) }
         if isAbandoned { return done(nil, nil) }
@@ -70,14 +71,14 @@ package final class Flight {
         firstWaiter?.number == number ? firstWaiter.take() : furtherWaiters.removeValue(forKey: number)
     }
 
-    /// The same for those who can wait.
+    /// `wait` as an async function.
     package func outcome(of type: RecordType, until deadline: Instant) async -> Outcome? {
         await withCheckedContinuation { continuation in
             wait(for: type, until: deadline) { outcome, _ in continuation.resume(returning: outcome) }
         }
     }
 
-    /// Gives up asking, and wakes all who wait with nothing.
+    /// Cancels its work, and wakes all waiters with nil.
     func abandon() {
         isAbandoned = true
         work?.cancel()
@@ -88,9 +89,9 @@ package final class Flight {
         for waiter in further { waiter.end(nil, nil) }
     }
 
-    /// Settles one type and wakes its waiters; what is settled stays as it is.
+    /// Settles one type and wakes its waiters; a type that is settled already stays as it is.
     ///
-    /// - Parameter source: the number of the source whose answer it is.
+    /// - Parameter source: the number of the source of the answer.
     package func finish(_ type: RecordType, with outcome: Outcome, source: UInt16? = nil) {
         guard settled.addIfAbsent(Settled(outcome: outcome, source: source), for: type) else { return }
         let first = firstWaiter?.type == type ? firstWaiter.take() : nil

@@ -1,25 +1,25 @@
 package import DNSWire
 
-/// What makes two questions the same piece of work upstream. An object: every step of a flight refers to it.
+/// The key by which equal upstream questions are coalesced. An object: every step of a flight refers to it.
 package final class FlightKey: Sendable {
     /// Lower-cased. The class is always IN.
     package let name: Name
-    /// A and AAAA together where one call brings both ("twins"), else one type.
+    /// A and AAAA together where one call returns both, else one type.
     package let types: [RecordType]
     package let route: Route
     package let dnssecOK: Bool
     package let checkingDisabled: Bool
-    /// For which clients it is asked, where a provider of the name is told their networks; nil: for all.
+    /// For which clients it is asked, where a provider of the name is sent their networks; nil: for all.
     package let scope: ClientScope?
-    /// The client network in whose share it is: of the client that began it. Not part of what makes two questions the same.
+    /// The client network whose fair share it counts against: that of the client that began it. Not part of equality.
     package let holder: ClientNetwork
-    /// The policy's, so that nobody joins a flight of an older policy, or hears of its failure.
+    /// The generation of the policy, so that no question joins a flight of an older policy or takes over its failure.
     package let generation: UInt32
 
-    /// Whether it asks for signatures, or for a client who checks them.
+    /// Whether it asks for signatures, or for a client that validates them.
     var isSigned: Bool { dnssecOK || checkingDisabled }
 
-    /// Whether it asks for HTTPS or SVCB, whose address hints stand beside A and AAAA (RFC 9460).
+    /// Whether it asks for HTTPS or SVCB, whose address hints duplicate A and AAAA (RFC 9460).
     var isServiceBinding: Bool { types.count == 1 && types[0].isServiceBinding }
 
     package init(
@@ -36,14 +36,14 @@ package final class FlightKey: Sendable {
         self.generation = generation
     }
 
-    /// The same for another type.
+    /// The same key for another type.
     func asking(for type: RecordType) -> FlightKey {
         FlightKey(
             name: name, types: [type], route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
             scope: scope, holder: holder, generation: generation)
     }
 
-    /// The same for other clients.
+    /// The same key for another client scope.
     func asking(in scope: ClientScope?) -> FlightKey {
         FlightKey(
             name: name, types: types, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
@@ -59,7 +59,7 @@ extension FlightKey: Hashable {
                 && left.scope == right.scope && left.generation == right.generation
     }
 
-    /// The rest tells apart what few names have at the same time.
+    /// The remaining fields distinguish only what few names have at the same time.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(name)
         hasher.combine(types.first)

@@ -2,10 +2,10 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-/// What one flight does: asks the sources, keeps what they tell, wakes the waiters.
+/// The work of one flight: asks the sources, caches their answers, wakes the waiters.
 @Loop
 final class FlightWork {
-    /// What was told of one type, and who told it.
+    /// An answer for one type, with its source and server.
     private struct Told {
         let type: RecordType
         let answer: Answer
@@ -13,9 +13,10 @@ final class FlightWork {
         let server: String
     }
 
-    /// What is decided only when all types are known.
+    /// Results that are decided only when all types are known.
     private struct Open {
-        /// What the name's other family decides: denials, and what LocalDNS says of a family that a provider calls empty.
+        /// Depends on the name's other family: denials, and LocalDNS's answers for a family that a provider calls
+        /// empty.
         var doubtful: [(told: Told, empty: EmptyFamily?)] = []
         var bindings: [Told] = []
         var failed: [(type: RecordType, failure: UpstreamFailure)] = []
@@ -31,7 +32,7 @@ final class FlightWork {
     /// Whether HTTPDNS goes before LocalDNS.
     private let prefersProviders: Bool
     private var open = Open()
-    /// Whether the name was asked of HTTPDNS after LocalDNS's answer had turned out to be a lie.
+    /// Whether HTTPDNS was asked for the name after LocalDNS's answer was detected as forged.
     private var isAskedAgain = false
     private var isSettled = false
 
@@ -39,7 +40,7 @@ final class FlightWork {
     private var cache: AnswerStore { resolver.cache }
 
     /// - Parameters:
-    ///   - mode: for this flight; nil: the policy's.
+    ///   - mode: of this flight; nil: the policy's.
     init(_ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil, of resolver: Resolver) {
         self.flight = flight
         self.policy = policy
@@ -83,8 +84,8 @@ final class FlightWork {
         }
     }
 
-    /// What a name of the network is answered while there is no LocalDNS, and nothing it answered before. Not cached: the next
-    /// question may find one.
+    /// The answer for a name of the local network while there is no LocalDNS server, and no earlier answer of one. Not
+    /// cached: the next question may find a server.
     private func answerWithoutLocalDNS(_ type: RecordType) -> PackedAnswer? {
         let question = Question(name: key.name, type: type)
         guard key.route == .bypass, !cache.hasAnswer(key, type), policy.lastResort.addresses(of: key.name) == nil,
@@ -108,7 +109,7 @@ final class FlightWork {
         }
     }
 
-    /// While it was kept in reserve, the checks of its addresses went on.
+    /// While the answer waited as fallback, the checks of its addresses went on.
     private func takeReserve(_ answer: Answer, _ type: RecordType, _ server: String) {
         guard let check = policy.strategy.answerCheck else { return take(answer, type, .localDNS, server) }
         let judged = check.judgedAgain(answer, to: key, type)
@@ -121,7 +122,7 @@ final class FlightWork {
         check.watch(left, to: key, type) { [cache, key] in cache.forgetUnverified(key, type) }
     }
 
-    /// Every type is settled: decides what had to wait for that.
+    /// Decides what had to wait until every type is settled.
     private func finish() {
         isSettled = true
         guard !open.isEmpty else { return end() }
@@ -137,19 +138,19 @@ final class FlightWork {
 
     private func end() { resolver.coalescer.end(flight) }
 
-    // MARK: What is found out behind
+    // MARK: Background checks
 
-    /// Checks an answer of LocalDNS that is given already, whatever the other family still waits for.
+    /// Checks an answer of LocalDNS that was already given to the waiters, without waiting for the other family.
     private func checkBehind(_ told: AnswerRepair.Told, _ type: RecordType) {
         guard let check = policy.strategy.answerCheck else { return }
-        // The check may outlive the flight, and must not hold what that has brought.
+        // The check may outlive the flight, and must not retain its results.
         resolver.repair.begin(key, type, told, by: check) { [weak self, key, policy, resolver] in
             if let self { return askAgain() }
             _ = resolver.coalescer.join(key) { Self.askProviders($0, by: policy, of: resolver) }
         }
     }
 
-    /// What LocalDNS lied about goes to HTTPDNS first, this once.
+    /// Asks HTTPDNS first, once, for a name whose answer from LocalDNS was forged.
     private func askAgain() {
         guard !isAskedAgain else { return }
         isAskedAgain = true
@@ -160,7 +161,7 @@ final class FlightWork {
         FlightWork(flight, by: policy, mode: .httpdnsFirst, of: resolver).begin()
     }
 
-    // MARK: What waits for other look-ups
+    // MARK: Results that wait for other look-ups
 
     private func fit(_ told: Told) async {
         let fitted = await resolver.fit(told.answer, for: key, told.type)
@@ -174,8 +175,8 @@ final class FlightWork {
         finish(told.type, with: kept, source: policy.sources.tag(of: told.source))
     }
 
-    /// A provider that knows addresses of the other family knows the name: what it calls empty is this family alone,
-    /// whatever LocalDNS tells of it.
+    /// A provider that knows addresses of the other family knows the name: its empty response then holds for this
+    /// family alone, whatever LocalDNS answers for it.
     private func fitFamily(_ told: Told, _ empty: EmptyFamily) async {
         await resolver.coalescer.otherFamily(of: flight, told.type, until: resolver.clock.now + Budget.hedge)
         guard !flight.isAbandoned else { return }
@@ -202,7 +203,7 @@ final class FlightWork {
         finish(type, with: outcome ?? .failure(failure.extendedError), failure)
     }
 
-    // MARK: Keeping
+    // MARK: Caching
 
     private func keep(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
         let tag = policy.sources.tag(of: source)
@@ -210,12 +211,12 @@ final class FlightWork {
         finish(type, with: preferring(keepTold(answer, type, source, server), type), source: tag)
     }
 
-    /// The outcome of a type that gives way to the other family.
+    /// The outcome of a type that is suppressed in favour of the other family.
     private func yielded(_ type: RecordType) -> Flight.Outcome? {
         resolver.yielded(key, type, by: policy).map(Flight.Outcome.answer)
     }
 
-    /// The outcome, to which the other family gives way.
+    /// The outcome, in favour of which the other family is suppressed.
     private func preferring(_ outcome: Flight.Outcome, _ type: RecordType) -> Flight.Outcome {
         resolver.dropYielding(to: outcome, key, type, by: policy)
         return outcome
@@ -237,7 +238,8 @@ final class FlightWork {
         return cache.keep(policy.consistent(answer, for: key), for: key, type, source, server)
     }
 
-    /// A preset of last resort is better than "nothing" that nobody can explain, but stands beside no told address.
+    /// A preset of last resort is better than an unexplained empty response, but is not combined with addresses that a
+    /// source answered.
     private func keepEmpty(ttl: UInt32?, _ type: RecordType) -> Flight.Outcome {
         if type.isAddress, policy.lastResort.addresses(of: key.name) != nil, !cache.hasOtherFamily(key, type) {
             return .failure(ExtendedError(.other, "the sources say nothing of this name"))
@@ -262,7 +264,7 @@ final class FlightWork {
         flight.finish(type, with: outcome, source: source)
     }
 
-    /// Once for a flight, though both families may fail.
+    /// Reports a failure once for a flight, though both families may fail.
     private func tellFailed(_ type: RecordType, _ error: ExtendedError) {
         guard !flight.isToldFailed, !flight.isAbandoned else { return }
         flight.isToldFailed = true
@@ -271,15 +273,15 @@ final class FlightWork {
 }
 
 extension FlightKey {
-    /// Whether "no such name" may be turned into "no address of this family" when the name has addresses of the other.
+    /// Whether NXDOMAIN may be turned into NODATA when the name has addresses of the other family.
     ///
-    /// Broken load balancers say NXDOMAIN of the family they do not have, and musl then fails the whole look-up. Who
-    /// checks signatures must get what was signed.
+    /// Broken load balancers answer NXDOMAIN for the family that they do not have, and musl then fails the whole
+    /// look-up. A client that validates signatures must get what was signed.
     fileprivate func mayFitFamilies(_ type: RecordType) -> Bool { type.isAddress && !isSigned }
 }
 
 extension UpstreamFailure {
-    /// What a client with EDNS is told of it (RFC 8914 sections 4.23 and 4.24).
+    /// The extended error that a client with EDNS gets for it (RFC 8914 sections 4.23 and 4.24).
     fileprivate var extendedError: ExtendedError {
         switch self {
         case .network(let text): ExtendedError(.networkError, text)

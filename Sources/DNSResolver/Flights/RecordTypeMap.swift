@@ -1,10 +1,10 @@
 package import DNSWire
 
-/// A value for each of a few record types: mostly A, or A and AAAA. Two of them need no memory of their own.
+/// A map from record types to values, for few types: mostly A, or A and AAAA. Up to two need no heap storage.
 package struct RecordTypeMap<Value> {
     package typealias Element = (key: RecordType, value: Value)
 
-    // Type and value apart: as optional pairs they would be copied by way of the runtime.
+    // Type and value are separate fields: as optional pairs they would be copied by way of the runtime.
     private var firstType = RecordType.a
     private var first: Value?
     private var secondType = RecordType.a
@@ -64,14 +64,14 @@ package struct RecordTypeMap<Value> {
 
     package var isEmpty: Bool { first == nil && second == nil && others.isEmpty }
 
-    /// Adds those of another map, of both for the same type keeps its own.
+    /// Adds the values of another map; for a type in both the own value stays.
     package mutating func add(_ other: RecordTypeMap) {
         other.forEach { type, value in
             if self[type] == nil { self[type] = value }
         }
     }
 
-    // These need no iterator, which would be a copy of the map.
+    // These need no iterator, which would copy the map.
 
     /// Calls `body` with each type and its value.
     package func forEach(_ body: (RecordType, Value) -> Void) {
@@ -80,7 +80,7 @@ package struct RecordTypeMap<Value> {
         for (type, value) in others { body(type, value) }
     }
 
-    /// Whether one of the values is as wanted.
+    /// Whether `isWanted` is true for one of the values.
     package func containsValue(where isWanted: (Value) -> Bool) -> Bool {
         if let first, isWanted(first) { return true }
         if let second, isWanted(second) { return true }

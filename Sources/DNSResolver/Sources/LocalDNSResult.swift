@@ -1,9 +1,9 @@
-/// What came of asking LocalDNS for one type, as far as it may be used.
+/// The result of asking LocalDNS for one type, as far as it may be used.
 struct LocalDNSResult: Hashable, Sendable {
     let result: UpstreamResult
-    /// Whether every address in it proved to be the name's.
+    /// Whether every address in it was verified to be the name's.
     let isVerified: Bool
-    /// Whether LocalDNS said that there is nothing, be it believed or not.
+    /// Whether LocalDNS answered NXDOMAIN or NODATA, whether that is accepted or not.
     var isDenial = false
 
     init(_ result: UpstreamResult) {
@@ -19,6 +19,6 @@ struct LocalDNSResult: Hashable, Sendable {
         }
     }
 
-    /// Whose answer it is.
+    /// The source of the answer.
     var source: Source { isVerified ? .verifiedLocalDNS : .localDNS }
 }

@@ -6,16 +6,15 @@ enum Contender: Hashable, Sendable {
     case httpdns
     case localDNS
 
-    /// The other one.
     var other: Contender { self == .httpdns ? .localDNS : .httpdns }
 }
 
-/// What is known, while HTTPDNS and LocalDNS are asked for the same name, of each type; and which of it is taken.
+/// The state of each type while HTTPDNS and LocalDNS are asked for the same name, and the choice between their answers.
 ///
 /// An answer of HTTPDNS is taken at once. One of LocalDNS is taken at once when LocalDNS goes first, else only after
-/// HTTPDNS has failed, or, if it is verified, has been silent for `Budget.verified`.
+/// HTTPDNS has failed, or, if it is verified, when HTTPDNS has not answered within `Budget.verified`.
 struct SourceRace {
-    /// What has come of one type.
+    /// The final result of one type.
     struct Settled {
         let type: RecordType
         let result: UpstreamResult
@@ -23,22 +22,23 @@ struct SourceRace {
         let server: String
     }
 
-    /// What is known of one type.
+    /// The state of one type.
     private struct Entry {
         let type: RecordType
-        /// What HTTPDNS brought when that is no answer, or a denial to which LocalDNS may know better: an answer is taken at
-        /// once.
+        /// The result of HTTPDNS when that is no answer, or a denial that LocalDNS may override: any other answer is
+        /// taken at once.
         var httpdns: UpstreamResult?
-        /// Of a denial: where it came from.
+        /// For a denial: its source and server.
         var denial: (source: Source, server: String)?
         var localDNS: LocalDNSResult?
-        /// The server of LocalDNS.
+        /// The LocalDNS server that answered.
         var localServer = ""
         var isOpen = true
-        /// Until it is told.
+        /// Set until `takeSettled()` returns it.
         var settled: Settled?
 
-        /// How long after the question's beginning it is taken though the other source is silent; nil: it is not.
+        /// How long after the start of the question the known result is taken although the other source has not
+        /// answered; nil: never.
         var concession: Duration? {
             guard isOpen else { return nil }
             if denial != nil, localDNS == nil { return Budget.lastStart }
@@ -52,7 +52,7 @@ struct SourceRace {
         }
     }
 
-    /// Seconds for which "no service binding" is kept when the providers that could tell have failed.
+    /// Seconds for which "no service binding" is cached when the providers that could answer have failed.
     private static let failedServiceBindingTTL: UInt32 = 5
 
     let first: Contender
@@ -60,14 +60,14 @@ struct SourceRace {
     private let hasProviders: Bool
     private let mayUseLocalDNS: Bool
     private let isServiceBinding: Bool
-    /// Whether the name may be the network's own, so that LocalDNS is asked when HTTPDNS denies it.
+    /// Whether the name may be one of the local network, so that LocalDNS is asked when HTTPDNS denies it.
     private let mayBeLocal: Bool
     private let types: [RecordType]
-    /// One for each type, in their order.
+    /// One for each type, in the order of `types`.
     private var entries: [Entry] = []
-    /// The types that a provider called empty: beside the entries, which are copied for each question.
+    /// The types for which a provider sent an empty response: outside the entries, which are copied for each question.
     private var emptyFamilies: [(type: RecordType, family: EmptyFamily)] = []
-    /// Whether HTTPDNS has failed only for now, since all its addresses are in backoff.
+    /// Whether the failure of HTTPDNS is temporary, since all its addresses are in backoff.
     private var awaitsProbe = false
     private var hasStartedHTTPDNS = false
     private var hasStartedLocalDNS = false
@@ -93,7 +93,7 @@ struct SourceRace {
         return true
     }
 
-    /// Whether the first source is known not to answer some type, so that the second need not wait for its time.
+    /// Whether the first source is known not to answer some type, so that the second is asked before its time.
     @inline(__always)
     var needsSecond: Bool {
         for index in entries.indices where entries[index].isOpen {
@@ -105,8 +105,8 @@ struct SourceRace {
         return false
     }
 
-    /// When something that is known already is taken though the other source is silent: a denial of the providers, or a
-    /// verified answer of LocalDNS. Nil when nothing waits for that.
+    /// When a result that is already known is taken although the other source has not answered: a denial of the
+    /// providers, or a verified answer of LocalDNS. Nil when there is none.
     var nextConcession: Instant? {
         var next: Instant?
         for index in entries.indices {
@@ -120,7 +120,8 @@ struct SourceRace {
         return types
     }
 
-    /// The types to ask for as `contender` starts; none the second time, or when it may not or can no longer be asked.
+    /// The types to ask for when `contender` starts; none on the second call, or when it must not or can no longer be
+    /// asked.
     mutating func start(_ contender: Contender, at now: Instant) -> [RecordType] {
         switch contender {
         case .httpdns:
@@ -143,13 +144,13 @@ struct SourceRace {
         return []
     }
 
-    /// Takes one type that was settled and is not told yet; nil when there is none.
+    /// Removes and returns one type that was settled and not yet reported; nil when there is none.
     mutating func takeSettled() -> Settled? {
         for index in entries.indices where entries[index].settled != nil { return entries[index].settled.take() }
         return nil
     }
 
-    /// Of an answer of LocalDNS: what a provider called empty; nil: none did.
+    /// For an answer of LocalDNS: the empty response of a provider for that type; nil: there was none.
     @inline(__always)
     func emptyFamily(_ settled: Settled) -> EmptyFamily? {
         guard !emptyFamilies.isEmpty else { return nil }
@@ -159,8 +160,8 @@ struct SourceRace {
         }
     }
 
-    /// HTTPDNS cannot be asked until a probe has found an address working: an answer of LocalDNS is taken meanwhile, but
-    /// nothing is a failure yet.
+    /// HTTPDNS cannot be asked until a probe succeeds: an answer of LocalDNS is taken meanwhile, but nothing is final
+    /// as a failure yet.
     mutating func awaitProbe(reason: String) {
         awaitsProbe = true
         for index in entries.indices where entries[index].isOpen {
@@ -169,9 +170,9 @@ struct SourceRace {
         }
     }
 
-    /// Takes what the providers have settled.
+    /// Takes the results of the providers.
     ///
-    /// - Parameter isLast: whether they tell no more.
+    /// - Parameter isLast: whether no more will follow.
     mutating func take(_ told: [ProviderTally.Entry], isLast: Bool) {
         if isLast { awaitsProbe = false }
         for index in entries.indices where entries[index].isOpen {
@@ -203,7 +204,7 @@ struct SourceRace {
         }
     }
 
-    /// Settles what neither source has settled: nothing more will come.
+    /// Settles the types that neither source has settled, when nothing more will come.
     mutating func settleRest() {
         awaitsProbe = false
         for index in entries.indices {
@@ -213,7 +214,7 @@ struct SourceRace {
         }
     }
 
-    /// Settles what need not wait any longer: the other source has had its time.
+    /// Settles the types whose wait for the other source has ended.
     mutating func concede(at now: Instant) {
         for index in entries.indices {
             guard let due = entries[index].concession, began + due <= now else { continue }
@@ -237,7 +238,8 @@ struct SourceRace {
         }
     }
 
-    /// The providers deny a name that may be the network's own: addresses of LocalDNS go before that, and nothing else.
+    /// The providers deny a name that may be one of the local network: addresses of LocalDNS take precedence, and
+    /// nothing else.
     private mutating func decide(_ index: Int, _ denial: (source: Source, server: String)) {
         guard let localDNS = entries[index].localDNS, let httpdns = entries[index].httpdns else { return }
         if case .answer(let answer) = localDNS.result, !answer.isNegative(for: entries[index].type) {
@@ -247,14 +249,14 @@ struct SourceRace {
         }
     }
 
-    /// What is told when neither source has an answer: "empty" only when nobody who was asked failed.
+    /// The result when neither source has an answer: "empty" only when no source that was asked failed.
     private func failure(_ httpdns: UpstreamResult, _ localDNS: LocalDNSResult) -> UpstreamResult {
         guard mayUseLocalDNS else {
-            // A browser that is told SERVFAIL of a service binding may give up; without one it goes on with A and AAAA.
+            // A browser that gets SERVFAIL for a service binding may give up; without one it goes on with A and AAAA.
             if isServiceBinding, case .failure = httpdns { return .unknownEmpty(ttl: Self.failedServiceBindingTTL) }
             return httpdns
         }
-        // What both call empty is empty, though neither would be believed alone.
+        // What both call empty is empty, though neither is accepted alone.
         if case .unknownEmpty = httpdns, localDNS.isDenial { return httpdns }
         guard hasProviders, case .failure(let first) = httpdns, case .failure(let second) = localDNS.result else {
             return localDNS.result

@@ -1,7 +1,7 @@
 import DNSWire
 import Scheduling
 
-/// HTTPDNS and LocalDNS asked for one protected name: the first source at once, the second when it is due or the first
+/// Asks HTTPDNS and LocalDNS for one protected name: the first source at once, the second when it is due or the first
 /// has failed.
 @Loop
 final class SourceRun: Cancellable {
@@ -14,13 +14,13 @@ final class SourceRun: Cancellable {
     private var attempts: ProviderAttempts?
     private var lookUps: [any Cancellable] = []
     private var lookUpsUnderWay = 0
-    /// When another provider is asked as well; nil: all have been, or need not be.
+    /// When another provider is asked as well; nil: all have been asked, or need not be.
     private var hedgeDue: Instant?
-    /// When the second source is asked; nil: it was time for that.
+    /// When the second source is asked; nil: that time has passed.
     private var secondDue: Instant?
-    /// When something that is known is taken although the other source is silent; nil: nothing waits for that.
+    /// When a known result is taken although the other source has not answered; nil: there is none.
     private var concessionDue: Instant?
-    /// For what is due next: one for all, for mostly none comes to pass.
+    /// One timer for whatever is due next: mostly none of it fires.
     private var timer: LoopTimer?
 
     init(
@@ -38,7 +38,7 @@ final class SourceRun: Cancellable {
     func start() {
         secondDue = job.began + Budget.reserve
         start(race.first)
-        // Who is under way tells of himself.
+        // Attempts and look-ups under way call `goOn()` themselves.
         if attempts == nil, lookUpsUnderWay == 0 { goOn() }
         if timer == nil { setTimer() }
     }
@@ -56,7 +56,7 @@ final class SourceRun: Cancellable {
         return min(hedgeDue, otherDue)
     }
 
-    /// Of those besides the hedge; nothing waits for the second source before that was asked.
+    /// The next time besides the hedge; nothing waits for the second source before it was asked.
     @inline(__always)
     private var otherDue: Instant? { secondDue ?? concessionDue }
 
@@ -129,7 +129,7 @@ final class SourceRun: Cancellable {
         setTimer()
     }
 
-    /// Hands on what is settled, and starts the second source as soon as it is needed.
+    /// Reports what is settled, and starts the second source as soon as it is needed.
     private func goOn() {
         tell()
         guard done != nil, !race.isOver else { return finish() }

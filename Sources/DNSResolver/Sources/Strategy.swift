@@ -9,7 +9,7 @@ package final class Strategy {
     private let pair: SourcePair
     private let forwarders: [any Upstream]
     private let mode: Mode
-    /// Nil: what LocalDNS tells is taken as it is.
+    /// Nil: answers of LocalDNS are taken unchecked.
     package nonisolated let answerCheck: AnswerCheck?
     let clock: any LoopClock
 
@@ -18,7 +18,7 @@ package final class Strategy {
 
     /// - Parameters:
     ///   - forwarders: one for each `[[forward]]` entry, in order.
-    ///   - answerCheck: what is done about LocalDNS's answers to protected names; nil: nothing.
+    ///   - answerCheck: checks LocalDNS's answers to protected names; nil: they are not checked.
     ///   - guardsServiceBindings: false passes HTTPS and SVCB on like any other type.
     package nonisolated init(
         mode: Mode, selector: ProviderSelector, localDNS: any Upstream, forwarders: [any Upstream],
@@ -34,7 +34,7 @@ package final class Strategy {
         self.clock = clock
     }
 
-    /// What a source is called in output.
+    /// The name of a source in output.
     package nonisolated func name(of source: Source) -> String {
         switch source {
         case .localDNS, .verifiedLocalDNS: localDNS.name
@@ -53,15 +53,15 @@ package final class Strategy {
         return Self.bothFamilies
     }
 
-    /// How much providers are told of clients' addresses at most; nil: nothing.
+    /// The most of clients' addresses that is sent to providers; nil: nothing.
     package nonisolated var clientScoping: ClientScoping? { selector.clientScoping }
 
     /// For which clients an answer holds; nil for all.
     ///
-    /// The same for all types of a name, and under one policy always the same: also what LocalDNS tells of a name that is
-    /// asked for by network is kept so.
+    /// The same for all types of a name, and always the same under one policy: for a name that is asked for by client
+    /// network, answers of LocalDNS are cached in that scope too.
     ///
-    /// - Parameter client: nil asks for nobody.
+    /// - Parameter client: nil: a look-up without a client.
     package nonisolated func scope(of client: ClientQuestion?, name: Name, route: Route) -> ClientScope? {
         guard let scoping = clientScoping, case .protect = route, selector.tellsNetworks(for: name) else { return nil }
         guard let client else { return .untold }
@@ -75,29 +75,29 @@ package final class Strategy {
 
     private nonisolated static let bothFamilies: [RecordType] = [.a, .aaaa]
 
-    /// Whether a request waits for room at its service.
+    /// Whether a request waits for a free slot at its service.
     var isBacklogged: Bool { selector.isBacklogged }
 
-    /// How many backoffs of providers have ended, as far as that matters to a flight.
+    /// How many backoffs of providers have ended, where that matters to a flight.
     func recoveries(for key: FlightKey) -> Int {
         if case .protect = key.route { selector.probes.recoveries } else { 0 }
     }
 
-    /// Has `body` called, in place of what was given before, whenever an address or account of a provider works again.
+    /// Sets the callback for when an address or account of a provider works again; it replaces the previous one.
     func whenProviderRecovers(_ body: @escaping @Loop () -> Void) { selector.probes.onRecovery = body }
 
-    /// What backoffs leave to ask of a flight's providers.
+    /// Which of a flight's providers can be asked, given their backoffs.
     func outlook(for key: FlightKey) -> ProviderSelector.Outlook {
         guard case .protect = key.route else { return .usable }
         return selector.outlook(selector.eligible(for: key.name, type: key.types[0], signed: key.isSigned))
     }
 
-    /// Whether an answer was told by LocalDNS for a protected name, and its addresses are still to be checked.
+    /// Whether an answer for a protected name came from LocalDNS and its addresses are still to be checked.
     nonisolated func isUnchecked(_ answer: Answer, _ key: FlightKey, _ type: RecordType, _ source: Source) -> Bool {
         source == .localDNS && !answer.isNegative(for: type) && answerCheck?.checks(key, type) == true
     }
 
-    /// Asks until each of the flight's types is settled, with a failure if need be.
+    /// Asks until each of the flight's types is settled, possibly with a failure.
     ///
     /// - Parameters:
     ///   - mode: for this flight; nil: the strategy's own.
@@ -130,7 +130,7 @@ package final class Strategy {
         }
     }
 
-    /// Whether a flight's records may only come from authenticated providers, with hints of ours.
+    /// Whether a flight's records may only come from authenticated providers, with address hints of this resolver.
     func isGuarded(_ key: FlightKey) -> Bool {
         if case .protect = key.route { key.isServiceBinding && guardsServiceBindings } else { false }
     }
@@ -142,7 +142,7 @@ package final class Strategy {
         let isServiceBinding = isGuarded(key)
         let providers = selector.eligible(
             for: key.name, type: key.types[0], signed: key.isSigned, authenticatedOnly: isServiceBinding)
-        // Address hints of HTTPS and SVCB records reach browsers past A and AAAA: never from LocalDNS.
+        // Address hints of HTTPS and SVCB records reach browsers without A and AAAA queries: never from LocalDNS.
         let mayUseLocalDNS = mode != .httpdnsOnly && !isServiceBinding
         let first: Contender = mode == .localDNSFirst && mayUseLocalDNS ? .localDNS : .httpdns
         let began = clock.now
@@ -152,7 +152,7 @@ package final class Strategy {
         let job = SourcePair.Job(key: key, providers: providers, began: began)
         let run = SourceRun(job, race, of: pair, settle: settle, done: done)
         guard !providers.isEmpty || mayUseLocalDNS else {
-            // A service binding may be kept from a client; of anything else "no" is not ours to say.
+            // A service binding may be denied to a client; for any other type an empty response would be false.
             let result: UpstreamResult =
                 isServiceBinding ? .unknownEmpty(ttl: nil) : .failure(.unusable("no provider for this name and type"))
             for type in key.types { settle(type, result, .rule, "", nil) }

@@ -1,38 +1,39 @@
 package import DNSWire
 
-/// Why an upstream gave no answer. Texts are for logs and for clients (extended errors): without secrets, and without the
-/// addresses of the servers of LocalDNS, which are the business of this machine alone.
+/// Why an upstream gave no answer. Texts are for logs and for clients (extended errors): without secrets, and without
+/// the addresses of LocalDNS servers, which stay on this host.
 package enum UpstreamFailure: Error, Hashable, Sendable {
-    /// Nothing came in time.
+    /// No response in time.
     case timeout
-    /// Nothing came in time, but other questions are answered there meanwhile: asking the same again would change nothing.
+    /// No response in time, but other questions are answered there meanwhile: asking the same again would change
+    /// nothing.
     case slow
-    /// It has no server that could be asked.
+    /// It has no server that can be asked.
     case noServer(String)
-    /// No connection, or one that broke.
+    /// No connection, or the connection was lost.
     case network(String)
-    /// The upstream answered, but not with DNS: HTTP 4xx and 5xx, garbage.
+    /// The upstream responded, but not with DNS: HTTP 4xx and 5xx, malformed data.
     case unusable(String)
-    /// No certificate there proves that it is the service; nothing was sent.
+    /// No certificate there identifies the service; nothing was sent.
     case certificate(String)
-    /// It said when to come back (`Retry-After`).
+    /// It said when to retry (`Retry-After`).
     case busy(String, retryAfter: Duration)
-    /// Its addresses were found out to be a liar's.
+    /// Its addresses were detected as forged.
     case forged(String)
     /// It answered SERVFAIL, REFUSED or another failure code.
     case responseCode(ResponseCode)
-    /// Account, signature or token refused: the whole provider is put aside.
+    /// Account, signature or token refused: the whole provider is put in backoff.
     case authentication(String)
-    /// It refuses this question and would again: another address of it is not asked.
+    /// It refuses this question and would again: none of its other addresses is asked.
     case rejected(String)
-    /// A limit of ours is reached.
+    /// A limit of this server is reached.
     case overloaded(String)
-    /// The asker gave up.
+    /// The caller gave up.
     case cancelled
 }
 
 extension UpstreamFailure: CustomStringConvertible {
-    /// For people: what went wrong, without the name asked.
+    /// For users: what failed, without the name asked for.
     package var description: String {
         switch self {
         case .timeout: "no answer in time"
@@ -48,7 +49,7 @@ extension UpstreamFailure: CustomStringConvertible {
         }
     }
 
-    /// The failure of both sources as one; a network failure only if nothing was heard of either.
+    /// The failure of both sources as one; a network failure only if neither responded.
     static func combined(httpdns: UpstreamFailure, localDNS: UpstreamFailure) -> UpstreamFailure {
         let text = "HTTPDNS: \(httpdns); LocalDNS: \(localDNS)"
         if case .forged = localDNS { return .forged(text) }
@@ -56,7 +57,7 @@ extension UpstreamFailure: CustomStringConvertible {
         return httpdns.isTransport && localDNS.isTransport ? .network(text) : .unusable(text)
     }
 
-    /// Whether nothing was heard at all: no connection, or silence.
+    /// Whether there was no response at all: no connection, or silence.
     var isTransport: Bool {
         switch self {
         case .timeout, .noServer, .network: true
@@ -64,7 +65,7 @@ extension UpstreamFailure: CustomStringConvertible {
         }
     }
 
-    /// Whether the cause is here: it says nothing of the question.
+    /// Whether the cause is on this host: it says nothing about the question.
     var isOurs: Bool {
         switch self {
         case .overloaded, .cancelled: true

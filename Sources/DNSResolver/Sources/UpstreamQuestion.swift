@@ -1,7 +1,7 @@
 package import DNSWire
 package import Scheduling
 
-/// What an upstream is asked.
+/// A question to an upstream.
 package struct UpstreamQuestion: Hashable, Sendable {
     /// Lower-cased.
     package var name: Name
@@ -9,11 +9,11 @@ package struct UpstreamQuestion: Hashable, Sendable {
     package var types: [RecordType]
     package var dnssecOK: Bool
     package var checkingDisabled: Bool
-    /// The network of the clients for whom it is asked, which a service may be told; nil: none.
+    /// The network of the clients for which it is asked, which may be sent to a service; nil: none.
     package var clientNetwork: AddressPrefix?
-    /// The client network in whose share of what is bounded it is.
+    /// The client network whose fair share it counts against.
     package var holder: ClientNetwork
-    /// When the asker stops waiting.
+    /// When the caller stops waiting.
     package var deadline: Instant
 
     package init(

@@ -1,9 +1,9 @@
 package import DNSWire
 
-/// What came of asking: a result for every type asked.
+/// The result of asking an upstream, for every type asked for.
 package struct UpstreamReply: Hashable, Sendable {
     package var results: RecordTypeMap<UpstreamResult>
-    /// The address and port of the server that told it; empty when none did.
+    /// The address and port of the server that answered; empty when none did.
     package var server: String
 
     package init(_ results: RecordTypeMap<UpstreamResult>, server: String = "") {
@@ -24,11 +24,11 @@ package struct UpstreamReply: Hashable, Sendable {
     }
 }
 
-/// What came of asking for one type.
+/// The result of asking for one type.
 package enum UpstreamResult: Hashable, Sendable {
-    /// Records, or a told NXDOMAIN or NODATA. In a box, for it is handed on many times.
+    /// Records, or an NXDOMAIN or NODATA response. Indirect, since it is passed on many times.
     indirect case answer(Answer)
-    /// Nothing, without a cause: the next source is asked. `ttl`: seconds that the service gave for it, if it did.
+    /// An indeterminate empty response: the next source is asked. `ttl`: seconds that the service gave for it, if any.
     case unknownEmpty(ttl: UInt32?)
     case failure(UpstreamFailure)
 }
