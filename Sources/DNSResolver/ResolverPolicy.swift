@@ -1,14 +1,15 @@
 package import DNSWire
 
-/// What decides how questions are answered: replaced as one, never changed. Every flight refers to the one that began it.
+/// The rules by which questions are answered: replaced as a whole, never changed. Every flight refers to the one that
+/// was in force when it began.
 package final class ResolverPolicy: Sendable {
     package let localAnswers: LocalAnswers
     package let routes: RoutePolicy
     package let strategy: Strategy
     package let sources: SourceTags
-    /// Addresses for names that nobody else could answer.
+    /// Addresses for names that no source could answer.
     package let lastResort: Presets
-    /// Names that are looked up before a client asks.
+    /// Names that are resolved in advance of clients' queries.
     package let preresolve: [Name]
 
     /// - Parameter sources: the numbers of the sources that `strategy` asks.
@@ -24,7 +25,8 @@ package final class ResolverPolicy: Sendable {
         self.sources = sources
     }
 
-    /// A name given by hand exists, whatever is told of its other types: who hears NXDOMAIN forgets its addresses too.
+    /// A preset name exists, whatever is answered for its other types: a client that gets NXDOMAIN drops its addresses
+    /// too.
     func consistent(_ answer: consuming Answer, for key: FlightKey) -> Answer {
         guard answer.responseCode == .nameError, !key.isSigned, localAnswers.presets.addresses(of: key.name) != nil
         else {
@@ -34,7 +36,7 @@ package final class ResolverPolicy: Sendable {
         return answer
     }
 
-    /// The same with HTTPDNS switched off: what would be asked there goes to LocalDNS. `forward` entries stay.
+    /// The same policy with HTTPDNS switched off: LocalDNS is asked instead. `forward` entries stay.
     var switchedOff: ResolverPolicy {
         var routes = routes
         routes.mode = .localDNSOnly

@@ -1,22 +1,22 @@
 package import DNSWire
 
-/// Answers that need no source: questions about the server itself, types that are not records, addresses given by hand,
-/// special-use names, and the family that nobody is to use. An object: each question looks into it.
+/// Answers that need no source: questions about the server itself, meta-types, static addresses, special-use names, and
+/// the address family that is excluded. An object: each question looks into it.
 package final class LocalAnswers: Sendable {
-    /// What `version.bind` and `version.server` answer; nil refuses.
+    /// The answer to `version.bind` and `version.server`; nil refuses.
     private let version: String?
-    /// What `hostname.bind` and `id.server` answer; nil refuses. Not the host's name: that is nobody's business.
+    /// The answer to `hostname.bind` and `id.server`; nil refuses. Not the host's name, which is not disclosed.
     private let identity: String?
-    /// Addresses given by hand.
+    /// Static addresses.
     package let presets: Presets
-    /// Which families are asked for at all.
+    /// The address families that are asked for.
     package let families: FamilyPreference
 
-    /// Seconds that an answer made here may be kept by the client (RFC 6303 section 3 has 10,800).
+    /// TTL in seconds of an answer made here (RFC 6303 section 3 has 10,800).
     private static let ttl: UInt32 = 10_800
-    /// Seconds for what the configuration says: clients see a change of it soon.
+    /// TTL in seconds of configured answers: a change of the configuration reaches clients soon.
     private static let configuredTTL: UInt32 = 60
-    /// Seconds for what is answered in place of LocalDNS: it may come any moment.
+    /// TTL in seconds of answers given instead of LocalDNS's, which may become available at any moment.
     private static let absentNetworkTTL: UInt32 = 10
 
     package init(
@@ -29,17 +29,18 @@ package final class LocalAnswers: Sendable {
         self.families = families
     }
 
-    /// A local reply: an answer, or a code with which the question is turned away.
+    /// A local reply: an answer, or an RCODE with which the question is refused.
     package enum Reply: Sendable, Hashable {
         case answer(Answer)
-        /// By the configuration, and the same to everybody until that changes: addresses given by hand, or by a rule nothing.
+        /// From the configuration, and the same for all clients until that changes: static addresses, or a rule's empty
+        /// answer.
         case configured(Answer, Source)
         case refusal(ResponseCode, ExtendedError)
     }
 
     /// The local reply to `question`; nil when a source must be asked.
     ///
-    /// - Parameter isSigned: whether the client wants signatures, or checks them.
+    /// - Parameter isSigned: whether the client wants signatures, or validates them.
     package func reply(to question: Question, policy: RoutePolicy, isSigned: Bool = false) -> Reply? {
         switch (question.class, question.type) {
         case (_, .axfr), (_, .ixfr):
@@ -55,12 +56,12 @@ package final class LocalAnswers: Sendable {
         }
     }
 
-    /// Names that mean the same everywhere, then what is given by hand, then other special-use names, then the families.
+    /// In order: special-use names that cannot be overridden, presets, other special-use names, excluded families.
     private func address(of question: Question, policy: RoutePolicy, isSigned: Bool) -> Reply? {
         let rule = SpecialUseNames.rule(for: question.name)
         if rule?.rule.isOverridable != false, let preset = preset(for: question) { return .configured(preset, .preset) }
         if let rule, !isTakenOver(question.name, rule.rule, by: policy), var answer = special(question, rule) {
-            // Given by hand, the name exists, though of this type it has nothing.
+            // A preset name exists, though it has no records of this type.
             if rule.rule.isOverridable, presets.addresses(of: question.name) != nil { answer.responseCode = .noError }
             return .answer(answer)
         }
@@ -68,7 +69,7 @@ package final class LocalAnswers: Sendable {
         return .configured(.negative(name: question.name, ttl: Self.configuredTTL), .rule)
     }
 
-    /// HTTPS and SVCB records hold addresses too, so of a name given by hand there are none. Other types are asked for.
+    /// HTTPS and SVCB records hold addresses too, so a preset name has none. Other types are asked for.
     private func preset(for question: Question) -> Answer? {
         if question.type == .https || question.type == .svcb {
             return presets.addresses(of: question.name).map { _ in
@@ -91,8 +92,8 @@ package final class LocalAnswers: Sendable {
         return .answer(Answer(answers: [.chaosText(text, name: question.name)]))
     }
 
-    /// The answer to a name of the network while there is no LocalDNS to ask: that of an empty zone (RFC 6303, RFC 8375),
-    /// with a short TTL. Nil for any other name.
+    /// The answer for a name of the local network while no LocalDNS can be asked: that of an empty zone (RFC 6303, RFC
+    /// 8375), with a short TTL. Nil for any other name.
     package func withoutLocalDNS(_ question: Question, policy: RoutePolicy) -> Answer? {
         guard let zone = policy.networkZone(of: question.name) else { return nil }
         let found = SpecialUseNames.rule(for: question.name) ?? (zone, .emptyZone)
@@ -100,7 +101,7 @@ package final class LocalAnswers: Sendable {
             ?? .negative(name: found.zone, ttl: Self.absentNetworkTTL)
     }
 
-    /// Whether a list decides of a special-use name, or the network.
+    /// Whether a list or the network overrides a special-use name.
     private func isTakenOver(_ name: Name, _ rule: SpecialUseNames.Rule, by policy: RoutePolicy) -> Bool {
         rule.isOverridable
             && (policy.listed(name, belowRoot: true) != nil || policy.networkZone(of: name) != nil)

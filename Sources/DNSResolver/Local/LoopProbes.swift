@@ -1,21 +1,22 @@
 package import DNSWire
 package import Scheduling
 
-/// Names that nobody else can know, asked through a server to see whether the question comes back to us.
+/// Loop detection: queries for names that exist nowhere else, sent to a server to detect whether they are forwarded
+/// back.
 ///
-/// The first label is 128 bits at random, so that a name seen on our own listener has gone out from here. It stands below
-/// `zone` or below the suffix that the server is asked for. `invalid` and `test` would not do: resolvers answer them by
-/// themselves, and a loop that catches all other names would stay hidden.
+/// The first label is 128 random bits, so that a query for it on this server's listeners must originate here. It stands
+/// below `zone` or below the suffix for which the server is asked. `invalid` and `test` would not do: resolvers answer
+/// them themselves, and a loop for all other names would stay undetected.
 @Loop
 package final class LoopProbes {
-    /// Where a resolver of the network is probed. `internal` is never delegated (ICANN, July 2024), and
+    /// The zone in which a resolver of the network is probed. `internal` is never delegated (ICANN, July 2024), and
     /// resolvers forward it like any other domain.
     package nonisolated static let zone = (try? Name("loop.httpdnsd.internal")) ?? .root
 
     /// The length of the first label: 32 hexadecimal digits.
     private nonisolated static let labelLength = 32
 
-    /// What is out, and who wants to hear of it; one name for each server.
+    /// The probes under way and their callbacks; one name for each server.
     private var open: [Name: @Loop () -> Void] = [:]
 
     package nonisolated init() {}
@@ -31,10 +32,10 @@ package final class LoopProbes {
         return name
     }
 
-    /// Expects the name no longer.
+    /// Ends a probe.
     package func close(_ name: Name) { open[name] = nil }
 
-    /// Whether a question asked here is one of these names, whose owner is told.
+    /// Whether a query received here is for one of these names; if so, its callback is called.
     func take(_ name: Name) -> Bool {
         guard name.wire.first == UInt8(Self.labelLength), let onSeen = open[name] else { return false }
         onSeen()

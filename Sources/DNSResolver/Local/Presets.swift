@@ -1,6 +1,6 @@
 package import DNSWire
 
-/// Addresses given by hand, found by name: one hash look-up for a name, and one for each of its parents when there are
+/// Static addresses, found by name: one hash look-up for a name, and one for each of its parents when there are
 /// wildcards.
 package struct Presets: Hashable, Sendable {
     private var exact: [Name: [IPAddress]] = [:]
@@ -9,14 +9,14 @@ package struct Presets: Hashable, Sendable {
 
     package init() {}
 
-    /// How many entries there are, a wildcard counted as one.
+    /// How many entries there are; a wildcard counts as one.
     package var count: Int { exact.count + below.count }
 
-    /// Gives a name its addresses, unless it has some already: what was added first stays.
+    /// Adds the addresses of a name, unless it has some already: what was added first stays.
     ///
     /// - Parameters:
     ///   - isWildcard: the entry is for all names below `name`, not for itself.
-    ///   - addresses: of both families, in the order in which they are to be told. None adds nothing.
+    ///   - addresses: of both families, in the order in which they are answered. Without any, nothing is added.
     package mutating func add(_ name: Name, isWildcard: Bool = false, addresses: [IPAddress]) {
         guard !addresses.isEmpty else { return }
         let name = name.lowercased
@@ -39,9 +39,10 @@ package struct Presets: Hashable, Sendable {
         return nil
     }
 
-    /// The answer to a question for addresses of a name that is here.
+    /// The answer to a question for addresses of a preset name.
     ///
-    /// A name is here with both families: of one without addresses there is no record, and nobody is asked for it.
+    /// A preset covers both families: without addresses of one the answer is NODATA, and no source is asked for it.
+    ///
     /// - Parameter ttl: in seconds.
     /// - Returns: nil for another name, or another type than A and AAAA.
     package func answer(to question: Question, ttl: UInt32) -> Answer? {

@@ -1,23 +1,24 @@
 import DNSWire
 
-/// Names that mean the same everywhere and are answered here: asking about them would leak, or mislead
-/// (RFC 6761, 6303, 6762, 7686, 7793, 8375, 8880, 9462, 9476, 9665).
+/// Names that mean the same everywhere and are answered locally: forwarding such queries would leak, or return
+/// misleading answers (RFC 6761, 6303, 6762, 7686, 7793, 8375, 8880, 9462, 9476, 9665).
 enum SpecialUseNames {
     /// How a special-use name is answered.
     enum Rule {
         /// 127.0.0.1 and ::1.
         case loopback
-        /// No such name; no entry of the lists changes that.
+        /// NXDOMAIN; no entry of the lists changes that.
         case alwaysNonexistent
-        /// An empty zone: its apex has an SOA record alone, below it are no names. DS records of the apex are the parent's.
+        /// An empty zone: its apex has only an SOA record, and there are no names below it. DS records of the apex are
+        /// the parent's.
         case emptyZone
         /// The reverse name of a loopback address.
         case loopbackReverse
-        /// The well-known IPv4 addresses by which hosts look for NAT64, here without one (RFC 8880 section 7.1).
+        /// The well-known IPv4 addresses by which hosts detect NAT64, here without one (RFC 8880 section 7.1).
         case ipv4Only
         /// The reverse name of one of those (RFC 8880 section 7.2).
         case ipv4OnlyReverse
-        /// The name by which clients look for encrypted resolvers: there is none here (RFC 9462 section 4).
+        /// The name by which clients discover encrypted resolvers: there is none here (RFC 9462 section 4).
         case resolverDiscovery
 
         /// Whether `protect`, `bypass` or `forward` may decide instead.

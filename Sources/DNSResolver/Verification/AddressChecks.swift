@@ -1,26 +1,28 @@
 package import DNSWire
 package import Scheduling
 
-/// The checks of all names: one handshake for all who ask the same at once, few at a time, and what they found out kept.
+/// The address checks of all names: coalesces equal checks into one handshake, limits how many run at once, and caches
+/// the verdicts.
 ///
-/// A handshake that takes longer than its askers wait goes on while there is room, so that a slow server is known when
-/// it is asked for again; one whose askers have all been cancelled ends with them. `SilentAddresses` keeps addresses that
-/// say nothing from taking the place of others.
+/// A handshake that takes longer than its waiters wait goes on while there is room, so that the verdict on a slow
+/// server is known when it is asked for again; one whose waiters have all been cancelled ends with them.
+/// `SilentAddresses` keeps addresses that do not respond from displacing others.
 @Loop
 package final class AddressChecks: AddressCheck {
     /// The most handshakes at once.
     package nonisolated static let limit = 32
-    /// How many of these may be with further addresses of an answer: a long answer keeps no first address waiting.
+    /// How many of these may be for further addresses of an answer: a long answer does not delay the first addresses of
+    /// others.
     nonisolated static let furtherLimit = 24
-    /// Checks that wait for their turn, shared by client network; beyond it an address stays unchecked.
+    /// Checks that wait for their turn, shared fairly by client networks; beyond it an address stays unchecked.
     private nonisolated static let queueLimit = 1_024
-    /// Those of them that may be for one address that has not answered anything yet.
+    /// Those of them that may be for one address that has not responded yet.
     private static let unknownQueueLimit = 512
-    /// How long a check at an address that has not answered anything has its place for sure.
+    /// For how long a check at an address that has not responded cannot be displaced.
     package nonisolated static let turn: Duration = .milliseconds(500)
-    /// How long a check may take, over all ports, whoever still waits for it.
+    /// How long a check may take, over all ports, whatever waits for it.
     package nonisolated static let longest: Duration = .milliseconds(1_500)
-    /// Verdicts that are kept; beyond it they are forgotten, which costs handshakes and never an answer.
+    /// The most verdicts that are cached; beyond it they are dropped, which costs handshakes and never an answer.
     private static let capacity = 4_096
 
     private struct Subject: Hashable {
@@ -30,31 +32,31 @@ package final class AddressChecks: AddressCheck {
 
     /// Tried in this order until one speaks TLS.
     package nonisolated let ports: [UInt16]
-    /// Forged addresses are written down here.
+    /// Where forged addresses are recorded.
     package nonisolated let journal: HijackJournal
     private let handshake: any Handshake
     private let timeOfDay: TimeOfDay?
     private let clock: any LoopClock
     private var verdicts: [Subject: (verdict: AddressVerdict, until: Instant)] = [:]
     private var checks: [Subject: PendingCheck] = [:]
-    /// Those not begun yet, in order.
+    /// The checks that have not begun yet, in order.
     private var queue: [Subject] = []
-    /// Of which client networks they are, and which they are.
+    /// The client networks of the checks in `queue`, and the check of each ticket.
     private var waiting = FairShare(capacity: AddressChecks.queueLimit)
     private var subjects: [FairShare.Ticket: Subject] = [:]
-    /// Of which client networks those under way are.
+    /// The client networks of the checks under way.
     private var active = FairShare(capacity: AddressChecks.limit)
     private var underWay: Int { active.count }
     private var running: [Subject: PendingCheck] = [:]
-    /// For the end of the next turn that others wait for.
+    /// Fires at the end of the next turn for which others wait.
     private var turnTimer: LoopTimer?
-    /// What addresses have lately shown, whatever the name.
+    /// Whether addresses have lately shown a right certificate, for any name.
     private var shown: [IPAddress: (isRight: Bool, until: Instant)] = [:]
     private var silent = SilentAddresses()
-    /// Raised when all is forgotten: what was begun before says nothing any more.
+    /// Incremented when everything is forgotten: the results of checks that began before are ignored.
     private var epoch = 0
 
-    /// - Parameter timeOfDay: nothing is written down while that cannot be right; nil: it is.
+    /// - Parameter timeOfDay: nothing is recorded while that cannot be right; nil: it always is.
     package nonisolated init(
         ports: [UInt16], handshake: any Handshake, journal: HijackJournal, timeOfDay: TimeOfDay? = nil,
         clock: any LoopClock
@@ -69,7 +71,7 @@ package final class AddressChecks: AddressCheck {
     /// How many handshakes are under way, and how many checks wait for their turn.
     var load: (underWay: Int, waiting: Int) { (underWay, queue.count) }
 
-    /// Forgets all verdicts: on another network the same address may be somebody else.
+    /// Drops all verdicts: on another network the same address may be another host.
     package func forgetAll() {
         verdicts = [:]
         shown = [:]
@@ -77,12 +79,12 @@ package final class AddressChecks: AddressCheck {
         epoch += 1
     }
 
-    /// Told of verdicts that hold for minutes, and for how long.
+    /// Called with verdicts that hold for minutes, and for how long.
     package var onVerdict: (@Loop (Name, IPAddress, AddressVerdict, Duration) -> Void)?
 
-    /// Takes up what an earlier process had found out on this network, where this one has not looked.
+    /// Restores a verdict that an earlier process reached on this network, where this one has none.
     ///
-    /// - Parameter rest: how long it holds from now on; no longer than if it had been found out now.
+    /// - Parameter rest: how long it holds from now on; no longer than if it had been reached now.
     package func restore(_ verdict: AddressVerdict, on address: IPAddress, of name: Name, for rest: Duration) {
         let subject = Subject(name: name, address: address)
         guard let lifetime = verdict.lifetime, rest > .zero, verdicts[subject] == nil, verdicts.count < Self.capacity
@@ -116,7 +118,7 @@ package final class AddressChecks: AddressCheck {
             let verdict = await wait(for: check, of: subject, isFirst: isFirst, until: deadline)
             if let verdict, verdict != .unchecked { return verdict }
         }
-        // There was no room for it: until the deadline it may be found out for another client.
+        // There was no room for it: until the deadline another client's check may reach a verdict.
         guard await clock.sleep(until: deadline) else { return .unchecked }
         return known(address, for: name) ?? unchecked(address)
     }
@@ -127,7 +129,7 @@ package final class AddressChecks: AddressCheck {
     ) async -> AddressVerdict? {
         check.isFirst = check.isFirst || isFirst
         let waiter = PendingCheck.Waiter()
-        // Before it begins: what nothing waits for gives way.
+        // Before a check begins: those without waiters are displaced.
         check.expect(waiter)
         beginNext()
         let verdict = await withTaskCancellationHandler {
@@ -150,8 +152,8 @@ package final class AddressChecks: AddressCheck {
 
     // MARK: The queue
 
-    /// The check of `subject`, a new one if there is none; nil when as many wait as may, and the client network that would
-    /// have most of them is `holder`.
+    /// The check of `subject`, a new one if there is none; nil when the queue is full and the client network that would
+    /// have most of it is `holder`.
     private func pending(_ subject: Subject, _ holder: ClientNetwork) -> PendingCheck? {
         if let check = checks[subject] { return check }
         guard mayWait(subject.address) else { return nil }
@@ -186,10 +188,11 @@ package final class AddressChecks: AddressCheck {
             || queue.count { $0.address == address } < Self.unknownQueueLimit
     }
 
-    /// Begins what there is room for: first addresses, then further ones. What nothing waits for any more gives way.
+    /// Begins the checks for which there is room: first addresses, then further ones. Checks without waiters are
+    /// displaced.
     private func beginNext() {
         while underWay < Self.limit, let subject = next() { begin(subject) }
-        // With room left they wait for the turn of their address, and nothing is in their way.
+        // With room left, checks wait only for the turn of their address, and displacing others would not help.
         guard underWay >= Self.furtherLimit else { return }
         let waiting = queue.count { checks[$0]?.isWaitedFor == true }
         guard waiting > 0 else { return }
@@ -197,9 +200,9 @@ package final class AddressChecks: AddressCheck {
         endTurns()
     }
 
-    /// Has checks at addresses that have not answered anything give way, their turn being over, to those that have had none:
-    /// or new silent addresses, of any number, would keep the others from being looked at in time. Comes back when the next
-    /// turn is over.
+    /// Displaces checks at addresses that have not responded, once their turn is over, in favour of checks that have
+    /// had none: otherwise new silent addresses, of any number, would keep the others from being checked in time. Runs
+    /// again when the next turn is over.
     private func endTurns() {
         guard turnTimer == nil, underWay >= Self.limit else { return }
         let now = clock.now
@@ -232,9 +235,9 @@ package final class AddressChecks: AddressCheck {
         check.isWaitedFor && silent.hasRoom(subject.address, at: now)
     }
 
-    /// First addresses go before further ones; then the client network goes first that has the fewest under way; of its
-    /// addresses go first those that have answered, and last those that have had their turn: forged answers bring any number
-    /// of new silent ones.
+    /// First addresses go before further ones; then the client network with the fewest checks under way goes first; of
+    /// its addresses those that have responded go first, and those that have had their turn last: forged answers bring
+    /// any number of new silent ones.
     private func next() -> Subject? {
         let now = clock.now
         func best(_ isCandidate: (PendingCheck) -> Bool) -> Subject? {
@@ -263,11 +266,11 @@ package final class AddressChecks: AddressCheck {
         check.task = Loop.spawn { [self] in await run(subject, check) }
     }
 
-    /// A waiter does not wait any more.
+    /// Called when a waiter stops waiting.
     private func abandoned(_ subject: Subject, _ check: PendingCheck, isCancelled: Bool) {
         guard !check.isWaitedFor, checks[subject] === check else { return }
         if let task = check.task {
-            // Else it goes on, until its place is wanted: perhaps by a check that waits already.
+            // Otherwise it goes on until its place is wanted: perhaps by a check that waits already.
             if isCancelled, !check.goesOn { task.cancel() } else { beginNext() }
         } else {
             checks[subject] = nil
@@ -302,7 +305,7 @@ package final class AddressChecks: AddressCheck {
         beginNext()
     }
 
-    /// Ends the checks that wait for their turn at an address which has turned out to be silent.
+    /// Ends the checks that wait for their turn at an address that was detected as silent.
     private func dismiss(_ address: IPAddress) {
         for subject in queue where subject.address == address {
             let check = checks.removeValue(forKey: subject)
@@ -313,7 +316,7 @@ package final class AddressChecks: AddressCheck {
 
     /// Tries the ports in turn; the first one with a certificate decides.
     ///
-    /// - Returns: the verdict, nil when it was given up; and whether anything came from there, be it a refusal.
+    /// - Returns: the verdict, nil when it was cancelled; and whether there was any response, including a refusal.
     private func look(at subject: Subject) async -> (verdict: AddressVerdict?, hasAnswered: Bool) {
         let deadline = clock.now + Self.longest
         var verdict = AddressVerdict.noTLS
@@ -352,7 +355,7 @@ package final class AddressChecks: AddressCheck {
         if verdict == .verified || verdict == .forged { onVerdict?(subject.name, subject.address, verdict, lifetime) }
     }
 
-    /// Writes down what an address has shown; a right certificate says more than a wrong one.
+    /// Records what an address has shown; a right certificate takes precedence over a wrong one.
     private func note(_ verdict: AddressVerdict, at address: IPAddress, until end: Instant) {
         guard verdict == .verified || verdict == .forged else { return }
         let now = clock.now
@@ -365,9 +368,9 @@ package final class AddressChecks: AddressCheck {
 }
 
 extension AddressVerdict {
-    /// How long it is believed; nil: not at all.
+    /// How long the verdict is cached; nil: not at all.
     ///
-    /// A certificate that was right stays right for some time. A forged one may be a mistake that somebody mends; where
+    /// A certificate that was right stays right for some time. A wrong one may be a mistake that is corrected; where
     /// there was no TLS there may be some as soon as a server has started.
     fileprivate var lifetime: Duration? {
         switch self {

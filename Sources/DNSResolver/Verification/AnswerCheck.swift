@@ -2,12 +2,14 @@ import DNSCache
 package import DNSWire
 package import Scheduling
 
-/// Checks what LocalDNS tells of protected names, and lets pass what the rule lets pass (Documentation/Strategy.md, section 8).
+/// Checks LocalDNS's answers for protected names, and passes what the rule accepts (Documentation/Strategy.md, section
+/// 8).
 @Loop
 package final class AnswerCheck {
-    /// Addresses of one answer that are checked; a false reply may hold thousands.
+    /// Addresses of one answer that are checked; a forged response may hold thousands.
     package nonisolated static let addressLimit = 8
-    /// How long the further addresses of an answer wait for the verdict on the first, which usually spares them time.
+    /// How long the further addresses of an answer wait for the verdict on the first, which usually spares their
+    /// checks.
     private static let headStart: Duration = .milliseconds(100)
 
     package nonisolated let rule: CertificateRule
@@ -15,7 +17,7 @@ package final class AnswerCheck {
     private let timeOfDay: TimeOfDay?
     private let clock: any LoopClock
 
-    /// - Parameter timeOfDay: while that cannot be right, `auto` is lenient; nil: it is.
+    /// - Parameter timeOfDay: while that cannot be right, `auto` is lenient; nil: it always is right.
     package nonisolated init(
         rule: CertificateRule, check: any AddressCheck, timeOfDay: TimeOfDay? = nil, clock: any LoopClock
     ) {
@@ -25,24 +27,25 @@ package final class AnswerCheck {
         self.clock = clock
     }
 
-    /// Whether the answers to `key` are checked; if not, they are taken as they are.
+    /// Whether the answers to `key` are checked; if not, they are accepted unchecked.
     package nonisolated func checks(_ key: FlightKey, _ type: RecordType) -> Bool {
         type.isAddress && rule.level(for: key.name, by: key.route) != nil
     }
 
-    /// How they are checked. A clock that is wrong keeps providers away and lets nothing be proven: names are answered all the
-    /// same, those of time servers among them, so that it can be set.
+    /// How they are checked. With a wrong clock providers fail and nothing can be verified: names are answered
+    /// nevertheless, those of time servers among them, so that the clock can be set.
     private func level(for key: FlightKey, _ type: RecordType) -> CertificateRule.Level? {
         guard type.isAddress, let level = rule.level(for: key.name, by: key.route) else { return nil }
         return level == .strict && rule.setting == .auto && timeOfDay?.doubt != nil ? .lenient : level
     }
 
-    /// The lies about a name in lower case that were written down, the one seen last first.
+    /// The recorded forgeries for a name in lower case, the one seen last first.
     func evidence(of name: Name) -> [HijackJournal.Entry] { check.evidence(of: name) }
 
-    /// What LocalDNS told, with what may be used of it; at once where there is nothing to check.
+    /// LocalDNS's answer, reduced to what may be used of it; at once where there is nothing to check.
     ///
-    /// - Parameter began: of the flight; the check ends by `Budget.checked` after it, and sooner when every address has a verdict.
+    /// - Parameter began: of the flight; the check ends by `Budget.checked` after it, and sooner when every address has
+    ///   a verdict.
     func judged(
         _ result: UpstreamResult, to key: FlightKey, _ type: RecordType, began: Instant
     ) async -> LocalDNSResult {
@@ -55,7 +58,7 @@ package final class AnswerCheck {
         return judged
     }
 
-    /// What LocalDNS told, without what is known already to be a lie. Asks nobody.
+    /// LocalDNS's answer without addresses that are already known to be forged. Starts no check.
     func withoutKnownLies(_ result: UpstreamResult, to key: FlightKey, _ type: RecordType) -> LocalDNSResult {
         guard case .answer(let answer) = result, checks(key, type) else { return LocalDNSResult(result) }
         var verdicts: [IPAddress: AddressVerdict] = [:]
@@ -63,19 +66,19 @@ package final class AnswerCheck {
         return LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: .lenient))
     }
 
-    /// What LocalDNS told some time ago, unproven then, with what has been found out since. Asks nobody.
+    /// An earlier, unverified answer of LocalDNS, reduced by the verdicts that are known by now. Starts no check.
     func judgedAgain(_ answer: Answer, to key: FlightKey, _ type: RecordType) -> LocalDNSResult {
         withoutKnownLies(.answer(answer), to: key, type)
     }
 
-    /// Whether an answer of LocalDNS that was kept unproven has an address that has been found to be a lie since.
+    /// Whether an answer of LocalDNS that was cached unverified has an address that was detected as forged since.
     func isFoundOut(_ answer: PackedAnswer, to question: Question, by route: Route) -> Bool {
         let name = question.name.lowercased
         guard question.type.isAddress, rule.level(for: name, by: route) != nil else { return false }
         return answer.unpacked(for: question)?.addresses.contains { check.known($0, for: name) == .forged } ?? false
     }
 
-    /// Has `found` called if a check that is still under way finds a lie in an answer; perhaps for several.
+    /// Calls `found` if a check that is still under way detects a forged address in an answer; perhaps once for each.
     func watch(_ answer: Answer, to key: FlightKey, _ type: RecordType, found: @escaping @Loop () -> Void) {
         guard checks(key, type) else { return }
         for address in answer.addresses { check.watch(address, for: key.name, found: found) }
@@ -84,8 +87,8 @@ package final class AnswerCheck {
     /// The verdicts on an answer's addresses: on the first one, and then on the others.
     ///
     /// - Parameters:
-    ///   - endsAtProof: whether one proven address says enough after `Budget.check`.
-    ///   - endsAtLie: whether the first lie says enough.
+    ///   - endsAtProof: whether one verified address suffices after `Budget.check`.
+    ///   - endsAtLie: whether the first forged address suffices.
     func verdicts(
         on answer: Answer, to key: FlightKey, until deadline: Instant, endsAtProof: Bool = false,
         endsAtLie: Bool = false

@@ -1,19 +1,20 @@
 import DNSWire
 import Scheduling
 
-/// The check that runs behind an answer in mode `localdns-first`: what proves to be a lie is forgotten, and the name is
-/// asked of HTTPDNS.
+/// The background check of answers in mode `localdns-first`: forged answers are removed from the cache, and HTTPDNS is
+/// asked for the name.
 @Loop
 final class AnswerRepair {
-    /// Answers that are checked at once, and how many wait for it; more of them stay unproven, for a minute.
+    /// Answers that are checked at once, and how many wait for a check; further ones stay unverified, for a minute.
     private static let limit = 16
     private static let queueLimit = 2_048
 
-    /// What is to be checked of an answer of LocalDNS, and the server that gave it.
+    /// The part of an answer of LocalDNS that is checked, and the server that gave it.
     ///
-    /// Many of them may wait, and a forged reply may hold thousands of records: no more is held than can be verified.
+    /// Many of them may wait, and a forged response may hold thousands of records: no more is retained than can be
+    /// verified.
     struct Told {
-        /// Records other than addresses that are held: a longer chain of aliases is not verified.
+        /// Records other than addresses that are retained: a longer CNAME chain is not verified.
         static let aliasLimit = 32
 
         let answer: Answer
@@ -56,9 +57,9 @@ final class AnswerRepair {
         self.clock = clock
     }
 
-    /// Checks what a flight has kept of LocalDNS.
+    /// Checks an answer of LocalDNS that a flight has cached.
     ///
-    /// - Parameter askHTTPDNS: called when there was a lie in it, after that has been forgotten.
+    /// - Parameter askHTTPDNS: called when an address in it was forged, after the answer was removed from the cache.
     func begin(
         _ key: FlightKey, _ type: RecordType, _ told: Told, by check: AnswerCheck,
         askHTTPDNS: @escaping @Loop () -> Void
@@ -80,8 +81,8 @@ final class AnswerRepair {
         }
     }
 
-    /// Whether there is a lie in an answer of the policy in force; that is forgotten as soon as it is known, whatever the other
-    /// addresses are.
+    /// Whether an answer of the policy in force has a forged address; it is removed from the cache as soon as one is
+    /// detected, whatever the other addresses are.
     private func isLie(_ job: Job) async -> Bool {
         let (told, type) = (job.told, job.type)
         let verdicts = await job.check.verdicts(
@@ -92,7 +93,7 @@ final class AnswerRepair {
             cache.forgetUnverified(job.key, type)
             return isCurrent
         }
-        // Checks that had to wait for others may still find one.
+        // Checks that had to wait for others may still detect one.
         job.check.watch(told.answer, to: job.key, type) { [cache, key = job.key] in cache.forgetUnverified(key, type) }
         let checked = CheckedAnswer(told.answer, for: type, verdicts: verdicts, level: .lenient)
         if isCurrent, case .verified(let proven) = checked { cache.keepProven(proven, for: job.key, type, told.server) }

@@ -5,14 +5,14 @@ package import DNSWire
 package struct CertificateRule: Hashable, Sendable {
     /// `[localdns] certificate_check`.
     package enum Setting: Hashable, Sendable {
-        /// Strict for names that a list names, lenient for the rest. The default.
+        /// Strict for names in a list, lenient for the rest. The default.
         case auto
         case strict, lenient, off
     }
 
-    /// What becomes of an address that is neither proven nor found out.
+    /// What happens to an address that is neither verified nor detected as forged.
     package enum Level: Hashable, Sendable {
-        /// It is thrown away.
+        /// It is discarded.
         case strict
         /// It is used when there is nothing better.
         case lenient
@@ -27,9 +27,7 @@ package struct CertificateRule: Hashable, Sendable {
         self.unverified = unverified
     }
 
-    /// How addresses of a name are checked; nil: they are taken as they are.
-    ///
-    /// - Parameter name: lower-cased.
+    /// How addresses of a name are checked; nil: they are accepted unchecked.
     package func level(for name: Name, by route: Route) -> Level? {
         guard case .protect(let isExplicit) = route, !unverified.contains(where: { name.isWithin($0) }) else {
             return nil

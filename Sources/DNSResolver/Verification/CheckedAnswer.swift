@@ -1,22 +1,22 @@
 package import DNSWire
 
-/// What is left of an answer of LocalDNS once its addresses were checked.
+/// The usable part of an answer of LocalDNS after the check of its addresses.
 package enum CheckedAnswer: Hashable, Sendable {
-    /// Addresses that proved to be the name's, and no others.
+    /// Addresses that were verified to be the name's, and no others.
     case verified(Answer)
-    /// Nothing proves it, and nothing speaks against it.
+    /// Neither verified nor refuted.
     case unverified(Answer)
-    /// Nothing that may be used.
+    /// Nothing of it may be used.
     case refused(UpstreamFailure)
 
-    /// Applies the rule to an answer. Proven addresses and others are never mixed.
+    /// Applies the rule to an answer. Verified addresses and others are never mixed.
     ///
     /// - Parameter verdicts: an address that is missing counts as unchecked.
     package init(
         _ answer: Answer, for type: RecordType, verdicts: [IPAddress: AddressVerdict], level: CertificateRule.Level
     ) {
         guard !answer.isNegative(for: type) else {
-            // That there is nothing cannot be proven by a handshake.
+            // A handshake cannot verify an NXDOMAIN or NODATA response.
             self =
                 level == .strict
                 ? .refused(.unusable("a LocalDNS that says there is nothing cannot be believed")) : .unverified(answer)
@@ -50,7 +50,7 @@ extension CheckedAnswer {
 }
 
 extension AddressVerdict {
-    /// Whether the address is not used, not even where no proof is needed.
+    /// Whether the address is not used, even where no verification is needed.
     fileprivate var speaksAgainst: Bool {
         switch self {
         case .forged, .unreachable, .discredited: true
@@ -60,7 +60,8 @@ extension AddressVerdict {
 }
 
 extension Answer {
-    /// The same answer with those of its addresses that `isWanted` names; signatures of a set that shrinks go with it.
+    /// The same answer with those of its addresses for which `isWanted` is true; the signatures of an RRset that
+    /// shrinks are removed too.
     package func keeping(_ isWanted: (IPAddress) -> Bool) -> Answer {
         var kept = self
         kept.answers.removeAll { record in record.address.map { !isWanted($0) } ?? false }

@@ -1,7 +1,7 @@
 package import DNSWire
 package import Scheduling
 
-/// Makes TLS handshakes with servers, to see whose they are.
+/// Makes TLS handshakes with servers, to verify their certificates.
 @Loop
 package protocol Handshake: AnyObject, Sendable {
     /// Makes one, with the name as SNI and as the name that the certificate must carry. Ends by `deadline`, and at once
@@ -16,12 +16,12 @@ package enum HandshakeOutcome: Hashable, Sendable {
     case proven
     /// It is not.
     case wrongCertificate(CertificateEvidence)
-    /// Nobody listens, or nothing came in time.
+    /// The connection was refused, or there was no response in time.
     case noTLS
-    /// There is no way there from here, which says nothing of the server.
+    /// The address is unreachable from here, which says nothing about the server.
     case unreachable
     /// Anything else; the reason is for logs.
     case unclear(String)
-    /// It was given up: nothing is known.
+    /// It was cancelled: nothing is known.
     case cancelled
 }

@@ -1,15 +1,16 @@
 package import DNSWire
 package import Scheduling
 
-/// What was caught: addresses that LocalDNS gave for protected names and whose certificates are not the names'.
+/// A journal of detected forgeries: addresses that LocalDNS gave for protected names and whose certificates are not the
+/// names'.
 ///
-/// Evidence for whoever runs the network. At most `capacity` pairs of a name and an address; beyond it the one that was
-/// seen longest ago goes.
+/// Evidence for operators of the network. At most `capacity` pairs of a name and an address; beyond it the one that was
+/// seen longest ago is dropped.
 @Loop
 package final class HijackJournal {
     package nonisolated static let capacity = 256
 
-    /// A name, an address that is not its own, and what was seen there last.
+    /// A name, an address that is not its own, and the evidence that was last seen there.
     package struct Entry: Hashable, Sendable {
         package let name: Name
         package let address: IPAddress
@@ -40,17 +41,17 @@ package final class HijackJournal {
         let address: IPAddress
     }
 
-    /// How many checks have failed since the start, those forgotten here included.
+    /// How many checks have failed since the start, including dropped entries.
     package private(set) var total = 0
     private var kept: [Key: Entry] = [:]
-    /// In which order the entries were seen last.
+    /// The keys in the order in which the entries were last seen.
     private var order: [Key] = []
     private let timeOfDay: @Sendable () -> Int64
     private let report: @Loop (ResolverEvent) -> Void
 
     /// - Parameters:
-    ///   - timeOfDay: seconds since 1970: evidence is of use only with the time that others know.
-    ///   - report: told of every failed check.
+    ///   - timeOfDay: seconds since 1970: evidence is of use only with the actual time.
+    ///   - report: called for every failed check.
     package nonisolated init(
         timeOfDay: @escaping @Sendable () -> Int64, report: @escaping @Loop (ResolverEvent) -> Void
     ) {
@@ -58,10 +59,10 @@ package final class HijackJournal {
         self.report = report
     }
 
-    /// Told of each entry that is new or has changed.
+    /// Called for each entry that is new or has changed.
     package var onRecord: (@Loop (Entry) -> Void)?
 
-    /// Takes up what an earlier process had written down, as older than what is here; given from the newest to the oldest.
+    /// Restores the entries of an earlier process, as older than the present ones; given from the newest to the oldest.
     package func restore(_ earlier: [Entry]) {
         for entry in earlier where order.count < Self.capacity {
             let key = Key(name: entry.name, address: entry.address)

@@ -1,10 +1,10 @@
 import DNSWire
 import Scheduling
 
-/// One check that waits for its turn or is under way, and all who wait for it.
+/// One check that waits for its turn or is under way, and its waiters.
 @Loop
 final class PendingCheck {
-    /// One who waits; resumed once.
+    /// One waiter; resumed once.
     @Loop
     final class Waiter {
         private var continuation: CheckedContinuation<AddressVerdict?, Never>?
@@ -32,39 +32,39 @@ final class PendingCheck {
         }
     }
 
-    /// The client network in whose share it is: that of the client for which it was first wanted.
+    /// The client network whose fair share it counts against: that of the client for which it was first wanted.
     let holder: ClientNetwork
-    /// Its place among those that wait for their turn, then among those under way.
+    /// Its ticket among the checks that wait for their turn, then among those under way.
     var ticket: FairShare.Ticket?
-    /// Whether somebody wants it for the first address of an answer.
+    /// Whether a waiter wants it for the first address of an answer.
     var isFirst = false
-    /// Whether it goes on though everything that waited for it was cancelled.
+    /// Whether it goes on although all its waiters were cancelled.
     var goesOn = false
-    /// Whether its handshake was ended for checks that waited for their turn.
+    /// Whether its handshake was cancelled in favour of checks that wait for their turn.
     var gaveWay = false
     /// When its handshake began; nil until its first turn has come.
     var began: Instant?
     /// Nil until its turn has come.
     var task: Task<Void, Never>?
     private var waiters: [Waiter] = []
-    /// Called if it is a lie.
+    /// Called if the address is forged.
     private var watchers: [@Loop () -> Void] = []
     private var outcome: AddressVerdict?
 
     init(holder: ClientNetwork) { self.holder = holder }
 
-    /// Whether somebody waits.
+    /// Whether it has waiters.
     var isWaitedFor: Bool { waiters.contains { !$0.isResumed } }
 
-    /// Counts somebody in who is about to wait.
+    /// Registers a waiter that is about to wait.
     func expect(_ waiter: Waiter) {
         waiters.removeAll(where: \.isResumed)
         waiters.append(waiter)
     }
 
-    /// Waits, having been expected.
+    /// Waits; `waiter` must have been registered with `expect`.
     ///
-    /// - Returns: nil at `deadline`, or when the waiter was resumed by somebody else.
+    /// - Returns: nil at `deadline`, or when the waiter was resumed otherwise.
     func verdict(for waiter: Waiter, until deadline: Instant, on clock: any LoopClock) async -> AddressVerdict? {
         await withCheckedContinuation { continuation in
             if let outcome { return continuation.resume(returning: outcome) }
@@ -72,7 +72,7 @@ final class PendingCheck {
         }
     }
 
-    /// Has `found` called if it turns out to be a lie; keeps nothing going.
+    /// Calls `found` if the address turns out to be forged; does not prolong the check.
     func watch(_ found: @escaping @Loop () -> Void) { watchers.append(found) }
 
     func finish(_ verdict: AddressVerdict) {

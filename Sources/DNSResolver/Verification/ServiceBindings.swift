@@ -1,20 +1,20 @@
 import DNSWire
 
-/// An authenticated answer with HTTPS or SVCB records of a protected name, made fit for a client.
+/// An authenticated answer with HTTPS or SVCB records of a protected name, rewritten for a client.
 ///
-/// Address hints reach browsers past A and AAAA. So each is replaced by the addresses that we would answer for the
-/// target's A or AAAA, and left out where we have none or the target goes by another route. Everything else stays byte
-/// for byte, `ech` included: the keys come from the same authenticated source.
+/// Address hints reach browsers without A and AAAA queries. So each is replaced by the addresses that this resolver
+/// would answer for the target's A or AAAA, and left out where it has none or the target takes another route.
+/// Everything else stays byte for byte, `ech` included: the keys come from the same authenticated source.
 struct ServiceBindings {
-    /// More targets are not looked up for one answer; their hints go.
+    /// The most targets that are looked up for one answer; the hints of further ones are removed.
     static let targetLimit = 4
 
     private let answer: Answer
     private let type: RecordType
-    /// The records of `type` by their place in the answer section.
+    /// The records of `type` by their index in the answer section.
     private let bindings: [(place: Int, binding: ServiceBinding)]
 
-    /// - Returns: nil when a record is malformed: the whole set is refused then (RFC 9460 section 2.2).
+    /// - Returns: nil when a record is malformed: the whole RRset is refused then (RFC 9460 section 2.2).
     init?(_ answer: Answer, type: RecordType) {
         self.answer = answer
         self.type = type
@@ -26,21 +26,21 @@ struct ServiceBindings {
         self.bindings = bindings
     }
 
-    /// An address question whose answer is wanted for a hint.
+    /// An address question whose answer replaces a hint.
     struct Hint: Hashable, Sendable {
         /// In lower case.
         var target: Name
         var type: RecordType
     }
 
-    /// What we know for a hint.
+    /// The known addresses for a hint.
     struct Addresses: Sendable {
         var list: [IPAddress]
         /// Seconds for which it holds.
         var ttl: UInt32
     }
 
-    /// All hints of the set, those of the first targets first.
+    /// All hints of the RRset, those of the first targets first.
     var hints: [Hint] {
         var hints: [Hint] = []
         for (place, binding) in bindings where !binding.isAlias {
@@ -56,20 +56,20 @@ struct ServiceBindings {
         (binding.target.isRoot ? answer.answers[place].name : binding.target).lowercased
     }
 
-    /// Whether the set comes with its signature, and a change would break it.
+    /// Whether the RRset comes with its signature, which a change would invalidate.
     var isSigned: Bool { answer.answers.contains { $0.coveredType == type } }
 
-    /// An answer that a client may see, and the seconds for which it may be kept at most: hints must not outlive the addresses
-    /// that they are, whatever shorter TTLs are raised to.
+    /// An answer for a client, and the most seconds for which it may be cached: hints must not outlive the addresses
+    /// that they stand for, whatever shorter TTLs are raised to.
     struct Fitted {
         var answer: Answer
         var longest = UInt32.max
     }
 
-    /// The answer with our addresses as hints.
+    /// The answer with addresses of this resolver as hints.
     ///
-    /// - Parameter addresses: what is known for each hint.
-    /// - Returns: nil when no record is left of a set that had some.
+    /// - Parameter addresses: the known addresses for each hint.
+    /// - Returns: nil when no record is left of an RRset that had some.
     func rewritten(with addresses: [Hint: Addresses]) -> Fitted? {
         var answer = answer
         var isChanged = false
@@ -79,7 +79,7 @@ struct ServiceBindings {
         for (place, binding) in bindings {
             var fit: ServiceBinding? = binding
             for type in binding.hintedTypes {
-                // Whoever follows an alias takes no parameter of it (RFC 9460 section 2.4.2).
+                // A client that follows an alias ignores its parameters (RFC 9460 section 2.4.2).
                 let known = binding.isAlias ? nil : addresses[Hint(target: target(of: binding, at: place), type: type)]
                 fit = fit?.replacingHints(of: type, with: known?.list ?? [])
                 if let known { ttl = min(ttl, known.ttl) }
@@ -99,6 +99,6 @@ struct ServiceBindings {
 }
 
 extension RecordType {
-    /// Whether its records tell how to reach a service, with address hints (RFC 9460).
+    /// Whether its records describe how to reach a service, with address hints (RFC 9460).
     var isServiceBinding: Bool { self == .https || self == .svcb }
 }

@@ -1,25 +1,25 @@
 import DNSWire
 import Scheduling
 
-/// Which addresses say nothing when a handshake begins, so that they do not keep others waiting.
+/// The addresses that do not respond to handshakes, so that they do not delay others.
 ///
-/// Silence costs a handshake its whole time, and a liar may send any number of names to a silent address. So an address
-/// of which nothing has been heard yet gets few handshakes at once, and one that was silent gets none for a while, whatever
-/// the name; then one, to see. An address that has answered anything gets as many as there are.
+/// Silence costs a handshake its whole time, and a hijacker may send any number of names to a silent address. So an
+/// address that has not responded yet gets few handshakes at once, and one that was silent gets none for a while,
+/// whatever the name; then one, as a probe. An address that has responded in any way gets as many as there are.
 struct SilentAddresses {
-    /// Addresses that are remembered; beyond it they are forgotten, which costs handshakes and never an answer.
+    /// The most addresses that are remembered; beyond it they are dropped, which costs handshakes and never an answer.
     static let capacity = 1_024
-    /// Handshakes at once with an address that has not answered anything yet.
+    /// Handshakes at once with an address that has not responded yet.
     static let unknownLimit = 2
-    /// The first and the longest pause of a silent address.
+    /// The first and the longest backoff of a silent address.
     static let pauses: ClosedRange<Duration> = .seconds(5)...(.seconds(60))
 
-    /// What a handshake says of its address.
+    /// The result of a handshake for its address.
     enum Conduct {
         case answered
         /// It took its whole time.
         case silent
-        /// It was given up early.
+        /// It was cancelled early.
         case unknown
     }
 
@@ -33,7 +33,7 @@ struct SilentAddresses {
 
     private var records: [IPAddress: Record] = [:]
 
-    /// Whether nothing is to be begun there, for it was silent lately.
+    /// Whether no handshake may begin there, since it was silent lately.
     func isSilent(_ address: IPAddress, at now: Instant) -> Bool {
         records[address]?.isSilent(at: now) ?? false
     }
@@ -59,11 +59,11 @@ struct SilentAddresses {
         case .answered:
             record.hasAnswered = true
             record.backoff.succeeded()
-        // One lost packet is no silence, but costs the credit.
+        // One lost packet does not make an address silent, but it no longer counts as one that has responded.
         case .silent where record.hasAnswered:
             record.hasAnswered = false
         case .silent:
-            // What was under way together counts once.
+            // Handshakes that were under way together count once.
             if !record.isSilent(at: now) { record.backoff.failed(at: now) }
         case .unknown:
             break
@@ -71,12 +71,12 @@ struct SilentAddresses {
         records[address] = record
     }
 
-    /// Forgets everything but what is under way: in another network an address may be somebody else.
+    /// Drops everything but what is under way: on another network an address may be another host.
     mutating func forgetAll() {
         records = records.filter { $0.value.underWay > 0 }.mapValues { Record(underWay: $0.underWay) }
     }
 
-    /// Forgets those of which nothing is known first, then those that have answered.
+    /// Drops those of which nothing is known first, then those that have responded.
     private mutating func makeRoom(at now: Instant) {
         func isKept(_ record: Record) -> Bool {
             record.underWay > 0 || record.isSilent(at: now)

@@ -1,19 +1,19 @@
 package import Scheduling
 
-/// This machine's time of day, and whether it can be right.
+/// This host's time of day, and whether it can be right.
 ///
-/// It cannot be before this version was released, nor differ by more than a day from what a service says over https. What is
-/// said over plain http anything on the path may have written, and counts for nothing here.
+/// It cannot be before this version was released, nor differ by more than a day from the time that a service gives over
+/// HTTPS. A time given over plain HTTP may be forged by anything on the path, and is ignored here.
 @Loop
 package final class TimeOfDay {
     /// Seconds by which a service's time may differ.
     package nonisolated static let tolerance: Int64 = 86_400
 
-    /// What speaks against the clock.
+    /// Why the clock cannot be right.
     package enum Doubt: Hashable, Sendable {
         /// It is before the release.
         case beforeRelease
-        /// A service's time differs by so many seconds; more than 0: it is ahead of ours.
+        /// A service's time differs by this many seconds; more than 0: it is ahead of this host's.
         case service(String, ahead: Int64)
     }
 
@@ -22,14 +22,14 @@ package final class TimeOfDay {
     private let clock: any LoopClock
     private let secondsSince1970: @Sendable () -> Int64
     private let report: @Loop (ResolverEvent) -> Void
-    /// What a service said last, and when.
+    /// The time that a service gave last, and when.
     private var learned: (provider: String, time: Int64, at: Instant)?
     private var isReported = false
 
     /// - Parameters:
     ///   - released: seconds since 1970 before which no clock can be right.
-    ///   - clock: by which time goes on, whatever the time of day is set to.
-    ///   - report: receives a doubt when it comes and when it ends.
+    ///   - clock: monotonic: it is not affected when the time of day is set.
+    ///   - report: called when a doubt begins and when it ends.
     package nonisolated init(
         released: Int64, clock: any LoopClock, secondsSince1970: @escaping @Sendable () -> Int64,
         report: @escaping @Loop (ResolverEvent) -> Void
@@ -40,13 +40,13 @@ package final class TimeOfDay {
         self.report = report
     }
 
-    /// Takes notice of the time that a service said over https, in seconds since 1970.
+    /// Records the time that a service gave over HTTPS, in seconds since 1970.
     package func learn(_ time: Int64, from provider: String) {
         learned = (provider, time, clock.now)
         _ = doubt
     }
 
-    /// Why it cannot be right; nil while nothing speaks against it. Looked up each time: a clock can be set at any moment.
+    /// Why the clock cannot be right; nil without a reason. Computed each time: a clock can be set at any moment.
     package var doubt: Doubt? {
         let doubt = presentDoubt
         if isReported != (doubt != nil) {
