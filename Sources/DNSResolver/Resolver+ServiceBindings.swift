@@ -38,8 +38,8 @@ extension Resolver {
         cache.told(hint, scope: hintScope(hint, for: key), route: route(of: hint.target))
     }
 
-    /// The client scope of the addresses of a hint: that of the record's question. The target may be another name, for
-    /// which either all providers are asked, or none with the client's network.
+    /// The client scope of the addresses of a hint: that of the record's question; nil where no provider of the target,
+    /// which may be another name, is sent client networks.
     private func hintScope(_ hint: ServiceBindings.Hint, for key: FlightKey) -> ClientScope? {
         let unasked = policy.strategy.scope(of: nil, name: hint.target.lowercased, route: route(of: hint.target))
         return unasked == nil ? nil : key.scope ?? .untold

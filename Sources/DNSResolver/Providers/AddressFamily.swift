@@ -1,4 +1,3 @@
-/// IPv4 or IPv6.
 package enum AddressFamily: Hashable, Sendable {
     case ipv4, ipv6
 }

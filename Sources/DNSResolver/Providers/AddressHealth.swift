@@ -1,35 +1,35 @@
 package import Scheduling
 
-/// What is known of one address of a provider: whether it is in backoff, how fast it is, and what it was asked.
+/// The state of one address of a provider: whether it is in backoff, how fast it is, and its counters.
 ///
 /// Names are chosen by clients, so that a question of a client is never evidence against an address: one without an
 /// answer only makes the address suspect, and a probe with a name of the daemon's own choice decides (`Probes`).
 ///
-/// An object: each question looks at it several times, and a copy would be long.
+/// An object: each question reads it several times, and a copy would be long.
 package final class AddressHealth {
     /// The first and the longest pause after a failed probe.
     private static let pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(30))
-    /// How long after a probe that was answered the address is not suspect again: names that are slow by themselves, and
+    /// How long after a successful probe the address is not suspect again: names that are slow by themselves, and
     /// clients that ask for them on purpose, cost no more probes than this.
     package static let trust: Duration = .seconds(5)
 
     package var backoff = Backoff(AddressHealth.pauses)
-    /// When a question was last answered here, a probe's too, or the network last became another one.
+    /// When a question, including a probe's, was last answered here, or when the network last changed.
     private var lastAnswer: Instant?
     private var lastCleanProbe: Instant?
     /// Why the certificate was refused by the last probe; nil when it was not, or one was accepted since.
     package private(set) var refusedCertificate: String?
     /// Measured by the endpoint.
     package var responseTime = ResponseTime()
-    /// For people; nothing is decided by them.
+    /// For output only; nothing is decided by them.
     package var counters = Counters()
 
     package init() {}
 
-    /// What was asked of one address since it is known.
+    /// Counters of one address since it is known.
     package struct Counters: Sendable {
         package var requests = 0
-        /// Requests without an answer; those given up because another address was faster are not among them.
+        /// Requests without an answer, except those cancelled because another address was faster.
         package var failures = 0
         /// Why the last of these failed, and when.
         package var lastFailure: (reason: String, at: Instant)?
@@ -38,10 +38,10 @@ package final class AddressHealth {
     /// Whether questions may be sent there.
     package var isUsable: Bool { !backoff.isActive }
 
-    /// A question begun now is sent there.
+    /// Called when a question is sent there.
     package func began() { counters.requests += 1 }
 
-    /// A question was answered there: a backoff ends, whatever failed before.
+    /// Called when a question was answered there: a backoff ends, whatever failed before.
     package func answered(at now: Instant) {
         lastAnswer = now
         guard backoff.isActive else { return }
@@ -49,7 +49,7 @@ package final class AddressHealth {
         refusedCertificate = nil
     }
 
-    /// A question without an answer.
+    /// Called when a question was not answered.
     package func failed(_ reason: String, at now: Instant) {
         counters.failures += 1
         counters.lastFailure = (reason, now)
@@ -64,19 +64,21 @@ package final class AddressHealth {
     /// Whether any question was answered there since.
     package func hasAnswered(since began: Instant) -> Bool { lastAnswer.map { $0 > began } ?? false }
 
-    /// A probe was answered.
+    /// Called when a probe was answered.
     package func probeAnswered(at now: Instant) {
         lastCleanProbe = now
         answered(at: now)
     }
 
-    /// - Returns: whether that is news: it was not refused before, or for another reason.
+    /// Records that a probe refused the certificate.
+    ///
+    /// - Returns: whether that is new: it was not refused before, or for another reason.
     package func refuseCertificate(_ reason: String) -> Bool {
         defer { refusedCertificate = reason }
         return refusedCertificate != reason
     }
 
-    /// Starts afresh, for the network is another one: probes begun before say nothing any more.
+    /// Resets the state, since the network has changed: results of probes begun before are meaningless.
     package func networkChanged(at now: Instant) {
         backoff.succeeded()
         lastAnswer = now

@@ -1,14 +1,14 @@
 package import Scheduling
 
-/// In which order a provider's addresses are asked: the fastest first, and once in a while another one.
+/// The order in which a provider's addresses are asked: the fastest first, and once in a while another one.
 ///
-/// The first address of the list is preferred until it fails, or another one's replies begin a fifth sooner. Kept by
+/// The first address of the list is preferred until it fails, or another one's replies begin a fifth sooner. Stored by
 /// each provider, used by the selector.
 @Loop
 package struct AddressRanking {
-    /// Another address must be at most this much of the preferred one's time to take its place, in percent.
+    /// Another address must take at most this much of the preferred one's time to replace it, in percent.
     nonisolated static let advantage = 80
-    /// One question in so many begins with another address, so that a faster one is found out.
+    /// One question in this many begins with another address, so that a faster one is detected.
     package nonisolated static let explorationInterval = 50
 
     private var preferred: ObjectIdentifier?
@@ -20,7 +20,7 @@ package struct AddressRanking {
     /// The order for one question.
     ///
     /// - Parameters:
-    ///   - usable: those that may be asked now, in configured order.
+    ///   - usable: addresses that may be asked now, in configured order.
     ///   - family: of the provider's first address. The other family's come last: vendors want their IPv6 addresses to
     ///     be used only where there is no IPv4.
     mutating func order(_ usable: [any Endpoint], family: AddressFamily) -> [any Endpoint] {
@@ -38,16 +38,16 @@ package struct AddressRanking {
         return [explored] + ordered
     }
 
-    /// Whether questions begin with this address, explorations aside.
+    /// Whether questions begin with this address, except explorations.
     package func isPreferred(_ endpoint: any Endpoint) -> Bool { preferred == ObjectIdentifier(endpoint) }
 
-    /// The address that would be asked after the preferred one; nil when there is none.
+    /// The address that is asked after the preferred one; nil when there is none.
     package func spare(of usable: [any Endpoint], family: AddressFamily) -> (any Endpoint)? {
         guard usable.count > 1 else { return nil }
         return ranked(usable, family: family)[1]
     }
 
-    /// The preferred one, then those not in backoff, the fastest first; those never asked as they stand.
+    /// The preferred one, then those not in backoff, the fastest first; those never asked in configured order.
     private func ranked(_ usable: [any Endpoint], family: AddressFamily) -> [any Endpoint] {
         let ranked = usable.enumerated().sorted { first, second in
             key(first.element, first.offset, family) < key(second.element, second.offset, family)
@@ -62,7 +62,7 @@ package struct AddressRanking {
         return ranked
     }
 
-    /// At the start the configured order counts, as far as nothing has failed.
+    /// At the start the configured order applies, as far as nothing has failed.
     private func unranked(_ usable: [any Endpoint], _ ranked: [any Endpoint]) -> [any Endpoint] {
         guard let first = usable.first(where: { $0.health.isUsable }) else { return ranked }
         return [first] + ranked.filter { $0 !== first }

@@ -1,9 +1,9 @@
 import Scheduling
 
-/// Which address is asked next for one question: providers in order, each one's addresses in order.
+/// The order of addresses for one question: providers in order, each one's addresses in order.
 ///
-/// Once time has passed the providers are asked by turns, so that the addresses of one that is silent never use up the time
-/// of the next. Pure bookkeeping of one question; `ProviderAttempts` starts the attempts.
+/// Once time has passed the providers are asked by turns, so that the addresses of one that is silent never use up the
+/// time of the next. Only the bookkeeping of one question; `ProviderAttempts` starts the attempts.
 @Loop
 struct AttemptPlan {
     struct Candidate {
@@ -12,17 +12,17 @@ struct AttemptPlan {
         let endpoint: any Endpoint
     }
 
-    /// At most two tries an address for one question (RFC 9520 section 3.1 allows three).
+    /// At most two attempts per address for one question (RFC 9520 section 3.1 allows three).
     private nonisolated static let tries = 2
 
-    /// An address, and what this question has had of it.
+    /// An address, and this question's attempts at it.
     private struct Place {
         let candidate: Candidate
         var tries = 0
         var isUnderWay = false
         var isOver = false
 
-        /// Whether it may be asked now or after a probe.
+        /// Whether it may be asked now, or after a probe.
         var isOpen: Bool { !isOver && !isUnderWay && tries < AttemptPlan.tries }
     }
 
@@ -40,8 +40,8 @@ struct AttemptPlan {
         }
     }
 
-    /// Takes the next address that can be asked, the one asked least, the first of these in order; nil when there is none for
-    /// now.
+    /// Takes the next address that can be asked, the one asked least, the first of these in order; nil when there is
+    /// none now.
     ///
     /// - Parameters:
     ///   - byTurns: whether a provider that was asked less goes before one that was asked more.
@@ -82,14 +82,14 @@ struct AttemptPlan {
         return count
     }
 
-    /// The addresses that could be asked if a probe found them working.
+    /// The addresses that could be asked after a successful probe.
     var inBackoff: [Candidate] {
         var found: [Candidate] = []
         for place in places where place.isOpen && !place.candidate.isUsable { found.append(place.candidate) }
         return found
     }
 
-    /// The attempt at this address is over; `forGood` when the address is not to be asked again.
+    /// Ends the attempt at this address; `forGood`: the address is not asked again.
     mutating func ended(_ candidate: Candidate, forGood: Bool) {
         for index in places.indices where places[index].candidate.endpoint === candidate.endpoint {
             places[index].isUnderWay = false
@@ -97,7 +97,7 @@ struct AttemptPlan {
         }
     }
 
-    /// Nothing more is to be asked of this provider.
+    /// Ends all further attempts at this provider.
     mutating func finish(provider: Int) {
         for index in places.indices where places[index].candidate.index == provider { places[index].isOver = true }
     }
@@ -108,7 +108,7 @@ extension AttemptPlan.Candidate {
     @Loop
     var isUsable: Bool { endpoint.health.isUsable && !provider.access.isActive && provider.unavailability == nil }
 
-    /// The backoff that keeps it from being asked: the address's, else the account's.
+    /// The backoff because of which it cannot be asked: the address's, else the account's.
     @Loop
     var backoff: Backoff { endpoint.health.isUsable ? provider.access : endpoint.health.backoff }
 }

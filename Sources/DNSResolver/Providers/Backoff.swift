@@ -1,10 +1,11 @@
 package import Scheduling
 
-/// How long something that fails is not used, and that one probe at a time finds out whether it works again.
+/// The backoff of something that fails: how long it is not used, with one probe at a time to detect that it works
+/// again.
 ///
-/// The first failure begins a pause, and each failed probe after it doubles the pause up to the longest one. One success
-/// ends it. The only health state there is: addresses and accounts of providers, servers of LocalDNS, and addresses whose
-/// certificates are looked at have one each.
+/// The first failure begins a pause, and each failed probe after it doubles the pause up to the longest one. One
+/// success ends it. The only health state: addresses and accounts of providers, servers of LocalDNS, and addresses
+/// whose certificates are checked have one each.
 package struct Backoff: Sendable {
     /// Where nothing else is left to ask, a probe may begin after this part of the pause ...
     private static let urgentPart = 4
@@ -39,19 +40,19 @@ package struct Backoff: Sendable {
         return now >= due
     }
 
-    /// - Parameter number: no other probe has it.
+    /// - Parameter number: unique among probes.
     package mutating func probeBegan(_ number: Int) { probe = number }
 
-    /// A probe ended, whatever it found out. An older one than the probe under way changes nothing.
+    /// Called when a probe ended, whatever its result. A probe older than the one under way changes nothing.
     package mutating func probeEnded(_ number: Int) {
         if probe == number { probe = nil }
     }
 
     package mutating func succeeded() { self = Backoff(pauses) }
 
-    /// A probe failed.
+    /// Called when a probe failed.
     ///
-    /// - Parameter notBefore: when the server asked to be used again at the earliest, also where nothing else is left.
+    /// - Parameter notBefore: the earliest retry that the server asked for, also where nothing else is left.
     /// - Returns: the pause that begins.
     @discardableResult
     package mutating func failed(at now: Instant, notBefore: Instant? = nil) -> Duration {

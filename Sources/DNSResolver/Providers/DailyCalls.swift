@@ -1,6 +1,6 @@
-/// The calls that a provider was sent today, and how many there may be. Days begin at 00:00 UTC.
+/// The calls that were sent to a provider today, and their limit. Days begin at 00:00 UTC.
 package struct DailyCalls: Hashable, Sendable {
-    /// What outlives a restart.
+    /// The part that outlives a restart.
     package struct Record: Hashable, Sendable {
         /// Days since 1970-01-01.
         package var day: Int64
@@ -13,20 +13,20 @@ package struct DailyCalls: Hashable, Sendable {
     }
 
     private static let secondsPerDay: Int64 = 86_400
-    /// More calls than a day can have; what a file says beyond it is cut to it, so that the sum stays a number.
+    /// More calls than a day can have; a larger number in a file is cut to it, so that the sum does not overflow.
     private static let mostCalls = 1 << 40
 
     /// The most calls of a day; 0: no limit.
     package let limit: Int
     private var record: Record
 
-    /// - Parameter record: what was counted before; counts only if it is of the same day.
+    /// - Parameter record: the count from before; used only if it is of the same day.
     package init(limit: Int, record: Record = Record(day: .min, count: 0)) {
         self.limit = limit
         self.record = record
     }
 
-    /// What to keep for the next start.
+    /// The record to store for the next start.
     ///
     /// - Parameter time: seconds since 1970.
     package func record(at time: Int64) -> Record { Record(day: Self.day(time), count: count(at: time)) }
@@ -37,22 +37,22 @@ package struct DailyCalls: Hashable, Sendable {
     /// Whether no call may be sent until the next day.
     package func isExhausted(at time: Int64) -> Bool { limit > 0 && count(at: time) >= limit }
 
-    /// Counts a request, unless the limit would be passed.
+    /// Counts a request, unless that would exceed the limit.
     ///
     /// - Parameter calls: as how many it counts, at least 1.
     /// - Returns: whether it may be sent.
     package mutating func take(_ calls: Int = 1, at time: Int64) -> Bool {
-        // A clock that is set back does not begin the day anew: nothing may raise what a day may cost.
+        // A clock that is set back does not restart the day: nothing may raise the cost of a day.
         record = self.record(at: time)
         guard calls <= (limit == 0 ? .max : limit) - record.count else { return false }
         record.count += calls
         return true
     }
 
-    /// Goes on from what was counted before, beside what was counted since.
+    /// Adds the count from before a restart to the count since.
     ///
-    /// - Parameter time: seconds since 1970. What was counted on a later day counts for this one: the clock was wrong
-    ///   then or is now, and nothing may raise what a day may cost.
+    /// - Parameter time: seconds since 1970. A count of a later day counts for this one: the clock was wrong then or is
+    ///   now, and nothing may raise the cost of a day.
     package mutating func restore(_ kept: Record, at time: Int64) {
         record = record(at: time)
         guard kept.day >= record.day, kept.count > 0 else { return }

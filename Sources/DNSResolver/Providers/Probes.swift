@@ -1,29 +1,29 @@
 import DNSWire
 import Scheduling
 
-/// Finds out whether the addresses of providers work: those that are suspect, and those in backoff once their pause is over.
+/// Probes the addresses of providers: those that are suspect, and those in backoff once their pause is over.
 ///
-/// A probe asks a name of the daemon's own choice on a connection of its own. Its outcome is the only evidence against an
-/// address, or an account: what clients ask, and what becomes of it, decides only when a probe begins.
+/// A probe asks for a name of the daemon's own choice on a connection of its own. Its outcome is the only evidence
+/// against an address, or an account: clients' questions and their results decide only when a probe begins.
 @Loop
 final class Probes {
-    /// A service that names a later time is probed after this time all the same.
+    /// A service that asks for a later retry is probed after this time nevertheless.
     private static let longestRetryAfter: Duration = .seconds(300)
-    /// How long a probe may take, beyond the timeout of its provider.
+    /// The most time that a probe may take, besides the timeout of its provider.
     private static let longest: Duration = .seconds(2)
 
     /// How many backoffs have ended: failures remembered from before count no longer.
     private(set) var recoveries = 0
     /// Called when a backoff ends.
     var onRecovery: (@Loop () -> Void)?
-    /// The number of the last one.
+    /// The number of the latest probe.
     private var lastProbe = 0
     let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
-    /// Called when a probe ends or may begin, by a number.
+    /// Called when a probe ends or may begin, by their numbers.
     private var waiters: [Int: @Loop () -> Void] = [:]
     private var lastWaiter = 0
-    /// Set for `alarm`, when the first of the waiters wants to be called.
+    /// Set for `alarm`, the earliest time of the waiters.
     private var timer: LoopTimer?
     private var alarm: Instant?
 
@@ -32,7 +32,7 @@ final class Probes {
         self.report = report
     }
 
-    // MARK: Beginning
+    // MARK: Begin
 
     /// A question that began at `began` has no answer from this address: it is probed, unless it answers others.
     private func suspect(_ endpoint: any Endpoint, of provider: any Provider, since began: Instant) {
@@ -82,7 +82,7 @@ final class Probes {
         }
     }
 
-    // MARK: Judging
+    // MARK: Result
 
     /// Notes what an attempt, begun at `began`, says of its address: an answer ends a backoff, anything else may be a reason
     /// for a probe.
@@ -113,13 +113,13 @@ final class Probes {
         health.failed(failure.description, at: now)
         switch failure {
         case .responseCode, .rejected:
-            // It answers, if with an error that may be due to the name.
+            // It responds, though with an error that may be due to the name.
             accept(provider)
             answered(endpoint, of: provider, isProbe: true)
         case .overloaded, .cancelled:
             break
         case _ where health.hasAnswered(since: began):
-            // A question was answered meanwhile, or the network is another one.
+            // A question was answered meanwhile, or the network has changed.
             break
         case .authentication(let reason):
             answered(endpoint, of: provider, isProbe: true)
@@ -161,7 +161,7 @@ final class Probes {
         }
     }
 
-    /// A question was answered at an address, a client's or a probe's.
+    /// Called when a question, of a client or of a probe, was answered at an address.
     func answered(_ endpoint: any Endpoint, of provider: any Provider, isProbe: Bool) {
         let health = endpoint.health
         let isBack = !health.isUsable
@@ -173,13 +173,13 @@ final class Probes {
             hadGoodCertificate
                 ? .endpointRecovered(provider: provider.name, endpoint: endpoint.name)
                 : .certificateAccepted(provider: provider.name, endpoint: endpoint.name))
-        // Later in this turn: the answer is still being handed on.
+        // Later in this turn: the answer is still being passed on.
         if !isProbe, !waiters.isEmpty { setTimer(clock.now) }
     }
 
-    // MARK: Waiting
+    // MARK: Wait
 
-    /// Has `done` called once: when a probe has ended, or at the given time.
+    /// Calls `done` once: when a probe has ended, or at the given time.
     func wait(until end: Instant, done: @escaping @Loop () -> Void) -> any Cancellable {
         lastWaiter += 1
         waiters[lastWaiter] = done
@@ -193,7 +193,7 @@ final class Probes {
         timer = clock.schedule(at: end) { [weak self] in self?.wake() }
     }
 
-    /// Calls all waiters, in the order in which they came: each looks for itself what it may do now.
+    /// Calls all waiters, in the order in which they came: each checks for itself what it may do now.
     private func wake() {
         timer?.cancel()
         (timer, alarm) = (nil, nil)

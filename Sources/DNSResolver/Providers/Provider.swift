@@ -1,37 +1,37 @@
 package import DNSWire
 package import Scheduling
 
-/// One HTTPDNS service as configured: which names it is asked for, and where.
+/// One HTTPDNS service as configured: for which names it is asked, and at which addresses.
 @Loop
 package protocol Provider: AnyObject, Sendable {
     nonisolated var name: String { get }
 
-    /// Whether one call brings A and AAAA together.
+    /// Whether one call returns A and AAAA together.
     nonisolated var answersBothFamilies: Bool { get }
 
     /// Whether the service can be asked for records of this type.
     nonisolated func answers(_ type: RecordType) -> Bool
 
-    /// Suffixes that the provider is asked for; empty means every name.
+    /// Suffixes for which the provider is asked; empty means every name.
     nonisolated var names: [Name] { get }
 
     /// Whether answers are authenticated on the path; over plain HTTP they can be forged or replayed.
     nonisolated var isAuthenticated: Bool { get }
 
-    /// How much it is told of clients' addresses; nil: nothing, or the same for all clients.
+    /// The most of clients' addresses that it is sent; nil: nothing, or the same for all clients.
     nonisolated var clientScoping: ClientScoping? { get }
 
-    /// Where the service is reached, in configured order; may change as its host is looked up again.
+    /// The addresses of the service, in configured order; may change when its host is looked up again.
     var endpoints: [any Endpoint] { get }
 
-    /// Requests that wait until a connection to the service has room for them.
+    /// Requests that wait for a free slot on a connection to the service.
     var waitingRequests: Int { get }
 
-    /// Why it may not be asked now whatever its addresses are like, in words for people; nil when it may.
+    /// Why it may not be asked now whatever the state of its addresses, in words for users; nil when it may.
     var unavailability: String? { get }
 
-    /// Whether it may be asked beside another provider that is slow; false spares a metered one, which is then asked only
-    /// after the others have failed.
+    /// Whether it may be asked beside another provider that is slow; false avoids the cost of a metered one, which is
+    /// then asked only after the others have failed.
     nonisolated var mayHedge: Bool { get }
 
     /// Backoff of the account: refused credentials. Written by `Probes`.

@@ -5,11 +5,11 @@ package import Scheduling
 @Loop
 package final class ProviderSelector {
     package nonisolated let providers: [any Provider]
-    /// The number of each: mostly all of them may be asked, and then no list is made for a question.
+    /// The index of each: mostly all of them may be asked, and then no list is made for a question.
     private nonisolated let everyone: [Int]
-    /// How much is told of clients' addresses at most; nil while no provider is told anything of them.
+    /// The most of clients' addresses that is sent to a provider; nil while none is sent any of them.
     package nonisolated let clientScoping: ClientScoping?
-    /// Which addresses no answer for a protected name holds.
+    /// Removes addresses that no answer for a protected name may hold.
     nonisolated let filter: AddressFilter
     let probes: Probes
     let clock: any LoopClock
@@ -41,7 +41,7 @@ package final class ProviderSelector {
         return able.filter { providers[$0].answers(.rrsig) } + able.filter { !providers[$0].answers(.rrsig) }
     }
 
-    /// Whether a provider of this name is told clients' networks, whatever type is asked for.
+    /// Whether a provider of this name is sent clients' networks, whatever type is asked for.
     nonisolated func tellsNetworks(for name: Name) -> Bool {
         providers.contains { provider in
             provider.clientScoping != nil && (provider.names.isEmpty || provider.names.contains { name.isWithin($0) })
@@ -55,12 +55,12 @@ package final class ProviderSelector {
             && (provider.names.isEmpty || provider.names.contains { name.isWithin($0) })
     }
 
-    /// The provider that is asked first for addresses, by those who want no signatures.
+    /// The provider that is asked first for addresses when no signatures are wanted.
     nonisolated func firstEligible(for name: Name, type: RecordType) -> (any Provider)? {
         providers.first { isEligible($0, for: name, type: type, authenticatedOnly: false) }
     }
 
-    /// What backoffs leave to ask of these providers.
+    /// Which of these providers can be asked, given their backoffs.
     func outlook(_ indices: [Int]) -> Outlook {
         let now = clock.now
         var outlook = Outlook.backoff
@@ -97,7 +97,7 @@ package final class ProviderSelector {
         return plan
     }
 
-    /// Whether a request waits for room at its service.
+    /// Whether a request waits for a free slot at its service.
     var isBacklogged: Bool {
         for provider in providers where provider.waitingRequests > 0 { return true }
         return false

@@ -1,6 +1,6 @@
-/// How soon an address's replies begin: a moving average in which the last replies count most (EWMA).
+/// How soon an address's replies begin: an exponentially weighted moving average (EWMA).
 package struct ResponseTime: Hashable, Sendable {
-    /// A new sample counts one part in so many.
+    /// The weight of a new sample is one part in this many.
     private static let memory = 8
 
     /// From the request on a ready connection to the first byte of its reply; nil before the first one.
@@ -12,7 +12,7 @@ package struct ResponseTime: Hashable, Sendable {
         average = average.map { $0 + (sample - $0) / Self.memory } ?? sample
     }
 
-    /// Nothing had come after `wait`: what it would have been is at least that.
+    /// Records that nothing had come after `wait`: the response time would have been at least that.
     package mutating func gaveUp(after wait: Duration) {
         if average.map({ wait > $0 }) ?? true { take(wait) }
     }

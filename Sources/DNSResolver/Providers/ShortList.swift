@@ -1,4 +1,4 @@
-/// A list that mostly has one element, which then takes no memory of its own.
+/// A list that mostly has one element, which then needs no heap storage.
 struct ShortList<Element> {
     private(set) var first: Element?
     private var others: [Element] = []

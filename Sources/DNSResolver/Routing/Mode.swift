@@ -1,12 +1,12 @@
-/// From which source names are answered: what `[route] mode` says, or what the switch made of it.
+/// The order of the sources: as set by `[route] mode`, or as changed by the switch.
 ///
-/// The raw values tell policies apart on disk.
+/// The raw values distinguish policies on disk.
 package enum Mode: String, Sendable {
-    /// HTTPDNS; LocalDNS in reserve. The default.
+    /// HTTPDNS, with LocalDNS as fallback. The default.
     case httpdnsFirst = "httpdns-first"
-    /// LocalDNS; HTTPDNS when it fails.
+    /// LocalDNS, with HTTPDNS when it fails.
     case localDNSFirst = "localdns-first"
-    /// HTTPDNS and nothing else for protected names.
+    /// HTTPDNS only, for protected names.
     case httpdnsOnly = "httpdns-only"
     /// LocalDNS for every name that no `forward` entry matches.
     case localDNSOnly = "localdns-only"

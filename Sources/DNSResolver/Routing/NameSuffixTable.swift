@@ -1,47 +1,47 @@
 import DNSWire
 
-/// Values by name, of which the one for the nearest parent of a name is looked up.
+/// Values by name, looked up for the nearest parent of a name.
 ///
-/// Most tables are small, and of most names no parent is as long as one of their entries and begins alike: those cost no
-/// hashing. Some have 100,000 entries on a machine with little memory: so there is one buffer of names, and one of slots that
-/// refer to them.
+/// Most tables are small, and most names have no parent of the same length and first byte as an entry: those cost no
+/// hashing. Some tables have 100,000 entries on a host with little memory: so there is one buffer of names, and one of
+/// slots that refer to them.
 struct NameSuffixTable<Value: Equatable> {
-    /// One entry, or room for one.
+    /// One entry, or a free slot.
     fileprivate struct Slot: Equatable {
         var name: NameList.Place
-        /// Of the name: it tells most others apart, and moves the slot when there are more.
+        /// Of the name: it distinguishes most others without a comparison, and places the slot when the table grows.
         var hash: UInt32
-        /// Nil: nothing is here.
+        /// Nil: the slot is free.
         var value: Value?
     }
 
     private var names = NameList()
-    /// An entry is in the slot that its hash says, or behind it in the first that was free. As many as a power of two, of which
-    /// at most three quarters are taken.
+    /// Open addressing: an entry is in the slot given by its hash, or behind it in the first that was free. The count
+    /// is a power of two; at most three quarters are used.
     private var slots: [Slot] = []
-    /// The lengths that entries have.
+    /// The `lengthMark` of the entries.
     private var lengths = ByteSet()
-    /// What entries have of `beginningMark`: a large table has them all, of a small one it keeps most names away.
+    /// The `beginningMark` of the entries: in a small table it rules out most names; a large one has all of them.
     private var beginnings = ByteSet()
-    /// What entries have of `endingMark`: most names end in another top-level domain than those of a small table.
+    /// The `endingMark` of the entries: most names end in another top-level domain than those of a small table.
     private var endings = ByteSet()
-    /// Whether there is an entry for the root, which every name is within.
+    /// Whether there is an entry for the root, which is a parent of every name.
     private var hasRoot = false
 
     init() {}
 
-    /// Takes the memory for that many entries at once.
+    /// Allocates the memory for that many entries at once.
     ///
-    /// - Parameter bytes: of their names in wire form.
+    /// - Parameter bytes: of their names in wire format.
     init(count: Int, bytes: Int) {
         names.reserveCapacity(bytes: bytes)
         resize(for: count)
     }
 
-    /// Bytes that its entries have taken.
+    /// Bytes allocated for its entries.
     var memory: Int { names.capacity + slots.capacity * MemoryLayout<Slot>.stride }
 
-    /// Keeps a value for exactly this name, in place of an earlier one.
+    /// Sets the value for exactly this name; it replaces an earlier one.
     mutating func set(_ value: Value, for name: Name) {
         if (names.count + 1) * 4 > slots.count * 3 { resize(for: names.count + 1) }
         let suffix = NameSuffix(name)
@@ -93,7 +93,7 @@ struct NameSuffixTable<Value: Equatable> {
 
     /// The entry for the name itself or its nearest parent.
     ///
-    /// - Parameter belowRoot: leaves an entry for the root, which is a parent of everything, out of account.
+    /// - Parameter belowRoot: ignores an entry for the root, which is a parent of every name.
     func nearest(to name: Name, belowRoot: Bool = false) -> (suffix: NameSuffix, value: Value)? {
         guard hasRoot || endings.contains(name.endingMark) else { return nil }
         var suffix = NameSuffix(name)
@@ -111,9 +111,9 @@ extension NameSuffixTable.Slot: Sendable where Value: Sendable {}
 extension NameSuffixTable: Sendable where Value: Sendable {}
 
 extension NameSuffixTable: Equatable {
-    /// Whether both have the same values for the same names, in whatever order they came.
+    /// Whether both have the same values for the same names, in whatever order they were set.
     static func == (left: NameSuffixTable, right: NameSuffixTable) -> Bool {
-        // Of the same lists read twice all is the same.
+        // When the same lists were read twice, even the layout is equal.
         if left.names == right.names, left.slots == right.slots { return true }
         guard left.names.count == right.names.count else { return false }
         for slot in left.slots where slot.value != nil {
@@ -123,7 +123,7 @@ extension NameSuffixTable: Equatable {
     }
 }
 
-/// Some of the numbers 0 to 255.
+/// A set of numbers from 0 to 255.
 private struct ByteSet {
     private var bits: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
@@ -150,7 +150,7 @@ private struct ByteSet {
 }
 
 extension Name {
-    /// Of the last two letters of its top-level domain, the same in any letter case; 0 for the root.
+    /// A hash of the last two letters of its top-level domain, the same in any letter case; 0 for the root.
     fileprivate var endingMark: UInt8 {
         let count = wire.count
         guard count >= 3 else { return 0 }
@@ -162,6 +162,6 @@ extension NameSuffix {
     /// Its length, 1 to 255.
     fileprivate var lengthMark: UInt8 { UInt8(truncatingIfNeeded: length) }
 
-    /// Of its length and first byte, the same in any letter case.
+    /// A hash of its length and first byte, the same in any letter case.
     fileprivate var beginningMark: UInt8 { lengthMark &+ 37 &* firstByte }
 }

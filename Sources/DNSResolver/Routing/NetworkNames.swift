@@ -1,27 +1,28 @@
 package import DNSWire
 
-/// Names that belong to the network which uses them: LocalDNS is asked for them, and never a provider.
+/// Names of the local network: LocalDNS is asked for them, and never a provider.
 ///
-/// Home and company networks name their hosts below these suffixes, and addresses from the private ranges mean something
-/// only in the network where they are in use.
+/// Home and company networks name their hosts below these suffixes, and the reverse names of private addresses are
+/// meaningful only in the network where the addresses are in use.
 package enum NetworkNames {
     /// The list unless `[route] network_names` replaces it.
     package static let builtIn = NameList((suffixes + translation + privateReverseZones).compactMap { try? Name($0) })
 
-    /// The domain of multicast DNS (RFC 6762). Below it only what the system's search list names belongs to the network.
+    /// The domain of multicast DNS (RFC 6762). Below it only domains of the system's search list belong to the network.
     static let multicast = (try? Name("local")) ?? .root
 
     /// In use without delegation (RFC 6762 appendix G; `internal` is reserved for this), for homes (RFC 8375), and by a
-    /// common make of home router.
+    /// common brand of home router.
     private static let suffixes = [
         "lan", "home", "internal", "intranet", "private", "corp", "localdomain", "home.arpa", "fritz.box",
     ]
 
-    /// What hosts ask to find out by which prefix their network translates IPv4 addresses (RFC 7050): only the network's own
-    /// resolver knows that (RFC 8880).
+    /// Queried by hosts to detect the prefix by which their network translates IPv4 addresses (RFC 7050): only the
+    /// network's own resolver knows it (RFC 8880).
     private static let translation = ["ipv4only.arpa"] + ["170", "171"].map { $0 + ".0.0.192.in-addr.arpa" }
 
-    /// Of RFC 1918, RFC 3927 (169.254.0.0/16), RFC 6598 (100.64.0.0/10), RFC 4193 (fc00::/7) and RFC 4291 (fe80::/10).
+    /// Reverse zones of RFC 1918, RFC 3927 (169.254.0.0/16), RFC 6598 (100.64.0.0/10), RFC 4193 (fc00::/7) and RFC 4291
+    /// (fe80::/10).
     private static let privateReverseZones =
         (["10", "168.192", "254.169"] + (16...31).map { "\($0).172" } + (64...127).map { "\($0).100" })
         .map { $0 + ".in-addr.arpa" } + ["c.f", "d.f", "8.e.f", "9.e.f", "a.e.f", "b.e.f"].map { $0 + ".ip6.arpa" }

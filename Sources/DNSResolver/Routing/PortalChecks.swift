@@ -1,11 +1,11 @@
 import DNSWire
 
-/// The names by which systems see whether a network has a captive portal: a page of its own before the Internet.
+/// The names by which systems detect a captive portal.
 ///
-/// A portal shows itself by false addresses of these names, so LocalDNS answers them. They have no other use: a name that
-/// serves anything else, such as `www.google.com` or `www.apple.com`, is not among them.
+/// A portal answers these names with forged addresses, so LocalDNS is asked for them. They have no other use: a name
+/// that serves anything else, such as `www.google.com` or `www.apple.com`, is not among them.
 enum PortalChecks {
-    /// Seconds for which an answer is used at most: once its user has logged in, the network gives another one.
+    /// The most seconds for which an answer is used: after the user has logged in, the network gives another one.
     static let lifetime: UInt32 = 10
 
     static let names: [Name] = [
@@ -23,7 +23,7 @@ enum PortalChecks {
         "edge-http.microsoft.com",
         // Firefox.
         "detectportal.firefox.com",
-        // NetworkManager and desktops of Linux.
+        // NetworkManager and Linux desktops.
         "nmcheck.gnome.org", "networkcheck.kde.org", "connectivity-check.ubuntu.com", "network-test.debian.org",
         "ping.archlinux.org", "conncheck.opensuse.org",
     ].compactMap { try? Name($0) }

@@ -1,4 +1,4 @@
-/// The source to which the lists send a name.
+/// The source to which the routing lists send a name.
 package enum Route: Hashable, Sendable {
     /// HTTPDNS; `explicit` when `protect` lists the name or a parent of it.
     case protect(explicit: Bool)
@@ -12,7 +12,7 @@ package enum Route: Hashable, Sendable {
     /// The tag of `portal`: no `[[forward]]` entry has it.
     private static let portalTag = UInt16.max - 1
 
-    /// The number under which the cache keeps the route of an entry.
+    /// The number that stands for the route in cache entries.
     package var tag: UInt16 {
         switch self {
         case .protect(explicit: false): 0
@@ -37,7 +37,8 @@ package enum Route: Hashable, Sendable {
 }
 
 extension Route: CustomStringConvertible {
-    /// `protect`, `bypass`, `portal`, or the `[[forward]]` entry as `forward[1]`, counted from 1 as in messages on the configuration.
+    /// `protect`, `bypass`, `portal`, or the `[[forward]]` entry as `forward[1]`, counted from 1 as in messages on the
+    /// configuration.
     package var description: String {
         switch self {
         case .protect: "protect"

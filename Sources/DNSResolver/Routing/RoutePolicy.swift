@@ -1,17 +1,17 @@
 package import DNSWire
 
 /// The routing lists: suffixes matched on whole labels, the longest match wins; at equal length `forward`, then
-/// `bypass`, then `protect`. A name that no provider may answer is never protected, nor one that belongs to the network.
+/// `bypass`, then `protect`. A name that no provider may answer is never protected, nor one of the local network.
 package struct RoutePolicy: Equatable, Sendable {
     package var mode: Mode
     private let lists: RoutingLists
 
     /// - Parameters:
     ///   - forward: the suffixes of each `[[forward]]` entry, in order.
-    ///   - searchDomains: the `search` lists of the system. They come from the network, which chooses no route:
-    ///     `isInSearchDomain` says what they are good for.
+    ///   - searchDomains: the `search` lists of the system. They come from the network, which does not choose routes;
+    ///     see `isInSearchDomain` for their use.
     ///   - providers: the `names` of each provider; none means every name.
-    ///   - networkNames: suffixes that belong to the network unless one of the lists or a provider names them.
+    ///   - networkNames: suffixes of the local network, except where one of the lists or a provider has them.
     package init(
         mode: Mode = .httpdnsFirst, protect: NameList = [], bypass: NameList = [], forward: [NameList] = [],
         searchDomains: [Name] = [], providers: [[Name]] = [[]], networkNames: NameList = NetworkNames.builtIn
@@ -22,27 +22,27 @@ package struct RoutePolicy: Equatable, Sendable {
             networkNames: networkNames)
     }
 
-    /// Bytes that the entries of `protect`, `bypass` and `forward` have taken: for each its name in wire form, and at most 32.
-    /// Only tests ask, which hold it to that.
+    /// Bytes allocated for the entries of `protect`, `bypass` and `forward`: for each its name in wire format, and at
+    /// most 32. For tests, which enforce that bound.
     package var listMemory: Int { lists.rules.memory }
 
-    /// Whether answers of LocalDNS by this route stand in for a provider's, and are trusted less.
+    /// Whether answers of LocalDNS by this route are a fallback for a provider's, and are trusted less.
     package func prefersProviders(_ route: Route) -> Bool {
         if case .protect = route { mode != .localDNSFirst } else { false }
     }
 
-    /// The route of the list entry that names `name` or the nearest parent of it.
+    /// The route of the list entry for `name` or its nearest parent.
     ///
-    /// - Parameter belowRoot: leaves an entry for the root, which names everything, out of account.
+    /// - Parameter belowRoot: ignores an entry for the root, which matches every name.
     package func listed(_ name: Name, belowRoot: Bool = false) -> Route? {
         lists.rules.nearest(to: name, belowRoot: belowRoot).map { Route(tag: $0.value) }
     }
 
-    /// The route of any name: single labels never leave the network unless a list says so.
+    /// The route of any name: single labels never leave the network unless a list has them.
     package func route(for name: Name) -> Route {
         let listed = listed(name)
         if networkZone(of: name) != nil {
-            // An entry for the root names everything; only one of `forward` means these names too.
+            // An entry for the root matches every name; only one of `forward` applies to these names too.
             if let listed, case .forward = listed { return listed }
             return .bypass
         }
@@ -55,8 +55,8 @@ package struct RoutePolicy: Equatable, Sendable {
         }
     }
 
-    /// The suffix of the network's names that `name` is within; nil where a list or a provider names it, other than by the
-    /// root, or where it does not belong to the network.
+    /// The suffix of the network's names that `name` is within; nil where a list or a provider has the name, other than
+    /// by the root, or where it does not belong to the network.
     package func networkZone(of name: Name) -> Name? {
         guard let zone = lists.networkNames.nearest(to: name), listed(name, belowRoot: true) == nil,
             lists.providerNames.nearest(to: name, belowRoot: true) == nil
@@ -70,24 +70,25 @@ package struct RoutePolicy: Equatable, Sendable {
         return .protect(explicit: false)
     }
 
-    /// Whether LocalDNS is asked for a protected name, in lower case, that the providers deny: it may be the network's own.
+    /// Whether LocalDNS is asked for a protected name, in lower case, that the providers deny: it may be one of the
+    /// local network.
     package func isInSearchDomain(_ name: Name) -> Bool { lists.searchDomains.nearest(to: name) != nil }
 }
 
-/// What the lists say. An object: the policy is handed on with each question, and a list may be long.
+/// The contents of the lists. An object: the policy is passed on with each question, and a list may be long.
 private final class RoutingLists: Sendable, Equatable {
-    /// The tag of the route, which is smaller.
+    /// Values are tags of routes, which are smaller than routes.
     let rules: NameSuffixTable<UInt16>
     /// Whether names that no list matches are protected: when `protect` is empty.
     let protectsUnlisted: Bool
-    /// Domains that the C library appends to short names; what lies in them may belong to the local network.
+    /// Domains that the C library appends to short names; names below them may belong to the local network.
     let searchDomains: NameSuffixTable<Bool>
     /// Suffixes that a provider is asked for explicitly.
     let providerNames: NameSuffixTable<Bool>
     /// Whether some provider may be asked for every name.
     let providersKnowAll: Bool
-    /// What belongs to the network unless another list names it. Of the search domains only what lies in the domain of
-    /// multicast DNS, which no provider knows.
+    /// Suffixes of the local network, except where another list has them. Of the search domains only those within the
+    /// domain of multicast DNS, which no provider knows.
     let networkNames: NameSuffixTable<Bool>
 
     init(
@@ -104,14 +105,15 @@ private final class RoutingLists: Sendable, Equatable {
         var rules = NameSuffixTable<UInt16>(
             count: lists.reduce(1) { $0 + $1.count },
             bytes: lists.reduce(LoopProbes.zone.wire.count) { $0 + $1.byteCount })
-        // Of another such server too: a circle through two of them comes back, and no provider ever hears of it.
+        // Also for probes of another such server: a loop through two of them comes back, and no provider ever receives
+        // the query.
         rules.set(Route.bypass.tag, for: LoopProbes.zone)
         for name in protect { rules.set(Route.protect(explicit: true).tag, for: name) }
         for name in bypass { rules.set(Route.bypass.tag, for: name) }
         for (index, suffixes) in forward.enumerated().reversed() {
             for name in suffixes { rules.set(Route.forward(index: index).tag, for: name) }
         }
-        // The configuration goes first. What would not be protected is LocalDNS's alone.
+        // The configuration takes precedence. Names that would not be protected go to LocalDNS only.
         for name in protectsUnlisted && providersKnowAll ? PortalChecks.names : []
         where rules.nearest(to: name) == nil && providerNames.nearest(to: name) == nil {
             rules.set(Route.portal.tag, for: name)
