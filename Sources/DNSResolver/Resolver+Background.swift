@@ -1,11 +1,11 @@
 import DNSWire
 import Scheduling
 
-// What is asked without a client who waits.
+// Look-ups without a waiting client.
 
 extension Resolver {
-    /// At most so many names of the cache are asked again by `refreshHot`: after a change of network all come at once, and
-    /// a vendor bills each.
+    /// The most names of the cache that `refreshHot` asks for again: after a change of network all come at once, and a
+    /// vendor bills each.
     private static let hotLimit = 100
 
     /// Looks up the names of `[preset] preresolve` that have no fresh answer, both families, in the background.
@@ -13,8 +13,8 @@ extension Resolver {
         lookUp(policy.preresolve, evenIfFresh: false)
     }
 
-    /// Asks again, in the background, for the names of `[preset] preresolve` and for those in the cache that clients have
-    /// asked for, whether their answers are fresh or not: after a change of network.
+    /// Asks again, in the background, for the names of `[preset] preresolve` and for those in the cache that clients
+    /// have asked for, whether their answers are fresh or not: after a change of network.
     package func refreshHot() async {
         let hot = await cache.hotNames(limit: Self.hotLimit)
         let listed = Set(policy.preresolve)
@@ -25,7 +25,7 @@ extension Resolver {
         background.begin(names) { [self] in await lookUp($0, evenIfFresh: evenIfFresh) }
     }
 
-    /// Returns when both families of a name have their answers, or will not have them.
+    /// Returns when both families of a name have their answers, or will not get any.
     private func lookUp(_ name: Name, evenIfFresh: Bool) async {
         var flights: [(flight: Flight, type: RecordType)] = []
         for (key, type) in openQuestions(name, evenIfFresh: evenIfFresh) {
@@ -35,7 +35,8 @@ extension Resolver {
         for (flight, type) in flights { _ = await flight.outcome(of: type, until: deadline) }
     }
 
-    /// What is to be asked for both families of a name: nothing of what is given by hand, or fresh.
+    /// The questions to ask for both families of a name: none that is answered by a preset or another local answer, or
+    /// is fresh.
     private func openQuestions(_ name: Name, evenIfFresh: Bool) -> [(key: FlightKey, type: RecordType)] {
         var open: [(key: FlightKey, type: RecordType)] = []
         var covered: Set<RecordType> = []
@@ -52,12 +53,12 @@ extension Resolver {
         return open
     }
 
-    /// Asks for what a client has just got from the cache, and that soon expires.
+    /// Prefetches an answer that a client has just got from the cache and that expires soon.
     func refreshAhead(_ key: FlightKey, _ type: RecordType) {
         if startInBackground(key, type) != nil { refreshes += 1 }
     }
 
-    /// The flight that asks; nil when the question failed just now, or clients need the room.
+    /// The flight that asks; nil when the question failed just now, or clients need the capacity.
     private func startInBackground(_ key: FlightKey, _ type: RecordType) -> Flight? {
         guard coalescer.isQuiet, remembered(key, type) == nil else { return nil }
         return join(key)

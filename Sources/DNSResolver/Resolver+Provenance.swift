@@ -1,12 +1,12 @@
 package import DNSCache
 import DNSWire
 
-// `dig why.www.example.com CH TXT`: where the answers for www.example.com come from.
+// `dig why.www.example.com CH TXT`: the origin of the answers for www.example.com.
 
 extension Question {
     /// The name that is asked about, in lower case; nil for a question of another kind.
     var provenanceSubject: Name? {
-        // First what most questions are not, and costs nothing to see.
+        // Cheap tests first, which most questions fail.
         guard self.class == .chaos, type == .txt else { return nil }
         let name = name.lowercased
         guard name.labels.count > 1,
@@ -21,15 +21,15 @@ extension Resolver {
     private static let explainedTypes = ["A", "AAAA", "HTTPS", "CNAME", "MX", "TXT", "SRV", "PTR", "NS", "SOA"]
         .compactMap { RecordType($0) }
 
-    /// Lies about one name that are told of, the ones seen last: more are in `cache show`.
+    /// The most forgeries of one name that are reported, the ones seen last: more are in `cache show`.
     private static let toldLies = 4
 
-    /// What the source with this number is called in output.
+    /// The name of the source with this number, in output.
     package func sourceName(of tag: UInt16) -> String {
         policy.sources.source(of: tag).map(policy.strategy.name) ?? "a former source"
     }
 
-    /// Whether a cached answer can be given to a client, by the policy in force.
+    /// Whether a cached answer may be given to a client, by the policy in force.
     package func isUsable(_ cached: CachedAnswer) -> Bool {
         let question = Question(name: cached.name, type: cached.type)
         let isSigned = cached.dnssecOK || cached.checkingDisabled
@@ -41,8 +41,8 @@ extension Resolver {
         return cache.state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name)) != .unusable
     }
 
-    /// One record for each answer that is kept for `subject`, with the client's DO and CD bits, else one that says so; and
-    /// one for each lie that was caught.
+    /// One record for each cached answer for `subject`, with the client's DO and CD bits, else one that says that there
+    /// is none; and one for each detected forgery.
     func explain(_ subject: Name, to client: ClientQuestion) -> LocalAnswers.Reply {
         let route = policy.routes.route(for: subject)
         var lines = Self.explainedTypes.compactMap { type in

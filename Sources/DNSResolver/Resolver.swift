@@ -2,12 +2,12 @@ package import DNSCache
 package import DNSWire
 package import Scheduling
 
-/// One question from the miss in the cache to the answer: the whole way on one screen (Documentation/Architecture.md, steps 5 to 11).
+/// Resolves one question from the cache miss to the answer (Documentation/Architecture.md, steps 5 to 11).
 @Loop
 package final class Resolver {
-    /// As configured, whether switched off or not.
+    /// As configured, whether HTTPDNS is switched off or not.
     private var configured: ResolverPolicy
-    /// In force.
+    /// The policy in force.
     private(set) var policy: ResolverPolicy
     /// Whether HTTPDNS is used at all.
     package private(set) var isOn = true
@@ -17,7 +17,7 @@ package final class Resolver {
     let failures = FailureMemory()
     let fallbackAnswers: FallbackAnswers
     let background = BackgroundLookups()
-    /// The names that are asked to see whether LocalDNS leads back here.
+    /// The names that are queried to detect forwarding loops through LocalDNS.
     package nonisolated let probes = LoopProbes()
     let clock: any LoopClock
     let report: @Loop (ResolverEvent) -> Void
@@ -26,13 +26,13 @@ package final class Resolver {
     package private(set) var staleAnswers = 0
     /// How many answers came from `[preset] last_resort`.
     package private(set) var lastResortAnswers = 0
-    /// How many answers were asked for again before they expired.
+    /// How many answers were prefetched before they expired.
     package internal(set) var refreshes = 0
 
     /// - Parameters:
     ///   - cache: made with the sources of `policy`.
     ///   - flightLimit: the most flights at once.
-    ///   - report: told of every flight that fails, and of every stale answer.
+    ///   - report: called for every flight that fails, and every stale answer.
     package nonisolated init(
         policy: ResolverPolicy, cache: AnswerStore, clock: any LoopClock, flightLimit: Int = Coalescer.flightLimit,
         report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
@@ -50,20 +50,21 @@ package final class Resolver {
     /// How many flights are under way, and how many clients wait for them.
     package var load: (flights: Int, waiters: Int) { coalescer.load }
 
-    /// Whether what is under way waits for room at a source: more of it can only wait behind that.
+    /// Whether a request waits for a free slot at a source: further ones can only queue behind it.
     package var isBacklogged: Bool { policy.strategy.isBacklogged }
 
-    /// How many names are given by hand, and how many for when nobody else can answer.
+    /// How many names have preset addresses, and how many have addresses of last resort.
     package var presetCounts: (always: Int, lastResort: Int) {
         (policy.localAnswers.presets.count, policy.lastResort.count)
     }
 
-    /// Answers by another policy from now on, also those who wait already: what is under way for them is given up.
+    /// Answers by another policy from now on, including clients that wait already: their flights under way are
+    /// abandoned.
     ///
     /// - Parameters:
-    ///   - freshness: how long answers are kept from now on.
-    ///   - isNewGeneration: whether questions must be decided anew; not when routes, sources and clients are the same,
-    ///     and then flights go on.
+    ///   - freshness: how long answers are cached from now on.
+    ///   - isNewGeneration: whether questions must be decided again; false when routes, sources and clients are the
+    ///     same, and then flights go on.
     package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, isNewGeneration: Bool) {
         configured = policy
         cache.adopt(policy.sources, freshness)
@@ -77,8 +78,8 @@ package final class Resolver {
         putInForce(isNewGeneration: true)
     }
 
-    /// Begins anew in another network: all answers so far count as stale, it is forgotten which questions failed, and who
-    /// waits for a flight under way goes over to a new one.
+    /// Restarts in another network: all answers so far count as stale, remembered failures are dropped, and the clients
+    /// that wait for a flight under way join a new one.
     package func networkChanged() {
         failures.forgetAll()
         cache.beginNetwork()
@@ -88,7 +89,7 @@ package final class Resolver {
     private func putInForce(isNewGeneration: Bool) {
         policy = isOn ? configured : configured.switchedOff
         guard isNewGeneration else { return }
-        // After the policy: whoever sees the new number gets the new policy.
+        // After the policy: a thread that sees the new number gets the new policy.
         cache.beginGeneration()
         coalescer.abandonAll()
     }
@@ -96,10 +97,10 @@ package final class Resolver {
     /// The route of a name, in any letter case, by the policy in force.
     package func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased) }
 
-    /// Has `reply` called with the answer to one client's question, by `Budget.answer` after the query's arrival; at once
+    /// Calls `reply` with the response to one client's question, by `Budget.answer` after the query's arrival; at once
     /// where nothing must be waited for.
     ///
-    /// A client that waits while the policy is replaced, or the network, is answered by the new one.
+    /// A client that waits while the policy is replaced, or the network changes, is answered by the new one.
     package func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
         if client.question.isForAny { return respondToAny(client, reply: reply) }
         if let response = answeredHere(client) { return reply(response) }
@@ -115,7 +116,7 @@ package final class Resolver {
         }
     }
 
-    /// What nobody else need be asked for.
+    /// The response that needs no source and no cache look-up; nil when there is none.
     private func answeredHere(_ client: ClientQuestion) -> Response? {
         if probes.take(client.question.name) { return Response(.failure(.nameError)) }
         if let subject = client.question.provenanceSubject { return answer(explain(subject, to: client), to: client) }
@@ -123,7 +124,7 @@ package final class Resolver {
             .map { answer($0, to: client) }
     }
 
-    /// The answer of the cache or of the sources to a client's question; by the new policy, if it is replaced meanwhile.
+    /// Answers a client's question from the cache or the sources; by the new policy, if it is replaced meanwhile.
     func lookUp(_ client: ClientQuestion, _ reply: @escaping @Loop (Response) -> Void) {
         let type = client.question.type
         let key = flightKey(for: client)
@@ -158,26 +159,26 @@ package final class Resolver {
         }
     }
 
-    /// How long a client waits for a flight before it gets what is cached, if anything is.
+    /// How long a client waits for a flight before it gets a cached answer, if there is one.
     private func wait(for key: FlightKey, _ kept: AnswerStore.Kept?) -> Duration {
         guard let wait = kept?.wait else { return Budget.answer }
-        // While no provider can be asked, hardly anything new will come.
+        // While no provider can be asked, a newer answer is unlikely.
         return policy.strategy.outlook(for: key) == .usable ? wait : min(wait, cache.staleWait)
     }
 
-    /// Why a question failed just now and is not asked again; nil too when it would begin the probe of a provider.
+    /// Why a question failed just now and is not asked again; also nil when it would begin the probe of a provider.
     func remembered(_ key: FlightKey, _ type: RecordType) -> ExtendedError? {
         let recoveries = policy.strategy.recoveries(for: key)
         let error = failures.remembered(key, type, at: clock.now, recoveries: recoveries)
         return error == nil || policy.strategy.outlook(for: key) == .probeDue ? nil : error
     }
 
-    /// The flight that asks; nil when there is no room for one, or for one more who waits.
+    /// The flight that asks; nil when there is no capacity for one.
     func join(_ key: FlightKey) -> Flight? {
         coalescer.join(key) { FlightWork($0, by: policy, of: self).begin() }
     }
 
-    /// The stale answer if there is one that can be trusted, else the preset of last resort, any stale answer, SERVFAIL.
+    /// The stale answer if there is one that is trusted, else the preset of last resort, any stale answer, SERVFAIL.
     private func stale(
         _ kept: AnswerStore.Kept?, _ question: Question, _ route: Route, or code: ExtendedError.Code, _ text: String
     ) -> Response {
@@ -194,7 +195,7 @@ package final class Resolver {
         return kept.response
     }
 
-    /// Whether what was kept is LocalDNS's word, and a certificate has shown it to be a lie since.
+    /// Whether the cached answer is LocalDNS's, and a certificate has shown it to be forged since.
     private func isFoundOut(_ kept: AnswerStore.Kept, _ question: Question, _ route: Route) -> Bool {
         guard !kept.isTrusted, let check = policy.strategy.answerCheck, case .stale(let answer) = kept.response.content
         else { return false }
@@ -202,7 +203,7 @@ package final class Resolver {
     }
 
     private func lastResort(for question: Question) -> Response? {
-        // The TTL of a stale answer, for the same reason: somebody may be able to answer soon.
+        // The TTL of a stale answer, for the same reason: a source may be able to answer soon.
         guard let answer = policy.lastResort.answer(to: question, ttl: Reply.staleTTL),
             let packed = PackedAnswer(answer, for: question)
         else { return nil }
@@ -211,28 +212,28 @@ package final class Resolver {
             from: .source(cache.tag(of: .preset)))
     }
 
-    /// What is asked for a client.
+    /// The key of the flight for a client's question.
     func flightKey(for client: ClientQuestion) -> FlightKey {
         flightKey(
             client.question.name, client.question.type, dnssecOK: client.dnssecOK,
             checkingDisabled: client.checkingDisabled, for: client)
     }
 
-    /// For which clients an answer holds that this one gets; nil for all.
+    /// The client scope of the answer for this client; nil for all.
     func scope(of client: ClientQuestion) -> ClientScope? {
         guard policy.strategy.clientScoping != nil else { return nil }
         let name = client.question.name.lowercased
         return policy.strategy.scope(of: client, name: name, route: policy.routes.route(for: name))
     }
 
-    /// What an answer for a client is found by in the cache.
+    /// The key of a client's answer in the cache.
     func cacheKey(for client: ClientQuestion) -> QueryKey {
         scope(of: client).map { client.key.scoped(to: $0) } ?? client.key
     }
 
-    /// What is asked for a name and type by the policy in force.
+    /// The key of the flight for a name and type by the policy in force.
     ///
-    /// - Parameter client: nil: for nobody.
+    /// - Parameter client: nil: none.
     func flightKey(
         _ name: Name, _ type: RecordType, dnssecOK: Bool = false, checkingDisabled: Bool = false,
         for client: ClientQuestion? = nil
@@ -250,7 +251,7 @@ package final class Resolver {
 }
 
 extension Resolver {
-    /// What is answered here; what the configuration says is kept where the UDP threads find it.
+    /// The response for a local answer; one from the configuration is cached where the UDP threads find it.
     private func answer(_ reply: LocalAnswers.Reply, to client: ClientQuestion) -> Response {
         let packed: PackedAnswer?
         var origin = Response.Origin.ourselves

@@ -1,50 +1,51 @@
 package import DNSWire
 
-/// What the people who run the server should hear of; the composition logs it.
+/// An event for the operators of the server; the composition logs it.
 package enum ResolverEvent: Hashable, Sendable {
-    /// An address of a provider failed and is left alone for a while.
+    /// An address of a provider failed and is in backoff.
     case endpointSetAside(provider: String, endpoint: String, reason: String)
-    /// An address that was set aside answers again.
+    /// An address that was in backoff answers again.
     case endpointRecovered(provider: String, endpoint: String)
-    /// No certificate at an address proves that it is the service; told once, until that changes.
+    /// No certificate at an address identifies the service; reported once, until that changes.
     case certificateRefused(provider: String, endpoint: String, reason: String)
-    /// An address whose certificate was refused has a good one.
+    /// An address whose certificate was refused has a valid one.
     case certificateAccepted(provider: String, endpoint: String)
-    /// A service's clock is `seconds` ahead of ours (behind, if negative): requests are signed by its time.
+    /// A service's clock is `seconds` ahead of this host's (behind, if negative): requests are signed by its time.
     case clockCorrected(provider: String, seconds: Int64)
-    /// This machine's time of day cannot be right.
+    /// This host's time of day cannot be right.
     case clockDoubted(TimeOfDay.Doubt)
-    /// Nothing speaks against the time of day any more.
+    /// There is no longer a reason to doubt the time of day.
     case clockTrusted
-    /// A provider has been sent as many calls as it may be on one day (UTC), and is not asked until the next.
+    /// A provider has been sent its daily limit of calls (UTC), and is not asked until the next day.
     case dailyLimitReached(provider: String, limit: Int)
-    /// A provider refuses the account, signature or token; it is left alone for `pause`.
+    /// A provider refuses the account, signature or token; it is in backoff for `pause`.
     case providerRefusedAccess(provider: String, reason: String, pause: Duration)
     /// A provider that refused access answers again.
     case providerAccepted(provider: String)
-    /// A service named the addresses at which it is asked from now on.
+    /// A service announced the addresses at which it is asked from now on.
     case addressesTold(provider: String, addresses: [String])
-    /// No startup address of a service told its addresses: those known stay in use.
+    /// No startup address of a service returned its addresses: those known stay in use.
     case addressesUntold(provider: String, reason: String)
-    /// A service told that its vendor has disabled it: it is not asked.
+    /// A service reported that its vendor has disabled it: it is not asked.
     case serviceDisabled(provider: String)
     /// A disabled service is asked again.
     case serviceEnabled(provider: String)
-    /// A server of LocalDNS, or of a `forward` entry, failed again after it had been set aside: the others go before it.
+    /// A server of LocalDNS, or of a `forward` entry, failed again while in backoff: the others are asked before it.
     case serverSilent(upstream: String, server: String, reason: String)
     /// Such a server answers again.
     case serverRecovered(upstream: String, server: String)
-    /// A server of LocalDNS, or of a `forward` entry, brings our own questions back to us: it is not asked.
+    /// A server of LocalDNS, or of a `forward` entry, sends this server's queries back to it (a forwarding loop): it is
+    /// not asked.
     case serverLoops(upstream: String, server: String)
-    /// Such a server has been asked again, and the question did not come back.
+    /// Such a server was probed again, and the query did not come back.
     case serverLoopEnded(upstream: String, server: String)
-    /// No source had an answer: clients get one that is past its TTL, or SERVFAIL when none is kept.
+    /// No source had an answer: clients get one that is past its TTL, or SERVFAIL when none is cached.
     case answerFailed(Question, Route, reason: String)
     /// No source had an answer in time, and clients get one that is past its TTL.
     case answerStale(Question, Route, reason: String)
     /// LocalDNS gave an address for a protected name whose certificate is not the name's.
     case addressForged(HijackJournal.Entry)
-    /// No source had an answer, and clients get the addresses that the configuration has for such times.
+    /// No source had an answer, and clients get the configured addresses of last resort.
     case answerPreset(Question, Route, reason: String)
     /// A limit of the resolver is reached.
     case overloaded(reason: String)

@@ -1,6 +1,6 @@
-/// Work under way that can be given up.
+/// Work under way that can be cancelled.
 @Loop
 package protocol Cancellable: AnyObject, Sendable {
-    /// Gives the work up at once: nobody is told of its end any more. Does nothing after the end.
+    /// Cancels the work at once: its completion is not called any more. Does nothing after the end.
     func cancel()
 }

@@ -1,6 +1,6 @@
-/// Turns a burst of calls into one, once they have stopped coming for a moment.
+/// Combines a burst of calls into one, once they have stopped for a moment.
 ///
-/// Sets a timer only while something has happened.
+/// Sets a timer only after a call.
 @Loop
 package final class Debounce {
     private let quiet: Duration
@@ -11,8 +11,8 @@ package final class Debounce {
     private var timer: LoopTimer?
 
     /// - Parameters:
-    ///   - quiet: how long no call must come.
-    ///   - longest: the most time from the first call until `body`, however many come.
+    ///   - quiet: how long there must be no call.
+    ///   - longest: the most time from the first call until `body`, however many calls there are.
     package nonisolated init(
         quiet: Duration, longest: Duration, clock: any LoopClock, _ body: @escaping @Loop () -> Void
     ) {

@@ -1,6 +1,7 @@
-/// A point in time: nanoseconds on the boot-time clock (`CLOCK_BOOTTIME`), which counts on through suspend and never jumps.
+/// A point in time: nanoseconds on the boot-time clock (`CLOCK_BOOTTIME`), which counts on through suspend and never
+/// jumps.
 ///
-/// Tests count from any origin they like; only differences mean anything.
+/// Tests choose any origin; only differences are meaningful.
 @frozen
 package struct Instant: Comparable, Hashable, Sendable {
     /// Nanoseconds since the origin of the clock that made this instant.

@@ -1,7 +1,4 @@
-/// The one thread on which everything that waits lives.
-///
-/// `Resolver`, `Coalescer`, upstreams and connections are `@Loop` classes: they share state without locks because they
-/// share this actor. Its executor only queues; `Platform.EventLoop` runs the queue between two waits of epoll.
+/// The one thread on which everything runs that waits.
 @globalActor
 package actor Loop {
     package static let shared = Loop()

@@ -1,7 +1,7 @@
-/// Time as the loop's classes see it: the event loop's own in the daemon, a manual one in tests.
+/// The time for the loop's classes: the event loop's own clock in the daemon, a manual one in tests.
 @Loop
 package protocol LoopClock: AnyObject, Sendable {
-    /// The present, read once per turn of the loop.
+    /// The present time, read once per turn of the loop.
     var now: Instant { get }
 
     /// Calls `body` on the loop once `instant` is reached, never before this returns.

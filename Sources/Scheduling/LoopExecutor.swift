@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What runs a `LoopExecutor`: a thread that can be woken and knows itself.
+/// The thread that runs a `LoopExecutor`: it can be woken, and can identify itself.
 package protocol LoopThread: AnyObject, Sendable {
     /// Makes the thread call `LoopExecutor.runJobs()` soon. Called from any thread.
     func wake()
@@ -17,10 +17,10 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
     }
 
     private let state = Mutex(State())
-    /// How often the lock was taken.
+    /// The number of times that the lock was taken.
     ///
-    /// Mutual exclusion is the mutex's alone. But the thread sanitizer does not see into the standard library's path for
-    /// a contended mutex; an acquiring load and a releasing store tell it the order.
+    /// The mutex alone provides mutual exclusion. But the thread sanitizer does not see into the standard library's
+    /// path for a contended mutex; an acquiring load and a releasing store show it the order.
     private let turns = Atomic<Int>(0)
 
     package init() {}
@@ -33,7 +33,7 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
         }
     }
 
-    /// Names the thread that will run the jobs; one for the life of the process.
+    /// Sets the thread that will run the jobs; one for the life of the process.
     package func attach(_ thread: any LoopThread) {
         let pending = withState { state in
             state.thread = thread
@@ -78,7 +78,7 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
             }
             left -= batch.count
         }
-        // Those who wait for idleness are work too: with the limit reached, nobody else would look at them again.
+        // Waiters for idleness are work too: with the limit reached, nothing else would resume them.
         return hasJobs
     }
 

@@ -1,7 +1,7 @@
 /// A scheduled call; cancelling one that has run, or twice, does nothing.
 @Loop
 package final class LoopTimer: Sendable {
-    /// The work still to be done; gone once run or cancelled, so that nothing it holds outlives it.
+    /// The work still to be done; nil once run or cancelled, so that nothing it holds outlives it.
     private var body: (@Loop () -> Void)?
 
     package init(_ body: @escaping @Loop () -> Void) { self.body = body }

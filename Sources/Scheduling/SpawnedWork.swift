@@ -1,4 +1,4 @@
-/// Asynchronous work on the loop, for those who are told of its end by a call.
+/// Asynchronous work on the loop, with a callback at its end.
 @Loop
 package final class SpawnedWork<Value: Sendable>: Cancellable {
     private var done: (@Loop (Value) -> Void)?
@@ -6,7 +6,7 @@ package final class SpawnedWork<Value: Sendable>: Cancellable {
 
     /// - Parameters:
     ///   - work: begun at the next turn of the loop; its task is cancelled by `cancel()`.
-    ///   - done: called once with what came of it, never before this returns.
+    ///   - done: called once with its result, never before this returns.
     package init(_ work: @escaping @Sendable @Loop () async -> Value, done: @escaping @Loop (Value) -> Void) {
         self.done = done
         task = Loop.spawn { [self] in

@@ -6,7 +6,7 @@ package final class Turnstile {
 
     package nonisolated init() {}
 
-    /// Waits until nobody else is inside, and then runs `body`.
+    /// Waits until no other task is inside, and then runs `body`.
     package func pass<Value>(_ body: @Loop () async -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             if isTaken {

@@ -2,26 +2,26 @@ package import DNSCache
 package import DNSWire
 package import Scheduling
 
-/// What keeps answers longer than memory does: the disk. Nothing of it waits but `recall`.
+/// A store that retains answers longer than memory does: the disk. Nothing waits for it except `recall`.
 @Loop
 package protocol AnswerArchive: AnyObject, Sendable {
-    /// Takes an answer that memory has just got.
+    /// Stores an answer that was just stored in memory.
     func store(_ entry: CacheEntry, for key: borrowing QueryKey)
 
-    /// Forgets the answer under a key.
+    /// Removes the answer under a key.
     func remove(_ key: borrowing QueryKey)
 
-    /// Forgets answers, also those that memory does not have; called before memory forgets them, and once
-    /// more afterwards: all of memory may have been written in between.
+    /// Removes answers, including those that memory does not have; called before memory removes them, and once more
+    /// afterwards: all of memory may have been written in between.
     func remove(_ removal: AnswerStore.Removal)
 
-    /// Forgets answers that hold an address, as above.
+    /// Removes answers that hold an address, as above.
     func remove(holding address: IPAddress)
 
     /// Whether it may have answers that memory does not.
     var mayRecall: Bool { get }
 
-    /// Puts the answer under a key into memory if it has it; takes 100 ms at most.
+    /// Loads the answer under a key into memory if it has it; takes 100 ms at most.
     func recall(_ key: QueryKey, clock: any LoopClock) async
 }
 
@@ -35,7 +35,7 @@ extension AnswerStore {
         return memory.entry(for: key) == nil
     }
 
-    /// Has an answer brought into memory that only the archive has.
+    /// Loads an answer into memory that only the archive has.
     func recall(_ key: QueryKey) async {
         guard mustRecall(key) else { return }
         await archive?.recall(key, clock: clock)

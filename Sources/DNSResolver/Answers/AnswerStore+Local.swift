@@ -2,16 +2,16 @@ package import DNSCache
 package import DNSWire
 import Scheduling
 
-// Answers that no source told: by the configuration, or because one family gives way to the other.
+// Answers without a source: from the configuration, or because one family is suppressed in favour of the other.
 
 extension AnswerStore {
-    /// Seconds for which "no address of this family" is kept at most, where the other family is preferred.
+    /// The most seconds for which "no address of this family" is cached, where the other family is preferred.
     private static let yieldedTTL: UInt32 = 300
-    /// The route under which answers by the configuration are kept, which no question goes by: the UDP threads serve
-    /// them under the present generation, and here they are made anew.
+    /// The route under which answers from the configuration are cached, which no question takes: the UDP threads serve
+    /// them in the present generation, and on the loop they are made again.
     private static let localRoute = UInt16.max
 
-    /// Keeps what the configuration answers for the UDP threads, until it or the generation ends.
+    /// Caches an answer from the configuration for the UDP threads, until it expires or the generation ends.
     ///
     /// - Returns: nil when it is longer than a message can be.
     package func keepLocal(_ answer: Answer, for client: ClientQuestion, _ source: Source) -> PackedAnswer? {
@@ -27,14 +27,15 @@ extension AnswerStore {
         return packed
     }
 
-    /// Whether the UDP threads serve it though no question goes by its route.
+    /// Whether the UDP threads serve it although no question takes its route.
     func isLocal(_ entry: CacheEntry) -> Bool { entry.route == Self.localRoute && entry.generation == generation }
 
-    /// Keeps "no such record" for a family that gives way to the other one, no longer than that one's addresses are fresh.
+    /// Caches NODATA for a family that is suppressed in favour of the other one, no longer than that one's addresses
+    /// are fresh.
     ///
     /// - Parameters:
-    ///   - scope: the clients that it is for.
-    ///   - began: the generation by which it was decided.
+    ///   - scope: the clients for which it holds.
+    ///   - began: the generation in which it was decided.
     func keepYielded(_ question: Question, scope: ClientScope?, generation began: UInt32) -> PackedAnswer? {
         let now = clock.now
         let other = Question(name: question.name, type: question.type.otherFamily)
@@ -54,10 +55,10 @@ extension AnswerStore {
         return packed
     }
 
-    /// Forgets the addresses of the family that gives way, now that there are some of the preferred one.
+    /// Removes the addresses of the suppressed family, now that there are some of the preferred one.
     func removeYielding(_ question: Question, scope: ClientScope?) { memory.remove(unsignedKey(question, scope)) }
 
-    /// Whether there is a fresh answer that came by this route, for who wants no signatures.
+    /// Whether there is a fresh answer that came by this route, for clients that want no signatures.
     func isFresh(_ question: Question, scope: ClientScope?, by route: Route) -> Bool {
         kept(unsignedKey(question, scope), route: route, at: clock.now)?.isFresh == true
     }

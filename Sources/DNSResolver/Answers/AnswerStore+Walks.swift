@@ -5,19 +5,19 @@ import Scheduling
 // Walks over the whole cache, in steps between which the loop does its other work.
 
 extension AnswerStore {
-    /// What is forgotten on a user's word.
+    /// The answers that a user's command removes.
     package enum Removal: Sendable, Hashable {
         case all
-        /// This name alone.
+        /// This name only.
         case name(Name)
         /// The name and all below it.
         case suffix(Name)
     }
 
-    /// Forgets answers of every type. Returns how many.
+    /// Removes answers of every type. Returns how many.
     package func remove(_ removal: Removal) async -> Int {
         archive?.remove(removal)
-        // What has been written from memory meanwhile.
+        // Removes what was written from memory meanwhile.
         defer { archive?.remove(removal) }
         switch removal {
         case .all:
@@ -38,7 +38,7 @@ extension AnswerStore {
         return count
     }
 
-    /// Forgets the answers that hold an address, and those of the other family of their names. Returns how many.
+    /// Removes the answers that hold an address, and those of the other family of their names. Returns how many.
     package func remove(holding address: IPAddress) async -> Int {
         archive?.remove(holding: address)
         defer { archive?.remove(holding: address) }
@@ -59,15 +59,15 @@ extension AnswerStore {
     /// Some of the answers, and where to go on.
     ///
     /// - Parameters:
-    ///   - limit: ends after the step in which so many were found.
-    ///   - isWanted: told the name, in lower case.
+    ///   - limit: ends after the step in which this many were found.
+    ///   - isWanted: called with the name, in lower case.
     package func answers(
         from start: CacheCursor, limit: Int, where isWanted: @Sendable (Name) -> Bool
     ) async -> (answers: [CachedAnswer], next: CacheCursor?) {
         var found: [CachedAnswer] = []
         var cursor: CacheCursor? = start
         while let place = cursor, found.count < limit {
-            // No more places than answers are still wanted: a page is never longer than asked for.
+            // No more slots than answers are still wanted: a page is never longer than `limit`.
             let step = memory.walk(from: place, slots: min(Self.slotsPerStep, limit - found.count), where: isWanted)
             found += step.answers
             cursor = step.next
@@ -76,8 +76,8 @@ extension AnswerStore {
         return (found, cursor)
     }
 
-    /// Names whose addresses a source told and clients have been given since; the order means nothing. Not what was asked
-    /// for one network of clients: who asks again for it, and when, is theirs to say.
+    /// Names whose addresses came from a source and were given to clients since, in no particular order. Excludes
+    /// answers for one client network: only its clients decide whether and when the question is asked again.
     func hotNames(limit: Int) async -> [Name] {
         var names: Set<Name> = []
         var cursor: CacheCursor? = .start
@@ -102,7 +102,7 @@ extension AnswerStore {
         }
     }
 
-    /// Gives the cache another size and other rules, part by part.
+    /// Rebuilds the cache with another size and other rules, part by part.
     package func rebuild(memory bytes: Int, freshness: FreshnessPolicy) async {
         for part in 0..<memory.partCount {
             memory.rebuild(part: part, memory: bytes, policy: freshness)
@@ -110,11 +110,11 @@ extension AnswerStore {
         }
     }
 
-    /// Lets the loop look after its sockets and timers.
+    /// Lets the loop serve its sockets and timers.
     private func nextTurn() async { await clock.sleep(until: clock.now) }
 }
 
 extension CachedAnswer {
-    /// Whether clients have been given these addresses, and not those of one network alone.
+    /// Whether clients were given these addresses, and not those of one network only.
     fileprivate var isHot: Bool { type.isAddress && entry.wasHit && scope?.network == nil }
 }

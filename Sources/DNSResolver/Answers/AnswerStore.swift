@@ -2,31 +2,32 @@ package import DNSCache
 package import DNSWire
 package import Scheduling
 
-/// The memory cache as the resolver sees it: what may still be used of an answer, and in which form answers are kept.
+/// The resolver's view of the memory cache: which answers may still be used, and in which form answers are cached.
 @Loop
 package final class AnswerStore {
-    /// Seconds that "no address of this family" is kept when that family's question failed and the other one's did not.
+    /// Seconds for which "no address of this family" is cached when that family's question failed and the other one's
+    /// did not.
     private static let failedFamilyTTL: UInt32 = 5
-    /// Seconds for which an unproven answer of LocalDNS for a protected name is kept at most.
+    /// The most seconds for which an unverified answer of LocalDNS for a protected name is cached.
     private static let unverifiedLifetime: UInt32 = 60
-    /// Seconds for which a verified answer of LocalDNS is used: as long as the verdict. Its own TTL is chosen by whatever
-    /// server answered.
+    /// Seconds for which a verified answer of LocalDNS is used: as long as the verdict. Its own TTL is chosen by the
+    /// server that answered.
     private static let verifiedLifetime: UInt32 = 600
 
-    /// Places of the cache that one step of a walk looks at: under a millisecond.
+    /// Slots of the cache that one step of a walk visits: under a millisecond.
     nonisolated static let slotsPerStep = 1_024
 
     let memory: MemoryCache
     private(set) var freshness: FreshnessPolicy
     private var generations: Generations
-    /// The number in them: read at each step, and never another one.
+    /// The number in `generations`: read at each step, and never replaced.
     private let number: PolicyGeneration
     let clock: any LoopClock
     private let badAddresses: BadAddresses
     /// The numbers of the sources of the policy in force.
     private(set) var sources: SourceTags
     package let serverNames = ServerNames()
-    /// Where answers are kept beyond this process, if anywhere.
+    /// Where answers are stored beyond this process, if anywhere.
     package var archive: (any AnswerArchive)?
 
     package nonisolated init(
@@ -42,41 +43,41 @@ package final class AnswerStore {
         self.clock = clock
     }
 
-    /// How long a client waits for something newer than a stale answer that is not old.
+    /// How long a client waits for a newer answer than a stale one that is not old.
     var staleWait: Duration { freshness.staleWait }
 
-    /// The generation of policy and network; a flight that began under an older one stores nothing.
+    /// The generation of policy and network; a flight that began in an older one stores nothing.
     package var generation: UInt32 { number.current }
 
-    /// Goes over to the sources of another policy.
+    /// Changes to the sources of another policy.
     ///
-    /// - Parameter freshness: how long answers are kept from now on.
+    /// - Parameter freshness: how long answers are cached from now on.
     package func adopt(_ sources: SourceTags, _ freshness: FreshnessPolicy) {
         self.sources = sources
         self.freshness = freshness
     }
 
-    /// Makes what was stored so far a miss for the UDP threads, so that it is decided anew here.
+    /// Makes the answers stored so far a miss for the UDP threads, so that they are decided again here.
     package func beginGeneration() { generations.beginPolicy() }
 
-    /// Makes what was stored so far stale: still of use when nothing better comes in time.
+    /// Makes the answers stored so far stale: still served when nothing better comes in time.
     package func beginNetwork() { generations.beginNetwork() }
 
-    /// Whether an entry is past its TTL, or was told in another network.
+    /// Whether an entry is past its TTL, or from another network.
     package func isStale(_ entry: CacheEntry) -> Bool {
         entry.age(at: clock.now) >= entry.lifetime || !generations.isOfNetwork(entry.generation)
     }
 
-    /// An answer that is fresh, or stale and of use when nothing better comes. An object: mostly there is none, and who waits
-    /// holds on to it.
+    /// An answer that is fresh, or stale and used when nothing better comes. An object: mostly there is none, and
+    /// waiting clients refer to it.
     package final class Kept: Sendable {
         /// Nil when it is fresh; else how long a client waits for a better one.
         package let wait: Duration?
-        /// Whether a provider told it, or certificates prove it.
+        /// Whether a provider gave it, or certificates verify it.
         package let isTrusted: Bool
-        /// Whether anybody told it, and it is not of our own making.
+        /// Whether a source gave it: it was not made here.
         package let isTold: Bool
-        /// Whether it is so near its end that it is worth a refresh if clients want it.
+        /// Whether its TTL is near its end, so that it is prefetched if clients ask for it.
         package let isEnding: Bool
         package let response: Response
 
@@ -91,12 +92,12 @@ package final class AnswerStore {
         package var isFresh: Bool { wait == nil }
     }
 
-    /// What is kept for `key`, if it was obtained by this route.
+    /// The cached answer for `key`, if it was obtained by this route.
     package func kept(_ key: QueryKey, route: Route, at now: Instant) -> Kept? {
         guard let entry = memory.entry(for: key), isUsable(entry, key.type, by: route) else { return nil }
         switch entry.freshness(at: now, freshness) {
         case .fresh where generations.isOfNetwork(entry.generation):
-            // Decided anew under the present policy, with the same result: the UDP threads may serve it again.
+            // Decided again under the present policy, with the same result: the UDP threads may serve it again.
             if entry.generation != generation { memory.restamp(key, generation: generation) }
             return Kept(
                 wait: nil, isTrusted: SourceTags.isTrusted(entry.source), isTold: isTold(entry),
@@ -108,15 +109,15 @@ package final class AnswerStore {
             return stale(
                 entry, wait: freshness.staleWait, "\(origin(of: entry, at: now)), before the network changed")
         case .stale(let wait):
-            // What we made up ourselves means nothing once its time is over.
+            // An answer that was made here is not served stale.
             return isTold(entry) ? stale(entry, wait: wait, origin(of: entry, at: now)) : nil
         case .dead:
             return nil
         }
     }
 
-    /// Whether it is not served stale: what a portal gives, and a denial by LocalDNS of a protected name, which nothing
-    /// proves.
+    /// Whether it is not served stale: an answer for a portal check, and a denial by LocalDNS for a protected name,
+    /// which nothing verifies.
     private func endsFresh(_ entry: CacheEntry, by route: Route) -> Bool {
         switch route {
         case .portal: true
@@ -125,7 +126,7 @@ package final class AnswerStore {
         }
     }
 
-    /// What is kept for a client, whose question a flight would ask by `flight`.
+    /// The cached answer for a client, whose question would be asked by the flight `flight`.
     func kept(for client: ClientQuestion, _ flight: FlightKey) -> Kept? {
         // Mostly there is no scope: then the key, which is long, is not copied.
         guard let scope = flight.scope else { return kept(client.key, route: flight.route, at: clock.now) }
@@ -140,26 +141,26 @@ package final class AnswerStore {
             response: Response(.stale(entry.answer), extendedError: error, from: .cache))
     }
 
-    /// Decides whether a fresh answer that is ending is refreshed now: once, and only if a client has had it before.
+    /// Decides whether a fresh answer near its end is prefetched now: once, and only if a client has had it before.
     func claimRefresh(_ key: QueryKey) -> Bool { memory.claimRefresh(of: key) && freshness.prefetches }
 
-    /// Whether a source told it: neither a rule of ours nor the configuration made it up.
+    /// Whether a source gave it: it comes neither from a local rule nor from the configuration.
     func isTold(_ entry: CacheEntry) -> Bool {
         entry.source != tag(of: .rule) && entry.source != tag(of: .preset)
     }
 
     func tag(of source: Source) -> UInt16 { sources.tag(of: source) }
 
-    /// The answer with addresses that were reported bad at its end.
+    /// The answer with reported bad addresses moved to its end.
     func sunk(_ answer: consuming Answer) -> Answer { badAddresses.sunk(answer) }
 
-    /// Who told a stale answer, and when, for the text of an extended error.
+    /// The server and age of a stale answer, for the text of an extended error.
     private func origin(of entry: CacheEntry, at now: Instant) -> String {
         let server = serverNames.name(of: entry.server)
         return server.isEmpty ? "\(entry.age(at: now)) s old" : "told by \(server) \(entry.age(at: now)) s ago"
     }
 
-    /// Where the answer that is kept for `key` came from; nil when none is.
+    /// The origin of the cached answer for `key`; nil when there is none.
     func provenance(
         of key: QueryKey, _ type: RecordType, route: Route, sourceName: (Source) -> String
     ) -> Provenance? {
@@ -175,7 +176,7 @@ package final class AnswerStore {
             remaining: state == .fresh ? entry.lifetime - min(age, entry.lifetime) : 0)
     }
 
-    /// What an entry is good for, for a question that goes by `route` now.
+    /// How an entry may be used now, for a question with this `route`.
     func state(of entry: CacheEntry, _ type: RecordType, by route: Route) -> Provenance.State {
         guard isUsable(entry, type, by: route) || isLocal(entry) else { return .unusable }
         switch entry.freshness(at: clock.now, freshness) {
@@ -198,9 +199,9 @@ package final class AnswerStore {
         }
     }
 
-    /// Whether an entry of this or an older policy may be used for a question that goes by `route` now.
+    /// Whether an entry of this or an older policy may be used for a question that takes `route` now.
     ///
-    /// What LocalDNS told of a protected name was right only under the mode of its time, and so was a rule of ours. The
+    /// LocalDNS's answer for a protected name was right only under the mode of its time, and so was a local rule. The
     /// hints of a service binding are answers for other names, each with a route of its own.
     func isUsable(_ entry: CacheEntry, _ type: RecordType, by route: Route) -> Bool {
         guard entry.route == route.tag, let source = sources.source(of: entry.source) else { return false }
@@ -213,13 +214,13 @@ package final class AnswerStore {
         }
     }
 
-    /// The number of the servers that a `forward` route leads to.
+    /// The number of the servers of a `forward` route.
     private func forwardTag(of route: Route) -> UInt16? {
         if case .forward(let index) = route { sources.tag(of: .forward(index: index)) } else { nil }
     }
 
-    /// Keeps what LocalDNS told, unproven, of a protected name in reserve: for a minute at most, and not while a stale
-    /// trusted answer can be had, which goes before (decision 6).
+    /// Caches an unverified answer of LocalDNS for a protected name as fallback: for a minute at most, and not while
+    /// there is a stale trusted answer, which takes precedence (decision 6).
     package func keepUnverified(
         _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String
     ) -> Flight.Outcome {
@@ -230,14 +231,15 @@ package final class AnswerStore {
         return keep(answer, for: key, type, .localDNS, server, longest: Self.unverifiedLifetime)
     }
 
-    /// Keeps what LocalDNS told of a protected name while its certificates are still to be checked: for a minute at most.
+    /// Caches an answer of LocalDNS for a protected name while its certificates are still to be checked: for a minute
+    /// at most.
     package func keepUnchecked(
         _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String
     ) -> Flight.Outcome {
         keep(answer, for: key, type, .localDNS, server, longest: Self.unverifiedLifetime)
     }
 
-    /// Keeps what certificates prove in place of what LocalDNS told, if that is still what is kept.
+    /// Caches a verified answer instead of LocalDNS's unverified one, if that is still the cached one.
     func keepProven(_ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String) {
         guard holdsUnverified(queryKey(key, type)) else { return }
         _ = keep(answer, for: key, type, .verifiedLocalDNS, server)
@@ -247,7 +249,7 @@ package final class AnswerStore {
         memory.entry(for: key)?.source == sources.tag(of: .localDNS)
     }
 
-    /// Forgets what LocalDNS answered, verified or not, if that is still what is cached.
+    /// Removes the answer of LocalDNS, verified or not, if that is still the cached one.
     func forgetFallback(_ key: FlightKey, _ type: RecordType) {
         let cacheKey = queryKey(key, type)
         let source = memory.entry(for: cacheKey)?.source
@@ -256,7 +258,7 @@ package final class AnswerStore {
         archive(of: key)?.remove(cacheKey)
     }
 
-    /// Forgets what LocalDNS told, if that is still what is kept.
+    /// Removes the unverified answer of LocalDNS, if that is still the cached one.
     package func forgetUnverified(_ key: FlightKey, _ type: RecordType) {
         let cacheKey = queryKey(key, type)
         guard holdsUnverified(cacheKey) else { return }
@@ -264,10 +266,10 @@ package final class AnswerStore {
         archive(of: key)?.remove(cacheKey)
     }
 
-    /// Keeps NODATA for a name of which every source said "nothing" without a cause.
+    /// Caches NODATA for a name for which every source sent an indeterminate empty response.
     ///
-    /// Nothing is kept, and the outcome is a failure, while there is an older answer: only a told "no such name" or "no
-    /// such record" ends its use.
+    /// Nothing is cached, and the outcome is a failure, while there is an older answer: only an explicit NXDOMAIN or
+    /// NODATA response ends its use.
     package func keepEmpty(ttl: UInt32?, for key: FlightKey, _ type: RecordType) -> Flight.Outcome {
         guard told(key, type) == nil else {
             return .failure(ExtendedError(.other, "the sources say nothing of this name any more"))
@@ -276,9 +278,11 @@ package final class AnswerStore {
         return keep(.negative(name: key.name, ttl: ttl), for: key, type, .rule, "")
     }
 
-    /// Keeps NODATA for a short time for a family whose question failed, if the name has addresses of the other family.
+    /// Caches NODATA for a short time for a family whose question failed, if the name has addresses of the other
+    /// family.
     ///
-    /// musl fails a whole look-up when one family is SERVFAIL. An older answer of the failed family goes before.
+    /// musl fails a whole look-up when one family is SERVFAIL. An older answer of the failed family takes precedence.
+    ///
     /// - Returns: nil when the rule does not apply.
     package func keepFailedFamily(_ key: FlightKey, _ type: RecordType) -> Flight.Outcome? {
         guard type.isAddress, told(key, type) == nil,
@@ -290,15 +294,15 @@ package final class AnswerStore {
     /// Whether there is an answer of a source, fresh or stale.
     func hasAnswer(_ key: FlightKey, _ type: RecordType) -> Bool { told(key, type) != nil }
 
-    /// What a source told of it, fresh or stale.
+    /// The answer of a source, fresh or stale.
     private func told(_ key: FlightKey, _ type: RecordType) -> Kept? {
         guard let kept = kept(queryKey(key, type), route: key.route, at: clock.now), kept.isTold else { return nil }
         return kept
     }
 
-    /// Whether addresses of the family other than `type` are kept, by the same route and within their TTL.
+    /// Whether addresses of the family other than `type` are cached, by the same route and within their TTL.
     ///
-    /// - Parameter source: the number of the source that they must be of; nil: of any.
+    /// - Parameter source: the number of the source that must have answered; nil: any.
     package func hasOtherFamily(_ key: FlightKey, _ type: RecordType, toldBy source: UInt16? = nil) -> Bool {
         guard let entry = memory.entry(for: queryKey(key, type.otherFamily)),
             isUsable(entry, type.otherFamily, by: key.route),
@@ -307,7 +311,7 @@ package final class AnswerStore {
         return source == nil || entry.source == source
     }
 
-    /// Keeps what a source told.
+    /// Caches the answer of a source.
     ///
     /// - Parameter longest: seconds that no TTL exceeds, whatever shorter ones are raised to.
     package func keep(
@@ -320,13 +324,13 @@ package final class AnswerStore {
         guard let packed = PackedAnswer(normalized, for: question) else {
             return .failure(ExtendedError(.other, "the answer is longer than a message can be"))
         }
-        // Those who asked before the policy was replaced are answered; nobody else.
+        // Clients that asked before the policy was replaced get the answer; it is not cached for others.
         guard key.generation == generation else { return .answer(packed) }
         let lifetime = freshness.lifetime(of: normalized, for: type)
         let cacheKey = QueryKey(
             question, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled, scope: key.scope)
         if lifetime == 0 {
-            // Not to be kept, and what was kept before is no longer true.
+            // Not to be cached, and the answer cached before is no longer valid.
             memory.remove(cacheKey)
             archive(of: key)?.remove(cacheKey)
         } else {
@@ -341,7 +345,7 @@ package final class AnswerStore {
         return .answer(packed)
     }
 
-    /// Seconds that no TTL of a source exceeds.
+    /// The most seconds of a TTL from a source.
     private func longestLifetime(of source: Source, by route: Route) -> UInt32 {
         if route == .portal { return PortalChecks.lifetime }
         return source == .verifiedLocalDNS ? Self.verifiedLifetime : .max
@@ -353,8 +357,8 @@ package final class AnswerStore {
             scope: key.scope)
     }
 
-    /// What keeps an answer beyond this process: nothing, if it is one network's. Those are many and soon of no use, and
-    /// what is on disk must not tell who asked for what.
+    /// The archive of an answer: none if it holds for one client network. Such answers are many and soon of no use, and
+    /// the disk must not reveal which clients asked for what.
     private func archive(of key: FlightKey) -> (any AnswerArchive)? { key.scope == nil ? archive : nil }
 }
 

@@ -1,23 +1,23 @@
 package import DNSWire
 package import Scheduling
 
-/// Addresses that users have reported as bad: they go to the end of every answer that holds them, until the report has
-/// faded.
+/// Addresses that users have reported as bad: they are deprioritized (moved to the end) in every answer that holds
+/// them, until the report has faded.
 ///
 /// A report weighs 1 and loses half of that with every third of its lifetime; reports of one address add up. Below 1/8
-/// it is forgotten: one report after its lifetime, two after a third more. No answer loses an address by it.
+/// it is dropped: one report after its lifetime, two after a third more. No address is removed from an answer.
 @Loop
 package final class BadAddresses {
-    /// The most addresses at once; beyond it the one with the least weight is forgotten.
+    /// The most addresses at once; beyond it the one with the least weight is dropped.
     package nonisolated static let capacity = 1_024
-    /// For how long one report counts unless it says otherwise.
+    /// How long one report counts unless it says otherwise.
     package nonisolated static let defaultLifetime: Duration = .seconds(30 * 60)
     /// The shortest and the longest lifetime of a report.
     package nonisolated static let lifetimes: ClosedRange<Duration> = .seconds(1) ... .seconds(30 * 86_400)
     /// How many times its weight halves in a report's lifetime.
     private nonisolated static let halvings = 3
 
-    /// What is known of one address.
+    /// The reports of one address.
     private struct Report {
         var weight: Double
         /// When it had that weight.
@@ -28,13 +28,13 @@ package final class BadAddresses {
             let lives = Double((now - since).nanoseconds) / Double(halfLife.nanoseconds)
             guard lives > 0 else { return weight }
             guard lives < 64 else { return 0 }
-            // Exact at each halving, and a straight line between two of them.
+            // Exact at each halving, and linear between two of them.
             let whole = lives.rounded(.down)
             return weight / Double(UInt64(1) << UInt64(whole)) * (1 - (lives - whole) / 2)
         }
     }
 
-    /// A reported address as it is listed.
+    /// A reported address as listed in output.
     package struct Listed: Hashable, Sendable {
         package let address: IPAddress
         /// At least 1/8; 1 is one report just made.
@@ -50,7 +50,7 @@ package final class BadAddresses {
 
     package nonisolated init(clock: any LoopClock) { self.clock = clock }
 
-    /// Takes a report.
+    /// Records a report.
     ///
     /// - Parameter lifetime: how long a first report counts, within `lifetimes`; of a further one it also sets how fast
     ///   the earlier ones fade from now on.
@@ -65,7 +65,7 @@ package final class BadAddresses {
         if let lightest { reports[lightest.key] = nil }
     }
 
-    /// Forgets an address. Returns whether it was reported.
+    /// Drops the reports of an address. Returns whether there were any.
     package func remove(_ address: IPAddress) -> Bool {
         removeFaded()
         return reports.removeValue(forKey: address) != nil
@@ -79,7 +79,7 @@ package final class BadAddresses {
             let weight = report.weight(at: now)
             var until = report
             var end = now
-            // Whole half-lives up to the last one, which is a straight line.
+            // Whole half-lives up to the last one, which is linear.
             until.since = now
             until.weight = weight
             while until.weight >= Self.least * 2 {

@@ -1,16 +1,17 @@
 package import DNSWire
 package import Scheduling
 
-/// Questions that no source could answer lately: they are not asked again for 1, 2, then 5 s (RFC 9520 section 3.2).
+/// The negative cache of failures: questions that no source could answer lately are not asked again for 1, 2, then 5 s
+/// (RFC 9520 section 3.2).
 ///
-/// An answer makes its own question forgotten, and with it those that failed by the same route for want of a
-/// connection or of any reply: the route is open again. A question that was refused stays for its pause. At most
-/// `capacity` questions; beyond it the memory starts anew, which costs attempts and never an answer.
+/// An answer removes its own question, and with it those that failed by the same route without a connection or without
+/// any response: the route works again. A question that was refused stays for its pause. At most `capacity` questions;
+/// beyond it the memory is cleared, which costs attempts and never an answer.
 @Loop
 package final class FailureMemory {
     private static let capacity = 10_000
     private static let pauses: [Duration] = [.seconds(1), .seconds(2), .seconds(5)]
-    /// How long after its pause a question must be left in peace to begin with the shortest pause again.
+    /// How long after its pause a question must not be asked to begin with the shortest pause again.
     private static let forgetAfter: Duration = .seconds(60)
 
     private struct Failure {
@@ -25,7 +26,7 @@ package final class FailureMemory {
         var type: RecordType
     }
 
-    /// Those for want of a connection or reply, by route.
+    /// Failures without a connection or response, by route.
     private var unreachable: [Route: [Key: Failure]] = [:]
     private var refused: [Key: Failure] = [:]
     private var count = 0
@@ -34,7 +35,7 @@ package final class FailureMemory {
 
     /// Why the question failed, while it is not to be asked again.
     ///
-    /// - Parameter recoveries: how often a provider has come back: once one has, what failed before may succeed.
+    /// - Parameter recoveries: how many times a provider has recovered: after a recovery an earlier failure is ignored.
     package func remembered(
         _ flight: FlightKey, _ type: RecordType, at now: Instant, recoveries: Int = 0
     ) -> ExtendedError? {
@@ -46,9 +47,11 @@ package final class FailureMemory {
         return failure.error
     }
 
+    /// Records a failure.
+    ///
     /// - Parameters:
-    ///   - isTransport: whether nothing was heard at all.
-    ///   - recoveries: how often a provider had come back when the question was begun to be asked.
+    ///   - isTransport: whether there was no response at all.
+    ///   - recoveries: how many times a provider had recovered when the question was first asked.
     package func failed(
         _ flight: FlightKey, _ type: RecordType, isTransport: Bool, error: ExtendedError, at now: Instant,
         recoveries: Int = 0
@@ -67,14 +70,14 @@ package final class FailureMemory {
         }
     }
 
-    /// The network has changed: what failed there may succeed here.
+    /// Clears the memory after a change of network, where the same questions may succeed.
     package func forgetAll() {
         unreachable = [:]
         refused = [:]
         count = 0
     }
 
-    /// The question has an answer.
+    /// Called when the question has an answer.
     package func answered(_ flight: FlightKey, _ type: RecordType) {
         guard count > 0 else { return }
         count -= unreachable.removeValue(forKey: flight.route)?.count ?? 0

@@ -1,10 +1,11 @@
 import DNSWire
 import Scheduling
 
-/// What LocalDNS answered in place of the providers while they could not: forgotten as soon as one of them answers again.
+/// The answers that LocalDNS gave instead of the providers while they could not: removed from the cache as soon as one
+/// of them answers again.
 ///
-/// A hijacker may be behind it, also behind what a certificate verified once. At most `capacity` answers are remembered,
-/// the latest; older ones live for their own short time.
+/// They may be forged, even where a certificate verified them once. At most `capacity` answers are recorded, the
+/// latest; older ones stay until their own short lifetime ends.
 @Loop
 final class FallbackAnswers {
     static let capacity = 10_000
@@ -19,9 +20,9 @@ final class FallbackAnswers {
 
     nonisolated init(cache: AnswerStore) { self.cache = cache }
 
-    /// - Parameter strategy: by which it was obtained.
+    /// - Parameter strategy: the one that obtained the answer.
     func add(_ key: FlightKey, _ type: RecordType, of strategy: Strategy) {
-        // The older half has mostly reached the end of its time.
+        // The older half has mostly expired.
         if entries.count >= Self.capacity { entries.removeFirst(Self.capacity / 2) }
         entries.append(Entry(key: key, type: type))
         strategy.whenProviderRecovers { [self] in forgetAll() }

@@ -1,8 +1,8 @@
-/// Which of the numbers that cached answers carry are of the policy in force, and which of the present network.
+/// Which of the generations that cached answers carry belong to the policy in force, and which to the present network.
 ///
-/// One number is raised by both kinds of change, so a UDP thread compares one thing: an answer of an older number is
-/// decided anew on the loop, and there the two marks tell what it is still good for. What an older policy allowed may be
-/// wrong now; what another network told is only old.
+/// Both kinds of change increment one number, so a UDP thread compares one value: an answer of an older generation is
+/// decided again on the loop, and there the two marks say how it may be used. An answer that an older policy allowed
+/// may be wrong now; one from another network is only stale.
 struct Generations {
     private let number: PolicyGeneration
     /// The number with which the policy in force began, and that with which the present network did.
@@ -15,16 +15,16 @@ struct Generations {
         networkBegan = number.current
     }
 
-    /// The number of what is stored now.
+    /// The number for what is stored now.
     var current: UInt32 { number.current }
 
-    /// To be called after the policy was replaced.
+    /// Called after the policy was replaced.
     mutating func beginPolicy() {
         number.advance()
         policyBegan = number.current
     }
 
-    /// To be called after the network has changed.
+    /// Called after the network has changed.
     mutating func beginNetwork() {
         number.advance()
         networkBegan = number.current
@@ -36,6 +36,6 @@ struct Generations {
     /// Whether an answer of this number was stored since the network last changed.
     func isOfNetwork(_ stored: UInt32) -> Bool { hasBegun(stored, since: networkBegan) }
 
-    /// Right also after the number has wrapped.
+    /// Also correct after the number has wrapped.
     private func hasBegun(_ stored: UInt32, since began: UInt32) -> Bool { current &- stored <= current &- began }
 }

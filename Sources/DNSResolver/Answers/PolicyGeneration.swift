@@ -1,20 +1,21 @@
 package import Synchronization
 
-/// The number of what answers were decided by: routes, lists, switch, providers and the network, as one.
+/// The generation of the state on which answers depend: routes, lists, switch, providers and the network, as one
+/// number.
 ///
-/// An answer in the cache carries the number under which it was stored. The UDP threads compare the two with one
-/// load; the loop raises the number when the policy or the network changes, which makes every older answer a miss at
-/// once. `Generations` knows which of the two it was.
+/// An answer in the cache carries the generation in which it was stored. The UDP threads compare the two with one load;
+/// the loop increments the generation when the policy or the network changes, which makes every older answer a miss at
+/// once. `Generations` records which of the two changed.
 package final class PolicyGeneration: Sendable {
     @usableFromInline
     let number = Atomic<UInt32>(1)
 
     package init() {}
 
-    /// The number now. From any thread.
+    /// The present number. From any thread.
     @inlinable
     package var current: UInt32 { number.load(ordering: .acquiring) }
 
-    /// Begins a new generation, after what it stands for was replaced. Wraps after 4,294,967,295.
+    /// Begins a new generation, after policy or network have changed. Wraps after 4,294,967,295.
     package func advance() { number.wrappingAdd(1, ordering: .releasing) }
 }

@@ -1,26 +1,27 @@
 package import DNSWire
 
-/// Where a kept answer came from, and what it is worth now.
+/// The origin of a cached answer, and whether it may still be served.
 package struct Provenance: Hashable, Sendable {
     package enum State: String, Sendable {
         case fresh, stale
-        /// Too old, or told by a source or by a route that is no longer in force: it is not served.
+        /// Too old, or from a source or by a route that is no longer in force: it is not served.
         case unusable
     }
 
-    /// Whether the addresses that LocalDNS told of a protected name are proven.
+    /// Whether LocalDNS's addresses for a protected name are verified.
     enum Check: String, Sendable {
         case verified, unverified
     }
 
     package var type: RecordType
     package var route: Route
-    /// What the source is called; empty when it is no longer there.
+    /// The name of the source; empty when it no longer exists.
     package var source: String
-    /// The server of the source that told it; empty when there was none.
+    /// The server of the source that answered; empty when there was none.
     package var server: String
     package var state: State
-    /// What certificates say of its addresses; nil where nobody looks: at what providers told, and at unprotected names.
+    /// The result of the certificate check of its addresses; nil where there is none: for answers of providers, and for
+    /// unprotected names.
     var check: Check?
     /// Seconds since it was stored.
     package var age: UInt32

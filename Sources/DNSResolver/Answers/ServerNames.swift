@@ -1,14 +1,14 @@
 package import Scheduling
 
-/// The numbers under which the cache keeps the servers that told its answers: addresses of services and of LocalDNS.
+/// The numbers that stand for answering servers in cache entries: addresses of services and of LocalDNS.
 ///
-/// Given once and kept as long as the process; at most 65,535, which no configuration comes near.
+/// Allocated once, for the life of the process; at most 65,535, which no configuration comes near.
 @Loop
 package final class ServerNames {
     private var numbers: [String: UInt16] = [:]
-    /// By number; the first stands for all that are not known.
+    /// By number; the first stands for all unknown servers.
     private var names = [""]
-    /// Mostly the next one is the same.
+    /// The last result: mostly the next name is the same.
     private var last: (name: String, number: UInt16) = ("", 0)
 
     package nonisolated init() {}

@@ -4,15 +4,15 @@ package import Scheduling
 /// Where an answer came from, by its place in the policy that asked.
 package enum Source: Hashable, Sendable {
     case localDNS
-    /// LocalDNS, for a protected name, and every address proved to be the name's by its certificate.
+    /// LocalDNS, for a protected name, with every address verified by its certificate.
     case verifiedLocalDNS
     /// The servers of `[[forward]]` entry `index`, counted from 0.
     case forward(index: Int)
     /// Provider `index`, counted from 0.
     case provider(index: Int)
-    /// Made here: NODATA by a rule of ours.
+    /// Made here: NODATA by a local rule.
     case rule
-    /// Made here: addresses that the configuration gives by hand.
+    /// Made here: static addresses from the configuration.
     case preset
 }
 

@@ -1,11 +1,11 @@
-/// The numbers under which the cache keeps the sources of one policy.
+/// The numbers that stand for the sources of one policy in cache entries.
 ///
-/// A source that a reload leaves as it was keeps its number, a changed one gets a new one, and the number of one that
-/// is gone means nothing any more: what it told is not used again.
+/// A source that is unchanged after a reload retains its number, a changed one gets a new one, and the number of a
+/// removed one becomes invalid: its answers are not used again.
 package struct SourceTags: Hashable, Sendable {
-    /// The bit that all providers' numbers have: what they told is trusted more.
+    /// The bit that all providers' numbers have: their answers are trusted more.
     private static let providerBit: UInt16 = 0x8000
-    /// The bit by which the number of LocalDNS's verified answers differs from that of its other ones.
+    /// The bit that distinguishes the number of LocalDNS's verified answers from that of its other ones.
     private static let verifiedBit: UInt16 = 0x4000
     /// The number of `Source.rule`, in every policy.
     private static let rule: UInt16 = 0
@@ -18,7 +18,7 @@ package struct SourceTags: Hashable, Sendable {
     /// One for each provider, in order.
     package let providers: [UInt16]
 
-    /// Takes numbers that `Numbers` gave.
+    /// Takes numbers from `Numbers`.
     package init(localDNS: UInt16, forwards: [UInt16], providers: [UInt16]) {
         self.localDNS = localDNS
         self.forwards = forwards
@@ -45,7 +45,7 @@ package struct SourceTags: Hashable, Sendable {
         }
     }
 
-    /// The source that has this number; nil when it is no longer there.
+    /// The source that has this number; nil when it no longer exists.
     package func source(of tag: UInt16) -> Source? {
         if tag == Self.rule { return .rule }
         if tag == Self.preset { return .preset }
@@ -58,10 +58,10 @@ package struct SourceTags: Hashable, Sendable {
     /// Whether the number is a provider's, of this policy or an earlier one.
     static func isProvider(_ tag: UInt16) -> Bool { tag & providerBit != 0 }
 
-    /// Whether what was told under the number is known to be no lie: a provider told it, or certificates prove it.
+    /// Whether answers under the number are known not to be forged: a provider gave them, or certificates verify them.
     static func isTrusted(_ tag: UInt16) -> Bool { tag & (providerBit | verifiedBit) != 0 }
 
-    /// Gives numbers, none twice.
+    /// Allocates numbers, none twice.
     package struct Numbers: Sendable {
         /// The highest number there is.
         private static let last = SourceTags.preset - 1
@@ -69,7 +69,7 @@ package struct SourceTags: Hashable, Sendable {
 
         package init() {}
 
-        /// How many can still be given, 16,382 at first; the last one is given again and again.
+        /// How many numbers are left, 16,382 at first; then the last one is reused.
         package var left: Int { Int(Self.last - given) }
 
         /// For LocalDNS or a `[[forward]]` entry.

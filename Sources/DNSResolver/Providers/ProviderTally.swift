@@ -1,25 +1,25 @@
 import DNSWire
 
-/// What several providers said to one question, added up type by type.
+/// The replies of several providers to one question, combined type by type.
 struct ProviderTally {
-    /// What a reply says of asking its provider further.
+    /// Whether the provider of a reply may be asked further.
     enum Verdict {
         case providerMayBeAskedAgain
         case providerFinished
     }
 
-    /// What is known of one type.
+    /// The state of one type.
     struct Entry {
         let type: RecordType
-        /// Its answer; at the end what is told instead of one. Nil while it is open.
+        /// Its answer; at the end the result without an answer. Nil while it is open.
         fileprivate(set) var result: UpstreamResult?
         fileprivate var isOpen = true
-        /// The provider whose answer it is, and which address of its service told it.
+        /// The provider whose answer it is, and the address of its service that answered.
         fileprivate(set) var provider = 0
         fileprivate(set) var server = ""
-        /// The last provider that called it empty.
+        /// The last empty response of a provider.
         fileprivate(set) var empty: EmptyFamily?
-        /// Of each provider the last one.
+        /// The last failure of each provider.
         fileprivate var failures: [(provider: Int, failure: UpstreamFailure)] = []
 
         fileprivate init(_ type: RecordType) { self.type = type }
@@ -39,9 +39,9 @@ struct ProviderTally {
     private let name: Name
     private let types: [RecordType]
     private var wasAsked = false
-    /// One for each type, in their order.
+    /// One for each type, in the order of `types`.
     private(set) var entries: [Entry] = []
-    /// The providers that have told records of the name.
+    /// The providers that have answered records of the name.
     private var knowing: [Int] = []
 
     init(_ question: borrowing UpstreamQuestion) {
@@ -91,7 +91,8 @@ struct ProviderTally {
         return verdict
     }
 
-    /// Who has told addresses of one family knows the name: what it calls empty is the other family, not the name.
+    /// A provider that has answered addresses of one family knows the name: its empty response holds for the other
+    /// family, not for the name.
     private mutating func settleEmptyFamilies() {
         for index in entries.indices where entries[index].isOpen {
             guard let empty = entries[index].empty, knowing.contains(empty.provider) else { continue }
@@ -99,10 +100,10 @@ struct ProviderTally {
         }
     }
 
-    /// Settles what is open: nothing more will come. A type that only some providers called empty, while others failed, is a
-    /// failure: the others might know it.
+    /// Settles the open types when nothing more will come. A type for which only some providers sent an empty response,
+    /// while others failed, is a failure: the others might know it.
     ///
-    /// - Parameter reason: why no provider could be asked, where that is so.
+    /// - Parameter reason: why no provider could be asked, in case none was.
     mutating func settleRest(reason: @autoclosure () -> String) {
         for index in entries.indices where entries[index].isOpen {
             if let last = entries[index].failures.max(by: { $0.provider < $1.provider }) {
@@ -134,17 +135,17 @@ extension UpstreamReply {
         }
     }
 
-    /// Whether the same address may as well not be asked again: only silence and broken connections pass by themselves.
+    /// Whether asking the same address again is pointless: only silence and broken connections are transient.
     var endsEndpoint: Bool {
         !results.containsValue { result in
             if case .failure(let failure) = result { failure.isTransport } else { false }
         }
     }
 
-    /// Whether the attempt was given up before anything came of it.
+    /// Whether the attempt was cancelled without any result.
     var isCancelled: Bool { !results.containsValue { $0 != .failure(.cancelled) } }
 
-    /// Why nothing at all was told; nil when something was, or the attempt was given up.
+    /// Why the reply has no result at all; nil when it has one, or the attempt was cancelled.
     package var failure: UpstreamFailure? {
         var last: UpstreamFailure?
         let isToldSomething = results.containsValue { result in
