@@ -6,7 +6,7 @@ package import Scheduling
 package final class ClientQuestion: Sendable {
     /// In the client's letter case.
     package let question: Question
-    /// The key of an answer in the cache that is shared by all clients.
+    /// The cache key of an answer that holds for all clients.
     package let key: QueryKey
     package let dnssecOK: Bool
     package let checkingDisabled: Bool

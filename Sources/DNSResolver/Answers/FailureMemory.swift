@@ -1,8 +1,8 @@
 package import DNSWire
 package import Scheduling
 
-/// The negative cache of failures: questions that no source could answer lately are not asked again for 1, 2, then 5 s
-/// (RFC 9520 section 3.2).
+/// The cache of resolution failures: questions that no source could answer lately are not asked again for 1, 2, then
+/// 5 s (RFC 9520 section 3.2).
 ///
 /// An answer removes its own question, and with it those that failed by the same route without a connection or without
 /// any response: the route works again. A question that was refused stays for its pause. At most `capacity` questions;

@@ -40,7 +40,7 @@ package struct Provenance: Hashable, Sendable {
 }
 
 extension HijackJournal.Entry {
-    /// One line of `key=value` words on an address that LocalDNS gave and that is not the name's; the reason comes last.
+    /// One line of `key=value` words on an address that LocalDNS gave and that is not the name's; the reason is last.
     var provenanceText: String {
         let words = [
             "check=wrong-certificate", "address=\(address)", "port=\(port)", "seen=\(count)",

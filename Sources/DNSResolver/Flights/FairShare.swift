@@ -76,7 +76,8 @@ package struct FairShare: Sendable {
     }
 
     /// The unit that is evicted so that `network` gets one more when nothing is left: the first of another network, one
-    /// that holds more than `network` will; nil when there is none: then the newcomer is refused.
+    /// that holds more than `network` will; nil when there is none: then the newcomer is refused, or its own network
+    /// makes room for it.
     package func yielding(to network: ClientNetwork) -> Ticket? {
         guard let first = ranking.first, holders[first].count > held(by: network) + 1 else { return nil }
         return holders[first].first

@@ -29,7 +29,7 @@ package final class Flight {
     private var waiterNumber = 0
     /// Whether it has failed and only waits for the other family's flight, which therefore must not wait for it.
     var awaitsOtherFamily = false
-    /// Whether it has no waiters any more because the policy or the network changed.
+    /// Whether it was given up: evicted, replaced, or ended by a change of policy or network.
     private(set) var isAbandoned = false
     /// Whether equal questions join it.
     var isUnderWay = false
@@ -37,8 +37,8 @@ package final class Flight {
     var ticket: FairShare.Ticket?
     /// The work that asks upstream.
     var work: (any Cancellable)?
-    /// How many providers had recovered when it began: a failure from before a recovery says nothing about the time
-    /// after it.
+    /// How many backoffs of providers had ended when it began: a failure from before such an end says nothing about the
+    /// time after it.
     var recoveries = 0
     /// Whether its failure was reported, for the first of its types that failed.
     var isToldFailed = false

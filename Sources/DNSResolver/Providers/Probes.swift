@@ -9,7 +9,7 @@ import Scheduling
 final class Probes {
     /// A service that asks for a later retry is probed after this time nevertheless.
     private static let longestRetryAfter: Duration = .seconds(300)
-    /// The most time that a probe may take, besides the timeout of its provider.
+    /// The most time for a probe; the timeout of its provider may end it earlier.
     private static let longest: Duration = .seconds(2)
 
     /// How many backoffs have ended: failures remembered from before count no longer.

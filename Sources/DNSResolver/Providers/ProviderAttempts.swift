@@ -3,15 +3,15 @@ import Scheduling
 
 /// One question's attempts at the providers' addresses: the first at once, another when one fails or is slow.
 ///
-/// While all addresses are in backoff it waits for their probes. Ends when every type is settled, no address is left to ask,
-/// or the question's deadline has come.
+/// While all addresses are in backoff it waits for their probes. Ends when every type is settled, when no address is
+/// left to ask, or at the question's deadline.
 @Loop
 final class ProviderAttempts: Cancellable {
-    /// What there is to report.
+    /// The reason for a report.
     enum Progress {
         /// One family has its answer while the other one is still asked for.
         case partial
-        /// Nothing can be asked until a probe, begun by another question, has found an address working. Once at most.
+        /// Nothing can be asked until a probe, begun by another question, has succeeded. Once at most.
         case waiting
         /// Every entry has its result.
         case finished
@@ -25,11 +25,11 @@ final class ProviderAttempts: Cancellable {
         let candidate: AttemptPlan.Candidate
         let began: Instant
         var missingParts: Int
-        /// Whether another address is asked already for what a part of it failed to bring.
+        /// Whether another address was already asked because a part of this attempt failed.
         var isReplaced = false
-        /// What has come of it so far, without its last part; nil: nothing.
+        /// Its results so far, without its last part; nil: none.
         var reply: UpstreamReply?
-        /// Those to which it belongs; nil once its end means nothing any more.
+        /// The object that receives its results; nil once they are ignored.
         fileprivate var attempts: ProviderAttempts?
         /// The requests, while they may be under way.
         private var requests = ShortList<any Cancellable>()
@@ -45,17 +45,17 @@ final class ProviderAttempts: Cancellable {
 
         /// Begins a request for all or one of its types.
         fileprivate func ask(_ question: UpstreamQuestion) {
-            // One object to hold is all that the closure needs: for more, it would have an allocation of its own.
+            // One reference is all that the closure needs: with more, it would have an allocation of its own.
             requests.append(candidate.endpoint.begin(question) { reply in self.attempts?.take(reply, of: self) })
         }
 
-        /// Gives up what is under way.
+        /// Cancels what is under way.
         fileprivate func cancel() {
             requests.forEach { $0.cancel() }
             release()
         }
 
-        /// Lets go of those who hold on to it.
+        /// Breaks the reference cycles.
         fileprivate func release() {
             attempts = nil
             requests.removeAll()
@@ -70,7 +70,7 @@ final class ProviderAttempts: Cancellable {
     private let filter: AddressFilter
     private var plan: AttemptPlan
     private var tally: ProviderTally
-    /// Those begun, in order.
+    /// The attempts begun, in order.
     private var begun = ShortList<Attempt>()
     private var underWay = 0
     private var hasHedged = false
@@ -78,7 +78,7 @@ final class ProviderAttempts: Cancellable {
     private var hasReportedWaiting = false
     private var hasAwaitedProbe = false
     private var hasBegunProbe = false
-    /// While all addresses are in backoff.
+    /// Set while all addresses are in backoff.
     private var wait: (any Cancellable)?
     /// Nil once it is over.
     private var report: Report?
@@ -103,9 +103,9 @@ final class ProviderAttempts: Cancellable {
         if underWay == 0 { waitOrFinish() } else if plan.hasBackoffs { probes.begin(plan.inBackoff) }
     }
 
-    /// Asks another provider, or address, as well, for what was asked is slow.
+    /// Asks another provider, or address, as well, since the first is slow.
     ///
-    /// - Returns: whether a further provider is left for the same.
+    /// - Returns: whether a further provider is left for another hedge.
     func hedge() -> Bool {
         guard report != nil, underWay > 0 else { return false }
         hasHedged = true
@@ -158,7 +158,7 @@ final class ProviderAttempts: Cancellable {
             if let earlier = attempt.reply { end(attempt, earlier.adding(reply)) } else { end(attempt, reply) }
             mayStart = !attempt.isReplaced || underWay == 0
         } else {
-            // Of the other type nothing is known yet: only a failure is a reason to ask elsewhere.
+            // Nothing is known of the other type yet: only a failure is a reason to ask elsewhere.
             mayStart = reply.failure != nil
             attempt.isReplaced = mayStart
             attempt.reply = attempt.reply?.adding(reply) ?? reply
@@ -169,13 +169,13 @@ final class ProviderAttempts: Cancellable {
             hasReportedPartial = true
             report?(tally.entries, .partial)
         }
-        // The report may have led to `cancel()`.
+        // The report may have called `cancel()`.
         guard report != nil else { return }
         if mayStart { startNext(tally.openTypes) }
         if underWay == 0 { waitOrFinish() }
     }
 
-    /// Adds up what is left of a reply's addresses.
+    /// Adds a reply to the tally, without its filtered addresses.
     private func take(_ reply: UpstreamReply, from asked: AttemptPlan.Candidate) -> ProviderTally.Verdict {
         // Without a filter no copy is made.
         guard filter.isEmpty else {
@@ -185,7 +185,7 @@ final class ProviderAttempts: Cancellable {
         return tally.take(reply, from: asked.index, at: asked.endpoint.name)
     }
 
-    /// Draws what there is to be drawn from an attempt whose reply has come whole.
+    /// Ends an attempt whose reply is complete.
     private func end(_ attempt: Attempt, _ reply: UpstreamReply) {
         underWay -= 1
         attempt.release()
@@ -193,7 +193,7 @@ final class ProviderAttempts: Cancellable {
         probes.note(reply, from: attempt.candidate, began: attempt.began)
     }
 
-    /// Where all addresses are in backoff: waits for the probes under way, else for the one that is due soonest.
+    /// When all addresses are in backoff: waits for the probes under way, else for the one that is due soonest.
     private func waitOrFinish() {
         guard probes.clock.now < question.deadline, let next = nextProbe(), next <= question.deadline else {
             return finish()
@@ -203,7 +203,7 @@ final class ProviderAttempts: Cancellable {
             startNext(tally.openTypes)
             if underWay == 0 { waitOrFinish() } else { report?(tally.entries, .partial) }
         }
-        // The probe that a question begins is as good as an attempt of its own.
+        // The probe that a question begins counts as an attempt of its own.
         guard !hasBegunProbe, !hasReportedWaiting else { return }
         hasReportedWaiting = true
         report?(tally.entries, .waiting)
@@ -229,7 +229,7 @@ final class ProviderAttempts: Cancellable {
         report?(tally.entries, .finished)
     }
 
-    /// Gives up what is under way. An address that is slower than another one, or than LocalDNS, is judged by that.
+    /// Cancels what is under way. An address that is slower than another one, or than LocalDNS, is judged by that.
     private func withdraw() {
         wait.take()?.cancel()
         guard underWay > 0 else { return }

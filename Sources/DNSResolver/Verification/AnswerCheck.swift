@@ -8,8 +8,7 @@ package import Scheduling
 package final class AnswerCheck {
     /// Addresses of one answer that are checked; a forged response may hold thousands.
     package nonisolated static let addressLimit = 8
-    /// How long the further addresses of an answer wait for the verdict on the first, which usually spares their
-    /// checks.
+    /// How long the further addresses of an answer wait for the verdict on the first, which usually saves time.
     private static let headStart: Duration = .milliseconds(100)
 
     package nonisolated let rule: CertificateRule
@@ -78,7 +77,8 @@ package final class AnswerCheck {
         return answer.unpacked(for: question)?.addresses.contains { check.known($0, for: name) == .forged } ?? false
     }
 
-    /// Calls `found` if a check that is still under way detects a forged address in an answer; perhaps once for each.
+    /// Calls `found` if a check that is still under way detects a forged address in an answer; perhaps more
+    /// than once.
     func watch(_ answer: Answer, to key: FlightKey, _ type: RecordType, found: @escaping @Loop () -> Void) {
         guard checks(key, type) else { return }
         for address in answer.addresses { check.watch(address, for: key.name, found: found) }
