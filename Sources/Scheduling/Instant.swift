@@ -26,8 +26,8 @@ package struct Instant: Comparable, Hashable, Sendable {
 
     package static func - (instant: Instant, duration: Duration) -> Instant { instant + (.zero - duration) }
 
-    /// The time from `earlier` to `later`; negative when they are the other way round. Exact: the range of a duration is
-    /// larger than that of instants.
+    /// The time from `earlier` to `later`; negative when they are the other way round. Exact: a duration holds more
+    /// than the whole range of instants.
     package static func - (later: Instant, earlier: Instant) -> Duration {
         .nanoseconds(later.nanoseconds) - .nanoseconds(earlier.nanoseconds)
     }

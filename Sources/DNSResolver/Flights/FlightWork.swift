@@ -40,7 +40,7 @@ final class FlightWork {
     private var cache: AnswerStore { resolver.cache }
 
     /// - Parameters:
-    ///   - mode: of this flight; nil: the policy's.
+    ///   - mode: for this flight; nil: the policy's.
     init(_ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil, of resolver: Resolver) {
         self.flight = flight
         self.policy = policy
