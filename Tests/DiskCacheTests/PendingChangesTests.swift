@@ -68,8 +68,7 @@ import Testing
         #expect(kept(by: changes).isEmpty && removed(by: changes) == [keyBytes("www.example.com")])
     }
 
-    @Test func `more answers than may wait are left to be written from memory, and none waits any more`() throws
-    {
+    @Test func `more answers than may wait are left to be written from memory, and none waits any more`() throws {
         var changes = PendingChanges()
         let kept = try entry("www.example.com")
         for number in 0..<PendingChanges.limit { changes.store(kept, for: keyBytes("n\(number).example.com")) }

@@ -1,5 +1,5 @@
 package import DNSWire
-package import Scheduling
+import Scheduling
 
 /// Where an answer came from, by its place in the policy that asked.
 package enum Source: Hashable, Sendable {

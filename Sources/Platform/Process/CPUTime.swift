@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The CPU time used so far.

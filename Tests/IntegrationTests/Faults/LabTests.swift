@@ -154,8 +154,7 @@ extension Integration {
         }
 
         @Test(arguments: Outage.all.filter { $0.liar != nil })
-        func `when HTTPDNS is cut off new names fail with an extended error, not a forgery`(kind: Outage.Kind) throws
-        {
+        func `when HTTPDNS is cut off new names fail with an extended error, not a forgery`(kind: Outage.Kind) throws {
             let cold = try session.outage(kind).cold
             // Answers before the cut were right.
             #expect(cold.count(.right) + cold.count(.explainedFailure) == cold.count, "\(cold.tally)")

@@ -53,8 +53,7 @@ struct LocalDNSShareTests {
         #expect(bench.results.count == 1 && bench.limit.open == 4)
     }
 
-    @Test @Loop func `a client that asks for names without answers delays no other client's answer`() async throws
-    {
+    @Test @Loop func `a client that asks for names without answers delays no other client's answer`() async throws {
         let bench = try Bench()
         try await bench.flood(["n1.example", "n2.example", "n3.example", "n4.example"], from: "2001:db8::1")
         try await bench.begin("a.example", from: "192.0.2.1").value
@@ -78,8 +77,7 @@ struct LocalDNSShareTests {
         #expect(addresses(bench.results["a.example"]) == ["192.0.2.1"])
     }
 
-    @Test @Loop func `first queries of other questions displace repeats, which do not end their own`() async throws
-    {
+    @Test @Loop func `first queries of other questions displace repeats, which do not end their own`() async throws {
         let bench = try Bench()
         try await bench.flood(["n1.example", "n2.example"], from: "192.0.2.1")
         await bench.clock.advance(by: .milliseconds(400))

@@ -125,8 +125,7 @@ struct ScheduledAddressesTests {
         #expect(seen.addresses == [["198.51.100.1:8443"]])
     }
 
-    @Test @Loop func `after a startup address that fails the next one is asked, and is first from then on`() async
-    {
+    @Test @Loop func `after a startup address that fails the next one is asked, and is first from then on`() async {
         let (addresses, seen) = make()
         service.outcomes["192.0.2.2"] = told("198.51.100.1")
         addresses.start()

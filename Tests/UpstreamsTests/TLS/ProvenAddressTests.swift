@@ -73,8 +73,7 @@ struct ProvenAddressTests {
         return await endpoint.ask(question).results[.a]
     }
 
-    @Test @Loop func `an address that has answered stays beside new ones, second, with its connection`() async throws
-    {
+    @Test @Loop func `an address that has answered stays beside new ones, second, with its connection`() async throws {
         upstream.update([good])
         #expect(try await ask(good) == .unknownEmpty(ttl: 60))
         upstream.update(lies)
