@@ -2,24 +2,25 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-// `[answers] prefer` where one family gives way to the other.
+// `[answers] prefer`: one address family is suppressed in favour of the other.
 
 extension Resolver {
-    /// Whether the family that a client asks for gives way to the other one.
+    /// Whether the family that a client asks for is suppressed in favour of the other one.
     func givesWay(_ client: ClientQuestion) -> Bool {
         policy.localAnswers.families.yields(client.question.type) && !client.isSigned
     }
 
-    /// "No such record", when the name has addresses of the family that is preferred to the one asked for.
+    /// A NODATA response, when the name has addresses of the family that is preferred to the one asked for; nil
+    /// otherwise.
     ///
-    /// The preferred family is asked first. After `Budget.hedge` the other one is asked beside it, so that a slow family
-    /// takes no time from it.
+    /// The preferred family is asked for first. After `Budget.hedge` the other one is asked for as well, so that a slow
+    /// family takes no time from it.
     func preferredInstead(of client: ClientQuestion) async -> Response? {
         guard givesWay(client) else { return nil }
         let other = client.asking(for: client.question.type.otherFamily)
         let generation = cache.generation
         let hedge = clock.schedule(at: client.arrived + Budget.hedge) { [self] in
-            // By another policy the client's question begins anew.
+            // Under another policy the client's question is asked again.
             if generation == cache.generation { _ = join(flightKey(for: client)) }
         }
         defer { hedge.cancel() }
@@ -34,7 +35,7 @@ extension Resolver {
         return Response(.answer(answer, age: 0), from: .source(cache.tag(of: .rule)))
     }
 
-    /// "No such record" for what was told of a family that gives way, if the other one has addresses.
+    /// NODATA instead of the answer for a suppressed family, if the other one has addresses.
     func yielded(_ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> PackedAnswer? {
         guard type.isAddress, policy.localAnswers.families.yields(type), !key.isSigned,
             cache.hasOtherFamily(key, type)
@@ -43,7 +44,7 @@ extension Resolver {
             Question(name: key.name, type: type), scope: key.scope, generation: key.generation)
     }
 
-    /// Forgets the family that gives way as soon as the other one has addresses.
+    /// Removes the suppressed family from the cache as soon as the other one has addresses.
     func dropYielding(to outcome: Flight.Outcome, _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) {
         guard type.isAddress, policy.localAnswers.families.yields(type.otherFamily), !key.isSigned,
             key.generation == cache.generation, case .answer(let answer) = outcome, answer.holds(type)
@@ -53,7 +54,7 @@ extension Resolver {
 }
 
 extension ClientQuestion {
-    /// Whether the client checks signatures, or wants them.
+    /// Whether the client validates signatures, or wants them.
     var isSigned: Bool { dnssecOK || checkingDisabled }
 
     /// The same client's question for another type, of class IN.

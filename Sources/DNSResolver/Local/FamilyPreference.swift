@@ -1,9 +1,9 @@
 package import DNSWire
 
-/// Which address family clients are to use (`[answers] prefer`).
+/// The address family that clients are to use (`[answers] prefer`).
 ///
-/// Holds for every route, not for what is answered here, and not for questions with DO or CD: who checks signatures must
-/// get what was signed.
+/// Applies to every route, but not to local answers, nor to questions with DO or CD: a client that validates signatures
+/// must get what was signed.
 package enum FamilyPreference: Sendable {
     /// Either. The default.
     case both
@@ -11,12 +11,12 @@ package enum FamilyPreference: Sendable {
     case ipv4
     /// No IPv4 addresses of a name that has IPv6 addresses.
     case ipv6
-    /// No IPv6 addresses, and nobody is asked for them.
+    /// No IPv6 addresses, and no source is asked for them.
     case ipv4Only
-    /// No IPv4 addresses, and nobody is asked for them.
+    /// No IPv4 addresses, and no source is asked for them.
     case ipv6Only
 
-    /// Whether there are no records of this type, whatever a name has.
+    /// Whether records of this type are never answered, whatever a name has.
     package func excludes(_ type: RecordType) -> Bool {
         switch self {
         case .ipv4Only: type == .aaaa
@@ -25,9 +25,9 @@ package enum FamilyPreference: Sendable {
         }
     }
 
-    /// Those of `types` to be asked for when a client wants `wanted`: an excluded family is not, unless it is the one.
+    /// The `types` to ask for when a client wants `wanted`: without an excluded family, unless that is `wanted`.
     ///
-    /// The family that gives way is the last: what one reply tells of both is settled in this order.
+    /// The suppressed family is last: types that one response answers together are settled in this order.
     func limiting(_ types: [RecordType], for wanted: RecordType) -> [RecordType] {
         switch self {
         case .both: types
@@ -36,7 +36,7 @@ package enum FamilyPreference: Sendable {
         }
     }
 
-    /// Whether there are no records of this type for names that have addresses of the other family.
+    /// Whether records of this type are suppressed for names that have addresses of the other family.
     package func yields(_ type: RecordType) -> Bool {
         switch self {
         case .ipv4: type == .aaaa

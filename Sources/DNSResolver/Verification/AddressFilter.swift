@@ -1,24 +1,24 @@
 package import DNSWire
 
-/// Addresses that no answer for a protected name holds, whatever its source: those that the configuration calls bogus, and,
-/// where it says so, those of local networks.
+/// Addresses that no answer for a protected name may hold, whatever its source: those that are configured as bogus,
+/// and, if configured, those of local networks.
 ///
-/// A public name with an address of the local network leads a browser's scripts to what only this network should reach (DNS
-/// rebinding).
+/// A public name with an address of the local network gives a browser's scripts access to hosts that only this network
+/// should reach (DNS rebinding).
 package struct AddressFilter: Sendable {
-    /// Seconds for which a name has no address of a family when all were of local networks.
+    /// TTL in seconds of a negative answer for a family whose addresses were all of local networks.
     private static let emptyTTL: UInt32 = 60
 
     private let bogus: [AddressPrefix]
     private let dropsPrivate: Bool
     private let privateNames: [Name]
-    /// Whether every answer passes as it is.
+    /// Whether every answer passes unchanged.
     let isEmpty: Bool
 
     /// - Parameters:
     ///   - bogus: networks whose addresses are dropped.
     ///   - dropsPrivate: whether loopback, link-local, private and unspecified addresses are dropped.
-    ///   - privateNames: suffixes of names that may have them all the same.
+    ///   - privateNames: suffixes of names that may have them nevertheless.
     package init(bogus: [AddressPrefix] = [], dropsPrivate: Bool = false, privateNames: [Name] = []) {
         self.bogus = bogus
         self.dropsPrivate = dropsPrivate
@@ -26,7 +26,7 @@ package struct AddressFilter: Sendable {
         isEmpty = bogus.isEmpty && !dropsPrivate
     }
 
-    /// What a provider said of a name, with what is left of its addresses.
+    /// A provider's reply for a name, without its filtered addresses.
     func admitted(_ reply: UpstreamReply, to name: Name) -> UpstreamReply {
         var reply = reply
         for type in [RecordType.a, .aaaa] {
@@ -35,8 +35,8 @@ package struct AddressFilter: Sendable {
         return reply
     }
 
-    /// What a source said of a name and one type, with what is left of its addresses: a source that gave bogus ones alone has
-    /// not answered; a name that has only those of local networks has none.
+    /// A source's result for a name and one type, without its filtered addresses: when all were bogus the result is a
+    /// failure; when all the rest were of local networks it is NODATA.
     func admitted(_ result: UpstreamResult, to name: Name) -> UpstreamResult {
         guard !isEmpty, case .answer(var answer) = result, answer.hasAddresses else { return result }
         let count = answer.answers.count
@@ -46,7 +46,7 @@ package struct AddressFilter: Sendable {
             answer.answers.removeAll { $0.address?.isLocal ?? false }
             guard answer.hasAddresses else { return .answer(.negative(name: name, ttl: Self.emptyTTL)) }
         }
-        // A signature holds for all the addresses or for none.
+        // A signature is valid for the whole RRset only.
         if answer.answers.count < count { answer.answers.removeAll { $0.coveredType?.isAddress ?? false } }
         return .answer(answer)
     }
@@ -55,7 +55,7 @@ package struct AddressFilter: Sendable {
 }
 
 extension IPAddress {
-    /// Whether only this machine or its network has it.
+    /// Whether the address is reachable only from this host or its network.
     fileprivate var isLocal: Bool { isPrivate || isLoopback || isLinkLocal || isWildcard }
 }
 
