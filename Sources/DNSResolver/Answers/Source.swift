@@ -1,7 +1,7 @@
 package import DNSWire
 import Scheduling
 
-/// Where an answer came from, by its place in the policy that asked.
+/// The source of an answer, by its index in the policy that asked.
 package enum Source: Hashable, Sendable {
     case localDNS
     /// LocalDNS, for a protected name, with every address verified by its certificate.
@@ -16,6 +16,6 @@ package enum Source: Hashable, Sendable {
     case preset
 }
 
-/// Receives one type's result as soon as it is final, the server of the source that answered, and with an answer of LocalDNS
-/// the provider that called the type empty.
+/// Called with one type's result as soon as it is final, the server that answered, and for an answer of LocalDNS the
+/// provider's empty response for that type.
 package typealias SettleType = @Loop (RecordType, UpstreamResult, Source, _ server: String, EmptyFamily?) -> Void

@@ -34,7 +34,8 @@ final class Probes {
 
     // MARK: Begin
 
-    /// A question that began at `began` has no answer from this address: it is probed, unless it answers others.
+    /// Called when a question that began at `began` has no answer from this address: probes it, unless it answers
+    /// others.
     private func suspect(_ endpoint: any Endpoint, of provider: any Provider, since began: Instant) {
         if endpoint.health.isSuspect(since: began, at: clock.now) { begin(endpoint, of: provider) }
     }
@@ -47,16 +48,16 @@ final class Probes {
         return true
     }
 
-    /// Begins the probes that are due of these addresses, while others are asked.
+    /// Begins the due probes of these addresses, while others are asked.
     func begin(_ candidates: [AttemptPlan.Candidate]) {
         for candidate in candidates where candidate.provider.unavailability == nil {
             _ = beginIfDue(candidate.endpoint, of: candidate.provider, isUrgent: false)
         }
     }
 
-    /// Begins the probes that are due of these addresses, when there is nothing else to ask.
+    /// Begins the due probes of these addresses, when there is nothing else to ask.
     ///
-    /// - Returns: now if it began one, else when the next one is due; nil when none ever is.
+    /// - Returns: now if it began one, else when the next one is due; nil when there is none.
     func beginUrgent(_ candidates: [AttemptPlan.Candidate]) -> Instant? {
         var next: Instant?
         for candidate in candidates where candidate.provider.unavailability == nil {
@@ -84,14 +85,15 @@ final class Probes {
 
     // MARK: Result
 
-    /// Notes what an attempt, begun at `began`, says of its address: an answer ends a backoff, anything else may be a reason
+    /// Judges an address by an attempt that began at `began`: an answer ends a backoff, anything else may be a reason
     /// for a probe.
     ///
-    /// - Parameter reply: all of its parts.
+    /// - Parameter reply: with all of its parts.
     func note(_ reply: UpstreamReply, from candidate: AttemptPlan.Candidate, began: Instant) {
         let (provider, endpoint) = (candidate.provider, candidate.endpoint)
         guard let failure = reply.failure else {
-            // Given up: another address was asked later and answered sooner. A silent one would else never be found out.
+            // Cancelled: another address was asked later and answered sooner. A silent one would otherwise never be
+            // detected.
             if !reply.isCancelled {
                 answered(endpoint, of: provider, isProbe: false)
             } else if clock.now - began >= Budget.hedge {
@@ -219,7 +221,7 @@ final class Probes {
 }
 
 extension UpstreamFailure {
-    /// Whether the address, or the account, may be at fault: only a probe can tell.
+    /// Whether the address, or the account, may be at fault: only a probe can decide that.
     fileprivate var isReasonForProbe: Bool {
         switch self {
         case .timeout, .slow, .noServer, .network, .unusable, .certificate, .forged, .busy, .authentication: true

@@ -42,7 +42,7 @@ package protocol Provider: AnyObject, Sendable {
 }
 
 extension [any Provider] {
-    /// Why none of these could be asked, if so.
+    /// The reason why none of these could be asked.
     @Loop
     func reasonAgainst(_ indices: [Int]) -> String {
         for index in indices {

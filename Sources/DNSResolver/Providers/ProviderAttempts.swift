@@ -63,7 +63,7 @@ final class ProviderAttempts: Cancellable {
     }
 
     private let question: UpstreamQuestion
-    /// The numbers of the providers that may be asked, best first, and all providers.
+    /// The indices of the providers that may be asked, best first, and all providers.
     private let eligible: [Int]
     private let providers: [any Provider]
     private let probes: Probes

@@ -84,7 +84,7 @@ package final class ProviderSelector {
         case backoff
     }
 
-    /// All addresses of these providers, also those in backoff: a probe may find one working before the question is over.
+    /// All addresses of these providers, including those in backoff: a probe may succeed before the question is over.
     private func plan(_ indices: [Int]) -> AttemptPlan {
         var plan = AttemptPlan()
         for index in indices {
@@ -103,7 +103,7 @@ package final class ProviderSelector {
         return false
     }
 
-    /// Begins to ask for every type of a question; the attempts are begun by `start()` of what is returned.
+    /// Creates the attempts for every type of a question; they begin with `start()`.
     func ask(
         _ question: UpstreamQuestion, of indices: [Int], report: @escaping ProviderAttempts.Report
     ) -> ProviderAttempts {

@@ -1,13 +1,13 @@
 import DNSWire
 import Scheduling
 
-/// HTTPDNS and LocalDNS as they are asked for one protected name.
+/// The two sources of one protected name: HTTPDNS and LocalDNS.
 @Loop
 final class SourcePair {
     /// What is asked, and since when.
     struct Job {
         let key: FlightKey
-        /// The providers that may be asked, best first.
+        /// The indices of the providers that may be asked, best first.
         let providers: [Int]
         let began: Instant
     }
@@ -29,8 +29,7 @@ final class SourcePair {
     /// Why none of the providers could be asked.
     func reasonAgainstProviders(_ job: Job) -> String { selector.providers.reasonAgainst(job.providers) }
 
-    /// Begins to ask the providers, until the last moment at which an attempt may begin; `start()` of what is returned begins
-    /// the first attempt.
+    /// Creates the attempts at the providers, which may begin until `Budget.lastStart`; `start()` begins the first one.
     func askProviders(_ job: Job, _ types: [RecordType], report: @escaping ProviderAttempts.Report) -> ProviderAttempts
     {
         selector.ask(
@@ -40,7 +39,7 @@ final class SourcePair {
     /// Asks LocalDNS for one type.
     ///
     /// - Parameters:
-    ///   - isFirst: where it goes first its answer is taken at once, and checked only behind.
+    ///   - isFirst: whether LocalDNS goes first: then its answer is taken at once, and checked in the background.
     ///   - done: called once with what may be used of the response, and the server that sent it; not after `cancel()`.
     func askLocalDNS(
         _ job: Job, _ type: RecordType, isFirst: Bool,
@@ -50,7 +49,7 @@ final class SourcePair {
         return SpawnedWork({ [self] () -> (LocalDNSResult, String) in
             let reply = await localDNS.ask(UpstreamQuestion(key, [type], until: began + Budget.answer))
             var result = reply.results[type] ?? .failure(.timeout)
-            // The false address of a portal check is what shows the portal.
+            // The forged address of a portal check is what makes the client show the portal.
             if key.route != .portal { result = selector.filter.admitted(result, to: key.name) }
             guard let answerCheck else { return (LocalDNSResult(result), reply.server) }
             let judged =

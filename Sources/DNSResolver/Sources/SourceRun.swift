@@ -9,7 +9,7 @@ final class SourceRun: Cancellable {
     private let sources: SourcePair
     private var race: SourceRace
     private let settle: SettleType
-    /// Nil once it is over.
+    /// Nil once the run is over.
     private var done: (@Loop () -> Void)?
     private var attempts: ProviderAttempts?
     private var lookUps: [any Cancellable] = []

@@ -45,7 +45,7 @@ package final class Strategy {
         }
     }
 
-    /// The types that one flight should ask when a client wants `type`: both families where one call brings both.
+    /// The types that one flight should ask for when a client wants `type`: both families where one call returns both.
     package nonisolated func types(for type: RecordType, name: Name, route: Route, signed: Bool) -> [RecordType] {
         guard type.isAddress, case .protect = route, let first = first(for: name, type: type, signed: signed),
             first.answersBothFamilies
@@ -165,7 +165,7 @@ package final class Strategy {
 }
 
 extension Strategy {
-    /// The same for those who can wait.
+    /// `begin` as an async function.
     package func run(_ key: FlightKey, mayBeLocal: Bool = false, settle: @escaping SettleType) async {
         await withCheckedContinuation { continuation in
             begin(key, mayBeLocal: mayBeLocal, settle: settle) { continuation.resume() }

@@ -31,7 +31,7 @@ package struct UpstreamQuestion: Hashable, Sendable {
 }
 
 extension UpstreamQuestion {
-    /// What a flight asks for some of its types.
+    /// The question of a flight for some of its types.
     init(_ key: FlightKey, _ types: [RecordType], until deadline: Instant) {
         self.init(
             name: key.name, types: types, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,

@@ -1,19 +1,19 @@
 package import DNSWire
 
-/// What a network with a captive portal looks like from here: no provider can be reached, and LocalDNS gives one address for
-/// names that have nothing in common.
+/// Detects what looks like a captive portal: no provider can be reached, and LocalDNS gives one address for unrelated
+/// names.
 ///
 /// A hijacker that also blocks HTTPDNS looks the same. Shown in `status`; decides nothing.
 package enum CaptivePortal {
-    /// Seconds after which a forged address says nothing of the present network any more.
+    /// Seconds after which a forged address is no longer evidence about the present network.
     package static let memory: Int64 = 120
 
-    /// The address that several unrelated names were given lately.
+    /// The address that LocalDNS gave lately for unrelated names.
     ///
     /// - Parameters:
     ///   - entries: forged addresses, the one seen last first.
     ///   - now: seconds since 1970.
-    /// - Returns: nil unless two names whose last two labels differ were given it within `memory`.
+    /// - Returns: nil unless it was given, within `memory`, for two names whose last two labels differ.
     package static func address(in entries: [HijackJournal.Entry], now: Int64) -> IPAddress? {
         var names: [IPAddress: Name] = [:]
         for entry in entries where entry.last > now - memory && entry.last <= now {
