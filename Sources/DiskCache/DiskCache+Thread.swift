@@ -3,17 +3,17 @@ import DNSWire
 import Platform
 import Synchronization
 
-// What the thread does to memory.
+// The thread's writes to the memory cache.
 
 extension DiskCache {
-    /// Puts an answer of the file into memory, unless memory has one, or the answer is not to be used any more.
+    /// Stores an answer of the file in memory, unless memory has one, or the answer must not be used any more.
     ///
-    /// - Returns: whether it was put there.
+    /// - Returns: whether it was stored.
     func remember(_ row: AnswerFile.Row, from store: OpenStore) -> Bool {
         let reading = clock.reading
         let key = row.answer.key
         let bytes = key.array
-        // Under the lock: whoever forgets answers says so here first, and only then empties memory.
+        // Under the lock: a caller that removes answers notes it here first, and only then removes them from memory.
         return shared.withLock { shared in
             guard let identity = shared.identity, shared.pending.allows(bytes, row.answer),
                 var entry = row.answer.entry(

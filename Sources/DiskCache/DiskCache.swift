@@ -4,34 +4,34 @@ package import Platform
 package import Scheduling
 import Synchronization
 
-/// The memory cache's answers on disk, so that a restart, a crash or a start without network still answers.
+/// The memory cache's answers on disk, so that they are available after a restart or a crash, and without a network.
 ///
-/// All that touches the disk happens on a thread of its own. Its methods may be called from any thread, take one short lock and
-/// never wait; only `recall` and `states` suspend. When the disk cannot be used, everything goes on in memory.
+/// All disk access is on its own thread. The methods may be called from any thread, take one short lock and never wait;
+/// only `recall` and `states` suspend. When the disk cannot be used, the server continues in memory.
 package final class DiskCache: Sendable {
-    /// What the thread and the others share.
+    /// The state shared by the disk's thread and the others.
     struct Shared {
         var pending = PendingChanges()
         var recalls: [Recall] = []
         var stateReaders: [CheckedContinuation<[StateRecord], Never>] = []
-        /// Nil until a policy is in force: then nothing is read into memory, nor written.
+        /// Nil until a policy is in force: until then nothing is read into memory, nor written.
         var identity: PolicyIdentity?
-        /// Whether the answers of the file may be read into memory ahead of questions.
+        /// Whether the answers of the file may be read into memory before they are queried.
         var mayLoad = false
         var freshness: FreshnessPolicy
         var flushInterval: Duration
         var status = DiskStatus()
-        /// When the oldest pending change came, on the boot clock.
+        /// When the oldest pending change was added, on the boot clock.
         var changedAt: Instant?
         /// Whether changes were taken that are not written yet.
         var isWriting = false
-        /// What a check in the background has found.
+        /// The damage found by the check in the background.
         var damage: String?
         var isStopping = false
         var hasEnded = false
     }
 
-    /// How long a question waits for the disk at most.
+    /// The longest wait of a query for the disk.
     package static let patience: Duration = .milliseconds(100)
 
     let shared: Mutex<Shared>
@@ -41,13 +41,13 @@ package final class DiskCache: Sendable {
     let report: @Sendable (DiskEvent) -> Void
     let wake: EventCounter
     private let ended: EventCounter
-    /// Whether the file may hold answers that memory does not.
+    /// Whether the file may have answers that memory does not.
     let hasMore = Atomic<Bool>(true)
     private let thread = Mutex<NamedThread?>(nil)
 
     /// - Parameters:
     ///   - memory: filled from the file, and the source of what is written again after a fault.
-    ///   - identity: of the policy in force; nil when `adopt` will tell it: the file is opened meanwhile.
+    ///   - identity: of the policy in force; nil when `adopt` sets it later: the file is opened meanwhile.
     ///   - report: called on the disk's thread.
     /// - Throws: when the limit of descriptors is reached.
     package init(
@@ -63,9 +63,9 @@ package final class DiskCache: Sendable {
         ended = try EventCounter()
     }
 
-    /// Opens the file, on the thread, and looks up in it what `recall` asks for.
+    /// Opens the file, on the thread, and begins to serve `recall`.
     ///
-    /// - Throws: when there can be no thread.
+    /// - Throws: when no thread can be created.
     package func start() throws(SystemError) {
         let started = try NamedThread("disk") { [self] in
             DiskThread(self).run()
@@ -75,16 +75,16 @@ package final class DiskCache: Sendable {
         thread.withLock { $0 = started }
     }
 
-    /// Begins to read the file's answers into memory, those used last first. Called once the server answers: before, the
-    /// reading would take a processor from the start.
+    /// Begins to read the file's answers into memory, the most recently used first. Called once the server answers:
+    /// earlier the reading would take CPU time from the start-up.
     package func load() {
         shared.withLock { $0.mayLoad = true }
         wake.post()
     }
 
-    /// Has everything written that waits, and the file closed. Blocks its thread until then.
+    /// Writes all pending changes, and closes the file. Blocks the calling thread until then.
     ///
-    /// - Parameter limit: how long at most: a disk may hang for ever.
+    /// - Parameter limit: the longest wait: a disk may hang for ever.
     package func stop(within limit: Duration = .seconds(2)) {
         guard thread.withLock({ $0.take() }) != nil else { return }
         shared.withLock { $0.isStopping = true }
@@ -97,25 +97,26 @@ package final class DiskCache: Sendable {
 
     package var status: DiskStatus { shared.withLock { $0.status } }
 
-    /// The file.
+    /// The path of the file.
     package var path: String { settings.path }
 
     // MARK: Answers
 
-    /// Takes an answer that memory has just got.
+    /// Adds an answer that was just stored in memory.
     package func store(_ entry: CacheEntry, for key: borrowing QueryKey) {
         let bytes = key.array
         change { $0.store(entry, for: bytes) }
     }
 
-    /// Forgets the answer under a key.
+    /// Removes the answer under a key.
     package func remove(_ key: borrowing QueryKey) {
         let bytes = key.array
         change { $0.remove(bytes) }
     }
 
-    /// Forgets answers, those included that memory does not have. Called before memory forgets them, so that what is read
-    /// from the file at this moment does not come back, and once more afterwards, for what was written at this moment.
+    /// Removes answers, including those that memory does not have. Called before they are removed from memory, so that
+    /// answers being read from the file do not come back, and once more afterwards, for answers being written
+    /// meanwhile.
     package func remove(_ removal: DiskRemoval) { change { $0.remove(removal) } }
 
     private func change(_ body: (inout PendingChanges) -> Void) {
@@ -129,10 +130,10 @@ package final class DiskCache: Sendable {
         if isFirst { wake.post() }
     }
 
-    /// Whether a question that memory cannot answer may be answered by the file. One load; from any thread.
+    /// Whether the file may answer a query that memory cannot. One atomic load; may be called from any thread.
     package var mayRecall: Bool { hasMore.load(ordering: .acquiring) }
 
-    /// Has the answer under a key put into memory, if the file has it.
+    /// Reads the answer under a key into memory, if the file has it.
     ///
     /// - Parameter clock: on which `patience` is measured.
     @Loop
@@ -153,21 +154,21 @@ package final class DiskCache: Sendable {
 
     // MARK: Policy
 
-    /// Goes over to another policy: what the file has is measured by it from now on.
+    /// Adopts another policy: from now on the file's answers are judged by it.
     package func adopt(_ identity: PolicyIdentity, _ freshness: FreshnessPolicy, flushInterval: Duration) {
         shared.withLock { shared in
             shared.identity = identity
             shared.freshness = freshness
             shared.flushInterval = flushInterval
         }
-        // What was not to be used under the old policy may be now.
+        // Answers that were unusable under the old policy may be usable now.
         hasMore.store(true, ordering: .releasing)
         wake.post()
     }
 
     // MARK: State
 
-    /// Keeps a record in place of an older one of its kind and name; none that is too long.
+    /// Stores a record; replaces an older one of its kind and name. Ignores one that is too long.
     package func keep(_ record: StateRecord) {
         guard record.fits else { return }
         change { $0.keep(record) }
@@ -177,10 +178,10 @@ package final class DiskCache: Sendable {
         change { $0.forget(StateRecord.Key(kind: kind, name: name)) }
     }
 
-    /// Forgets all records of a kind.
+    /// Removes all records of a kind.
     package func forgetAll(_ kind: StateRecord.Kind) { change { $0.forgetAll(kind) } }
 
-    /// All records of the last time, once the file is open; none when it cannot be opened.
+    /// All records of the previous run, once the file is open; none when it cannot be opened.
     package func states() async -> [StateRecord] {
         await withCheckedContinuation { continuation in
             let isTaken = shared.withLock { shared in

@@ -1,15 +1,15 @@
-/// What an operator is told of the disk.
+/// An event of the disk cache that is reported to the operator.
 package enum DiskEvent: Equatable, Sendable {
-    /// Answers are kept in memory alone from now on.
+    /// The file cannot be used; answers are cached in memory only from now on.
     case unavailable(reason: String)
-    /// They are written again.
+    /// The file is used again.
     case back
-    /// The file was not what it should be, and another one was begun.
+    /// The file was damaged or invalid, and a new one was started.
     ///
-    /// - Parameter path: where it is now; nil when it could not be renamed.
+    /// - Parameter path: its new path; nil when it could not be renamed.
     case setAside(path: String?, reason: String)
-    /// The answers of the last time are in memory.
+    /// The answers of the previous run are in memory.
     ///
-    /// - Parameter isComplete: false when memory has no room for all: the others are read when they are asked for.
+    /// - Parameter isComplete: false when memory has no room for all: the others are read when they are queried.
     case loaded(count: Int, isComplete: Bool)
 }

@@ -1,17 +1,18 @@
 package import DNSWire
 
-/// A file of answers for those who only read it: no server need run, and one that does is not disturbed.
+/// Read-only access to a file of answers: needs no running server, and does not disturb one.
 package final class DiskReader {
     private let file: AnswerFile
     private static let page = 1_024
 
-    /// - Throws: for a file that is none of ours.
+    /// - Throws: for a file that is not a cache of this program.
     package init(_ path: String) throws(DiskReaderError) { file = try AnswerFile(reading: path) }
 
-    /// Gives the answers of the names below `suffix`, or all, the newest first, until `body` returns false.
+    /// Calls `body` with the answers of the names below `suffix`, or with all, the newest first, until it returns
+    /// false.
     ///
-    /// - Returns: whether all were given.
-    /// - Throws: at the end, if there were damaged ones, which are left out.
+    /// - Returns: whether `body` was called for all.
+    /// - Throws: at the end, if there were damaged answers, which are left out.
     package func forEach(below suffix: Name?, _ body: (StoredAnswer) -> Bool) throws(DiskReaderError) -> Bool {
         do throws(SQLiteError) {
             var next: Int64? = .max
@@ -41,7 +42,7 @@ package final class DiskReader {
     }
 }
 
-/// Why a file cannot be read, in one line.
+/// The reason why a file cannot be read, in one line.
 package struct DiskReaderError: Error, Hashable, Sendable {
     package let text: String
 }

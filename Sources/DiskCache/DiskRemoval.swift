@@ -1,12 +1,12 @@
 package import DNSWire
 
-/// What is to be forgotten, whether it was loaded or not.
+/// A set of answers to be removed, whether loaded into memory or not.
 package enum DiskRemoval: Sendable, Hashable {
     case all
     case name(Name)
-    /// The name and all below it.
+    /// The name and all names below it.
     case suffix(Name)
-    /// Answers with this address.
+    /// Answers that contain this address.
     case holding(IPAddress)
 
     /// Whether it covers this answer.

@@ -1,17 +1,17 @@
-/// How the disk is used.
+/// The settings of the disk cache.
 package struct DiskSettings: Sendable {
-    /// The file; its folder is made if only that is missing.
+    /// The path of the file; its folder is created if only that is missing.
     package var path: String
-    /// How long a change may wait before it is written: what a crash loses. Default 1 s.
+    /// How long a change may wait before it is written, and so what a crash loses. Default 1 s.
     package var flushInterval: Duration
-    /// Bytes that answers may take in the file; beyond, the oldest go.
+    /// The most bytes of answers in the file; beyond, the oldest are removed. Default 128 MiB.
     package var limit: Int
-    /// How soon, and how often at last, a file that cannot be used is tried again. Default 1 s to 1 min.
+    /// The first and the longest delay before a file that cannot be used is tried again. Default 1 s to 1 min.
     package var retry: ClosedRange<Duration>
     /// The name of a registered VFS of SQLite; nil: its default.
     package var system: String?
 
-    /// Bytes below which no limit makes sense: a few pages, and the log of changes beside them.
+    /// The least limit in bytes: some pages, and the write-ahead log beside them.
     package static let smallestLimit = 1 << 20
 
     package init(

@@ -1,8 +1,8 @@
-/// How it stands with the disk.
+/// The status of the disk cache.
 package struct DiskStatus: Equatable, Sendable {
     package enum State: String, Sendable {
         case opening
-        /// The answers of the last time are being read.
+        /// The answers of the previous run are being read.
         case loading
         case used
         /// Nothing is read or written now.
@@ -10,9 +10,9 @@ package struct DiskStatus: Equatable, Sendable {
     }
 
     package var state = State.opening
-    /// Why it is not used; empty when it is.
+    /// The reason why it is not used; empty when it is.
     package var reason = ""
-    /// Answers that came from the file: at start, and because somebody asked for them.
+    /// Answers read from the file: `loaded` at start, `recalled` for a query.
     package var loaded = 0
     package var recalled = 0
     /// Answers written.

@@ -4,22 +4,22 @@ import Platform
 import Scheduling
 import Synchronization
 
-/// What happens on the disk's thread: opens, loads, looks up, writes, checks; and tries again after a fault.
+/// The work of the disk's thread: opens, loads, looks up, writes, checks; and retries after a fault.
 final class DiskThread {
     private let cache: DiskCache
     private let folder: StoreFolder
     private var open: OpenStore?
-    /// When a file that could not be used is tried again, and how long after that.
+    /// When a file that could not be used is tried again, and the delay of the following retry.
     private var retryAt: Instant?
     private var retryDelay: Duration
-    /// Whether the operator was told that the disk is not used.
+    /// Whether it was reported that the disk is not used.
     private var isToldUnavailable = false
     private var flushAt: Instant?
     private var replacedAt: Instant?
 
-    /// Answers read from the file in one go: under a millisecond, so that a question does not wait for the loading.
+    /// Answers read from the file in one go: less than a millisecond, so that a query does not wait for the loading.
     private static let page = 256
-    /// Answers of memory that are looked at in one go when all are written.
+    /// Slots of the memory cache that are walked in one go when all entries are written.
     private static let slotsPerStep = 1_024
 
     init(_ cache: DiskCache) {
@@ -28,10 +28,10 @@ final class DiskThread {
         retryDelay = cache.settings.retry.lowerBound
     }
 
-    /// What waits here waits in real time, whatever the clock of the answers shows.
+    /// Real time: the thread's waits do not depend on the clock of the answers.
     private var now: Instant { .bootTime }
 
-    /// Until the cache is stopped.
+    /// Runs until the cache is stopped.
     func run() {
         while true {
             let isStopping = cache.shared.withLock { $0.isStopping }
@@ -52,7 +52,7 @@ final class DiskThread {
         }
     }
 
-    /// Writes what is left, and lets everybody go who waits.
+    /// Writes the remaining changes, and resumes all waiting callers.
     private func finish() {
         if open != nil, cache.shared.withLock({ !$0.pending.isEmpty }) { flush() }
         close()
@@ -60,7 +60,7 @@ final class DiskThread {
         answerStateReaders()
     }
 
-    /// Until something is to be done.
+    /// Waits until there is work.
     private func wait() {
         let due = [open == nil ? retryAt : nil, flushAt].compactMap { $0 }.min()
         guard let due else { return cache.wake.wait() }
@@ -86,7 +86,7 @@ final class DiskThread {
             return
         }
         cache.hasMore.store(true, ordering: .releasing)
-        // After a fault only this tells whether it takes something again.
+        // After a fault only a write shows whether the file is usable again.
         if cache.shared.withLock({ $0.pending.needsAll }), !flush() { return }
         retryDelay = cache.settings.retry.lowerBound
         cache.shared.withLock { shared in
@@ -97,7 +97,7 @@ final class DiskThread {
         isToldUnavailable = false
     }
 
-    /// Goes on in memory alone, and tries again later.
+    /// Continues in memory only, and schedules a retry.
     private func fail(_ reason: String) {
         close()
         cache.hasMore.store(false, ordering: .releasing)
@@ -121,9 +121,9 @@ final class DiskThread {
 
     private func failNotOurs() { fail("\(folder.path) is not a cache of this program, and left as it is") }
 
-    /// Puts the file aside and begins another one at once; but not again and again, when it is the disk that is bad.
+    /// Renames the file and starts a new one at once; but not repeatedly, when the disk itself is failing.
     private func replaceFile(because reason: String) {
-        // What was opened is ours, whatever has become of its header; but it may not be there any more.
+        // A file that was opened is ours, whatever its header is now; but it may have been replaced.
         let isOpened = open.map { $0.identity == folder.identity } ?? false
         if !isOpened, (try? FileOwner(of: folder.path)) != .us { return failNotOurs() }
         if let replacedAt, now - replacedAt < cache.settings.retry.upperBound {
@@ -141,7 +141,7 @@ final class DiskThread {
         open?.check?.stop()
         open = nil
         flushAt = nil
-        // Of the file that is closed now.
+        // The damage reported is of the file that is closed now.
         cache.shared.withLock { $0.damage = nil }
     }
 
@@ -176,7 +176,7 @@ final class DiskThread {
         for reader in readers { reader.resume(returning: open?.states ?? []) }
     }
 
-    /// Reads the next answers into memory, until there are none or no room.
+    /// Reads the next answers into memory, until there are no more or no room.
     ///
     /// - Returns: whether there was anything to do.
     private func load() -> Bool {
@@ -191,7 +191,7 @@ final class DiskThread {
             let grown = cache.memory.statistics.entries - before
             open.loaded += kept
             cache.shared.withLock { $0.status.loaded += kept }
-            // Whatever more is read drives out what was read before, and is used less.
+            // Further answers would evict those read before, and are used less.
             let isFull = grown < kept - kept / 8
             if isFull { open.loadPosition = nil }
             if open.loadPosition == nil { finishLoading(isComplete: !isFull) }
@@ -209,7 +209,7 @@ final class DiskThread {
         cache.shared.withLock { $0.status.state = .used }
         guard !open.file.isNew else { return }
         do throws(SQLiteError) { try open.file.beginStillness() } catch { return fail(error) }
-        // Without a thread to spare there is no check: damage shows when it is read.
+        // Where no thread can be created there is no check: damage is detected when it is read.
         open.check = try? SoundnessCheck(folder.path, system: cache.settings.system) { [cache] in
             cache.shared.withLock { $0.damage = "SQLite finds it damaged" }
             cache.wake.post()
@@ -235,7 +235,7 @@ final class DiskThread {
             return false
         }
         flushAt = nil
-        // A database that was deleted takes everything without a word.
+        // Writes to a database that was deleted would succeed without an error.
         guard folder.identity == open.identity else {
             fail("\(folder.path) is gone")
             return true
@@ -243,9 +243,9 @@ final class DiskThread {
         return flush() || true
     }
 
-    /// Writes what waits, in one transaction, or after a fault all of memory in several.
+    /// Writes the pending changes, in one transaction, or after a fault all entries in memory in several.
     ///
-    /// - Returns: whether it worked.
+    /// - Returns: whether it succeeded.
     @discardableResult
     private func flush() -> Bool {
         guard let open else { return false }
@@ -268,7 +268,7 @@ final class DiskThread {
             if changes.needsAll { try writeAll(to: open, identity, freshness) }
             try open.file.shrink()
             let memory = cache.memory.statistics
-            // Memory has begun to drive answers out, which the file still has.
+            // Memory has begun to evict answers, which the file still has.
             if memory.bytes > memory.limit / 16 * 15 { cache.hasMore.store(true, ordering: .releasing) }
             return true
         } catch {
@@ -278,8 +278,8 @@ final class DiskThread {
         }
     }
 
-    /// Where the clock was set: what was stored by the wrong time is written again by the right one, and what seemed too old
-    /// to be read may not be.
+    /// After the clock was set: writes answers stored by the wrong time again, by the right one, and allows answers to
+    /// be read that seemed too old.
     private func takeOtherTime(
         of open: OpenStore, _ identity: PolicyIdentity, _ freshness: FreshnessPolicy
     ) throws(SQLiteError) {
@@ -289,9 +289,9 @@ final class DiskThread {
         if open.loaded < open.read { cache.hasMore.store(true, ordering: .releasing) }
     }
 
-    /// Writes all that memory holds, with what is looked up meanwhile in between.
+    /// Writes all entries in memory.
     ///
-    /// - Parameter start: leaves out what was stored before, on the boot clock.
+    /// - Parameter start: entries stored before, on the boot clock, are left out.
     private func writeAll(
         to open: OpenStore, since start: Instant = Instant(nanoseconds: .min), _ identity: PolicyIdentity,
         _ freshness: FreshnessPolicy

@@ -1,36 +1,36 @@
 import DNSCache
 
-/// What is to be written, bounded: nothing here grows while the disk is slow or gone.
+/// The changes that wait to be written; bounded, so that they do not grow while the disk is slow or unavailable.
 struct PendingChanges {
-    /// What is to become of the answer under one key.
+    /// A change to the answer under one key.
     struct AnswerChange {
         /// The bytes of a `QueryKey`.
         let key: [UInt8]
-        /// Nil: it is forgotten.
+        /// The new entry; nil: the answer is removed.
         let entry: CacheEntry?
     }
 
     /// The most answers, and the most removals, that wait.
     static let limit = 16_384
 
-    /// In the order in which they came; of one key there may be several. They come after `removals`.
+    /// In order of arrival; one key may have several. They are written after `removals`.
     private(set) var answers: [AnswerChange] = []
-    /// How many of them are forgotten.
+    /// How many of `answers` are removals.
     private var removalCount = 0
-    /// The keys of `answers`, from when somebody first asked for one: mostly nobody does.
+    /// The keys of `answers`; nil until the first look-up, since mostly there is none.
     private var keys: Set<[UInt8]>?
     private(set) var removals: [DiskRemoval] = []
     private(set) var states: [StateRecord.Key: StateRecord?] = [:]
-    /// Kinds of which nothing stays, before `states` is written.
+    /// Kinds whose records are all removed, before `states` is written.
     private(set) var forgottenKinds: Set<StateRecord.Kind> = []
-    /// Whether answers were left out: then all of memory is to be written.
+    /// Whether answers were left out; then all entries in memory must be written.
     var needsAll = false
 
     var isEmpty: Bool {
         answers.isEmpty && removals.isEmpty && states.isEmpty && forgottenKinds.isEmpty && !needsAll
     }
 
-    /// Whether it is time to write although the interval is not over.
+    /// Whether there are so many answers that they are written before the interval is over.
     var isLarge: Bool { answers.count > Self.limit / 2 }
 
     mutating func store(_ entry: CacheEntry, for key: [UInt8]) {
@@ -54,10 +54,10 @@ struct PendingChanges {
         keys?.insert(change.key)
     }
 
-    /// - Parameter thenAll: whether what memory holds is to be written again afterwards.
+    /// - Parameter thenAll: whether the entries in memory are to be written again afterwards.
     mutating func remove(_ removal: DiskRemoval, thenAll: Bool = false) {
         if removal == .all || removals.count >= 64 {
-            // Something smaller was asked for: what memory still has is right.
+            // Only a part was to be removed: the entries still in memory are valid.
             needsAll = needsAll || thenAll || removal != .all
             removals = [.all]
             answers = []
@@ -65,7 +65,8 @@ struct PendingChanges {
             return
         }
         if !removals.contains(removal) { removals.append(removal) }
-        // Forgotten, not left out: what an answer was to replace is no longer true.
+        // Removed instead of left out: the older answer in the file, which it was to replace, is no longer valid
+        // either.
         for index in answers.indices {
             let change = answers[index]
             guard let entry = change.entry, let name = StoredAnswer.name(inKey: change.key),
@@ -98,13 +99,14 @@ struct PendingChanges {
         forgottenKinds.insert(kind)
     }
 
-    /// Takes all of it.
+    /// Removes and returns all changes.
     mutating func take() -> PendingChanges {
         defer { self = PendingChanges() }
         return self
     }
 
-    /// Puts back what could not be written, as older than what came meanwhile. Answers are not kept: memory has them.
+    /// Restores changes that could not be written, as older than those added meanwhile. Answers are not restored:
+    /// memory has them.
     mutating func putBack(_ older: PendingChanges) {
         var merged = PendingChanges()
         merged.removals = older.removals

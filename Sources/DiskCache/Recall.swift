@@ -1,6 +1,6 @@
 import Synchronization
 
-/// One who waits for the disk to look something up; resumed once, from any thread.
+/// A caller that waits for a look-up on disk; resumed once, from any thread.
 final class Recall: Sendable {
     /// The bytes of a `QueryKey`.
     let key: [UInt8]

@@ -1,17 +1,17 @@
 package import Logging
 package import Scheduling
 
-/// Logs what may come often: messages of one kind about one subject once in a minute, and how many there were.
+/// Logs messages that may be frequent: one line a minute for each kind and subject, with the number of messages.
 ///
-/// The first is logged at once. Those that follow within the minute are counted, and at its end the last of them is
-/// logged with the count, which begins another minute. So however many questions fail, the number of lines depends on
-/// the number of subjects alone.
+/// The first message is logged at once. Those that follow within the minute are counted, and at its end the last of
+/// them is logged with the count, which starts another minute. So however many queries fail, the number of lines
+/// depends on the number of subjects only.
 @Loop
 package final class EventLog: Sendable {
-    /// How often messages of one kind about one subject are logged at most.
+    /// The least time between two lines of one kind about one subject.
     package nonisolated static let interval: Duration = .seconds(60)
-    /// Subjects that are kept apart at once; beyond, all of a kind count as one. Addresses of services may come from the
-    /// network.
+    /// Subjects that are distinguished at once; beyond, all of a kind count as one. Bounded, since addresses of
+    /// services may come from the network.
     package nonisolated static let subjectLimit = 1_024
 
     private struct Key: Hashable {
@@ -19,14 +19,14 @@ package final class EventLog: Sendable {
         let subject: String
     }
 
-    /// What has happened since the last line.
+    /// The messages since the last line.
     private struct Window {
         var suppressed = 0
         var last: (message: LogMessage, at: Instant)?
         let end: LoopTimer
     }
 
-    /// For messages that cannot come often.
+    /// For messages that cannot be frequent.
     package nonisolated let logger: Logger
     private let clock: any LoopClock
     private var windows: [Key: Window] = [:]
@@ -50,7 +50,7 @@ package final class EventLog: Sendable {
         open(key)
     }
 
-    /// Logs what was only counted so far.
+    /// Logs the messages that were only counted so far.
     package func finish() {
         for (key, window) in windows {
             window.end.cancel()
@@ -69,7 +69,7 @@ package final class EventLog: Sendable {
         if logSuppressed(window) { open(key) }
     }
 
-    /// - Returns: whether there was anything.
+    /// - Returns: whether there were any.
     private func logSuppressed(_ window: Window) -> Bool {
         guard let (message, at) = window.last else { return false }
         let ago = (clock.now - at).components.seconds

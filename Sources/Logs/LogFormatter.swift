@@ -2,24 +2,24 @@ import HTTPDNS
 import Logging
 import Synchronization
 
-/// How log lines look.
+/// The format of log lines.
 package enum LogStyle: Sendable {
-    /// For people.
+    /// Text, for people.
     case text
-    /// One JSON object a line, for programs.
+    /// One JSON object per line, for programs.
     case json
 }
 
-/// Makes the lines of the log.
+/// Formats the lines of the log.
 final class LogFormatter: Sendable {
-    /// The member of the JSON object that holds the kind.
+    /// The member of the JSON object with the kind.
     static let kindField = "event"
-    /// How many messages a line stands for beside the first one, which was logged before.
+    /// The member with the number of messages that a line stands for beside the first one, which was logged before.
     static let suppressedField = "suppressed"
-    /// How many seconds ago the last of these was.
+    /// The member with the age in seconds of the last of these.
     static let lastField = "last_seconds_ago"
 
-    /// Whether the journal reads: lines begin with a priority as in sd-daemon(3), and times are its business.
+    /// Whether the journal reads the stream: lines then begin with a priority as in sd-daemon(3), and have no time.
     private let isJournal: Bool
     private let isJSON: Atomic<Bool>
 
@@ -30,7 +30,7 @@ final class LogFormatter: Sendable {
 
     func set(_ style: LogStyle) { isJSON.store(style == .json, ordering: .relaxed) }
 
-    /// One line with its end.
+    /// One line with its line end.
     func line(
         _ level: Logger.Level, _ message: String, _ fields: Logger.Metadata, at time: LogTime = .now
     ) -> [UInt8] {
@@ -68,7 +68,7 @@ final class LogFormatter: Sendable {
 }
 
 extension Logger.Level {
-    /// Syslog's priority for it (sd-daemon(3)).
+    /// The syslog priority of the level (sd-daemon(3)).
     fileprivate var priority: Int {
         switch self {
         case .trace, .debug: 7

@@ -1,6 +1,6 @@
 package import Logging
 
-/// Every kind of message there is in the log: its name, which stays as it is from version to version, and its level.
+/// The kinds of log messages: a name, which does not change between versions, and a level.
 package enum LogKind: String, CaseIterable, Sendable {
     // MARK: Start and end
     case configurationWarning = "configuration.warning"
@@ -91,9 +91,9 @@ package enum LogKind: String, CaseIterable, Sendable {
 }
 
 extension Logger {
-    /// Logs a message that cannot come often; what faults or clients cause goes through `EventLog`.
+    /// Logs a message that cannot be frequent; messages caused by faults or clients go through `EventLog`.
     ///
-    /// - Parameter fields: more members of the JSON object; the text says the same.
+    /// - Parameter fields: further members of the JSON object; the text has the same content.
     package func log(_ kind: LogKind, _ text: @autoclosure () -> String, _ fields: Logger.Metadata = [:]) {
         log(
             level: kind.level, "\(text())",

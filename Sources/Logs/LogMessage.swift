@@ -1,13 +1,13 @@
 package import Logging
 
-/// A message that may come often.
+/// A log message that may be frequent.
 package struct LogMessage: Sendable {
     package let kind: LogKind
-    /// What it is about, such as an address: each subject of a kind has its own turn to be logged.
+    /// The subject, such as an address: the rate of lines is limited for each subject of a kind.
     package let subject: String
-    /// One line for people; whatever the network has put into it is made harmless as it is written.
+    /// One line for people; control characters, which may come from the network, are escaped when it is written.
     package let text: String
-    /// The same for programs.
+    /// The same content for programs.
     package let fields: Logger.Metadata
 
     package init(_ kind: LogKind, about subject: String, _ text: String, _ fields: Logger.Metadata = [:]) {

@@ -7,13 +7,13 @@ import Synchronization
 package final class LogOutput: Sendable {
     private let writer: LogWriter
     private let formatter: LogFormatter
-    /// The place of the level among all of them.
+    /// The index of the level among all of them.
     private let threshold: Atomic<Int>
 
     /// Starts the thread that writes.
     ///
     /// - Parameters:
-    ///   - journalStream: the value of the environment's `JOURNAL_STREAM`.
+    ///   - journalStream: the value of the environment variable `JOURNAL_STREAM`.
     ///   - descriptor: stays open for ever.
     /// - Throws: when the limit of threads or descriptors is reached.
     package init(
@@ -33,7 +33,7 @@ package final class LogOutput: Sendable {
         }
     }
 
-    /// The least severe level that is logged, of every logger made here.
+    /// The least severe level that is logged, for every logger made here.
     package var level: Logger.Level { Logger.Level.allCases[threshold.load(ordering: .relaxed)] }
 
     package func set(_ style: LogStyle, level: Logger.Level) {
@@ -44,7 +44,7 @@ package final class LogOutput: Sendable {
     /// A logger that writes here.
     package var logger: Logger { Logger(label: "httpdnsd") { _ in OutputLogHandler(output: self) } }
 
-    /// Writes a line whatever the level is: what an option of its own has asked for.
+    /// Writes a line at any level; for output that has its own option, such as the query log.
     package func write(_ kind: LogKind, _ text: String, _ fields: Logger.Metadata) {
         write(kind.level, text, fields.merging([LogFormatter.kindField: "\(kind.rawValue)"]) { $1 })
     }
@@ -56,7 +56,7 @@ package final class LogOutput: Sendable {
     /// Waits until everything is written, `limit` at most. Blocks its thread: for start and exit.
     package func flush(within limit: Duration) { writer.flush(within: limit) }
 
-    /// The same, and ends the thread. What is logged afterwards is lost.
+    /// Like `flush`, and ends the thread. Messages logged afterwards are lost.
     package func finish(within limit: Duration) { writer.finish(within: limit) }
 }
 
@@ -64,12 +64,12 @@ extension Logger.Level {
     fileprivate var index: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
-/// The way of swift-log's messages to the output.
+/// Passes swift-log's messages to the output.
 private struct OutputLogHandler: LogHandler {
     let output: LogOutput
     var metadata: Logger.Metadata = [:]
 
-    /// The output's; a logger cannot have one of its own.
+    /// The output's level; a logger cannot have its own.
     var logLevel: Logger.Level {
         get { output.level }
         set {}

@@ -1,21 +1,21 @@
 import Glibc
 
-/// The stream that log lines go to, whole as long as it takes them. For one thread.
+/// The output stream of log lines; writes whole lines as long as it accepts them. For one thread.
 struct LogStream {
-    /// Bytes written by one system call at most, in whole lines: a pipe takes so many at once or none, so that lines of
-    /// two processes do not mix (pipe(7), PIPE_BUF).
+    /// The most bytes written by one system call, in whole lines: a pipe accepts that many at once or none, so that
+    /// lines of two processes do not mix (pipe(7), PIPE_BUF).
     private static let chunk = 4_096
     private static let newline = UInt8(ascii: "\n")
 
     private let descriptor: Int32
-    /// Whether the last that it took is the beginning of a line.
+    /// Whether the last bytes written are an incomplete line.
     private var isTorn = false
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Writes whole lines, as many at once as a pipe takes without a break; waits for the reader.
+    /// Writes whole lines, as many at once as a pipe accepts atomically; waits for the reader.
     ///
-    /// - Returns: how many were not taken: the reader is gone, or the disk is full.
+    /// - Returns: how many lines were not written, because the reader is gone or the disk is full.
     mutating func put(_ lines: [UInt8]) -> Int {
         var rest = lines[...]
         if isTorn {
@@ -38,7 +38,7 @@ struct LogStream {
 
     private static func count(_ lines: ArraySlice<UInt8>) -> Int { lines.count { $0 == newline } }
 
-    /// - Returns: how many bytes were taken; fewer than there are only when the stream takes no more.
+    /// - Returns: how many bytes were written; fewer than given only when the stream accepts no more.
     private func write(_ bytes: ArraySlice<UInt8>) -> Int {
         var rest = bytes
         while !rest.isEmpty {

@@ -1,14 +1,14 @@
 import HTTPDNS
 
-/// Text that may hold anything, made fit for one line of a log.
+/// Makes arbitrary text fit for one line of a log.
 enum LogText {
-    /// Bytes that one piece of text takes in a line at most, however it is escaped.
+    /// The most bytes of one piece of text in a line, escapes included.
     static let limit = 2_048
     private static let ellipsis = "…"
 
-    /// The text if it is short enough, else as much of its beginning as is, and an ellipsis.
+    /// Returns the text, or as much of its beginning as fits the limit and an ellipsis.
     static func cut(_ text: String) -> String {
-        // No scalar's escape is longer than 6 bytes for each byte of it.
+        // The escape of a scalar is at most 6 times as long as its bytes.
         guard text.utf8.count > limit / 6 else { return text }
         var bytes = 0
         for index in text.unicodeScalars.indices {
@@ -18,7 +18,7 @@ enum LogText {
         return text
     }
 
-    /// The text with everything that a display would obey spelled out, as in `\x1b` and `\u{202e}`.
+    /// Returns the text with every control character of a display escaped, as in `\x1b` and `\u{202e}`.
     static func escaped(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: \.isDisplayControl) else { return text }
         var escaped = ""
@@ -33,7 +33,7 @@ enum LogText {
         return escaped
     }
 
-    /// Bytes that it takes at most, as JSON or as text.
+    /// The most bytes that a scalar takes, as JSON or as text.
     private static func cost(_ scalar: Unicode.Scalar) -> Int {
         if scalar.isDisplayControl { return 6 * UTF16.width(scalar) }
         return scalar == "\"" || scalar == "\\" ? 2 : UTF8.width(scalar)

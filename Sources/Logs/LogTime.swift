@@ -1,8 +1,8 @@
 import Glibc
 
-/// A point of the calendar in UTC, as logs show it.
+/// A date and time in UTC, as logs show it.
 package struct LogTime: Sendable {
-    /// Since 1970, without leap seconds.
+    /// Milliseconds since 1970, without leap seconds.
     let milliseconds: Int64
 
     package init(milliseconds: Int64) { self.milliseconds = milliseconds }
@@ -25,8 +25,7 @@ extension LogTime: CustomStringConvertible {
             + Self.padded(seconds % 60, 2) + "." + Self.padded(ofDay % 1_000, 3) + "Z"
     }
 
-    /// The Gregorian date, counted in eras of 400 years that begin on the first of March: the leap day is the last of its
-    /// year.
+    /// The Gregorian date, counted in eras of 400 years that begin on 1 March: the leap day is the last of its year.
     private static func date(daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = divided(daysSince1970 + 719_468, by: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
@@ -37,7 +36,7 @@ extension LogTime: CustomStringConvertible {
         return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
     }
 
-    /// Quotient and remainder, the remainder never negative.
+    /// Quotient and remainder of floor division; the remainder is never negative.
     private static func divided(_ value: Int64, by divisor: Int64) -> (Int64, Int64) {
         let (quotient, remainder) = value.quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)

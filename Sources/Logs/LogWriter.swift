@@ -2,13 +2,13 @@ import Platform
 import Scheduling
 import Synchronization
 
-/// Writes lines to standard error from a thread of its own, so that nobody else ever waits for whoever reads them.
+/// Writes lines to standard error from its own thread, so that no other thread waits for the reader of the stream.
 ///
-/// A pipe that is full, a terminal that was stopped or a slow disk block that thread alone. Standard error is often
-/// shared with other processes, and `O_NONBLOCK` would be theirs too. What does not fit into the queue meanwhile is
-/// dropped and counted, and so is what the stream refuses, as on a full disk.
+/// A full pipe, a stopped terminal or a slow disk block that thread only. `O_NONBLOCK` is not set, since standard error
+/// is often shared with other processes, which it would affect too. Lines that do not fit into the queue meanwhile are
+/// dropped and counted, as are lines that the stream refuses, for instance on a full disk.
 final class LogWriter: Sendable {
-    /// Storage up to this many bytes is kept for the next lines.
+    /// Capacity in bytes up to which storage is retained for the next lines.
     private static let kept = 64 << 10
 
     private struct State {
@@ -24,14 +24,14 @@ final class LogWriter: Sendable {
     private let descriptor: Int32
     private let work: EventCounter
     private let rest: EventCounter
-    /// The line that says how many were dropped.
+    /// Returns the line that reports how many lines were dropped.
     private let droppedLine: @Sendable (Int) -> [UInt8]
 
-    /// Starts the thread; it ends with `finish`.
+    /// Starts the thread, which ends after `finish`.
     ///
     /// - Parameters:
     ///   - descriptor: stays open as long as the thread runs.
-    ///   - capacity: bytes that wait at most.
+    ///   - capacity: the most bytes that wait.
     /// - Throws: when the limit of threads or descriptors is reached.
     init(
         to descriptor: Int32, capacity: Int = 512 << 10, droppedLine: @escaping @Sendable (Int) -> [UInt8]
@@ -44,7 +44,7 @@ final class LogWriter: Sendable {
         _ = try NamedThread("log") { [self] in run() }
     }
 
-    /// Takes a line. From any thread; never waits for the reader.
+    /// Queues a line. May be called from any thread; never waits for the reader.
     func write(_ line: [UInt8]) {
         let wasIdle = state.withLock { state in
             let wasIdle = state.lines.isEmpty && state.dropped == 0 && !state.isWriting
@@ -54,10 +54,10 @@ final class LogWriter: Sendable {
         if wasIdle { work.post() }
     }
 
-    /// Waits until everything taken so far is written. Blocks its thread.
+    /// Waits until all lines queued so far are written. Blocks its thread.
     ///
-    /// - Parameter limit: how long at most: the reader may be gone for ever.
-    /// - Returns: whether everything is.
+    /// - Parameter limit: the longest wait; the reader may be gone for ever.
+    /// - Returns: whether all are written.
     @discardableResult
     func flush(within limit: Duration) -> Bool {
         let clock = ContinuousClock()
@@ -70,7 +70,7 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// The same, and the thread ends once it has nothing left to write.
+    /// Like `flush`, and lets the thread end once it has nothing left to write.
     func finish(within limit: Duration) {
         state.withLock { $0.isEnding = true }
         work.post()
@@ -82,7 +82,7 @@ final class LogWriter: Sendable {
     private func run() {
         var stream = LogStream(descriptor)
         var lines: [UInt8] = []
-        /// Lines that the stream has not taken, and of which nobody has been told yet.
+        /// Lines that the stream did not accept, and that are not yet reported as dropped.
         var lost = 0
         while true {
             let (dropped, isEnding) = state.withLock { state in

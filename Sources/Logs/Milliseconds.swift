@@ -1,10 +1,10 @@
 import Scheduling
 
-/// How long something took: in milliseconds, to the microsecond.
+/// A duration, printed in milliseconds with three decimals.
 package struct Milliseconds: CustomStringConvertible, Sendable {
     let microseconds: Int64
 
-    /// - Parameter duration: less than none counts as none.
+    /// - Parameter duration: a negative one counts as zero.
     package init(_ duration: Duration) { microseconds = max(0, duration.nanoseconds / 1_000) }
 
     /// As in `12.345`.

@@ -1,20 +1,21 @@
 import Glibc
 import Platform
 
-/// The right to be the only daemon that uses a file; given back when it goes, also by a crash.
+/// The exclusive lock of a daemon on a file; released when the owner is destroyed or the process ends.
 ///
-/// Taken on a file of its own beside it: SQLite's locks on the database would be lost with any other descriptor of it.
+/// Taken on a separate file beside it: closing any descriptor of the database itself would release SQLite's locks on
+/// it.
 struct FileLock: ~Copyable {
     private let descriptor: Descriptor
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    /// Not by closing alone: a child of this process has a copy of the descriptor until it runs its own program.
+    /// Unlocked explicitly: closing is not enough, since a child process has a copy of the descriptor until its exec.
     deinit { _ = flock(descriptor.number, LOCK_UN) }
 
-    /// Takes it; nil when another process has it.
+    /// Takes the lock; returns nil when another process holds it.
     ///
-    /// - Throws: when the lock's file cannot be made.
+    /// - Throws: when the lock file cannot be created.
     static func take(_ path: String) throws(SystemError) -> FileLock? {
         let number = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard number >= 0 else { throw .last("open \(path)") }

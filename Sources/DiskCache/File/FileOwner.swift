@@ -1,19 +1,20 @@
 import Glibc
 import Platform
 
-/// Which program a file belongs to, by its first bytes: only a file of ours may be written, moved away or deleted.
+/// The program to which a file belongs, by its first bytes: only a file of ours may be written, renamed or deleted.
 enum FileOwner: Equatable {
-    /// A database with our `application_id`, sound or not; or an empty file, which holds nothing of another program.
+    /// A database with our `application_id`, damaged or not; or an empty file, which has no data of another program.
     case us
-    /// Anything else, also a file of ours whose header is damaged: nothing in it tells that it is.
+    /// Anything else, also a file of ours whose header is damaged, since nothing in it identifies it.
     case another
 
-    /// How a database begins, and where its application_id stands, big-endian (SQLite's file format, section 1.3).
+    /// The first bytes of a database, and the offset of its application_id, big-endian (SQLite's file format, section
+    /// 1.3).
     private static let magic = Array("SQLite format 3\0".utf8)
     private static let place = 68..<72
 
-    /// Reads the header of a file. To be called while this process has no connection to it: SQLite's locks on a file go with
-    /// any descriptor of it that is closed.
+    /// Reads the header of a file. Called while this process has no connection to it: closing any descriptor of a file
+    /// releases SQLite's locks on it.
     init(of path: String) throws(SystemError) {
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard number >= 0 else { throw .last("open \(path)") }

@@ -3,53 +3,54 @@ import DNSWire
 import Platform
 import Scheduling
 
-/// Why the file could not be opened.
+/// The reason why the file could not be opened.
 enum OpenFailure: Error {
-    /// Another process has the lock.
+    /// Another process holds the lock.
     case inUse
-    /// The file is another program's.
+    /// The file belongs to another program.
     case notOurs
     case system(SystemError)
     case database(SQLiteError)
 }
 
-/// The file while it is open, and how far it was read and swept.
+/// The open file, with the progress of loading and sweeping.
 final class OpenStore {
     let file: AnswerFile
     let identity: StoreFolder.Identity?
-    /// As they were when it was opened.
+    /// The records in the file when it was opened.
     let states: [StateRecord]
-    /// Answers up to this number are still to be loaded; nil when there are no more.
+    /// Answers up to this row number are still to be loaded; nil when there are no more.
     var loadPosition: Int64?
-    /// Answers read so far, and those of them that are in memory.
+    /// Answers read so far, and those of them that were stored in memory.
     var read = 0
     var loaded = 0
-    /// Whether rows were found that are not as they were written.
+    /// Whether damaged rows were found.
     var isDamaged = false
     var check: SoundnessCheck?
     private(set) var mark: AnswerFile.ClockMark
     private var sweepPosition: Int64 = 0
-    /// The latest time of day in the file when it was opened, and when that was: nil for one without. By so much, and the time
-    /// since, answers have grown old for certain: a clock that is ahead makes none too old to be in the file.
+    /// The latest time of day in the file when it was opened, and when that was; nil for a file without one. The age of
+    /// an answer by this time, plus the time elapsed since, is certain: a clock that is ahead makes no answer too old
+    /// for the file.
     private var certain: WallClock.Reading?
     /// The last reading of the clocks.
     private var last: WallClock.Reading
-    /// Whether the clock was set since the server began, and what was stored before has another time now.
+    /// Whether the clock was set since the server started, so that answers stored before have another time of day now.
     var hasOtherTime = false
     /// When it was opened, on the boot clock.
     let opened: Instant
-    /// How many records may be written until the old ones are looked for.
+    /// How many records may be written until old ones are removed again.
     private var statesLeft = 0
     private let lock: FileLock
     private let clock: WallClock
     private let limit: Int64
 
-    /// Answers that are looked at for their staleness with every flush.
+    /// Answers checked for staleness with every flush.
     private static let sweepStep: Int64 = 2_048
     private static let statesPerTidying = 1_000
-    /// Seconds by which the clock may differ from the boot clock from one writing to the next, and was not set.
+    /// The most seconds by which the clock may deviate from the boot clock between two writes without counting as set.
     private static let drift: Int64 = 60
-    /// Answers that go at once when there are too many bytes.
+    /// Answers removed at once when the file has too many bytes.
     private static let removalStep = 1_024
 
     init(_ folder: StoreFolder, _ settings: DiskSettings, _ clock: WallClock) throws(OpenFailure) {
@@ -62,7 +63,7 @@ final class OpenStore {
         do throws(SystemError) {
             try folder.prepare()
             owner = try FileOwner(of: folder.path)
-            // Nothing is left beside another program's file, no lock either.
+            // No file is created beside another program's file, not even a lock.
             lock = owner == .us ? try FileLock.take(folder.lock) : nil
         } catch { throw .system(error) }
         guard owner == .us else { throw .notOurs }
@@ -91,21 +92,21 @@ final class OpenStore {
         row.id > mark.distrusted && reading.secondsSince1970 >= mark.latest
     }
 
-    /// Seconds since 1970 by which answers are too old to stay in the file.
+    /// The time, in seconds since 1970, by which answers are judged too old for the file.
     private func certainTime(at reading: WallClock.Reading) -> Int64 {
         let certain = certain ?? reading
         self.certain = certain
         return min(reading.secondsSince1970, certain.secondsSince1970 + reading.seconds(since: certain))
     }
 
-    /// Takes notice of a clock that was set while the server runs.
+    /// Detects that the clock was set while the server runs.
     private func follow(_ reading: WallClock.Reading) {
         let change = reading.secondsSince1970 - last.secondsSince1970 - reading.seconds(since: last)
         last = reading
         if change.magnitude > Self.drift { hasOtherTime = true }
     }
 
-    /// Writes changes in one transaction, and makes room where it is due.
+    /// Writes changes in one transaction, and removes old answers and records where that is due.
     ///
     /// - Returns: how many answers were written.
     func write(
@@ -120,11 +121,12 @@ final class OpenStore {
         let isTidying = statesLeft <= changes.states.count && !changes.states.isEmpty && reading.isPlausible
         try file.transaction { () throws(SQLiteError) in
             if reading.isPlausible {
-                // Set back while running: what was written until now is of unknown age.
+                // Set back while running: the age of what was written until now is unknown.
                 if reading.secondsSince1970 < mark.latest { mark.distrusted = try file.lastID() }
                 mark.latest = reading.secondsSince1970
                 try file.write(mark)
-                // Not before all were read: one written without a clock is of unknown age, and looks ancient here.
+                // Not before all were read: an answer written without a valid clock is of unknown age, and would look
+                // very old here.
                 if loadPosition == nil {
                     sweepPosition = try file.sweep(
                         from: sweepPosition, count: Self.sweepStep, now: now, freshness)

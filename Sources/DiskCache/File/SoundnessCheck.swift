@@ -2,24 +2,25 @@ import Glibc
 import Platform
 import Synchronization
 
-/// SQLite's own check of the whole file, on a thread of its own.
+/// SQLite's integrity check of the whole file, on its own thread.
 ///
-/// It opens the file a second time, by its path, and without its log: so the file must not change until it has ended, nor be
-/// closed or renamed.
+/// It opens the file a second time, by its path, and without its write-ahead log: so the file must not be changed,
+/// closed or renamed until it has ended.
 final class SoundnessCheck: Sendable {
     private let isStopping = Atomic<Bool>(false)
     private let isOver = Atomic<Bool>(false)
     private let interrupt = StatementInterrupt()
 
-    /// How long until a statement that had not begun when it was to end is told again, in microseconds.
+    /// Interval in microseconds at which the interrupt is repeated, for a statement that had not begun at the first
+    /// one.
     private static let interruptInterval: UInt32 = 500
 
-    /// Begins at once.
+    /// Starts the check.
     ///
     /// - Parameters:
     ///   - system: the name of a registered VFS; nil: SQLite's default.
     ///   - report: called on its thread when the file is damaged.
-    /// - Throws: when there is no thread to spare.
+    /// - Throws: when no thread can be created.
     init(_ path: String, system: String?, report: @escaping @Sendable () -> Void) throws(SystemError) {
         _ = try NamedThread("disk check") { [self] in
             if finding(path, system) == false { report() }
@@ -27,10 +28,10 @@ final class SoundnessCheck: Sendable {
         }
     }
 
-    /// Whether it has found what there is to find, or was ended.
+    /// Whether it is complete or was stopped.
     var hasEnded: Bool { isOver.load(ordering: .acquiring) }
 
-    /// Ends it, and waits until it has: for as long as the disk takes to read a page.
+    /// Stops it, and waits until it has ended: for as long as the disk takes to read a page.
     func stop() {
         isStopping.store(true, ordering: .releasing)
         while !hasEnded {
@@ -39,7 +40,7 @@ final class SoundnessCheck: Sendable {
         }
     }
 
-    /// Whether the file is sound; nil when that is not known.
+    /// Whether the file is undamaged; nil when that is unknown.
     private func finding(_ path: String, _ system: String?) -> Bool? {
         guard !isStopping.load(ordering: .acquiring) else { return nil }
         do throws(SQLiteError) {

@@ -1,28 +1,28 @@
 import Glibc
 import Platform
 
-/// A copy of the database and its write-ahead log, in a folder of its own, for reading beside the server that uses them.
+/// A copy of the database and its write-ahead log, in a temporary folder, for reading while a server uses them.
 ///
-/// The server's lock keeps other connections out. The log is copied after the database, and must still begin with the
-/// header that it had before: then all that a checkpoint wrote into the database meanwhile is in the copied log, too, and
-/// what was being appended is ignored by its checksum.
+/// The server's lock excludes other connections. The log is copied after the database, and its header must be the same
+/// afterwards as before: then all that a checkpoint wrote into the database meanwhile is in the copied log, too, and a
+/// record that was being appended is ignored by its checksum.
 final class StoreCopy {
     private let folder: String
     var path: String { folder + "/cache.sqlite" }
 
     private static let log = "-wal"
-    /// Bytes of the log's header; it changes whenever the log begins anew (SQLite's file format, section 4.1).
+    /// Bytes of the log's header; it changes whenever the log restarts (SQLite's file format, section 4.1).
     private static let headerLength = 32
-    /// How often the log may begin anew while it is copied: a server writes some megabytes before it does.
+    /// The most restarts of the log during the copy: a server writes some megabytes before it restarts it.
     private static let attempts = 8
 
-    /// Whether something is in the log of a file: then the file alone is not the newest state, or not even a sound one.
+    /// Whether a file's log is not empty: then the file alone is not the newest state, or not even a consistent one.
     static func isNeeded(for path: String) -> Bool {
         var status = stat()
         return stat(path + log, &status) == 0 && status.st_size > 0
     }
 
-    /// Makes it in the folder for temporary files, `TMPDIR` or `/tmp`.
+    /// Creates the copy in the folder for temporary files, `TMPDIR` or `/tmp`.
     init(of path: String) throws(SystemError) {
         let parent = processEnvironment()["TMPDIR"] ?? ""
         var template = Array(((parent.isEmpty ? "/tmp" : parent) + "/httpdnsd-copy-XXXXXX").utf8CString)
@@ -38,13 +38,13 @@ final class StoreCopy {
         throw SystemError(code: EAGAIN, operation: "copy \(path)")
     }
 
-    /// Removes the files; what has them open can go on.
+    /// Removes the files; a connection that has them open can continue.
     deinit {
         for end in ["", Self.log, "-journal"] { unlink(path + end) }
         rmdir(folder)
     }
 
-    /// The first bytes of the log; none where there is no log.
+    /// The first bytes of the log; empty where there is no log.
     private static func header(of path: String) throws(SystemError) -> [UInt8] {
         do throws(SystemError) {
             return try readFile(path + log, limit: headerLength)
@@ -54,7 +54,7 @@ final class StoreCopy {
         }
     }
 
-    /// Copies a file; one that is not there becomes an empty one.
+    /// Copies a file; a missing one becomes an empty one.
     private static func copy(_ path: String, to target: String) throws(SystemError) {
         let output = Descriptor(owning: open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600))
         guard output.number >= 0 else { throw .last("make \(target)") }

@@ -1,27 +1,28 @@
 import Glibc
 import Platform
 
-/// The folder with the database and the files that belong to it.
+/// The folder of the database and its companion files.
 struct StoreFolder {
     let path: String
 
-    /// What SQLite keeps beside the database, and we do.
+    /// The suffixes of the files that SQLite stores beside the database.
     private static let companions = ["-wal", "-shm"]
-    /// How many files that were set aside are kept.
+    /// The most renamed damaged files that are retained.
     private static let keptAside = 3
 
-    /// The name of the file that holds the lock.
+    /// The path of the lock file.
     var lock: String { path + ".lock" }
 
     private var directory: String { path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "." }
 
-    /// Makes the folder if only it is missing, and the file, readable by nobody else: it tells which names were asked for.
+    /// Creates the folder if only it is missing, and the file, readable by its owner only: it shows which names were
+    /// queried.
     func prepare() throws(SystemError) {
         if !directory.isEmpty, mkdir(directory, 0o700) != 0, errno != EEXIST { throw .last("make \(directory)") }
         let number = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard number < 0 else { return _ = Descriptor(owning: number) }
         guard errno == EEXIST else { throw .last("make \(path)") }
-        // Not opened: a descriptor that is closed takes SQLite's locks on the file with it.
+        // Not opened: closing a descriptor of the file releases SQLite's locks on it.
         var status = stat()
         guard stat(path, &status) == 0 else { throw .last("stat \(path)") }
         guard status.st_mode & S_IFMT == S_IFREG else {
@@ -29,11 +30,11 @@ struct StoreFolder {
         }
     }
 
-    /// Removes the index of the log that an earlier version, or another program that looked into the file, has left. The file's
-    /// lock is ours, and no index is used under it.
+    /// Removes the index of the write-ahead log that an earlier version, or another program that read the file, has
+    /// left. We hold the file's lock, and under it no index is used.
     func removeIndex() { unlink(path + "-shm") }
 
-    /// Which file stands at the path; nil when there is none.
+    /// The identity of the file at the path; nil when there is none.
     var identity: Identity? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
@@ -45,22 +46,23 @@ struct StoreFolder {
         let inode: UInt64
     }
 
-    /// Renames the database, which is ours, and what belongs to it, so that another one can be begun.
+    /// Renames the database, which must be ours, and its companions, so that a new one can be started.
     ///
     /// - Parameter seconds: since 1970, for its new name; not negative.
-    /// - Returns: its new path; nil when it cannot be renamed, or three are there that may not go: then it is removed.
+    /// - Returns: its new path; nil when it cannot be renamed, or when there are three that may not be removed: then
+    ///   this one is removed.
     func setAside(at seconds: Int64) -> String? {
         let target = makeRoomAside() ? nextAside(at: seconds) : nil
         let isRenamed = target.map { rename(path, $0) == 0 } ?? false
         if !isRenamed { unlink(path) }
         for companion in Self.companions {
-            // A log of changes without its database would be played into the next one.
+            // A write-ahead log without its database would be applied to the next one.
             if !isRenamed || rename(path + companion, (target ?? "") + companion) != 0 { unlink(path + companion) }
         }
         return isRenamed ? target : nil
     }
 
-    /// The path under which the next damaged file is kept.
+    /// The path to which the next damaged file is renamed.
     private func nextAside(at seconds: Int64) -> String {
         var target = "\(path).damaged-\(seconds)"
         var count = 1
@@ -71,7 +73,7 @@ struct StoreFolder {
         return target
     }
 
-    /// Removes the oldest damaged files that are ours, so that a failing disk is not filled with them.
+    /// Removes the oldest damaged files that are ours, so that a failing disk does not fill up with them.
     ///
     /// - Returns: whether there is room for one more.
     private func makeRoomAside() -> Bool {
@@ -82,7 +84,7 @@ struct StoreFolder {
         return oldest.count == excess
     }
 
-    /// The damaged files beside the database, the oldest first; not what only begins like one.
+    /// The damaged files beside the database, the oldest first; without files whose names only begin alike.
     private var damaged: [String] {
         guard let stream = opendir(directory.isEmpty ? "/" : directory),
             let prefix = path.split(separator: "/").last.map({ "\($0).damaged-" })
@@ -96,7 +98,7 @@ struct StoreFolder {
             guard name.hasPrefix(prefix) else { continue }
             let parts = name.dropFirst(prefix.count).split(separator: "-", omittingEmptySubsequences: false)
             let numbers = parts.compactMap { Int64($0) }
-            // As `nextAside` writes them: the time, and a number from 2 on for another one of that second.
+            // The form that `nextAside` writes: the time, and a number from 2 on for further ones in that second.
             guard (1...2).contains(numbers.count), numbers.map(String.init) == parts.map(String.init) else { continue }
             found.append(("\(directory)/\(name)", numbers))
         }

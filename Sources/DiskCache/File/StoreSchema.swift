@@ -1,10 +1,10 @@
-/// The tables of the file and how they came to be. Documented in Documentation/Disk.md.
+/// The tables of the file and their migrations. Documented in Documentation/Disk.md.
 enum StoreSchema {
-    /// In the file's header: it is ours ("hdns").
+    /// The identifier of our files in SQLite's header ("hdns").
     static let applicationID: Int64 = 0x6864_6e73
-    /// Makes an empty file ours, in one write of its first page: so every header tells whose file it is. That unused pages may
-    /// be given back can only be chosen here, and only before a write has begun. Undone when the connection closes after an
-    /// error.
+    /// Marks an empty file as ours, in one write of its first page: so every header says which program owns the file.
+    /// `auto_vacuum`, by which unused pages can be returned, can be set only here, before any write. Undone when the
+    /// connection closes after an error.
     static let begin: StaticString = """
         BEGIN DEFERRED;
         PRAGMA auto_vacuum = INCREMENTAL;
@@ -12,7 +12,7 @@ enum StoreSchema {
         COMMIT;
         """
 
-    /// What makes a file of each version out of one of the version before; the first makes one out of an empty file.
+    /// The migrations: each one converts a file of the previous version; the first one converts an empty file.
     ///
     /// Never changed once published: a new version is a new step at the end.
     static let steps: [StaticString] = [
@@ -64,15 +64,15 @@ enum StoreSchema {
         """,
     ]
 
-    /// What stands in a file's header, of whatever program, has 32 bits.
+    /// The range of a number in the header of any SQLite file: 32 bits.
     static let numbers: ClosedRange<Int64> = Int64(Int32.min)...Int64(UInt32.max)
 
     static var version: Int64 { Int64(steps.count) }
 
-    /// Makes a file of ours one of the present version, in one transaction.
+    /// Migrates a file to the current version, in one transaction.
     ///
     /// - Returns: whether it was empty.
-    /// - Throws: also for a file of a later version than we know.
+    /// - Throws: also for a file of a later version than this program supports.
     @discardableResult
     static func migrate(_ connection: borrowing SQLiteConnection) throws(SQLiteError) -> Bool {
         let version = try connection.integer("PRAGMA user_version", in: numbers) ?? 0
@@ -93,7 +93,7 @@ enum StoreSchema {
         }
     }
 
-    /// Whether the file has the tables and views that it must have, word for word, and no trigger.
+    /// Checks that the file has the required tables and views, with the same SQL text, and no trigger.
     static func check(_ connection: borrowing SQLiteConnection) throws(SQLiteError) {
         let model = try SQLiteConnection("", .memory)
         try migrate(model)

@@ -1,7 +1,7 @@
-// What the file keeps besides answers.
+// The records in the file, beside the answers.
 
 extension AnswerFile {
-    /// Writes a record in place of an older one.
+    /// Writes a record; replaces an older one with the same key.
     func write(_ record: StateRecord) throws(SQLiteError) {
         let statement = try connection.prepare(
             "INSERT OR REPLACE INTO state (kind, name, value, stored, checksum) VALUES (?, ?, ?, ?, ?)")
@@ -20,7 +20,7 @@ extension AnswerFile {
         try connection.prepare("DELETE FROM state WHERE kind = ?").run([.text(kind.rawValue)])
     }
 
-    /// Forgets records that are too old or too many.
+    /// Removes records that are too old or too many.
     ///
     /// - Parameter now: seconds since 1970.
     func tidyStates(now: Int64) throws(SQLiteError) {
@@ -36,7 +36,7 @@ extension AnswerFile {
         }
     }
 
-    /// All records of the kinds that this version knows.
+    /// All records of the kinds that this version supports.
     func states() throws(SQLiteError) -> [StateRecord] {
         let statement = try connection.prepare("SELECT kind, name, value, stored, checksum FROM state LIMIT ?")
         try statement.bind([.integer(Int64(StateRecord.limit))])
@@ -52,15 +52,15 @@ extension AnswerFile {
         return records
     }
 
-    /// What the clock is known to have done.
+    /// What is known about changes of the clock.
     struct ClockMark: Equatable {
-        /// The latest time of day at which something was written, in seconds since 1970.
+        /// The latest time of day at which anything was written, in seconds since 1970.
         var latest: Int64 = 0
-        /// Answers up to this number are of unknown age: the clock was set back after them.
+        /// Answers up to this row number are of unknown age: the clock was set back after them.
         var distrusted: Int64 = 0
     }
 
-    /// Kept beside the records, under a kind of its own.
+    /// Reads the mark, which is stored beside the records under a kind of its own.
     func clockMark() throws(SQLiteError) -> ClockMark {
         let statement = try connection.prepare("SELECT name, stored, value, checksum FROM state WHERE kind = 'clock'")
         var mark = ClockMark()

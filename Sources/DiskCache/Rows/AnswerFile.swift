@@ -2,18 +2,18 @@ import DNSCache
 import DNSWire
 import Platform
 
-/// The open file: answers and state, read and written by one thread.
+/// The open file: answers and records, read and written by one thread.
 ///
-/// After an error that was thrown by a method which writes, the file must be closed: numbers of texts may have been
-/// given that were not kept.
+/// After an error thrown by a method that writes, the file must be closed: the tables of texts may have assigned
+/// numbers that were not stored.
 final class AnswerFile {
-    /// A row, and its place in the order of writing.
+    /// A row, and its number in the order of writing.
     struct Row: Equatable {
         let id: Int64
         let answer: StoredAnswer
     }
 
-    /// Whether there was no database before; one that was there may be damaged.
+    /// Whether the database was empty; an existing one may be damaged.
     let isNew: Bool
     let connection: SQLiteConnection
     private let insert: SQLiteStatement
@@ -23,22 +23,22 @@ final class AnswerFile {
     private let pageOfName: SQLiteStatement
     private var sources: IdentityTable
     private var policies: IdentityTable
-    /// What a row is put together in, used again for the next one.
+    /// Buffers in which a row is composed, reused for the next one.
     private var text: [UInt8] = []
     private var body: [UInt8] = []
 
-    /// Opens the file for writing, and makes it if there is none.
+    /// Opens the file for writing, and creates it if there is none.
     ///
     /// - Parameter system: the name of a registered VFS; nil: SQLite's default.
     convenience init(_ path: String, system: String? = nil) throws(SQLiteError) {
         let connection = try SQLiteConnection(path, .readWrite, system: system)
-        // Of a file that has a page it would be one more write, and a sync, before the first answer.
+        // For a file that has pages it would be one more write, and a sync, before the first answer.
         if try connection.integer("PRAGMA page_count", in: StoredRange.pages) == 0 {
             try connection.execute(StoreSchema.begin)
         }
         try Self.checkOwner(connection)
-        // WAL: a commit is an append. Without a sync for each: a crash of the process loses nothing, one of the machine the
-        // last commits, and neither damages the file.
+        // WAL: a commit is an append. Without a sync for each: a crash of the process loses nothing, one of the machine
+        // loses the last commits, and neither damages the file.
         try connection.execute(
             """
             PRAGMA journal_mode = WAL;
@@ -51,7 +51,7 @@ final class AnswerFile {
         try self.init(connection, isNew: isNew)
     }
 
-    /// Opens a file for reading, without leaving anything beside it. It may be used by a server.
+    /// Opens a file for reading, and leaves nothing beside it. A server may be using it.
     convenience init(reading path: String) throws(DiskReaderError) {
         let copy: StoreCopy?
         do throws(SystemError) {
@@ -110,13 +110,13 @@ final class AnswerFile {
         self.connection = connection
     }
 
-    /// Does several things in one transaction.
+    /// Runs several operations in one transaction.
     func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
         try connection.transaction(body)
     }
 
-    /// Writes all that the log holds into the file itself, which does not change any more until `endStillness`: what is
-    /// written stays in the log, however long it gets.
+    /// Writes the content of the log into the database file, which does not change any more until `endStillness`: later
+    /// writes stay in the log, however long it gets.
     func beginStillness() throws(SQLiteError) {
         try connection.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(PASSIVE)")
     }
@@ -125,7 +125,7 @@ final class AnswerFile {
 
     // MARK: Answers
 
-    /// Writes an answer in place of an older one; it is then the newest.
+    /// Writes an answer, as the newest one; replaces an older one with the same key.
     func write(_ stored: StoredAnswer) throws(SQLiteError) {
         let numbers: [10 of Int64] = [
             Int64(stored.type.rawValue), Int64(stored.class.rawValue), Int64(stored.flags), stored.storedAt,
@@ -158,7 +158,7 @@ final class AnswerFile {
         while try insert.step() {}
     }
 
-    /// Forgets the answer under one key.
+    /// Removes the answer under one key.
     ///
     /// - Parameter key: the bytes of a `QueryKey`.
     func remove(_ key: [UInt8]) throws(SQLiteError) {
@@ -174,8 +174,8 @@ final class AnswerFile {
         try select.bind(values)
         guard try select.step() else { return nil }
         defer { select.reset() }
-        // Where an index is damaged, SQLite may have taken the key from the index, and then the checksum differs, or from the
-        // row, and then the key does.
+        // Where an index is damaged, SQLite may have taken the key from the index, and then the checksum differs, or
+        // from the row, and then the key does.
         let row = try row(select)
         guard row.answer.key.array == key else { throw .damagedRow }
         return row
@@ -190,9 +190,9 @@ final class AnswerFile {
         return rows
     }
 
-    /// The newest answers up to the one with number `id`, the newest first.
+    /// The newest answers up to row number `id`, the newest first.
     ///
-    /// - Returns: those that are sound, where to go on, nil at the end, and whether some are damaged.
+    /// - Returns: the undamaged ones, the row number to continue from, nil at the end, and whether some are damaged.
     func page(from id: Int64, limit: Int) throws(SQLiteError) -> (rows: [Row], next: Int64?, isDamaged: Bool) {
         try page.bind([.integer(id), .integer(Int64(limit))])
         defer { page.reset() }
@@ -202,7 +202,7 @@ final class AnswerFile {
         do throws(SQLiteError) {
             while try page.step() {
                 count += 1
-                // SQLite trusts the order in which a page has its rows; where it is lost, no look-up finds anything.
+                // SQLite assumes that a page has its rows in order; where the order is damaged, no look-up succeeds.
                 guard let highest = next, let found = try? page.integer(0, in: .min...highest) else {
                     return (rows, nil, true)
                 }
@@ -211,13 +211,13 @@ final class AnswerFile {
             }
         } catch {
             guard error.remedy == .replaceFile else { throw error }
-            // What was read before the damage is sound.
+            // The rows read before the damage are valid.
             return (rows, nil, true)
         }
         return (rows, count == limit ? next : nil, rows.count < count)
     }
 
-    /// Forgets what `removal` covers, also what is damaged.
+    /// Removes the answers that `removal` covers, and damaged ones.
     func remove(_ removal: DiskRemoval) throws(SQLiteError) {
         guard removal != .all else {
             try connection.execute("DELETE FROM answer")
@@ -241,8 +241,8 @@ final class AnswerFile {
 
     // MARK: Bounds
 
-    /// The number of the answer written last; 0 when there is none. Those that are never given are damage, which `page`
-    /// finds.
+    /// The row number of the answer written last; 0 when there is none. Numbers that are never assigned are damage,
+    /// which `page` detects.
     func lastID() throws(SQLiteError) -> Int64 {
         let sql: StaticString =
             "SELECT id FROM answer WHERE id BETWEEN 1 AND 9007199254740992 ORDER BY id DESC LIMIT 1"
@@ -256,12 +256,12 @@ final class AnswerFile {
         return (pages - free) * (try connection.integer("PRAGMA page_size", in: 0...65_536) ?? 4_096)
     }
 
-    /// Looks at some answers, from number `id` on, and forgets those past their staleness.
+    /// Removes those of `count` answers, from row number `id` on, that are past their staleness.
     ///
     /// - Parameters:
     ///   - now: seconds since 1970.
     ///   - staleMax: as in `FreshnessPolicy`.
-    /// - Returns: where to go on.
+    /// - Returns: the row number to continue from.
     func sweep(from id: Int64, count: Int64, now: Int64, _ policy: FreshnessPolicy) throws(SQLiteError) -> Int64 {
         let statement = try connection.prepare(
             """
@@ -272,14 +272,14 @@ final class AnswerFile {
         return id + count
     }
 
-    /// Forgets so many of the answers written first.
+    /// Removes the `count` answers that were written first.
     func removeOldest(_ count: Int) throws(SQLiteError) {
         let statement = try connection.prepare(
             "DELETE FROM answer WHERE id IN (SELECT id FROM answer ORDER BY id LIMIT ?)")
         try statement.run([.integer(Int64(count))])
     }
 
-    /// Gives some unused pages back to the file system when there are many. Outside a transaction.
+    /// Returns some unused pages to the file system when there are many. Called outside a transaction.
     func shrink() throws(SQLiteError) {
         let pages = try connection.integer("PRAGMA page_count", in: StoredRange.pages) ?? 0
         let free = try connection.integer("PRAGMA freelist_count", in: StoredRange.pages) ?? 0
@@ -289,7 +289,7 @@ final class AnswerFile {
 
     // MARK: Rows
 
-    /// Name, type, class and flags out of the bytes of a `QueryKey`; nil for bytes that are none.
+    /// Name, type, class and flags from the bytes of a `QueryKey`; nil for invalid bytes.
     private static func keyValues(_ key: [UInt8]) -> [SQLiteStatement.Value]? {
         guard key.count > 5, let name = try? Name(wire: Array(key.dropLast(5))) else { return nil }
         let end = key.suffix(5).map { Int64($0) }
@@ -298,7 +298,7 @@ final class AnswerFile {
         ]
     }
 
-    /// The row at which a statement stands; every value of it is checked as if it had come from the network.
+    /// The current row of a statement; every value is validated as if it had come from the network.
     private func row(_ statement: borrowing SQLiteStatement) throws(SQLiteError) -> Row {
         let id = try statement.integer(0, in: StoredRange.ids)
         let flags = try statement.integer(4, in: 0...3)

@@ -1,10 +1,10 @@
-/// One thing that the daemon has learned and that is worth keeping over a restart, beside answers.
+/// A learned fact that is stored over a restart, beside answers.
 package struct StateRecord: Equatable, Sendable {
-    /// What kinds there are; the names stay as they are from version to version.
+    /// The kinds of records; the names do not change between versions.
     package enum Kind: String, CaseIterable, Sendable {
         /// Addresses of a service's host, by provider.
         case serviceAddresses = "service_addresses"
-        /// The network's resolvers that were found last.
+        /// The network's resolvers found last.
         case localDNSServers = "localdns_servers"
         /// Seconds by which a service's clock is ahead of ours, by provider.
         case clockOffset = "clock_offset"
@@ -12,15 +12,15 @@ package struct StateRecord: Equatable, Sendable {
         case calls = "calls"
         /// Addresses reported as bad.
         case badAddress = "bad_address"
-        /// What the certificate of an address proved, by name and address.
+        /// The result of a certificate check of an address, by name and address.
         case checkVerdict = "check_verdict"
-        /// Evidence of lies, by name and address.
+        /// Evidence of forged responses, by name and address.
         case journal = "journal"
 
-        /// That HTTPDNS is switched off; none: it is on.
+        /// HTTPDNS is switched off; without this record it is on.
         case switchedOff = "switched_off"
 
-        /// Seconds after which a record is of no use any more.
+        /// Seconds after which a record expires.
         package var lifetime: Int64 {
             switch self {
             case .checkVerdict: 3_600
@@ -32,7 +32,7 @@ package struct StateRecord: Equatable, Sendable {
             }
         }
 
-        /// The most records that are kept, the newest ones.
+        /// The most records that are stored; the newest are retained.
         var limit: Int64 {
             switch self {
             case .checkVerdict: 4_096
@@ -43,9 +43,9 @@ package struct StateRecord: Equatable, Sendable {
     }
 
     package var kind: Kind
-    /// What it is about: at most 512 bytes.
+    /// The subject: at most 512 bytes.
     package var name: String
-    /// At most 4,096 bytes, in a form that its kind alone knows.
+    /// At most 4,096 bytes, in a format specific to the kind.
     package var value: String
     /// Seconds since 1970.
     package var storedAt: Int64
@@ -57,7 +57,7 @@ package struct StateRecord: Equatable, Sendable {
         self.storedAt = storedAt
     }
 
-    /// What it is found by.
+    /// The key of a record.
     struct Key: Hashable, Sendable {
         var kind: Kind
         var name: String
@@ -65,12 +65,12 @@ package struct StateRecord: Equatable, Sendable {
 
     var key: Key { Key(kind: kind, name: name) }
 
-    /// The most records that are read, or wait to be written.
+    /// The most records that are read, or that wait to be written.
     static let limit = 10_000
     static let longestName = 512
     static let longestValue = 4_096
 
-    /// Whether it is small enough to be kept.
+    /// Whether name and value are short enough to be stored.
     var fits: Bool { name.utf8.count <= Self.longestName && value.utf8.count <= Self.longestValue }
 
     var checksum: UInt64 {

@@ -2,10 +2,10 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-// Between the memory cache's entries and the file's rows.
+// Converts between the memory cache's entries and the file's rows.
 
 extension StoredAnswer {
-    /// The row for an entry; nil when its source is not one of the policy in force: it is not worth keeping.
+    /// The row for an entry; nil when its source is not in the policy in force, so that it is not worth storing.
     ///
     /// - Parameter key: the bytes of a `QueryKey`.
     init?(_ entry: CacheEntry, key: [UInt8], _ identity: PolicyIdentity, _ reading: WallClock.Reading) {
@@ -27,9 +27,9 @@ extension StoredAnswer {
         policy = entry.generation == identity.generation ? identity.digest : ""
     }
 
-    /// The entry for a row; nil when today's policy would not have let this source answer this name.
+    /// The entry for a row; nil when the current policy does not let this source answer this name.
     ///
-    /// - Parameter isClockSound: whether the time between its writing and now is known; if not, it does not count as fresh.
+    /// - Parameter isClockSound: whether the time since it was written is known; if not, the entry is not fresh.
     func entry(_ identity: PolicyIdentity, _ reading: WallClock.Reading, isClockSound: Bool) -> CacheEntry? {
         guard let tag = identity.sources.first(where: { $0.value == source })?.key else { return nil }
         let routeTag = identity.route(name)
@@ -40,19 +40,19 @@ extension StoredAnswer {
         let age = age(reading, isClockSound: isClockSound)
         return CacheEntry(
             answer: answer, storedAt: reading.now - .seconds(age), lifetime: lifetime,
-            // Any other number than the present one: the loop decides anew before a thread serves it.
+            // A generation other than the current one: the loop decides again before a thread serves it.
             generation: isSamePolicy ? identity.generation : identity.generation &- 1, route: routeTag, source: tag,
             isNegative: isNegative)
     }
 
-    /// Seconds since it was stored. An age that cannot be known makes it stale, and not just stale: a client waits
-    /// longer for something better.
+    /// Seconds since it was stored. An unknown age makes the answer stale, and not only by a little: a client waits
+    /// longer for a better answer.
     private func age(_ reading: WallClock.Reading, isClockSound: Bool) -> Int64 {
         let age = reading.secondsSince1970 - storedAt
         guard isClockSound, storedAt >= WallClock.earliest, age >= 0 else {
             return Int64(lifetime) + min(Int64(lifetime), 600) + 1
         }
-        // Far past any use, and far from where 32 bits of seconds wrap.
+        // Far beyond any use, and far below the overflow of 32 bits of seconds.
         return min(age, Int64(Int32.max / 2))
     }
 }

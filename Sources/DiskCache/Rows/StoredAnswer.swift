@@ -1,9 +1,9 @@
 package import DNSCache
 package import DNSWire
 
-/// An answer as the file has it: nothing in it depends on the process that wrote it.
+/// An answer as stored in the file; independent of the process that wrote it.
 package struct StoredAnswer: Equatable, Sendable {
-    /// Lower-cased.
+    /// In lower case.
     package var name: Name
     package var type: RecordType
     package var `class`: RecordClass
@@ -15,7 +15,7 @@ package struct StoredAnswer: Equatable, Sendable {
     package var storedAt: Int64
     /// Its original TTL, in seconds.
     package var lifetime: UInt32
-    /// Who told it, as `PolicyIdentity` calls it.
+    /// The source that gave the answer, as named by `PolicyIdentity`.
     package var source: String
     package var route: StoredRoute
     /// The digest of the policy under which it was stored.
@@ -23,10 +23,10 @@ package struct StoredAnswer: Equatable, Sendable {
 
     package var question: Question { Question(name: name, type: type, class: `class`) }
 
-    /// What it is found by.
+    /// The key of the answer in the cache.
     package var key: QueryKey { QueryKey(question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled) }
 
-    /// What the disk may not change unnoticed.
+    /// The checksum of all fields, which detects changes by the disk.
     var checksum: UInt64 {
         var checksum = Checksum()
         checksum.add(name.wire)
@@ -43,7 +43,7 @@ package struct StoredAnswer: Equatable, Sendable {
         return checksum.value
     }
 
-    /// Seconds since it was stored; all its lifetime where the clock was set back since.
+    /// Seconds since it was stored; its whole lifetime where the clock was set back since.
     ///
     /// - Parameter now: seconds since 1970.
     package func age(at now: Int64) -> Int {
@@ -53,15 +53,15 @@ package struct StoredAnswer: Equatable, Sendable {
     var flags: UInt16 { (dnssecOK ? 1 : 0) | (checkingDisabled ? 2 : 0) }
 }
 
-/// The route by which a stored answer came. Which servers a `[[forward]]` entry led to is the source's identity.
+/// The route of a stored answer. The servers of a `[[forward]]` entry are identified by the source.
 package enum StoredRoute: UInt16, Hashable, Sendable {
     case protect = 0
     case protectListed = 1
     case bypass = 2
     case forward = 3
 
-    /// Takes the number under which the memory cache keeps a route: all `[[forward]]` entries are one. Nil for the
-    /// highest numbers: the configuration itself has answered, or a portal may have.
+    /// Converts the number of a route in the memory cache: all `[[forward]]` entries are one. Nil for the highest
+    /// numbers, which mean that the configuration itself, or perhaps a portal, gave the answer.
     init?(tag: UInt16) {
         guard tag < .max - 1 else { return nil }
         self = StoredRoute(rawValue: min(tag, 3)) ?? .forward
@@ -69,7 +69,7 @@ package enum StoredRoute: UInt16, Hashable, Sendable {
 }
 
 extension StoredAnswer {
-    /// The name in the bytes of a `QueryKey`; nil for bytes that are none.
+    /// The name in the bytes of a `QueryKey`; nil for invalid bytes.
     static func name(inKey key: [UInt8]) -> Name? {
         key.count > 5 ? try? Name(wire: Array(key[..<(key.count - 5)])) : nil
     }

@@ -1,16 +1,16 @@
-/// The numbers that a file may hold; any other one is damage. `SQLiteStatement` gives out none without a range.
+/// The valid ranges of numbers in a file; any other number is damage. `SQLiteStatement` requires a range for each.
 enum StoredRange {
-    /// Numbers of rows and of texts. They are given by counting up from 1, which never gets so far; so 1 can always be added.
+    /// Numbers of rows and of texts. They count up from 1 and never get so high; so adding 1 cannot overflow.
     static let ids: ClosedRange<Int64> = 1...1 << 53
     /// Seconds since 1970 that a clock of Linux can show: it ends after 2^63 nanoseconds, in 2262.
     static let clock: ClosedRange<Int64> = 0...9_223_372_036
-    /// When something was stored, in seconds since 1970: at most as long before the clock's beginning as an answer grows old
-    /// in memory, 2^31 s.
+    /// Times of storing, in seconds since 1970: at most as long before the clock's beginning as the greatest age of an
+    /// answer in memory, 2^31 s.
     static let times: ClosedRange<Int64> = -(1 << 31)...clock.upperBound
-    /// TTLs in seconds: what `cache.max_ttl` can be at most.
+    /// TTLs in seconds: up to the maximum of `cache.max_ttl`.
     static let ttls: ClosedRange<Int64> = 1...7 * 86_400
-    /// What has 16 bits in a message: types, classes.
+    /// 16-bit numbers of a message: types, classes.
     static let words: ClosedRange<Int64> = 0...0xffff
-    /// What has 32 bits in SQLite's own header: counts of pages.
+    /// 32-bit numbers of SQLite's own header: counts of pages.
     static let pages: ClosedRange<Int64> = 0...0xffff_ffff
 }

@@ -1,10 +1,11 @@
 package import Scheduling
 
-/// The two clocks by which answers grow old: one that counts on while the process lives, and one that outlives it.
+/// The two clocks of answers' ages: the boot clock, used while the process runs, and the time of day, used across
+/// restarts.
 package struct WallClock: Sendable {
     /// The boot clock.
     package var now: @Sendable () -> Instant
-    /// Seconds since 1970, as far as this machine knows.
+    /// Seconds since 1970, by the system clock.
     package var secondsSince1970: @Sendable () -> Int64
 
     package init(now: @escaping @Sendable () -> Instant, secondsSince1970: @escaping @Sendable () -> Int64) {
@@ -12,16 +13,16 @@ package struct WallClock: Sendable {
         self.secondsSince1970 = secondsSince1970
     }
 
-    /// 2025-01-01, before which nothing of ours was ever stored: a machine without a battery begins in 1970.
+    /// 2025-01-01, before any answer was ever stored: a machine without a battery starts in 1970.
     static let earliest: Int64 = 1_735_689_600
 
-    /// A reading of both.
+    /// A reading of both clocks.
     struct Reading: Equatable, Sendable {
         let now: Instant
-        /// In `StoredRange.clock`, so that the age of an answer can be taken from it.
+        /// Limited to `StoredRange.clock`, so that the age of an answer can be computed from it.
         let secondsSince1970: Int64
 
-        /// Whether the time of day can be believed at all.
+        /// Whether the time of day is plausible.
         var isPlausible: Bool { secondsSince1970 >= WallClock.earliest }
 
         /// Whole seconds since an earlier reading, by the boot clock.

@@ -1,4 +1,4 @@
-/// FNV-1a with 64 bits: notices whatever a failing disk does to a row. It is no protection against who means harm.
+/// FNV-1a with 64 bits: detects changes of a row by a failing disk. It is no protection against deliberate changes.
 struct Checksum {
     private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
 
@@ -14,7 +14,7 @@ struct Checksum {
         }
     }
 
-    /// A text and its end, so that two texts in a row do not read as two others.
+    /// Adds a text and a terminator, so that two texts in a row differ from two others with the same concatenation.
     mutating func add(_ text: String) {
         let bytes = text.utf8Span.span
         for index in bytes.indices { add(CollectionOfOne(bytes[index])) }

@@ -3,9 +3,9 @@ import CSQLite
 /// The owner of a connection to one database file; for one thread.
 struct SQLiteConnection: ~Copyable {
     enum Mode {
-        /// Makes the file if there is none.
+        /// Creates the file if there is none.
         case readWrite
-        /// Never writes, takes no lock, does not look at the write-ahead log, and fails where there is no file: for a file that
+        /// Never writes, takes no lock, ignores the write-ahead log, and fails where there is no file: for a file that
         /// does not change while it is read.
         case unchanging
         /// A database in memory; the path is not used.
@@ -14,11 +14,11 @@ struct SQLiteConnection: ~Copyable {
 
     private let handle: OpaquePointer
 
-    /// Bytes of the longest value: an answer, and room for its fields.
+    /// The longest value in bytes: an answer with its fields.
     private static let longestValue: Int32 = 1 << 17
-    /// Done once, before the first connection is opened.
+    /// Run once, before the first connection is opened.
     private static let configuration: Void = csqlite_configure()
-    /// How long another process's lock is waited for, in milliseconds: a look with `sqlite3` is over by then.
+    /// The longest wait for another process's lock, in milliseconds: longer than a short query by the `sqlite3` tool.
     private static let lockPatience: Int32 = 250
 
     /// Opens a file, without reading it yet.
@@ -35,8 +35,8 @@ struct SQLiteConnection: ~Copyable {
             }
         let name = mode == .unchanging ? "file:\(path.uriPath)?immutable=1" : path
         let code = sqlite3_open_v2(name, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, system)
-        // No file is mapped: of one that is cut off, a read fails, and the process goes on. The index of the write-ahead log
-        // would be mapped, were there others to share it with.
+        // The file is not memory-mapped: when it was truncated, a read fails, and the process continues. The index of
+        // the write-ahead log would be mapped if the file were shared with other processes.
         let choice = "PRAGMA mmap_size = 0; PRAGMA locking_mode = EXCLUSIVE"
         let outcome = code == SQLITE_OK ? sqlite3_exec(opened, choice, nil, nil, nil) : code
         guard outcome == SQLITE_OK, let opened else {
@@ -49,7 +49,7 @@ struct SQLiteConnection: ~Copyable {
         sqlite3_busy_timeout(handle, Self.lockPatience)
     }
 
-    // With statements still open, the last of them closes it.
+    // Deferred by SQLite until the last open statement is finalized.
     deinit { sqlite3_close_v2(handle) }
 
     /// Runs constant statements that return nothing.
@@ -69,13 +69,13 @@ struct SQLiteConnection: ~Copyable {
         return SQLiteStatement(owning: statement)
     }
 
-    /// The first column of the first row, which must be in `range`; nil when there is none.
+    /// The first column of the first row, which must be in `range`; nil when there is no row.
     func integer(_ sql: StaticString, in range: ClosedRange<Int64>) throws(SQLiteError) -> Int64? {
         let statement = try prepare(sql)
         return try statement.step() ? try statement.integer(0, in: range) : nil
     }
 
-    /// Runs `body` in one transaction, which is undone when it throws.
+    /// Runs `body` in one transaction, which is rolled back when it throws.
     func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
         try execute("BEGIN IMMEDIATE")
         do throws(SQLiteError) {
@@ -83,13 +83,13 @@ struct SQLiteConnection: ~Copyable {
             try execute("COMMIT")
             return value
         } catch {
-            // After some errors SQLite has undone it already, and this fails.
+            // After some errors SQLite has rolled back already, and this fails.
             try? execute("ROLLBACK")
             throw error
         }
     }
 
-    /// Lets `interrupt` end its statements while `body` runs.
+    /// Lets `interrupt` interrupt the connection's statements while `body` runs.
     func interruptible<Value>(
         by interrupt: StatementInterrupt, _ body: () throws(SQLiteError) -> Value
     ) throws(SQLiteError) -> Value {
@@ -100,7 +100,7 @@ struct SQLiteConnection: ~Copyable {
 }
 
 extension String {
-    /// As a path in a URI, whose bytes of other meaning are escaped.
+    /// As a path in a URI, with reserved bytes escaped.
     fileprivate var uriPath: String {
         var bytes: [UInt8] = []
         for byte in utf8 {
@@ -113,6 +113,6 @@ extension String {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Enough of a statement to recognize it.
+    /// The beginning of a statement, for error texts.
     fileprivate var firstWords: String { String(prefix(40)) }
 }

@@ -1,10 +1,10 @@
 import CSQLite
 
-/// A call of SQLite that failed.
+/// A failed call of SQLite.
 struct SQLiteError: Error, Hashable, Sendable {
-    /// What can be done about it.
+    /// The reaction to an error.
     enum Remedy: Hashable, Sendable {
-        /// The file is not what it should be: it is put aside, and another one begun.
+        /// The file is damaged or invalid: it is renamed, and a new one started.
         case replaceFile
         /// The file may be good, but cannot be used now: it is tried again later.
         case tryAgain
@@ -12,12 +12,12 @@ struct SQLiteError: Error, Hashable, Sendable {
 
     /// The extended result code, such as `SQLITE_IOERR_READ`.
     let code: Int32
-    /// What was tried: "open", "commit".
+    /// What was attempted: "open", "commit".
     let operation: String
-    /// SQLite's words.
+    /// SQLite's error text.
     let reason: String
 
-    /// The error that a connection has just reported; `connection` may be nil when it could not even be made.
+    /// The error that a connection has just reported; `connection` is nil when it could not be created.
     init(_ code: Int32, _ operation: String, on connection: OpaquePointer?) {
         self.code = code
         self.operation = operation
@@ -25,19 +25,19 @@ struct SQLiteError: Error, Hashable, Sendable {
         reason = text.map { String(cString: $0) } ?? "error \(code)"
     }
 
-    /// An error of ours: the file is readable, and wrong.
+    /// An error detected by this program: the file is readable, but its content is invalid.
     init(damaged reason: String) {
         code = SQLITE_CORRUPT
         operation = "read"
         self.reason = reason
     }
 
-    /// A row is not one that was written.
+    /// The error of a row that differs from what was written.
     static var damagedRow: SQLiteError { SQLiteError(damaged: "a row is not as it was written") }
 
     var remedy: Remedy {
         switch code & 0xff {
-        // All statements are constants that fit the schema: where one fails as such, the schema is another one.
+        // All statements are constants that fit the schema: where one itself fails, the schema differs.
         case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT, SQLITE_ERROR, SQLITE_CONSTRAINT, SQLITE_MISMATCH,
             SQLITE_TOOBIG,
             SQLITE_RANGE, SQLITE_SCHEMA:

@@ -11,14 +11,14 @@ struct SQLiteStatement: ~Copyable {
     /// A value of a parameter.
     enum Value {
         case integer(Int64)
-        /// Kept as the number that has the same bits.
+        /// Stored as the signed number with the same bits.
         case bits(UInt64)
         case text(String)
         case blob([UInt8])
         case null
     }
 
-    /// Goes back to before the first row, with these parameters.
+    /// Resets the statement to before the first row, with these parameters.
     ///
     /// - Parameter values: one for each parameter, in order.
     func bind(_ values: [Value]) throws(SQLiteError) {
@@ -41,13 +41,13 @@ struct SQLiteStatement: ~Copyable {
         try check(sqlite3_bind_int64(handle, index, number))
     }
 
-    /// Gives a parameter a copy of these bytes, which are UTF-8.
+    /// Binds a copy of these bytes, which are UTF-8.
     func bind(text: [UInt8], at index: Int32) throws(SQLiteError) {
         try check(
             text.withUnsafeBytes { csqlite_bind_text(handle, index, $0.baseAddress, Int32(clamping: $0.count)) })
     }
 
-    /// Gives a parameter a copy of these bytes.
+    /// Binds a copy of these bytes.
     func bind(blob: [UInt8], at index: Int32) throws(SQLiteError) {
         try check(
             blob.withUnsafeBytes { csqlite_bind_blob(handle, index, $0.baseAddress, Int32(clamping: $0.count)) })
@@ -61,12 +61,12 @@ struct SQLiteStatement: ~Copyable {
 
     // MARK: Rows
 
-    /// Goes back to before the first row; the parameters stay. No lock is held any more.
+    /// Resets the statement to before the first row; the parameters stay. It then holds no lock.
     func reset() { sqlite3_reset(handle) }
 
-    /// Goes on to the next row.
+    /// Advances to the next row.
     ///
-    /// - Returns: false at the end; the statement then holds no lock any more.
+    /// - Returns: false at the end; the statement then holds no lock.
     func step() throws(SQLiteError) -> Bool {
         let code = sqlite3_step(handle)
         switch code {
@@ -87,9 +87,9 @@ struct SQLiteStatement: ~Copyable {
         while try step() {}
     }
 
-    /// The number in a column. There is no way to one without its range, so that no sum of numbers can overflow.
+    /// The number in a column. A number is only available with a range, so that no sum of numbers can overflow.
     ///
-    /// - Throws: that the file is damaged, for a number that is not in `range`.
+    /// - Throws: that the file is damaged, for a number outside `range`.
     func integer(_ column: Int32, in range: ClosedRange<Int64>) throws(SQLiteError) -> Int64 {
         let number = sqlite3_column_int64(handle, column)
         guard range.contains(number) else { throw .damagedRow }
@@ -99,12 +99,12 @@ struct SQLiteStatement: ~Copyable {
     /// The 64 bits of a column that are compared and never computed with: a checksum.
     func bits(_ column: Int32) -> UInt64 { UInt64(bitPattern: sqlite3_column_int64(handle, column)) }
 
-    /// The bytes of a text or blob; none of NULL.
+    /// The bytes of a text or blob; empty for NULL.
     func bytes(_ column: Int32) -> [UInt8] {
         guard let start = sqlite3_column_blob(handle, column) else { return [] }
         return [UInt8](UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
     }
 
-    /// A text; what is not UTF-8 in it is repaired, and so differs from what was written.
+    /// The text of a column; invalid UTF-8 is repaired, and so differs from what was written.
     func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
 }

@@ -1,9 +1,10 @@
 import CSQLite
 import Synchronization
 
-/// Ends a long statement from another thread.
+/// Interrupts a long statement from another thread.
 final class StatementInterrupt: Sendable {
-    /// The address of the connection whose statements are to end; nil while there is none that could be closed meanwhile.
+    /// The address of the connection whose statements are interrupted; nil outside `interruptible`, when it may be
+    /// closed.
     private let connection = Mutex<UInt?>(nil)
 
     init() {}
@@ -12,7 +13,7 @@ final class StatementInterrupt: Sendable {
 
     func disconnect() { connection.withLock { $0 = nil } }
 
-    /// The statement that runs at this moment fails with `SQLITE_INTERRUPT`, at the next page that it reads.
+    /// Makes the running statement fail with `SQLITE_INTERRUPT`, at the next page that it reads.
     func raise() {
         connection.withLock { connection in
             if let handle = connection.flatMap({ OpaquePointer(bitPattern: $0) }) { sqlite3_interrupt(handle) }
