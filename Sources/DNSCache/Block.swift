@@ -3,12 +3,12 @@ import Scheduling
 
 /// One entry in a store's memory: an `EntryHeader`, the key, the body, and the offsets of the body's TTLs.
 ///
-/// A reference, good only until the store changes.
+/// A reference, valid only until the store changes.
 @safe
 struct Block {
-    /// Blocks begin at multiples of this and are as long, in bytes.
+    /// Blocks begin at multiples of this number of bytes, and have lengths that are multiples of it.
     static let granule = 8
-    /// Where the key begins.
+    /// The offset of the key in a block.
     private static var keyStart: Int { MemoryLayout<EntryHeader>.size }
 
     private let address: UnsafeMutableRawPointer
@@ -31,11 +31,11 @@ struct Block {
     private var bodyStart: Int { Self.keyStart &+ keyCount }
     /// Aligned for 16 bits.
     private var ttlOffsetsStart: Int { (bodyStart &+ bodyCount &+ 1) & ~1 }
-    /// Whether all parts lie within the block: looked at before any of them is copied out.
+    /// Whether all parts are within the block: checked before any of them is copied out.
     @inline(__always)
     private var isSound: Bool { ttlOffsetsStart &+ header.counts.total &* 2 <= size }
 
-    /// Whether this is the entry for a key; `name` may be in any letter case.
+    /// Whether this is the entry for a key; `name` may have any letter case.
     @inline(__always)
     func matches(_ name: Span<UInt8>, _ tail: KeyTail) -> Bool {
         let count = name.count
@@ -50,7 +50,7 @@ struct Block {
         return unsafe matches(at: count &- 8, other.word(at: count &- 8))
     }
 
-    /// Whether the key holds these eight bytes, in any letter case; mostly they are in lower case already.
+    /// Whether the key has these eight bytes at `offset`, in any letter case; mostly they are in lower case already.
     @inline(__always)
     private func matches(at offset: Int, _ word: UInt64) -> Bool {
         let kept = unsafe address.loadUnaligned(fromByteOffset: Self.keyStart &+ offset, as: UInt64.self)
@@ -65,7 +65,7 @@ struct Block {
         }
     }
 
-    /// What follows a name of `count` bytes in the key, as in `KeyTail.value`.
+    /// The bytes that follow a name of `count` bytes in the key, as in `KeyTail.value`.
     @inline(__always)
     private func tail(at count: Int) -> UInt64 {
         let start = Self.keyStart &+ count
@@ -74,7 +74,7 @@ struct Block {
         return UInt64(UInt32(bigEndian: high)) &<< 8 | UInt64(low)
     }
 
-    /// Writes the reply that this entry makes, `age` seconds after it was stored. Returns whether it was written.
+    /// Writes the response from this entry, `age` seconds after it was stored. Returns whether it was written.
     @inline(__always)
     func write(
         _ echo: Reply.Echo, message: Span<UInt8>, age: UInt32, limit: Int,
@@ -89,8 +89,8 @@ struct Block {
             aging: .fresh(age: age), options: Span(), limit: limit, into: &output)
     }
 
-    /// Bytes of the block of an entry; nil when a part is longer than its header can say, or the TTLs are not one for each
-    /// record.
+    /// The size in bytes of an entry's block; nil when a part is longer than its header can express, or the number of
+    /// TTLs is not the number of records.
     static func size(nameCount: Int, answer: PackedAnswer) -> Int? {
         guard nameCount <= longestPart - KeyTail.count, answer.body.count <= longestPart,
             answer.ttlOffsets.count == answer.counts.total
@@ -100,10 +100,10 @@ struct Block {
         return size / granule <= longestPart ? size : nil
     }
 
-    /// What a number of a header's can be at most.
+    /// The greatest value of a length in the header.
     private static let longestPart = Int(UInt16.max)
 
-    /// Fills a block of `size` bytes, which is what the entry and its key need; `name` is in lower case.
+    /// Fills a block of `size` bytes, which must be the size for the entry and its key; `name` is in lower case.
     func write(
         _ entry: CacheEntry, name: Span<UInt8>, tail: KeyTail, hash: UInt32, size: Int, isVisited: Bool
     ) {
@@ -120,7 +120,7 @@ struct Block {
         unsafe entry.answer.ttlOffsets.withUnsafeBytes { unsafe copy($0, to: ttlOffsetsStart) }
     }
 
-    /// Copies bytes into the block; none when they would go beyond its end.
+    /// Copies bytes into the block; does nothing when they would exceed its end.
     private func copy(_ bytes: UnsafeRawBufferPointer, to start: Int) {
         guard let source = bytes.baseAddress, start + bytes.count <= size else { return }
         unsafe (address + start).copyMemory(from: source, byteCount: bytes.count)

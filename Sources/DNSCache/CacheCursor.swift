@@ -1,10 +1,10 @@
-/// Where a walk over a cache that changes meanwhile stands.
+/// The position of a walk over a cache that may change meanwhile.
 package struct CacheCursor: Hashable, Sendable {
     let shard: Int
-    /// Of the shard's index.
+    /// Slot of the shard's index.
     let slot: Int
 
-    /// Where every walk begins.
+    /// The start of every walk.
     package static let start = CacheCursor(shard: 0, slot: 0)
 
     init(shard: Int, slot: Int) {
@@ -17,7 +17,7 @@ extension CacheCursor: LosslessStringConvertible {
     /// `12.3400`
     package var description: String { "\(shard).\(slot)" }
 
-    /// Nil for any other text than that of a cursor.
+    /// Parses a cursor's description; nil for any other text.
     package init?(_ description: String) {
         let parts = description.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, let shard = UInt16(parts[0]), let slot = UInt32(parts[1]) else { return nil }

@@ -1,6 +1,6 @@
 package import Scheduling
 
-/// A copy of what the cache holds for one question.
+/// A copy of a cache entry.
 package struct CacheEntry: Equatable, Sendable {
     package var answer: PackedAnswer
     /// When it was stored, in whole seconds.
@@ -9,18 +9,18 @@ package struct CacheEntry: Equatable, Sendable {
     package var lifetime: UInt32
     /// The policy generation under which it was stored or last confirmed.
     package var generation: UInt32
-    /// Which route it came by, in the resolver's own terms.
+    /// The route by which it was resolved, as a number assigned by the resolver.
     package var route: UInt16
-    /// Which source it came from, in the resolver's own terms.
+    /// The source of the answer, as a number assigned by the resolver.
     package var source: UInt16
-    /// Which server of the source told it, in the resolver's own terms.
+    /// The server of the source, as a number assigned by the resolver.
     package var server: UInt16
-    /// Whether it says that there is no such name or no such record.
+    /// Whether it is NXDOMAIN or NODATA.
     package var isNegative: Bool
-    /// Seconds at the end of its lifetime in which the UDP threads leave it to the loop, so that it can be refreshed before
-    /// it expires; 0 never. At most 65,535.
+    /// Seconds at the end of its lifetime in which the UDP threads pass queries to the loop, which can refresh it
+    /// before it expires; 0: never. At most 65,535.
     package var refreshMargin: UInt32
-    /// Whether it has answered a client since it was stored. Storing one never sets this.
+    /// Whether it has answered a client since it was stored. Storing an entry never sets this.
     package internal(set) var wasHit = false
 
     package init(
@@ -41,10 +41,10 @@ package struct CacheEntry: Equatable, Sendable {
     /// Seconds since it was stored.
     package func age(at now: Instant) -> UInt32 { FreshnessPolicy.age(from: storedAt.seconds, to: now.seconds) }
 
-    /// Whether the UDP threads serve it by themselves at `now`, given its generation.
+    /// Whether the UDP threads answer from it at `now`, if its generation is current.
     package func isHit(at now: Instant) -> Bool { age(at: now) < lifetime - min(refreshMargin, lifetime) }
 
-    /// What it is good for at `now`.
+    /// Its freshness at `now`.
     package func freshness(at now: Instant, _ policy: FreshnessPolicy) -> Freshness {
         policy.freshness(age: age(at: now), lifetime: lifetime)
     }

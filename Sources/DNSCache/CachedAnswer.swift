@@ -1,17 +1,17 @@
 package import DNSWire
 
-/// What the cache holds under one key, as a walk meets it.
+/// A cached answer with the parts of its key, as returned by a walk.
 package struct CachedAnswer: Sendable {
-    /// Lower-cased.
+    /// In lower case.
     package let name: Name
     package let type: RecordType
     package let dnssecOK: Bool
     package let checkingDisabled: Bool
-    /// The clients that it is for; nil for all.
+    /// The clients for which it is valid; nil for all.
     package let scope: ClientScope?
     package let entry: CacheEntry
 
-    /// Nil unless the name is wanted.
+    /// Nil unless `isWanted` accepts the name.
     ///
     /// - Parameter key: the bytes of a `QueryKey`.
     init?(key: [UInt8], entry: @autoclosure () -> CacheEntry?, where isWanted: (Name) -> Bool) {
@@ -26,7 +26,7 @@ package struct CachedAnswer: Sendable {
         self.entry = entry
     }
 
-    /// The name that a key begins with, and the scope behind it.
+    /// The name at the beginning of a key, and the scope after it.
     private static func parts(_ bytes: [UInt8]) -> (name: Name, scope: ClientScope?)? {
         var end = 0
         while end < bytes.count, bytes[end] > 0 { end += 1 + Int(bytes[end]) }
@@ -36,7 +36,7 @@ package struct CachedAnswer: Sendable {
         return ClientScope(keyBytes: rest).map { (name, $0) }
     }
 
-    /// What it is found by; `type` stands in for its own.
+    /// Its key; with another type if `type` is given.
     package func key(type: RecordType? = nil) -> QueryKey {
         QueryKey(
             Question(name: name, type: type ?? self.type), dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,

@@ -1,36 +1,36 @@
-/// What a kept answer is good for at one moment.
+/// The freshness of a cached answer at one moment.
 package enum Freshness: Hashable, Sendable {
     /// It may be used for `remaining` seconds, at least 1.
     case fresh(remaining: UInt32)
-    /// It is past its lifetime: a client waits so long for a better one, then gets it after all.
+    /// Its TTL has expired: a client waits for `wait` for a better answer, and then gets this one.
     case stale(wait: Duration)
-    /// It is not to be used any more.
+    /// It must not be used any more.
     case dead
 }
 
 extension FreshnessPolicy {
-    /// The longest that a short-lived answer keeps its short wait past expiry, in seconds.
+    /// The longest time past expiry, in seconds, for which a stale answer has the short wait `staleWait`.
     static let longestShortWait: UInt32 = 600
     /// How long a client waits before it gets an answer that is stale for longer (RFC 8767 section 5).
     package static let longWait = Duration.milliseconds(1_800)
-    /// Past expiry an answer is kept at least so long, in seconds, unless serve-stale is off.
+    /// The least time past expiry for which an answer may be served, in seconds, unless serve-stale is off.
     static let shortestStale: UInt32 = 3_600
-    /// And no longer than so many times its original TTL: an address that changes every minute is soon wrong.
+    /// The greatest one, as a multiple of its original TTL: an address that changes every minute is soon wrong.
     static let staleTTLFactor: UInt64 = 100
 
-    /// An answer that lives for less is not refreshed ahead, in seconds: it would be asked for all the time.
+    /// An answer with a shorter lifetime, in seconds, is not prefetched: it would be queried constantly.
     static let shortestRefreshed: UInt32 = 10
-    /// At the end of its lifetime an answer is refreshed ahead: in the last tenth, which leaves time for one question.
+    /// Part of a lifetime, at its end, in which an answer is prefetched: a tenth, which leaves time for one query.
     static let refreshShare: UInt32 = 10
     static let shortestMargin: UInt32 = 3
 
-    /// Seconds at the end of a lifetime in which an answer is refreshed if it is asked for; 0 never.
+    /// Seconds at the end of a lifetime in which a query for the answer causes a prefetch; 0: never.
     package func refreshMargin(lifetime: UInt32) -> UInt32 {
         guard prefetches, lifetime >= Self.shortestRefreshed else { return 0 }
         return min(max(Self.shortestMargin, lifetime / Self.refreshShare), UInt32(UInt16.max))
     }
 
-    /// The state of an answer `age` seconds after it was stored.
+    /// The freshness of an answer `age` seconds after it was stored.
     package func freshness(age: UInt32, lifetime: UInt32) -> Freshness {
         if age < lifetime { return .fresh(remaining: lifetime - age) }
         let past = age - lifetime
@@ -45,9 +45,10 @@ extension FreshnessPolicy {
         return max(Self.shortestStale, UInt32(truncatingIfNeeded: min(UInt64(staleMax), relative)))
     }
 
-    /// Seconds from one reading of the boot clock to a later one, right also when 32 bits wrapped between them.
+    /// Seconds from one reading of the boot clock to a later one, correct also when 32 bits wrapped between them.
     ///
-    /// 0 when the readings are the other way round: a thread's clock may be a batch behind that of the storing one.
+    /// 0 when the readings are in reverse order: a thread's clock may be a batch behind that of the thread that stored
+    /// the answer.
     @inline(__always)
     static func age(from storedAt: UInt32, to now: UInt32) -> UInt32 {
         UInt32(max(0, Int32(truncatingIfNeeded: now &- storedAt)))

@@ -1,21 +1,21 @@
 package import DNSWire
 
-/// How long answers are kept: the `[cache]` settings, and the rules of RFC 2181 and RFC 2308 that they bend.
+/// How long answers are cached: the `[cache]` settings, and the rules of RFC 2181 and RFC 2308 that they modify.
 package struct FreshnessPolicy: Hashable, Sendable {
     /// Seconds to which shorter TTLs of positive answers are raised. Default 0.
     package let minTTL: UInt32
-    /// Seconds to which longer TTLs are cut; wins over `minTTL`. Default one day.
+    /// Seconds to which longer TTLs are lowered; takes precedence over `minTTL`. Default one day.
     package let maxTTL: UInt32
-    /// Seconds that a negative answer without an SOA record is kept. Default 30.
+    /// Seconds that a negative answer without an SOA record is cached. Default 30.
     package let negativeTTL: UInt32
     /// Seconds past expiry for which an answer may still be served; 0 turns serve-stale off. Default one day.
     package let staleMax: UInt32
     /// How long a client waits for a refresh before it gets an answer that has just gone stale. Default 200 ms.
     package let staleWait: Duration
-    /// Whether answers that are asked for are refreshed before they expire. Default true.
+    /// Whether answers in use are prefetched, that is refreshed before they expire. Default true.
     package let prefetches: Bool
 
-    /// Seconds beyond which no negative answer is kept: "one to three hours have been found to work well" (RFC 2308
+    /// Seconds beyond which no negative answer is cached: "one to three hours have been found to work well" (RFC 2308
     /// section 5).
     static let longestNegative: UInt32 = 3 * 3_600
     /// A TTL has 31 bits (RFC 2181 section 8).
@@ -42,10 +42,10 @@ package struct FreshnessPolicy: Hashable, Sendable {
         return UInt32(seconds) + (attoseconds > 0 ? 1 : 0)
     }
 
-    /// Seconds for which a normalized answer may be kept; 0 means not at all.
+    /// Seconds for which a normalized answer may be cached; 0 means not at all.
     ///
     /// The least TTL of the answer section; for a negative answer also of its SOA record. Other RCODEs than NOERROR and
-    /// NXDOMAIN are failures, which are not kept here.
+    /// NXDOMAIN are failures, which are not cached here.
     package func lifetime(of answer: Answer, for type: RecordType) -> UInt32 {
         guard answer.responseCode == .noError || answer.responseCode == .nameError else { return 0 }
         var least: UInt32?
@@ -57,10 +57,11 @@ package struct FreshnessPolicy: Hashable, Sendable {
         return least ?? 0
     }
 
-    /// The answer as it is kept and sent.
+    /// The answer as it is cached and sent.
     ///
     /// All records of an RRset share the least TTL among them (RFC 2181 section 5.2), within `minTTL` and `maxTTL`. A
-    /// negative answer has an SOA record whose TTL is the answer's lifetime (RFC 2308 section 5), ours if it came without.
+    /// negative answer has an SOA record whose TTL is the answer's lifetime (RFC 2308 section 5), a synthetic one if it
+    /// came without.
     package func normalized(_ answer: consuming Answer, for question: Question) -> Answer {
         let told = answer.authorities.firstIndex { $0.type == .soa }
         let toldLifetime = told.map { negativeLifetime(of: answer.authorities[$0]) }
@@ -84,9 +85,9 @@ package struct FreshnessPolicy: Hashable, Sendable {
         min(soa.ttl, soa.soaMinimum ?? soa.ttl, Self.longestNegative, maxTTL)
     }
 
-    /// Gives the records of each set the same TTL. Those that have it already are not copied.
+    /// Gives the records of each RRset the same TTL. Those that have it already are not copied.
     private func equalize(_ records: inout [Record]) {
-        // Mostly they are one set, which needs no table.
+        // Mostly they are one RRset, which needs no table.
         var isOneSet = true
         var (ttl, shortest, longest) = (UInt32.max, UInt32.max, UInt32.min)
         for index in records.indices {
@@ -96,7 +97,7 @@ package struct FreshnessPolicy: Hashable, Sendable {
             longest = max(longest, records[index].ttl)
         }
         if isOneSet {
-            // Asked before the loop: a loop that may write copies the array before its first turn.
+            // Checked before the loop: a loop that may write copies the array before its first turn.
             guard shortest != ttl || longest != ttl else { return }
             for index in records.indices { records[index].ttl = ttl }
             return
@@ -116,7 +117,7 @@ package struct FreshnessPolicy: Hashable, Sendable {
     }
 }
 
-/// What makes records one set; signatures belong to the set that they cover and share its TTL (RFC 4034 section 3).
+/// The identity of an RRset; signatures belong to the RRset that they cover and share its TTL (RFC 4034 section 3).
 private struct RRset: Hashable {
     var name: Name
     var type: RecordType

@@ -6,9 +6,9 @@ struct Guarded: ~Copyable, @unchecked Sendable {
     private let mutex = Mutex(())
     /// How often the lock was taken.
     ///
-    /// Mutual exclusion is the mutex's alone. But the thread sanitizer does not see into the standard library's path for
-    /// a contended mutex, and then reports every use of the shard as a race; an acquiring load and a releasing store,
-    /// plain moves on x86-64, tell it the order.
+    /// Mutual exclusion is provided by the mutex alone. But the thread sanitizer does not see into the standard
+    /// library's path for a contended mutex, and then reports every use of the shard as a race; an acquiring load and a
+    /// releasing store, plain moves on x86-64, show it the order.
     private let turns = Atomic<Int>(0)
     private let shard: UnsafeMutablePointer<Shard>
 

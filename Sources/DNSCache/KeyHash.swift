@@ -1,12 +1,12 @@
 import DNSWire
 
-/// A hash with a secret: who does not know it cannot choose names that collide.
+/// A keyed hash with a random secret: without it, names that collide cannot be chosen.
 struct KeyHash: Sendable {
     private let first: UInt64
     private let second: UInt64
     private let third: UInt64
 
-    /// Draws a secret for this process.
+    /// Generates a secret for this process.
     init() {
         var generator = SystemRandomNumberGenerator()
         first = generator.next()
@@ -14,9 +14,9 @@ struct KeyHash: Sendable {
         third = generator.next() | 1
     }
 
-    /// The hash of a key; `name` may be in any letter case.
+    /// The hash of a key; `name` may have any letter case.
     ///
-    /// Takes eight bytes at a time through a multiplication of 64 by 64 bits, folded.
+    /// Processes eight bytes at a time with a multiplication of 64 by 64 bits, folded.
     @inline(__always)
     func callAsFunction(_ name: Span<UInt8>, _ tail: KeyTail) -> UInt64 {
         let count = name.count
@@ -52,7 +52,7 @@ struct KeyHash: Sendable {
 }
 
 extension RawSpan {
-    /// Eight bytes, the first lowest. The caller sees to the bounds.
+    /// Eight bytes, the first one least significant. The caller checks the bounds.
     @unsafe
     @inline(__always)
     func word(at offset: Int) -> UInt64 {
@@ -61,7 +61,7 @@ extension RawSpan {
 }
 
 extension UInt64 {
-    /// Eight characters with the letters A to Z made small; bytes above 127 stay.
+    /// Eight characters with the letters A to Z in lower case; bytes above 127 are unchanged.
     @inline(__always)
     var asciiLowercased: UInt64 {
         let low = self & 0x7f7f_7f7f_7f7f_7f7f

@@ -1,26 +1,26 @@
 package import DNSWire
 package import Scheduling
 
-/// The answers known to the daemon, shared by all its threads and bounded in bytes.
+/// The cached answers, shared by all threads and bounded in bytes.
 ///
-/// Cut into shards by the hash of the key; a look-up locks one of them, for the time of one copy. Nothing runs by itself:
-/// what is too old goes when room is needed. Times are whole seconds of the boot clock.
+/// Divided into shards by the hash of the key; a look-up locks one of them, for the time of one copy. Nothing runs in
+/// the background: expired entries are removed when room is needed. Times are whole seconds of the boot clock.
 package final class MemoryCache: Sendable {
-    /// The most shards there are, enough that threads seldom meet.
+    /// The most shards, enough that threads rarely contend.
     private static let maximumShards = 64
-    /// Bytes below which a shard is not worth having: an eighth of it must hold the longest answer.
+    /// The least size of a shard in bytes: an eighth of it must have room for the longest answer.
     private static let smallestShard = 1 << 20
 
     private let shards: InlineArray<64, Guarded>
-    /// How many of the shards are used, a power of two, less one.
+    /// The number of shards in use, a power of two, less one.
     private let mask: Int
     private let hash = KeyHash()
 
-    /// Takes no more than `memory` bytes, its own bookkeeping included. The memory is touched only as entries come.
+    /// Uses no more than `memory` bytes, its own bookkeeping included. Memory is touched only as entries are stored.
     ///
     /// - Parameters:
-    ///   - memory: default 64 MiB; under 664 KiB the longest answers are not kept, and 8 KiB is the least.
-    ///   - policy: says when an entry is so stale that it goes first.
+    ///   - memory: default 64 MiB; under 664 KiB the longest answers are not cached, and 8 KiB is the least.
+    ///   - policy: determines when an entry is too stale to be served, and is removed first.
     package init(memory: Int = 64 << 20, policy: FreshnessPolicy = FreshnessPolicy()) {
         var used = Self.maximumShards
         while used > 1, memory / used < Self.smallestShard { used /= 2 }
@@ -36,32 +36,32 @@ package final class MemoryCache: Sendable {
 
         fileprivate init(hash: UInt64) { self.hash = hash }
 
-        /// No query's.
+        /// A ticket for no query.
         package init() { hash = 0 }
     }
 
-    /// Has the memory fetched in which the answer to a query may lie, and does not wait for it.
+    /// Warms the CPU's cache with the memory in which the answer to a query may be, without waiting for it.
     ///
-    /// Called for all queries of a batch before the first is answered, it brings what is far away for all of them at once.
+    /// Called for all queries of a batch before the first is answered, so that the cache misses of all overlap.
     ///
-    /// - Parameter query: as read from `message`, without a fault.
+    /// - Parameter query: parsed from `message`, without a fault.
     package func prefetch(for query: Query, in message: Span<UInt8>) -> Ticket {
         let ticket = Ticket(hash: hash(message.extracting(query.nameRange), KeyTail(query)))
         shards[shard(ticket.hash)].withLock { $0.prefetch(hash: UInt32(truncatingIfNeeded: ticket.hash)) }
         return ticket
     }
 
-    /// Writes the reply to a query from what is kept, for any thread.
+    /// Writes the response to a query from the cache. May be called from any thread.
     ///
-    /// No allocation, no waiting but for the shard's lock.
+    /// Allocates nothing, and waits only for the shard's lock.
     ///
     /// - Parameters:
-    ///   - query: as read from `message`, without a fault.
+    ///   - query: parsed from `message`, without a fault.
     ///   - ticket: this query's.
     ///   - generation: the policy's; an entry of another one is no hit until the loop restamps it.
-    ///   - limit: the longest reply in bytes; a longer one is truncated.
-    ///   - output: gets the reply appended.
-    /// - Returns: whether there was an answer, fresh and of this generation, and a reply was written.
+    ///   - limit: the longest response in bytes; a longer one is truncated.
+    ///   - output: the response is appended to it.
+    /// - Returns: whether there was an answer, fresh and of this generation, and a response was written.
     package func answer(
         _ query: Query, _ ticket: Ticket, message: Span<UInt8>, now: Instant, generation: UInt32, limit: Int,
         into output: inout OutputSpan<UInt8>
@@ -78,9 +78,10 @@ package final class MemoryCache: Sendable {
         }
     }
 
-    /// Writes the reply to a query from what is kept for its client's scope, once `answer` has found nothing for all clients.
+    /// Writes the response to a query from the entries for its client's scope, after `answer` has found none for all
+    /// clients.
     ///
-    /// Counts with that call as one.
+    /// Both calls count as one look-up.
     /// - Parameters:
     ///   - key: of `query`, with the scope.
     package func answer(
@@ -100,14 +101,14 @@ package final class MemoryCache: Sendable {
         }
     }
 
-    /// A copy of what is kept for `key`, fresh or not, of any generation.
+    /// A copy of the entry for `key`, fresh or not, of any generation.
     package func entry(for key: borrowing QueryKey) -> CacheEntry? {
         withShard(of: key) { shard, name, tail, hash in shard.entry(for: name, tail, hash: hash) }
     }
 
-    /// Stores an entry in place of an older one. A lifetime of 0 stores nothing and leaves the older one.
+    /// Stores an entry; replaces an older one. A lifetime of 0 stores nothing and leaves the older one.
     ///
-    /// - Returns: whether it is kept; not if it needs more than an eighth of its shard.
+    /// - Returns: whether it was stored; not if it needs more than an eighth of its shard.
     @discardableResult
     package func store(_ entry: borrowing CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
@@ -116,7 +117,7 @@ package final class MemoryCache: Sendable {
 
     /// Stores an entry unless there is one already, which is newer.
     ///
-    /// - Returns: whether it was missing and is now kept.
+    /// - Returns: whether there was none and it was stored.
     package func storeIfAbsent(_ entry: CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
         return withShard(of: key) { shard, name, tail, hash in
@@ -124,16 +125,16 @@ package final class MemoryCache: Sendable {
         }
     }
 
-    /// Puts an entry under another generation of the policy: the route by which it came still holds.
+    /// Assigns an entry to another generation of the policy: its route is still valid.
     package func restamp(_ key: borrowing QueryKey, generation: UInt32) {
         withShard(of: key) { shard, name, tail, hash in shard.restamp(name, tail, hash: hash, generation: generation) }
     }
 
-    /// Decides whether an entry is worth a refresh, when a client asks for it in its refresh margin.
+    /// Decides whether to refresh an entry that is queried within its refresh margin.
     ///
-    /// It is when it has answered a client before. Then the UDP threads serve it again, to the end of its lifetime, so
-    /// there is one refresh for what was stored once, whatever comes of it.
-    /// - Returns: whether the caller is to refresh it.
+    /// It is refreshed if it has answered a client before. Then the UDP threads answer from it again, to the end of its
+    /// lifetime, so there is at most one prefetch for each stored entry, whatever its result.
+    /// - Returns: whether the caller must refresh it.
     package func claimRefresh(of key: borrowing QueryKey) -> Bool {
         withShard(of: key) { shard, name, tail, hash in shard.claimRefresh(of: name, tail, hash: hash) }
     }
@@ -142,7 +143,7 @@ package final class MemoryCache: Sendable {
         withShard(of: key) { shard, name, tail, hash in shard.remove(name, tail, hash: hash) }
     }
 
-    /// Runs `body` on the shard that is `key`'s, locked.
+    /// Runs `body` on the shard of `key`, locked.
     @inline(__always)
     private func withShard<Result: Sendable>(
         of key: borrowing QueryKey, _ body: (inout Shard, Span<UInt8>, KeyTail, UInt32) -> Result
@@ -158,17 +159,17 @@ package final class MemoryCache: Sendable {
         for index in shards.indices { shards[index].withLock { $0.removeAll() } }
     }
 
-    /// What the cache holds and has done since the start.
+    /// The size of the cache, and its counters since the start.
     package struct Statistics: Equatable, Sendable {
         package var entries = 0
         /// Bytes of memory in use, bookkeeping included.
         package var bytes = 0
-        /// Calls of `answer` that wrote a reply, and that did not.
+        /// Calls of `answer` that wrote a response, and those that did not.
         package var hits = 0
         package var misses = 0
-        /// Bytes that it may take.
+        /// The most bytes that it may take.
         package var limit = 0
-        /// The most entries that were looked at to make room for one.
+        /// The most entries that were examined to make room for one.
         package var longestWalk = 0
     }
 
@@ -188,14 +189,14 @@ package final class MemoryCache: Sendable {
         return sum
     }
 
-    /// Copies a part of what is kept, without touching it.
+    /// Copies a part of the entries, without marking them as visited.
     ///
-    /// Whoever walks on while the cache changes may meet an entry twice or not at all, but meets every one that stays
-    /// where it is.
+    /// A walk over a cache that changes meanwhile may return an entry twice or not at all, but returns every one that
+    /// is not moved.
     /// - Parameters:
-    ///   - slots: how many places are looked at, at least 1; bounds how long a shard's lock is held.
-    ///   - isWanted: told the name, in lower case.
-    /// - Returns: the wanted ones, and where to go on; nil at the end.
+    ///   - slots: how many slots are examined, at least 1; bounds how long a shard's lock is held.
+    ///   - isWanted: called with the name, in lower case.
+    /// - Returns: the wanted entries, and the cursor to continue from; nil at the end.
     package func walk(
         from cursor: CacheCursor, slots: Int = 1_024, where isWanted: (Name) -> Bool
     ) -> (answers: [CachedAnswer], next: CacheCursor?) {
@@ -207,9 +208,9 @@ package final class MemoryCache: Sendable {
         return (answers, cursor.shard < mask ? CacheCursor(shard: cursor.shard + 1, slot: 0) : nil)
     }
 
-    /// Gives one part of the cache another limit and policy; what it holds is kept as far as there is room.
+    /// Gives one shard another limit and policy; its entries are retained as far as there is room.
     ///
-    /// How many parts there are stays as it was made: a cache that was made small keeps few of them.
+    /// The number of shards does not change: a cache that was created small retains few of them.
     /// - Parameters:
     ///   - index: below `partCount`.
     ///   - memory: of the whole cache, in bytes.
@@ -218,10 +219,10 @@ package final class MemoryCache: Sendable {
         shards[index].withLock { $0.rebuild(limit: memory / (mask + 1), policy: policy) }
     }
 
-    /// How many parts it is cut into.
+    /// The number of shards.
     package var partCount: Int { mask + 1 }
 
-    /// As `Instant.seconds`, which is a call from here.
+    /// Like `Instant.seconds`, which would be a function call from here.
     @inline(__always)
     private static func seconds(_ instant: Instant) -> UInt32 {
         UInt32(truncatingIfNeeded: instant.nanoseconds / 1_000_000_000)

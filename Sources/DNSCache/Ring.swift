@@ -1,22 +1,22 @@
-/// Where blocks of various sizes lie in a ring of memory: first in, first out, each block in one piece.
+/// The positions of blocks of various sizes in a ring of memory: first in, first out, each block contiguous.
 ///
-/// Pure arithmetic on byte offsets; the blocks themselves are the business of `Shard`. Either the blocks fill
-/// `tail..<head`, or, wrapped, `tail..<end` and then `start..<head`.
+/// Only arithmetic on byte offsets; `Shard` manages the blocks themselves. The blocks fill either `tail..<head`, or,
+/// when wrapped, `tail..<end` and then `start..<head`.
 struct Ring {
-    /// Where the ring's memory begins.
+    /// Offset at which the ring's memory begins.
     let start: Int
-    /// Bytes to which the capacity may grow.
+    /// The greatest capacity in bytes.
     let maximum: Int
-    /// Bytes in use at most for now.
+    /// The most bytes in use for now.
     private(set) var capacity: Int
-    /// Where the next block goes.
+    /// Offset of the next block.
     private(set) var head: Int
-    /// Where the oldest block begins.
+    /// Offset of the oldest block.
     private(set) var tail: Int
-    /// Where the blocks of the upper part end while wrapped.
+    /// Offset at which the blocks of the upper part end while wrapped.
     private(set) var end: Int
     private(set) var isWrapped = false
-    /// Bytes of the blocks that hold entries, as its user counts them; others were removed or replaced.
+    /// Bytes of the blocks with live entries, maintained by its user; the other blocks were removed or replaced.
     var liveBytes = 0
 
     init(start: Int = 0, capacity: Int, maximum: Int) {
@@ -31,7 +31,7 @@ struct Ring {
     var isEmpty: Bool { !isWrapped && head == tail }
     var canGrow: Bool { capacity < maximum }
 
-    /// Takes `size` bytes at the head; nil when the ring must first grow, wrap, or give up older blocks.
+    /// Allocates `size` bytes at the head; nil when the ring must first grow, wrap, or remove older blocks.
     mutating func push(_ size: Int) -> Int? {
         if isEmpty {
             head = start
@@ -43,7 +43,7 @@ struct Ring {
         return offset
     }
 
-    /// Gives up the oldest block, whose size is `size`; there must be one.
+    /// Removes the oldest block, which has `size` bytes; there must be one.
     mutating func pop(_ size: Int) {
         tail += size
         if isWrapped, tail == end {
@@ -52,7 +52,7 @@ struct Ring {
         }
     }
 
-    /// Goes on at the bottom. Not while wrapped.
+    /// Continues at the start of the memory. Not while wrapped.
     mutating func wrap() {
         end = head
         head = start

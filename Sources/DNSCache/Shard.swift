@@ -1,40 +1,41 @@
 import DNSWire
 import Scheduling
 
-/// One part of the cache, used under one lock: who stays and who goes.
+/// One shard of the cache, used under one lock; implements the eviction.
 ///
-/// Entries lie in two rings. New ones enter the nursery, an eighth of the memory. From its end those that were asked for
-/// meanwhile move on to the main ring, and the others go, unless the main ring has room to spare. At the end of the main
-/// ring an entry that was asked for goes round once more. So a scan over many names drives out only itself.
+/// Entries are in two rings. New ones enter the nursery, an eighth of the memory. At its end, entries that were queried
+/// meanwhile move on to the main ring, and the others are evicted, unless the main ring has room to spare. At the end
+/// of the main ring an entry that was queried goes round once more. So a scan over many names evicts only its own
+/// entries.
 ///
 /// In misses this equals SIEVE (within a percentage point on Zipf-distributed names, `Benchmarks/HitRate`), without its
 /// links: entries have no allocation of their own, there are no holes, and every byte is counted.
 struct Shard: ~Copyable {
     private var store: Store
     private var rings: InlineArray<2, Ring>
-    /// Where the main ring's memory begins, and the nursery's ends.
+    /// Offset at which the main ring's memory begins, and the nursery's ends.
     private let boundary: Int
     private let maximumSlots: Int
-    /// Bytes that it may take.
+    /// The most bytes that it may take.
     let limit: Int
-    /// How long past expiry entries are worth their memory.
+    /// Determines how long past expiry entries are retained.
     private let policy: FreshnessPolicy
 
     private(set) var count = 0
     private(set) var hits = 0
     private(set) var misses = 0
-    /// Entries looked at so far to make room for the one at hand, and the most there were for one.
+    /// Entries examined so far to make room for the current one, and the most for any one.
     private var steps = 0
     private(set) var longestWalk = 0
 
     private static let nursery = 0
     private static let main = 1
-    /// One part in so many of the limit is for the index: enough for blocks of 66 bytes and more.
+    /// The index gets one part in this number of the limit: enough for blocks of 66 bytes and more.
     private static let indexShare = 12
     private static let nurseryShare = 8
     private static let smallestIndex = 16
     private static let smallestRing = 1_024
-    /// How many entries may be moved to make room for one; after so many, each that is looked at goes.
+    /// The most entries that are moved to make room for one; beyond that, each one examined is evicted.
     private static let longestReprieve = 64
 
     /// Takes no more than `limit` bytes, its index included, once that is more than a few kilobytes.
@@ -52,17 +53,17 @@ struct Shard: ~Copyable {
         self.policy = policy
     }
 
-    /// Bytes of the rings as far as they have grown, and of the index.
+    /// Bytes of the rings' current capacities, and of the index.
     var bytes: Int { rings[Self.nursery].capacity + rings[Self.main].capacity + store.slotCount * Slot.size }
 
-    /// The longest block: no entry drives out more than a seventh of the others.
+    /// The size of the longest block: no entry evicts more than a seventh of the others.
     private var maximumBlock: Int { boundary }
 
-    /// Has the memory fetched in which the answer for a hash may lie.
+    /// Warms the CPU's cache with the memory in which the answer for a hash may be.
     @inline(__always)
     func prefetch(hash: UInt32) { store.prefetch(hash: hash) }
 
-    /// Writes the reply to a query if its answer is here, fresh, and of the policy's `generation`.
+    /// Writes the response to a query if its answer is here, fresh, and of the policy's `generation`.
     @inline(__always)
     mutating func answer(
         _ echo: Reply.Echo, name: Span<UInt8>, tail: KeyTail, hash: UInt32, message: Span<UInt8>, now: UInt32,
@@ -73,7 +74,7 @@ struct Shard: ~Copyable {
             let age = FreshnessPolicy.age(from: block.header.storedAt, to: now)
             if block.header.generation == generation, age < block.header.hitLifetime {
                 hits &+= 1
-                // Written only when it changes: a write takes the cache line from the other threads.
+                // Written only when it changes: a write invalidates the cache line for the other threads.
                 if block.header.marks.rawValue != EntryMarks.afterHit.rawValue {
                     block.update { $0.marks = .afterHit }
                 }
@@ -84,7 +85,8 @@ struct Shard: ~Copyable {
         return false
     }
 
-    /// The same for a query that was already counted as a miss, perhaps by another shard: only the sum over all is told.
+    /// The same for a query that was already counted as a miss, perhaps in another shard: only the sum of all is
+    /// reported.
     mutating func answerScoped(
         _ echo: Reply.Echo, name: Span<UInt8>, tail: KeyTail, hash: UInt32, message: Span<UInt8>, now: UInt32,
         generation: UInt32, limit: Int, into output: inout OutputSpan<UInt8>
@@ -95,12 +97,12 @@ struct Shard: ~Copyable {
             into: &output)
     }
 
-    /// Whether there is an entry for a key; it does not count as asked for.
+    /// Whether there is an entry for a key; does not mark it as visited.
     func holds(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
         store.find(name, tail, hash: hash) != nil
     }
 
-    /// A copy of the entry for `key`, of whatever age and generation.
+    /// A copy of the entry for `key`, of any age and generation.
     func entry(for name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> CacheEntry? {
         guard let slot = store.find(name, tail, hash: hash) else { return nil }
         let block = store.block(inSlot: slot)
@@ -108,9 +110,9 @@ struct Shard: ~Copyable {
         return block.entry
     }
 
-    /// Copies the answers that `count` slots of the index lead to and whose name is wanted.
+    /// Copies the answers in `count` slots of the index whose names are wanted.
     ///
-    /// - Returns: them, and the slot to go on with; nil when there is none.
+    /// - Returns: the answers, and the slot to continue from; nil at the end.
     func answers(
         fromSlot start: Int, count: Int, where isWanted: (Name) -> Bool
     ) -> (found: [CachedAnswer], next: Int?) {
@@ -124,7 +126,7 @@ struct Shard: ~Copyable {
         return (found, end < store.slotCount ? end : nil)
     }
 
-    /// Becomes a shard of another limit and policy with the same entries, the oldest first to go.
+    /// Becomes a shard of another limit and policy with the same entries, in the same order of eviction.
     mutating func rebuild(limit: Int, policy: FreshnessPolicy) {
         var new = Shard(limit: limit, policy: policy)
         for queue in [Self.main, Self.nursery] {
@@ -144,15 +146,15 @@ struct Shard: ~Copyable {
         self = new
     }
 
-    /// Stores an entry in place of an older one.
+    /// Stores an entry; replaces an older one.
     ///
-    /// - Returns: false when it is too large or no entry at all; the older one is gone then, too.
+    /// - Returns: false when it is too large or inconsistent; the older one is removed in that case, too.
     mutating func insert(_ entry: borrowing CacheEntry, for name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
         guard let size = Block.size(nameCount: name.count, answer: entry.answer) else {
             remove(name, tail, hash: hash)
             return false
         }
-        // The largest would empty the nursery.
+        // The largest entries would empty the nursery.
         var queue = size > boundary / 4 ? Self.main : Self.nursery
         if let slot = store.find(name, tail, hash: hash) {
             let old = store.block(inSlot: slot)
@@ -177,13 +179,13 @@ struct Shard: ~Copyable {
         return true
     }
 
-    /// Puts the entry for `key` under another generation of the policy.
+    /// Assigns the entry for `key` to another generation of the policy.
     func restamp(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32, generation: UInt32) {
         guard let slot = store.find(name, tail, hash: hash) else { return }
         store.block(inSlot: slot).update { $0.generation = generation }
     }
 
-    /// What `MemoryCache.claimRefresh` does.
+    /// Implements `MemoryCache.claimRefresh`.
     func claimRefresh(of name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
         guard let slot = store.find(name, tail, hash: hash) else { return false }
         let block = store.block(inSlot: slot)
@@ -208,7 +210,7 @@ struct Shard: ~Copyable {
 
     private func queue(of offset: Int) -> Int { offset < boundary ? Self.nursery : Self.main }
 
-    /// Forgets an entry; its block stays in its ring until it is the oldest.
+    /// Removes an entry; its block stays in its ring until it is the oldest.
     private mutating func remove(_ slot: Int) {
         let block = store.block(inSlot: slot)
         block.update { $0.marks.remove(.live) }
@@ -217,7 +219,7 @@ struct Shard: ~Copyable {
         store.remove(slot)
     }
 
-    /// Finds room for a block of `size` bytes in a ring, letting old entries go when it cannot grow.
+    /// Allocates a block of `size` bytes in a ring, evicting old entries when it cannot grow.
     private mutating func allocate(_ size: Int, in queue: Int, now: UInt32) -> Int {
         while true {
             if let offset = rings[queue].push(size) { return offset }
@@ -232,9 +234,9 @@ struct Shard: ~Copyable {
         }
     }
 
-    /// Whether entries nearly fill a ring, even without those that are no longer worth their memory.
+    /// Whether entries nearly fill a ring, even without those that are too stale to be retained.
     ///
-    /// The two bounds lie apart so that the walk over all entries is paid for by what it frees, or by growth.
+    /// The two bounds differ so that the walk over all entries is amortized by the memory that it frees, or by growth.
     private mutating func shouldGrow(_ queue: Int, for size: Int, now: UInt32) -> Bool {
         guard rings[queue].canGrow, isCrowded(queue, by: size) else { return false }
         removeDead(in: queue, now: now)
@@ -245,15 +247,15 @@ struct Shard: ~Copyable {
         rings[queue].liveBytes + size > rings[queue].capacity / 8 * 7
     }
 
-    /// Whether an entry must go for a new one. Else the entries only close ranks, or the ring can grow.
+    /// Whether an entry must be evicted for a new one. Otherwise entries are only compacted, or the ring can grow.
     private func hasNoRoom(_ queue: Int, for size: Int) -> Bool {
         !rings[queue].canGrow && isCrowded(queue, by: size)
     }
 
-    /// Takes the oldest block from the tail of a ring: moves its entry on, or lets it go.
+    /// Removes the oldest block from the tail of a ring: moves its entry on, or evicts it.
     ///
-    /// A store waits for this under the shard's lock, so the moves are counted, also where nothing must go and the entries
-    /// only close ranks over holes that may all lie at the other end.
+    /// A store waits for this under the shard's lock, so the moves are bounded, also where nothing must be evicted and
+    /// the entries are only compacted over holes that may all be at the other end.
     private mutating func reclaimOldest(of queue: Int, isFull: Bool, now: UInt32) {
         steps += 1
         let isSpared = steps <= Self.longestReprieve
@@ -276,7 +278,7 @@ struct Shard: ~Copyable {
         } else {
             rings[queue].pop(size)
             if isSpared, !isFull || header.marks.contains(.visited) {
-                // It fits, for its own bytes have just become free.
+                // It fits, since its own bytes have just become free.
                 target = rings[queue].push(size)
             }
         }
@@ -305,9 +307,9 @@ struct Shard: ~Copyable {
         }
     }
 
-    /// Keeps the index at most 7/10 full, so that probes stay short: grows it, or lets the oldest entries go.
+    /// Limits the index to 7/10 of its slots, so that probes stay short: grows it, or evicts the oldest entries.
     ///
-    /// The latter is for entries so short that the index is full before the rings.
+    /// The latter applies to entries so short that the index is full before the rings.
     private mutating func reserveSlot(now: UInt32) {
         while (count + 1) * 10 > store.slotCount * 7 {
             if store.slotCount < maximumSlots {

@@ -2,7 +2,7 @@
 enum Slot {
     /// Bytes of a slot.
     static let size = 4
-    /// Blocks beyond this offset, 128 MiB, cannot be numbered.
+    /// The greatest offset of a block: beyond it, at 128 MiB, blocks cannot be numbered.
     static let maximumOffset = 0x00ff_fffe * Block.granule
 
     @inline(__always)
@@ -16,7 +16,7 @@ enum Slot {
     @inline(__always)
     static func tag(_ value: UInt32) -> UInt32 { value & 0xff00_0000 }
 
-    /// The lowest bits of the hash: those that say least about the slot.
+    /// The lowest bits of the hash: those that determine the slot least.
     @inline(__always)
     static func tag(ofHash hash: UInt32) -> UInt32 { hash &<< 24 }
 }

@@ -3,7 +3,7 @@ import DNSWire
 
 /// The memory of one shard: blocks in a reserved piece of memory, and the index that finds them by key.
 ///
-/// With `Block`, `Guarded`, `KeyHash` and `OutputSpan+Reply.swift` it holds all unsafe code of the target. It is not
+/// With `Block`, `Guarded`, `KeyHash` and `OutputSpan+Reply.swift` it has all unsafe code of the target. It is not
 /// `Sendable`: a shard's lock guards it.
 @safe
 struct Store: ~Copyable {
@@ -40,7 +40,7 @@ struct Store: ~Copyable {
         }
     }
 
-    /// Has the memory fetched in which `find` will look for a hash, and does not wait for it.
+    /// Warms the CPU's cache with the memory in which `find` will look for a hash, without waiting for it.
     @inline(__always)
     func prefetch(hash: UInt32) {
         let value = unsafe index[home(hash)]
@@ -51,22 +51,22 @@ struct Store: ~Copyable {
         unsafe cprefetch(block + 64)
     }
 
-    /// Whether `slot` leads to a block.
+    /// Whether `slot` refers to a block.
     func isUsed(_ slot: Int) -> Bool { unsafe index[slot] != 0 }
 
-    /// The block that `slot` leads to; it must not be empty.
+    /// The block to which `slot` refers; the slot must not be empty.
     @inline(__always)
     func block(inSlot slot: Int) -> Block { block(at: offset(inSlot: slot)) }
 
-    /// Where the block begins that `slot` leads to; it must not be empty.
+    /// The offset of the block to which `slot` refers; the slot must not be empty.
     @inline(__always)
     func offset(inSlot slot: Int) -> Int { unsafe Slot.offset(index[slot]) }
 
-    /// The block at an offset where there is one.
+    /// The block at an offset at which there is one.
     @inline(__always)
     func block(at offset: Int) -> Block { unsafe Block(memory + offset) }
 
-    /// The slot that leads to the block at `offset`; there must be one.
+    /// The slot that refers to the block at `offset`; there must be one.
     func slot(of offset: Int, hash: UInt32) -> Int {
         let value = Slot.make(offset: offset, hash: hash)
         var slot = home(hash)
@@ -74,7 +74,7 @@ struct Store: ~Copyable {
         return slot
     }
 
-    /// Leads a free slot to the block at `offset`.
+    /// Makes a free slot refer to the block at `offset`.
     mutating func insert(_ offset: Int) {
         let hash = block(at: offset).header.hash
         var slot = home(hash)
@@ -82,7 +82,7 @@ struct Store: ~Copyable {
         unsafe index[slot] = Slot.make(offset: offset, hash: hash)
     }
 
-    /// Moves a block's bytes, which may overlap, and leads its slot to the new place. Both must lie in the memory, else
+    /// Moves a block's bytes, which may overlap, and updates its slot. Both ranges must be within the memory, else
     /// nothing is done.
     mutating func move(_ slot: Int, from offset: Int, to target: Int) {
         let block = block(at: offset)
@@ -111,7 +111,7 @@ struct Store: ~Copyable {
 
     mutating func removeAll() { unsafe index.update(repeating: 0) }
 
-    /// Gives the index another number of slots, more than there are entries.
+    /// Changes the number of slots of the index; it must exceed the number of entries.
     mutating func resizeIndex(to slots: Int) {
         let old = unsafe index
         unsafe index = .allocate(capacity: slots)
@@ -120,7 +120,7 @@ struct Store: ~Copyable {
         unsafe old.deallocate()
     }
 
-    /// Where probing for a hash begins.
+    /// The slot at which probing for a hash begins.
     @inline(__always)
     private func home(_ hash: UInt32) -> Int {
         unsafe Int(truncatingIfNeeded: (UInt64(hash) &* UInt64(index.count)) &>> 32)

@@ -1,5 +1,5 @@
 #pragma once
 
-/// Asks the processor to bring the cache line at `address` near, and does not wait for it. Any address will do: a wrong one
-/// costs a fetch, and is never a fault. Swift has no word for this.
+/// Requests the processor to load the cache line at `address`, without waiting for it. Any address is allowed: an invalid
+/// one costs a fetch, but never causes a fault. Swift has no equivalent.
 static inline void cprefetch(const void *address) { __builtin_prefetch(address); }

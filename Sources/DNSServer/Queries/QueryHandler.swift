@@ -59,7 +59,7 @@ struct QueryHandler: Sendable {
         fileprivate var isQuery = false
     }
 
-    /// Parses a message of a batch, and prefetches the memory in which its answer may be.
+    /// Parses a message of a batch, and warms the CPU's cache with the memory in which its answer may be.
     @inline(__always)
     func prepare(_ message: Span<UInt8>, in prepared: inout Prepared) {
         prepared.isQuery = prepared.query.read(message)

@@ -1,11 +1,11 @@
-/// A network: an address and how many of its leading bits count.
+/// A network: an address and the number of its significant leading bits.
 package struct AddressPrefix: Hashable, Sendable {
-    /// The network's address, host bits cleared.
+    /// The network's address, with host bits cleared.
     package let address: IPAddress
-    /// 0 to 32 for IPv4, 0 to 128 for IPv6.
+    /// The prefix length in bits: 0 to 32 for IPv4, 0 to 128 for IPv6.
     package let length: Int
 
-    /// Clears the bits past `length`; nil when `length` is out of range for the family.
+    /// Clears the bits beyond `length`; nil when `length` is out of range for the family.
     package init?(_ address: IPAddress, length: Int) {
         switch address {
         case .v4(let value):
@@ -18,7 +18,7 @@ package struct AddressPrefix: Hashable, Sendable {
         self.length = length
     }
 
-    /// Whether an address is one of the network's; one of the other family is not.
+    /// Whether an address is in the network; false for one of the other family.
     package func contains(_ other: IPAddress) -> Bool {
         switch (address, other) {
         case (.v4(let network), .v4(let value)): network == value & ~(UInt32.max >> UInt32(length))
@@ -27,7 +27,7 @@ package struct AddressPrefix: Hashable, Sendable {
         }
     }
 
-    /// Reads `192.0.2.0/24`, `2001:db8::/32`, or an address alone, which means all its bits.
+    /// Parses `192.0.2.0/24`, `2001:db8::/32`, or an address alone, whose prefix length is that of all its bits.
     package init?(_ text: some StringProtocol) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(parts[0]) else { return nil }

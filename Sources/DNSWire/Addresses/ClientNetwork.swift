@@ -1,17 +1,17 @@
-/// What counts as one client where clients share a bounded resource: an IPv4 address, an IPv6 /64, ::1, or the daemon
-/// itself.
+/// The unit of clients that share a bounded resource: an IPv4 address, an IPv6 /64, ::1, or the daemon itself.
 ///
-/// A client picks its address within its IPv6 /64 as it likes (RFC 4291 section 2.5.1, RFC 7217), so counting addresses
-/// would bound nothing. An IPv4 address may be shared by many behind a NAT, and cannot be told apart any further; one of
-/// 127.0.0.0/8 counts like any other. What the daemon asks on its own counts apart, so that no client takes its place.
+/// A client can choose any address within its IPv6 /64 (RFC 4291 section 2.5.1, RFC 7217), so counting addresses would
+/// bound nothing. An IPv4 address may be shared by many clients behind a NAT, which cannot be distinguished; an address
+/// of 127.0.0.0/8 counts like any other. Queries of the daemon itself count separately, so that no client displaces
+/// them.
 package struct ClientNetwork: Hashable, Sendable {
-    /// The first 64 bits of an IPv6 address, or an IPv4 address: no client has an IPv6 address below ::/32
-    /// (RFC 4291 section 2.5.5), so that the two never meet.
+    /// The first 64 bits of an IPv6 address, or an IPv4 address: no client has an IPv6 address below ::/32 (RFC 4291
+    /// section 2.5.5), so that the two never collide.
     private let number: UInt64
 
-    /// This machine: ::1, and those that come by no address.
+    /// This machine: ::1, and clients without an address.
     package static let machine = ClientNetwork(number: .max)
-    /// The daemon itself: what it asks for no client, such as the addresses of its services.
+    /// The daemon itself: its queries that are for no client, such as those for the addresses of its services.
     package static let daemon = ClientNetwork(number: .max - 1)
 
     private init(number: UInt64) { self.number = number }

@@ -1,22 +1,22 @@
-/// For which clients an answer holds whose source may be told who asks (RFC 7871).
+/// The clients for which an answer is valid, when its source may receive client networks (RFC 7871).
 ///
-/// An answer of one scope is never given to a client of another: the scope is part of what an answer, and a question under
-/// way, is found by.
+/// An answer of one scope is never given to a client of another: the scope is part of the key of a cached answer, and
+/// of a question under way.
 package enum ClientScope: Hashable, Sendable {
-    /// No source was told a client's network: the client has none that means anything elsewhere, or wants it kept back,
-    /// or there is no client.
+    /// No source received a client network: the client has no public one, or its query forbids sending it, or there is
+    /// no client.
     case untold
-    /// Clients in this network, which a source may have been told.
+    /// Clients in this network, which a source may have received.
     case network(AddressPrefix)
 
-    /// The network; nil when none was told.
+    /// The network; nil when no source received one.
     package var network: AddressPrefix? { if case .network(let network) = self { network } else { nil } }
 }
 
 extension ClientScope {
-    /// Gives the bytes that stand for it in a key, behind the name, one after the other; allocates nothing.
+    /// Calls `body` with each byte of the scope's form in a key, which follows the name; allocates nothing.
     ///
-    /// Only bytes that have no letter case, for names in keys are compared without.
+    /// Only bytes without letter case are used, since names in keys are compared case-insensitively.
     @inline(__always)
     func forEachKeyByte(_ body: (UInt8) -> Void) {
         guard case .network(let network) = self else { return body(0) }
@@ -39,14 +39,14 @@ extension ClientScope {
         }
     }
 
-    /// The same bytes as an array, for those who may allocate.
+    /// The same bytes as an array, where allocation is acceptable.
     var keyBytes: [UInt8] {
         var bytes: [UInt8] = []
         forEachKeyByte { bytes.append($0) }
         return bytes
     }
 
-    /// Reads what `keyBytes` wrote; nil for anything else.
+    /// Parses the bytes of `keyBytes`; nil for anything else.
     package init?(keyBytes: [UInt8]) {
         if keyBytes == [0] {
             self = .untold

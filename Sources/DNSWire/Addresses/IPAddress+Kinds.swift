@@ -1,7 +1,7 @@
-// What an address is for, by the ranges that are set apart.
+// The kind of an address, by special-purpose ranges.
 
 extension IPAddress {
-    /// Whether it is 0.0.0.0 or ::, which means every address of the machine.
+    /// Whether it is 0.0.0.0 or ::, which stands for every address of the machine.
     package var isWildcard: Bool { self == .v4(0) || self == .v6(0) }
 
     /// Whether it is 127.0.0.0/8 or ::1.
@@ -12,7 +12,7 @@ extension IPAddress {
         }
     }
 
-    /// Whether it means nothing without an interface: 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291 section 2.5.6).
+    /// Whether it is valid on one link only: 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291 section 2.5.6).
     package var isLinkLocal: Bool {
         switch self {
         case .v4(let value): value >> 16 == 0xa9fe
@@ -28,7 +28,7 @@ extension IPAddress {
         }
     }
 
-    /// Whether it belongs to a local network: RFC 1918, RFC 6598, RFC 4193.
+    /// Whether it is in a private, shared or unique local range: RFC 1918, RFC 6598, RFC 4193.
     package var isPrivate: Bool {
         switch self {
         case .v4(let value):
@@ -37,7 +37,7 @@ extension IPAddress {
         }
     }
 
-    /// Whether others can know where it is: not loopback, private, shared, link-local or multicast.
+    /// Whether it is globally routed: not loopback, private, shared, link-local or multicast.
     package var isRouted: Bool {
         switch self {
         case .v4(let value):
@@ -50,7 +50,8 @@ extension IPAddress {
             default: true
             }
         case .v6(let value):
-            // Of what is in use, only 2000::/3 is routed (RFC 4291 section 2.4); NAT64's prefix (RFC 6052) stands for others.
+            // Of the ranges in use, only 2000::/3 is routed (RFC 4291 section 2.4); NAT64's prefix (RFC 6052) maps
+            // other addresses.
             value >> 125 == 1
         }
     }

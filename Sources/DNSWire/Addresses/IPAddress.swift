@@ -1,9 +1,9 @@
 /// An IPv4 or IPv6 address.
 @frozen
 package enum IPAddress: Hashable, Sendable {
-    /// Four bytes, the first one highest.
+    /// Four bytes, the first one most significant.
     case v4(UInt32)
-    /// Sixteen bytes, the first one highest.
+    /// Sixteen bytes, the first one most significant.
     case v6(UInt128)
 
     /// The address in network byte order: 4 or 16 bytes.
@@ -18,7 +18,7 @@ package enum IPAddress: Hashable, Sendable {
         }
     }
 
-    /// Takes 4 or 16 bytes in network byte order; nil for any other number of bytes.
+    /// Converts 4 or 16 bytes in network byte order; nil for any other number of bytes.
     package init?(bytes: ArraySlice<UInt8>) {
         switch bytes.count {
         case 4:
@@ -33,7 +33,7 @@ package enum IPAddress: Hashable, Sendable {
         }
     }
 
-    /// The type of record that carries it: A or AAAA.
+    /// The record type for this address: A or AAAA.
     package var recordType: RecordType {
         switch self {
         case .v4: .a
@@ -76,7 +76,7 @@ extension IPAddress: CustomStringConvertible {
         }
     }
 
-    /// Bytes of the longest text: eight groups of four digits.
+    /// Length in bytes of the longest text: eight groups of four digits.
     private static let longestText = 39
 
     /// Writes a number without leading zeros.
@@ -102,7 +102,7 @@ extension IPAddress: CustomStringConvertible {
         return best
     }
 
-    /// Reads dotted decimal or IPv6 text, canonical or not; nil for anything else, and for zone suffixes.
+    /// Parses dotted decimal or IPv6 text, canonical or not; nil for anything else, and for zone suffixes.
     package init?(_ text: some StringProtocol) {
         let text = String(text)
         let bytes = text.utf8.span
@@ -115,7 +115,7 @@ extension IPAddress: CustomStringConvertible {
         }
     }
 
-    /// Reads dotted decimal that goes on to the end.
+    /// Parses dotted decimal that extends to the end.
     private static func parseV4(_ bytes: Span<UInt8>, from start: Int) -> UInt32? {
         var (value, part, digits, dots): (UInt32, UInt32, Int, Int) = (0, 0, 0, 0)
         for index in start..<bytes.count {
@@ -124,7 +124,7 @@ extension IPAddress: CustomStringConvertible {
                 value = value << 8 | part
                 (part, digits, dots) = (0, 0, dots + 1)
             } else {
-                // No zero before other digits: some readers take that for octal.
+                // No leading zero: some parsers take that for octal.
                 guard let digit = digit(bytes[index]), digit < 10, digits == 0 || part > 0 else { return nil }
                 part = part * 10 + digit
                 digits += 1

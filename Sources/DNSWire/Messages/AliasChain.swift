@@ -3,15 +3,15 @@ struct AliasChain {
     private let section: [Record]
     private let question: Question
     private let dnssecOK: Bool
-    /// Whether it holds all there is: the CNAME record that was asked for follows from a DNAME record.
+    /// Whether it is complete: the CNAME record that the question asks for was synthesized from a DNAME record.
     private var isComplete = false
-    /// The name at which the chain stands: QNAME, or the target of the last alias.
+    /// The current name of the chain: QNAME, or the target of the last alias.
     private(set) var end: Name
     private(set) var records: [Record] = []
 
-    /// A chain that stands at QNAME and holds nothing yet.
+    /// An empty chain at QNAME.
     ///
-    /// - Parameter dnssecOK: whether signatures belong to it.
+    /// - Parameter dnssecOK: whether signatures are included.
     init(of section: [Record], for question: Question, dnssecOK: Bool) {
         self.section = section.filter { $0.class == question.class }
         self.question = question
@@ -19,11 +19,13 @@ struct AliasChain {
         end = question.name.lowercased
     }
 
-    /// Walks to the end of the aliases (RFC 1034 section 3.6.2, RFC 6672 section 2.3).
+    /// Follows the aliases to their end (RFC 1034 section 3.6.2, RFC 6672 section 2.3).
     ///
-    /// Below a DNAME record there is no other one: the CNAME record is derived from it, whatever the reply has in its place.
+    /// Below a DNAME record no other alias is used: the CNAME record is synthesized from it, whatever the response has
+    /// in its place.
     ///
-    /// - Returns: false when they lead in a circle, past `ReceivedReply.maximumAliases`, or to a name that is too long.
+    /// - Returns: false when they form a loop, exceed `ReceivedReply.maximumAliases`, or lead to a name that is too
+    ///   long.
     mutating func follow() -> Bool {
         for _ in 0...ReceivedReply.maximumAliases {
             if question.type == .any || question.type != .cname && hasFinalRecords { return true }
@@ -39,7 +41,7 @@ struct AliasChain {
             } else if question.type != .cname, let alias = section.first(where: { $0.type == .cname && $0.name == end })
             {
                 guard let target = alias.canonicalName else { return false }
-                // Only one CNAME may stand at a name (RFC 2181 section 10.1).
+                // A name has only one CNAME record (RFC 2181 section 10.1).
                 append([alias], signatures: signatures(of: .cname, at: end))
                 end = target
             } else {
@@ -49,7 +51,7 @@ struct AliasChain {
         return false
     }
 
-    /// Appends the RRset that was asked for, at the end of the chain.
+    /// Appends the RRset of the question's type at the end of the chain.
     mutating func appendFinalRecords() {
         guard !isComplete else { return }
         if question.type == .any {
@@ -82,7 +84,7 @@ struct AliasChain {
         }
     }
 
-    /// The owner as it is kept: QNAME in lower case, for it may have been asked in a random one.
+    /// The owner as it is stored: QNAME in lower case, since it may have been sent with random letter case.
     private func written(_ owner: Name) -> Name { owner == question.name ? question.name.lowercased : owner }
 
     private func signatures(of type: RecordType, at owner: Name) -> [Record] {
@@ -90,7 +92,7 @@ struct AliasChain {
         return section.filter { $0.coveredType == type && $0.name == owner }
     }
 
-    /// `name` with its end, the owner of `dname`, replaced by the target; nil when that is too long.
+    /// `name` with its suffix, the owner of `dname`, replaced by the target; nil when the result is too long.
     private static func substitute(_ name: Name, by dname: Record) -> Name? {
         guard let target = try? Name(wire: dname.rdata) else { return nil }
         let prefix = name.wire.dropLast(dname.name.wire.count)

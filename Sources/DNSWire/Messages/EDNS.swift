@@ -1,13 +1,13 @@
-/// What an OPT record says (RFC 6891 section 6.1).
+/// The content of an OPT record (RFC 6891 section 6.1).
 @usableFromInline
 package struct EDNS: Hashable, Sendable {
-    /// The largest UDP payload that the sender takes, in bytes; values under 512 mean 512.
+    /// The largest UDP payload that the sender accepts, in bytes; values under 512 mean 512.
     package var udpPayloadSize: UInt16
-    /// 0 is the only version there is.
+    /// 0 is the only version defined.
     package var version: UInt8
     /// The upper eight bits of the RCODE.
     package var extendedResponseCode: UInt8
-    /// Whether the sender wants DNSSEC records (RFC 3225).
+    /// Whether the sender requests DNSSEC records (RFC 3225).
     package var dnssecOK: Bool
     package var options: [EDNSOption]
 
@@ -22,13 +22,13 @@ package struct EDNS: Hashable, Sendable {
         self.options = options
     }
 
-    /// The UDP payload that we offer and never exceed: no fragments on any common path (RFC 9715 section 3).
+    /// The UDP payload size that we advertise and never exceed: no fragments on any common path (RFC 9715 section 3).
     @inlinable
     package static var defaultPayloadSize: Int { 1_232 }
-    /// What a client without EDNS takes (RFC 1035 section 4.2.1).
+    /// The UDP payload size for a client without EDNS (RFC 1035 section 4.2.1).
     @inlinable
     package static var minimumPayloadSize: Int { 512 }
-    /// Bytes of an OPT record without options.
+    /// Length in bytes of an OPT record without options.
     @inlinable
     package static var recordLength: Int { 11 }
 }

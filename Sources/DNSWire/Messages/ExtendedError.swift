@@ -1,4 +1,4 @@
-/// An extended DNS error: why an answer is not what it could be (RFC 8914).
+/// An extended DNS error: further information about the cause of an error or of a stale or forged answer (RFC 8914).
 package struct ExtendedError: Hashable, Sendable {
     /// The info code (IANA "Extended DNS Error Codes").
     package struct Code: RawRepresentable, Hashable, Sendable {

@@ -1,8 +1,8 @@
-/// The twelve bytes that begin a message (RFC 1035 section 4.1.1).
+/// The header of a message, its first twelve bytes (RFC 1035 section 4.1.1).
 @frozen
 @usableFromInline
 package enum Header {
-    /// Bytes of a header.
+    /// Length of a header in bytes.
     @inlinable
     package static var length: Int { 12 }
 }

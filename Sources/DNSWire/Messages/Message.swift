@@ -1,6 +1,6 @@
-/// One whole DNS packet, parsed: for replies of upstreams and answers that we make.
+/// One parsed DNS message: for responses of upstreams and for synthesized responses.
 ///
-/// A client's query is read by `Query`, which costs no allocation.
+/// A client's query is parsed by `Query`, which does not allocate.
 package struct Message: Hashable, Sendable {
     package var id: UInt16
     package var flags: HeaderFlags

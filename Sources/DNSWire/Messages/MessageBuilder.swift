@@ -1,24 +1,24 @@
-/// Writes a message, compressing names (RFC 1035 section 4.1.4).
+/// Writes a message with compressed names (RFC 1035 section 4.1.4).
 package struct MessageBuilder {
-    /// The most bytes of any message (RFC 1035 section 4.2.2).
+    /// The greatest length in bytes of any message (RFC 1035 section 4.2.2).
     package static let maximumLength = 65_535
 
-    /// What is written: the message, or what follows its question.
+    /// The bytes written: the message, or what follows its question.
     package private(set) var bytes: [UInt8] = []
-    /// Where the TTL of each record, OPT excepted, begins, in bytes from the end of the questions. In a message that is too
-    /// long to be sent they are cut to 16 bits.
+    /// The offset of the TTL of each record, OPT excepted, in bytes from the end of the questions. In a message that is
+    /// too long to be sent they are truncated to 16 bits.
     package private(set) var ttlOffsets: [UInt16] = []
-    /// Where in the message `bytes` begin: 0, or behind the question.
+    /// Offset in the message at which `bytes` begin: 0, or after the question.
     private let start: Int
-    /// Where in the message the questions end.
+    /// Offset in the message at which the questions end.
     private var questionsEnd: Int
-    /// The name right behind the header; mostly it is the only one, so what follows is filled only when another one comes. Nil:
-    /// there is none, or it is the root, to which nothing points.
+    /// The name directly after the header. Mostly it is the only one, so `nameOffsets` is filled only when another one
+    /// is appended. Nil: there is none, or it is the root, which is not compressed.
     private var firstName: Name?
-    /// Where in the message names already written begin, by their lower-cased wire form.
+    /// Offsets in the message of the names already written, by their lower-cased wire form.
     private var nameOffsets: [ArraySlice<UInt8>: Int] = [:]
 
-    /// Begins a message with its header; the four counts are kept up to date by what is appended.
+    /// Begins a message with its header; the four counts are updated as records are appended.
     package init(id: UInt16, flags: HeaderFlags) {
         start = 0
         questionsEnd = Header.length
@@ -28,7 +28,7 @@ package struct MessageBuilder {
         bytes += [0, 0, 0, 0, 0, 0, 0, 0]
     }
 
-    /// Begins behind header and question of a message, which are not written: for records that are kept by themselves.
+    /// Begins after header and question of a message, which are not written: for records that are stored without them.
     ///
     /// - Parameters:
     ///   - question: the only one.
@@ -37,15 +37,15 @@ package struct MessageBuilder {
         start = Header.length + question.name.wire.count + 4
         questionsEnd = start
         firstName = question.name.isRoot ? nil : question.name
-        // Most are addresses of the name asked for: an AAAA record of it takes 28 bytes.
+        // Most are addresses of QNAME: an AAAA record of it takes 28 bytes.
         bytes.reserveCapacity(recordCount * 28)
         ttlOffsets.reserveCapacity(recordCount)
     }
 
-    /// Bytes of the message so far.
+    /// Length in bytes of the message so far.
     package var length: Int { start + bytes.count }
 
-    /// A section of records, by the offset of its count in the header.
+    /// A section of records; the value is the offset of its count in the header.
     package enum Section: Int {
         case answer = 6
         case authority = 8
@@ -78,7 +78,7 @@ package struct MessageBuilder {
         increment(at: section.rawValue)
     }
 
-    /// Appends what follows a record's owner, in one go.
+    /// Appends the fields after a record's owner, in one go.
     private mutating func appendFields(of record: Record, data: [UInt8]) {
         bytes.append(addingCapacity: 10 + data.count) { output in
             output.append(record.type.rawValue)
@@ -104,7 +104,8 @@ package struct MessageBuilder {
         increment(at: Section.additional.rawValue)
     }
 
-    /// The names in the rdata of an RFC 1035 type, and the bytes that they take; nil when the rdata is not of its type.
+    /// The names in the rdata of an RFC 1035 type, and the range of bytes that they take; nil when the rdata is
+    /// invalid.
     private func leadingNames(of record: Record) -> (names: [Name], start: Int, end: Int)? {
         var names: [Name] = []
         var start = 0
@@ -144,7 +145,7 @@ package struct MessageBuilder {
         var at = 0
         while lower[at] != 0 {
             if let target = nameOffsets[lower[at...]] { return append(UInt16(0xc000 | target)) }
-            // A pointer has 14 bits.
+            // A compression pointer has 14 bits.
             if length < 0x4000 { nameOffsets[lower[at...]] = length }
             let end = at + 1 + Int(lower[at])
             bytes += name.wire[at..<end]
@@ -153,7 +154,7 @@ package struct MessageBuilder {
         bytes.append(0)
     }
 
-    /// Notes where a name and each of its parents begin.
+    /// Stores the offsets of a name and of each of its parents.
     private mutating func note(_ name: Name, at place: Int) {
         let lower = name.lowercased.wire
         var at = 0
@@ -165,7 +166,7 @@ package struct MessageBuilder {
 
     private mutating func append(_ value: UInt16) { bytes.append(addingCapacity: 2) { $0.append(value) } }
 
-    /// Counts a record, or a question, where there is a header.
+    /// Increments the count of a section, where there is a header.
     private mutating func increment(at offset: Int) {
         guard start == 0 else { return }
         bytes[offset + 1] &+= 1
@@ -174,13 +175,13 @@ package struct MessageBuilder {
 }
 
 extension OutputSpan<UInt8> {
-    /// In network byte order.
+    /// Appends a number in network byte order.
     fileprivate mutating func append(_ value: UInt16) {
         append(UInt8(truncatingIfNeeded: value >> 8))
         append(UInt8(truncatingIfNeeded: value))
     }
 
-    /// In network byte order.
+    /// Appends a number in network byte order.
     fileprivate mutating func append(_ value: UInt32) {
         append(UInt16(truncatingIfNeeded: value >> 16))
         append(UInt16(truncatingIfNeeded: value))
@@ -188,7 +189,7 @@ extension OutputSpan<UInt8> {
 }
 
 extension Message {
-    /// The message's bytes, names compressed; longer than 65,535 only if its records are.
+    /// The message's bytes, with compressed names; longer than 65,535 only if its records are.
     package var encoded: [UInt8] {
         var builder = MessageBuilder(id: id, flags: flags)
         for question in questions { builder.append(question) }

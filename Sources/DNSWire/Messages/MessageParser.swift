@@ -1,4 +1,4 @@
-/// Why a message cannot be read, and where.
+/// The reason why a message cannot be parsed, and the place.
 package struct MessageParseError: Error, Hashable, Sendable {
     package enum Reason: String, Hashable, Sendable {
         case shortHeader = "fewer than 12 bytes"
@@ -26,9 +26,9 @@ extension MessageParseError: CustomStringConvertible {
     package var description: String { "\(reason.rawValue), at byte \(offset)" }
 }
 
-/// Reads a message front to back (RFC 1035 section 4). Its input is hostile.
+/// Parses a message from start to end (RFC 1035 section 4). Its input is untrusted.
 ///
-/// Memory is bounded by the message's size: at most 65,535 bytes hold at most 5,958 records, each name at most 255
+/// Memory is bounded by the message's size: at most 65,535 bytes have at most 5,958 records, each name at most 255
 /// bytes.
 package struct MessageParser {
     let bytes: [UInt8]
@@ -75,7 +75,7 @@ package struct MessageParser {
         let length = Int(try uint16())
         guard bytes.count - offset >= length else { throw fault(.truncated) }
         let rdata = try rdata(of: type, class: recordClass, end: offset + length)
-        // Names written out may have made it longer than any record can be.
+        // Expanded names may have made it longer than any rdata can be.
         guard rdata.count <= Record.maximumDataLength else {
             throw MessageParseError(reason: .rdataLength, offset: start)
         }
@@ -84,7 +84,7 @@ package struct MessageParser {
 
     /// Whether an OPT record follows: its owner is the root, in one byte.
     ///
-    /// With any other owner, a pointer to a root included, it is read as a record, and refused there.
+    /// With any other owner, a pointer to a root included, it is parsed as an ordinary record, and refused there.
     private func isOPT() -> Bool {
         bytes.count - offset >= 3 && bytes[offset] == 0
             && UInt16(bytes[offset + 1]) << 8 | UInt16(bytes[offset + 2]) == RecordType.opt.rawValue
@@ -111,11 +111,11 @@ package struct MessageParser {
             options: options)
     }
 
-    /// Reads a name, following compression pointers.
+    /// Parses a name, following compression pointers.
     ///
     /// Each pointer must point before the start of the labels in which it was found: then every step goes strictly
-    /// backward and no loop is possible. Their number is bounded all the same: thousands of names that each lead
-    /// through thousands of pointers fit into one message, and would hold the loop up.
+    /// backward and no loop is possible. Their number is bounded nevertheless: thousands of names that each follow
+    /// thousands of pointers fit into one message, and would block the loop.
     mutating func name() throws(MessageParseError) -> Name {
         var wire: [UInt8] = []
         var at = offset
@@ -140,7 +140,7 @@ package struct MessageParser {
                 let target = (length & 0x3f) << 8 | Int(bytes[at + 1])
                 guard target >= Header.length, target < segmentStart else { throw fault(.forwardPointer) }
                 pointers += 1
-                // One to the first label, and one behind every label.
+                // One to the first label, and one after every label.
                 guard pointers <= 1 + Name.maximumLabels else { throw fault(.pointerChain) }
                 afterFirstPointer = afterFirstPointer ?? at + 2
                 segmentStart = target

@@ -1,18 +1,18 @@
-/// A client's query, read without allocation: what the reply and the look-up need, and nothing else.
+/// A client's query, parsed without allocation: only what the response and the look-up need.
 ///
-/// The question stays where it is, at byte 12 of the message, to be echoed bit for bit.
+/// The question stays at byte 12 of the message, to be copied to the response unchanged.
 @usableFromInline
 @frozen
 package struct Query: Sendable {
     @usableFromInline package var id: UInt16 = 0
     @usableFromInline package var flags: HeaderFlags = []
-    /// NOERROR, or the RCODE with which the query must be turned away: FORMERR, NOTIMP or BADVERS.
+    /// NOERROR, or the RCODE with which the query must be answered: FORMERR, NOTIMP or BADVERS.
     @usableFromInline package var fault: ResponseCode = .noError
-    /// Bytes of the question, name and four; 0 when it cannot be read and hence not be echoed.
+    /// Bytes of the question, name and four; 0 when it cannot be parsed and so not be copied to the response.
     @usableFromInline package var questionLength = 0
     @usableFromInline package var type = RecordType(rawValue: 0)
     @usableFromInline package var `class` = RecordClass(rawValue: 0)
-    /// Whether the query has an OPT record, and the reply therefore gets one.
+    /// Whether the query has an OPT record, and the response therefore gets one.
     @usableFromInline package var hasEDNS = false
     /// The client's UDP payload size in bytes, at least 512; 512 without EDNS.
     @usableFromInline package var udpPayloadSize = EDNS.minimumPayloadSize
@@ -23,30 +23,30 @@ package struct Query: Sendable {
     @inlinable
     package init() {}
 
-    /// Bytes of QNAME.
+    /// Length of QNAME in bytes.
     @inlinable
     package var nameLength: Int { questionLength &- 4 }
 
-    /// Where QNAME lies in the message.
+    /// The range of QNAME in the message.
     @inlinable
     package var nameRange: Range<Int> { Header.length..<(Header.length &+ nameLength) }
 
     @inlinable
     package var checkingDisabled: Bool { flags.contains(.checkingDisabled) }
 
-    /// The longest reply over UDP, in bytes: what the client takes, but no more than 1,232.
+    /// The longest response over UDP, in bytes: the client's UDP payload size, but no more than 1,232.
     @inlinable
     package var udpLimit: Int { min(udpPayloadSize, EDNS.defaultPayloadSize) }
 
-    /// Reads a message; nil for what must not be answered: under 12 bytes, or a response.
+    /// Parses a message; nil for one that must not be answered: under 12 bytes, or a response.
     package static func read(_ message: borrowing Span<UInt8>) -> Query? {
         var query = Query()
         return query.read(message) ? query : nil
     }
 
-    /// Reads a message in place of what was read before.
+    /// Parses a message, and replaces all fields.
     ///
-    /// - Returns: false for what must not be answered: under 12 bytes, or a response.
+    /// - Returns: false for a message that must not be answered: under 12 bytes, or a response.
     @inlinable
     @inline(__always)
     package mutating func read(_ message: borrowing Span<UInt8>) -> Bool {
@@ -62,8 +62,8 @@ package struct Query: Sendable {
         return true
     }
 
-    /// Reads what can be read of a message that must be turned away, so that the question is echoed and an OPT record
-    /// answered with one.
+    /// Parses as much as possible of a message that must be answered with an error, so that the response has its
+    /// question, and an OPT record if the query has one.
     @inline(never)
     @usableFromInline
     mutating func readUnusual(_ message: borrowing Span<UInt8>) {
@@ -72,7 +72,7 @@ package struct Query: Sendable {
         fault = flags.opcode != 0 ? .notImplemented : .formatError
     }
 
-    /// Reads the only question. Nothing stands before it that a compression pointer could mean, so there is none.
+    /// Parses the only question. Nothing before it could be the target of a compression pointer, so it has none.
     @inlinable
     @inline(__always)
     mutating func readQuestion(_ message: borrowing Span<UInt8>) -> Bool {
@@ -93,14 +93,14 @@ package struct Query: Sendable {
         return true
     }
 
-    /// Reads the other sections, of which nothing but the OPT record matters. Mostly there are none.
+    /// Parses the other sections, of which only the OPT record matters. Mostly they are empty.
     @inlinable
     @inline(__always)
     mutating func readRecords(_ message: borrowing Span<UInt8>) -> Bool {
         message[6] | message[7] | message[8] | message[9] | message[10] | message[11] == 0 || walkRecords(message)
     }
 
-    /// Walks the other sections for the OPT record; everything else in them is passed over.
+    /// Searches the other sections for the OPT record; skips everything else in them.
     @usableFromInline
     mutating func walkRecords(_ message: borrowing Span<UInt8>) -> Bool {
         let before = Int(Self.uint16(message, at: 6)) &+ Int(Self.uint16(message, at: 8))
@@ -122,13 +122,13 @@ package struct Query: Sendable {
         return true
     }
 
-    /// Reads the OPT record whose TYPE field is at `at`.
+    /// Parses the OPT record whose TYPE field is at `at`.
     @inline(__always)
     private mutating func readOPT(_ message: borrowing Span<UInt8>, at: Int, dataLength: Int) -> Bool {
         hasEDNS = true
         udpPayloadSize = max(EDNS.minimumPayloadSize, Int(Self.uint16(message, at: at &+ 2)))
         dnssecOK = message[at &+ 6] & 0x80 != 0
-        // A higher version may have other options: they are not read then (RFC 6891 section 6.1.3).
+        // A higher version may have other options: they are not parsed then (RFC 6891 section 6.1.3).
         guard message[at &+ 5] == 0 else {
             fault = .badVersion
             return true
@@ -149,14 +149,14 @@ package struct Query: Sendable {
         return true
     }
 
-    /// Whether the client forbids to tell its network: it sent the client-subnet option with a source prefix length of 0
-    /// (RFC 7871 section 7.1.2).
+    /// Whether the client forbids sending its network: it sent the client-subnet option with a source prefix length of
+    /// 0 (RFC 7871 section 7.1.2).
     ///
-    /// - Parameter message: from which this was read, without a fault.
+    /// - Parameter message: the message from which this was parsed, without a fault.
     package func hidesNetwork(in message: borrowing Span<UInt8>) -> Bool {
         guard hasEDNS else { return false }
         var at = Header.length &+ questionLength
-        // Everything was found to lie within the message when it was read; here it only ends the search.
+        // The records were found to be within the message when it was parsed; here the bounds only end the search.
         while Self.skipName(message, at: &at), at &+ 10 <= message.count {
             let end = at &+ 10 &+ Int(Self.uint16(message, at: at &+ 8))
             guard end <= message.count else { return false }
@@ -174,7 +174,7 @@ package struct Query: Sendable {
             let length = Int(uint16(message, at: option &+ 2))
             guard option &+ 4 &+ length <= options.upperBound else { return false }
             if uint16(message, at: option) == EDNSOption.Code.clientSubnet.rawValue {
-                // Family, source prefix length, scope prefix length. One that is no such option tells nothing: not told then.
+                // Family, source prefix length, scope prefix length. With a malformed option the network is not sent.
                 return length < 4 || message[option &+ 6] == 0
             }
             option &+= 4 &+ length
@@ -182,7 +182,7 @@ package struct Query: Sendable {
         return false
     }
 
-    /// Passes over a name, plain or compressed.
+    /// Skips a name, plain or compressed.
     @inline(__always)
     private static func skipName(_ message: borrowing Span<UInt8>, at: inout Int) -> Bool {
         while at < message.count {

@@ -1,17 +1,17 @@
-/// What an answer in the cache is found by: lower-cased QNAME, the client's scope where there is one, QTYPE, QCLASS, and the
-/// DO and CD bits.
+/// The key of a cached answer: lower-cased QNAME, the client's scope where there is one, QTYPE, QCLASS, and the DO and
+/// CD bits.
 ///
-/// Fixed bytes in place, so that a look-up allocates nothing. The look-up of a hit without a scope does without: it reads
-/// the same bytes where they lie in the client's message.
+/// Fixed-size storage, so that a look-up allocates nothing. The look-up of a hit without a scope does not need it: it
+/// reads the same bytes from the client's message.
 @frozen
 package struct QueryKey: Sendable {
-    /// Bytes of type, class and flags.
+    /// Length in bytes of type, class and flags.
     private static var tailLength: Int { 5 }
 
-    /// Only the first `count` bytes mean anything. There is room for a name of 255, a scope of 35, type, class, and one byte
+    /// Only the first `count` bytes are used. There is room for a name of 255, a scope of 35, type, class, and one byte
     /// of flags.
     package var storage: InlineArray<295, UInt8>
-    /// Bytes in use: the name's, the scope's, and five.
+    /// Bytes in use: those of the name and the scope, and five.
     package private(set) var count: Int
     private var nameCount: Int
 
@@ -21,7 +21,7 @@ package struct QueryKey: Sendable {
         nameCount = 0
     }
 
-    /// The key of a question; `name` may be in any letter case.
+    /// The key of a question; `name` may have any letter case.
     ///
     /// - Parameter scope: nil for an answer that is the same for all clients.
     package init(_ question: borrowing Question, dnssecOK: Bool, checkingDisabled: Bool, scope: ClientScope? = nil) {
@@ -32,10 +32,10 @@ package struct QueryKey: Sendable {
             type: question.type, class: question.class, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled)
     }
 
-    /// Byte `index` of the key, below `count`. Not by `storage[index]`, which copies all of it for each byte.
+    /// Byte `index` of the key, below `count`. Not by `storage[index]`, which copies the whole array for each byte.
     package subscript(index: Int) -> UInt8 { storage.span[index] }
 
-    /// The key's bytes as an array, for those who may allocate.
+    /// The key's bytes as an array, where allocation is acceptable.
     package var array: [UInt8] {
         [UInt8](capacity: count) { bytes in
             let span = storage.span
@@ -43,15 +43,15 @@ package struct QueryKey: Sendable {
         }
     }
 
-    /// The type in the key.
+    /// The record type in the key.
     package var type: RecordType {
         RecordType(rawValue: UInt16(self[count - 5]) << 8 | UInt16(self[count - 4]))
     }
 
-    /// Whether it is one client scope's.
+    /// Whether the key has a client scope.
     package var isScoped: Bool { nameCount + Self.tailLength < count }
 
-    /// The key of a query without a fault, read from `message`.
+    /// The key of a query without a fault, parsed from `message`.
     package init(_ query: Query, in message: Span<UInt8>, scope: ClientScope? = nil) {
         self.init()
         for index in Header.length..<(Header.length + query.nameLength) { append(asciiLowercased(message[index])) }
@@ -61,7 +61,7 @@ package struct QueryKey: Sendable {
             checkingDisabled: query.checkingDisabled)
     }
 
-    /// The same question's key in a scope.
+    /// The key of the same question in another scope.
     package func scoped(to scope: ClientScope?) -> QueryKey {
         var key = QueryKey()
         for index in 0..<nameCount { key.append(storage[index]) }
@@ -70,8 +70,8 @@ package struct QueryKey: Sendable {
         return key
     }
 
-    /// Appends the scope behind the name. The name's last byte shows where it begins, so no key of a scope is one of
-    /// another, or of none.
+    /// Appends the scope after the name. The name's terminating zero shows where it begins, so no key of a scope equals
+    /// one of another, or one without.
     private mutating func endName(_ scope: ClientScope?) {
         nameCount = count
         scope?.forEachKeyByte { append($0) }
@@ -83,7 +83,7 @@ package struct QueryKey: Sendable {
         count &+= 1
     }
 
-    /// Appends what follows the name.
+    /// Appends the bytes that follow the name and scope.
     private mutating func finish(type: RecordType, class: RecordClass, dnssecOK: Bool, checkingDisabled: Bool) {
         for value in [type.rawValue, `class`.rawValue] {
             append(UInt8(truncatingIfNeeded: value >> 8))

@@ -1,6 +1,6 @@
 /// QNAME, QTYPE and QCLASS (RFC 1035 section 4.1.2).
 package struct Question: Hashable, Sendable {
-    /// In the letter case in which it was asked; compared without.
+    /// With the letter case of the query; compared case-insensitively.
     package var name: Name
     package var type: RecordType
     package var `class`: RecordClass

@@ -1,30 +1,30 @@
-/// What the reply of an upstream says to the question that it was asked.
+/// An upstream's response, evaluated for the question that was sent.
 ///
-/// The one place where records of others become an `Answer`. An answer holds what follows from the question and nothing
-/// else: the chain of CNAME and DNAME records that begins at QNAME, the RRset at its end, and for a negative answer the
-/// SOA record of a zone that the end lies in. Signatures and denial proofs stay with what they belong to, if they were asked
-/// for by the DO bit or by their type (RFC 4035 section 3.2.1). NS records and the whole additional section go: a stub has
-/// no use for them, and addresses in them would come in unasked.
+/// Only here records of upstreams become an `Answer`. An answer has only what follows from the question: the chain of
+/// CNAME and DNAME records that begins at QNAME, the RRset at its end, and for a negative answer the SOA record of a
+/// zone that contains the end. Signatures and denial proofs are retained with the records to which they belong, if they
+/// were requested by the DO bit or by their type (RFC 4035 section 3.2.1). NS records and the whole additional section
+/// are removed: a stub does not need them, and addresses in them would be unsolicited.
 package enum ReceivedReply: Hashable, Sendable {
     /// NOERROR or NXDOMAIN, with the records that belong to the question.
     case answer(Answer)
-    /// Any other RCODE: the upstream did not find out.
+    /// Any other RCODE: the upstream could not resolve the question.
     case failure(ResponseCode)
-    /// Aliases in a circle, more of them than are followed, or one that makes the name too long.
+    /// A loop of aliases, more of them than are followed, or one that makes the name too long.
     case endlessAliases
-    /// The TC bit is set: the rest has to be asked for by another transport.
+    /// The TC bit is set: the query must be repeated over another transport.
     case truncated
-    /// Not a reply, or not one to this question.
+    /// Not a response, or not one to this question.
     case mismatch
 
     /// The most CNAME and DNAME records that are followed from QNAME.
     package static let maximumAliases = 16
 
-    /// Judges `message`; its ID is the caller's to check.
+    /// Evaluates `message`; the caller checks its ID.
     ///
     /// - Parameters:
-    ///   - question: as it was sent. Letter case does not count: a random one is compared before.
-    ///   - dnssecOK: whether signatures and denial proofs were asked for.
+    ///   - question: as it was sent. Letter case is ignored here: a random one is compared earlier.
+    ///   - dnssecOK: whether signatures and denial proofs were requested.
     package init(_ message: Message, to question: Question, dnssecOK: Bool) {
         let code = message.responseCode
         let isAnswer = code == .noError || code == .nameError
@@ -32,7 +32,7 @@ package enum ReceivedReply: Hashable, Sendable {
             self = .mismatch
             return
         }
-        // A server that could not read the query may send back a bare header.
+        // A server that could not parse the query may send back a bare header.
         if message.questions.isEmpty, !isAnswer {
             self = .failure(code)
             return

@@ -1,16 +1,16 @@
-/// A domain name in uncompressed wire form, with the letter case in which it came.
+/// A domain name in uncompressed wire form, with its original letter case.
 ///
 /// At most 255 bytes, labels of at most 63 (RFC 1035 section 2.3.4). Equality and hashing ignore the case of ASCII
 /// letters and of nothing else (RFC 4343).
 @usableFromInline
 package struct Name: Sendable {
-    /// The most bytes of a name in wire form, the root's zero byte included.
+    /// The greatest length in bytes of a name in wire form, the root's zero byte included.
     @inlinable
     package static var maximumLength: Int { 255 }
-    /// The most bytes of one label.
+    /// The greatest length in bytes of one label.
     @inlinable
     package static var maximumLabelLength: Int { 63 }
-    /// The most labels of a name, the root's not counted: one byte each.
+    /// The most labels of a name, the root's not counted: with one byte each.
     package static let maximumLabels = 127
 
     /// Length-prefixed labels and the root's zero byte: 1 to 255 bytes.
@@ -18,10 +18,10 @@ package struct Name: Sendable {
 
     package static let root = Name(uncheckedWire: [0])
 
-    /// Takes bytes that are known to be a well-formed name. For the parser and for names made from names.
+    /// Takes bytes known to be a well-formed name. For the parser and for names derived from names.
     init(uncheckedWire wire: [UInt8]) { self.wire = wire }
 
-    /// Reads a name that must fill `wire` exactly, without compression.
+    /// Parses a name that must fill `wire` exactly, without compression.
     package init(wire: [UInt8]) throws(NameError) {
         var at = 0
         while true {
@@ -53,7 +53,7 @@ package struct Name: Sendable {
 
     /// The same name with ASCII letters in lower case: the form of every key.
     package var lowercased: Name {
-        // All bytes are looked at, many at a time: mostly none is a capital letter.
+        // All bytes are read, several at a time: mostly none is an upper-case letter.
         var changes: UInt8 = 0
         for byte in wire { changes |= byte ^ asciiLowercased(byte) }
         return changes == 0 ? self : Name(uncheckedWire: wire.map(asciiLowercased))
@@ -64,7 +64,7 @@ package struct Name: Sendable {
         isRoot ? nil : Name(uncheckedWire: Array(wire[(1 + Int(wire[0]))...]))
     }
 
-    /// Whether this is `ancestor` or lies below it, on whole labels.
+    /// Whether this is `ancestor` or a subdomain of it, by whole labels.
     package func isWithin(_ ancestor: Name) -> Bool {
         let start = wire.count - ancestor.wire.count
         guard start >= 0 else { return false }
@@ -74,7 +74,7 @@ package struct Name: Sendable {
         return Self.areEqual(wire, from: start, ancestor.wire, from: 0)
     }
 
-    /// A name with `label` put to the left of this one.
+    /// This name with `label` prepended.
     package func prepending(label: some Collection<UInt8>) throws(NameError) -> Name {
         guard !label.isEmpty else { throw .emptyLabel }
         guard label.count <= Self.maximumLabelLength else { throw .labelTooLong }
@@ -83,7 +83,7 @@ package struct Name: Sendable {
     }
 }
 
-/// Why bytes or text are not a domain name.
+/// The reason why bytes or text are not a domain name.
 package enum NameError: Error, Hashable, Sendable {
     case truncated
     case emptyLabel
@@ -104,7 +104,7 @@ extension NameError: CustomStringConvertible {
     }
 }
 
-/// ASCII letters in lower case, every other byte unchanged (RFC 4343).
+/// Converts an ASCII letter to lower case; leaves every other byte unchanged (RFC 4343).
 @inlinable
 package func asciiLowercased(_ byte: UInt8) -> UInt8 {
     byte &- 0x41 < 26 ? byte | 0x20 : byte
@@ -112,7 +112,7 @@ package func asciiLowercased(_ byte: UInt8) -> UInt8 {
 
 /// The same for eight bytes at once.
 private func asciiLowercased(_ word: UInt64) -> UInt64 {
-    // The top bit of each byte says of its other seven whether they are "A" or more, and more than "Z".
+    // The top bit of each byte is set if its other seven are "A" or more, or more than "Z", respectively.
     let low = word & 0x7f7f_7f7f_7f7f_7f7f
     let fromA = low &+ 0x3f3f_3f3f_3f3f_3f3f
     let beyondZ = low &+ 0x2525_2525_2525_2525
@@ -137,7 +137,7 @@ extension Name: Hashable {
         return true
     }
 
-    /// Eight bytes at a time: a call of the hasher costs more than they do.
+    /// Hashes eight bytes at a time: a call of the hasher costs more than combining them.
     static func hash(_ wire: [UInt8], from start: Int, into hasher: inout Hasher) {
         let bytes = wire.span.extracting(start..<wire.count)
         var at = 0

@@ -1,6 +1,6 @@
-/// Names in lower case, one behind the other in one buffer: a long list costs its bytes and nothing for each name.
+/// Names in lower case, concatenated in one buffer: a long list costs its bytes and no overhead for each name.
 package struct NameList: Sendable, Equatable {
-    /// In wire form.
+    /// The names in wire form.
     private var bytes: [UInt8] = []
     package private(set) var count = 0
 
@@ -11,13 +11,13 @@ package struct NameList: Sendable, Equatable {
         for name in names { append(name) }
     }
 
-    /// Bytes of all names in wire form.
+    /// Length in bytes of all names in wire form.
     package var byteCount: Int { bytes.count }
 
-    /// Bytes of memory that it has taken.
+    /// Capacity of the buffer in bytes.
     package var capacity: Int { bytes.capacity }
 
-    /// Takes memory for so many bytes of names in all, so that none is copied while they are added.
+    /// Reserves memory for this many bytes of names in all, so that none is copied while they are added.
     package mutating func reserveCapacity(bytes: Int) { self.bytes.reserveCapacity(bytes) }
 
     package mutating func append(_ name: Name) {
@@ -25,14 +25,14 @@ package struct NameList: Sendable, Equatable {
         count += 1
     }
 
-    /// Whether the name at `place` is this one.
+    /// Whether the name at `place` equals `suffix`.
     package func holds(_ suffix: NameSuffix, at place: Place) -> Bool { suffix.begins(bytes, at: Int(place.byte)) }
 }
 
 extension NameList: Collection {
-    /// Where a name begins: valid as long as nothing but names behind it is added.
+    /// The position of a name: valid as long as names are only appended.
     package struct Place: Comparable, Sendable {
-        /// Counted from 0. Four of them hold any list there is: a configuration file ends at 1 MiB.
+        /// Byte offset. Four bytes suffice for any list: a configuration file ends at 1 MiB.
         fileprivate let byte: UInt32
 
         package static func < (left: Place, right: Place) -> Bool { left.byte < right.byte }
@@ -46,7 +46,7 @@ extension NameList: Collection {
 
     package subscript(place: Place) -> Name { Name(uncheckedWire: Array(bytes[Int(place.byte)..<end(of: place)])) }
 
-    /// The byte behind a name.
+    /// The offset after a name.
     private func end(of place: Place) -> Int {
         var at = Int(place.byte)
         while bytes[at] != 0 { at += 1 + Int(bytes[at]) }

@@ -1,5 +1,6 @@
-/// A name, or what is left of it without some labels at its left: the key of tables in which the nearest parent of a name is
-/// looked up. Holds the name's bytes, and copies none. Inlined where tables are walked: each question walks several.
+/// A name, or a suffix of it without some labels at its left: the key of tables in which the closest ancestor of a name
+/// is looked up. Refers to the name's bytes without copying them. Inlined where tables are walked: each question walks
+/// several.
 @usableFromInline
 package struct NameSuffix: Sendable {
     @usableFromInline let wire: [UInt8]
@@ -15,11 +16,11 @@ package struct NameSuffix: Sendable {
     @inlinable
     package init(_ name: Name) { self.init(wire: name.wire, start: 0) }
 
-    /// Bytes of it in wire form, 1 to 255.
+    /// Length in bytes in wire form, 1 to 255.
     @inlinable
     package var length: Int { wire.count - start }
 
-    /// The first byte of its leftmost label, a letter in lower case; 0 for the root.
+    /// The first byte of its leftmost label, in lower case; 0 for the root.
     @inlinable
     package var firstByte: UInt8 { isRoot ? 0 : asciiLowercased(wire[start + 1]) }
 
@@ -27,19 +28,19 @@ package struct NameSuffix: Sendable {
     @inlinable
     package var isRoot: Bool { start == wire.count - 1 }
 
-    /// It without its leftmost label; nil for the root.
+    /// The suffix without its leftmost label; nil for the root.
     package var parent: NameSuffix? {
         isRoot ? nil : NameSuffix(wire: wire, start: start + 1 + Int(wire[start]))
     }
 
-    /// Takes its leftmost label away; of the root nothing.
+    /// Removes its leftmost label; does nothing for the root.
     @inlinable
     package mutating func removeLabel() {
         if !isRoot { start += 1 + Int(wire[start]) }
     }
 
-    /// Whether the name that begins at `place` of these bytes is this one. Both end with the root's zero byte, so none is the
-    /// beginning of another.
+    /// Whether the name at offset `place` of these bytes equals this one. Both end with the root's zero byte, so
+    /// neither is a prefix of the other.
     func begins(_ bytes: [UInt8], at place: Int) -> Bool {
         guard length <= bytes.count - place else { return false }
         let distance = place - start
@@ -50,7 +51,7 @@ package struct NameSuffix: Sendable {
         return true
     }
 
-    /// As a name of its own.
+    /// The suffix as a name.
     package var name: Name { start == 0 ? Name(uncheckedWire: wire) : Name(uncheckedWire: Array(wire[start...])) }
 }
 

@@ -1,6 +1,6 @@
 extension Name: CustomStringConvertible {
     /// Master-file text without the final dot (the root is `.`): dots and backslashes in labels are escaped with a
-    /// backslash, bytes that do not print as `\DDD` (RFC 1035 section 5.1).
+    /// backslash, non-printable bytes as `\DDD` (RFC 1035 section 5.1).
     @usableFromInline package var description: String {
         var text: [UInt8] = []
         text.reserveCapacity(wire.count)
@@ -24,7 +24,7 @@ extension Name: CustomStringConvertible {
         }
     }
 
-    /// Whether a byte stands for itself: letters, digits and what else host names have.
+    /// Whether a byte needs no escape: letters, digits, hyphen and underscore.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -48,13 +48,13 @@ extension Name: CustomStringConvertible {
         }
     }
 
-    /// Reads master-file text, with or without the final dot; `.` and the empty text are the root.
+    /// Parses master-file text, with or without the final dot; `.` and the empty text are the root.
     package init(_ text: some StringProtocol) throws(NameError) { try self.init(text: Array(text.utf8)) }
 
     private init(text: [UInt8]) throws(NameError) {
         var wire: [UInt8] = []
         wire.reserveCapacity(min(text.count, Self.maximumLength) + 2)
-        // The length of the label under way, filled in at its end. The last one stays: the root's.
+        // The length of the current label, filled in at its end. The last one stays: the root's.
         var start = 0
         wire.append(0)
         var at = text == [UInt8(ascii: ".")] ? 1 : 0
@@ -84,7 +84,7 @@ extension Name: CustomStringConvertible {
         wire.append(0)
     }
 
-    /// The byte after a backslash; `at` is then behind it.
+    /// The escaped byte after a backslash; `at` then points after it.
     private static func unescape(_ text: [UInt8], at: inout Int) throws(NameError) -> UInt8 {
         guard at < text.count else { throw .badEscape }
         guard isDigit(text[at]) else {

@@ -1,6 +1,6 @@
-/// What an upstream told about one question: an RCODE and records, nothing of the transport.
+/// An upstream's answer to one question: an RCODE and records, independent of the transport.
 ///
-/// NOERROR, NXDOMAIN, or any other code of the header's four bits. The OPT record and the question are left behind.
+/// NOERROR, NXDOMAIN, or any other code of the header's four bits. The OPT record and the question are not included.
 package struct Answer: Hashable, Sendable {
     package var responseCode: ResponseCode
     package var answers: [Record]
@@ -17,7 +17,7 @@ package struct Answer: Hashable, Sendable {
         self.additionals = additionals
     }
 
-    /// An answer of addresses, one record each, owned by `name`.
+    /// An answer of addresses, one record for each, owned by `name`.
     package init(name: Name, addresses: [IPAddress], ttl: UInt32) {
         self.init(answers: addresses.map { Record(name: name, address: $0, ttl: ttl) })
     }
@@ -27,7 +27,7 @@ package struct Answer: Hashable, Sendable {
         Answer(responseCode: responseCode, authorities: [.negativeSOA(for: name, ttl: ttl)])
     }
 
-    /// Whether it says that there is no such name, or no record of `type` at the end of the chain of CNAMEs.
+    /// Whether it is NXDOMAIN or NODATA: there is no record of `type` at the end of the chain of CNAME records.
     package func isNegative(for type: RecordType) -> Bool {
         responseCode != .noError || !answers.contains { $0.type == type || type == .any }
     }

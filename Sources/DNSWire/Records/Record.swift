@@ -5,7 +5,7 @@ package struct Record: Hashable, Sendable {
     package var `class`: RecordClass
     /// Seconds, 0 to 2^31 - 1; a set top bit was read as 0 (RFC 2181 section 8).
     package var ttl: UInt32
-    /// At most 65,535 bytes; names in it are written out.
+    /// At most 65,535 bytes; names in it are uncompressed.
     package var rdata: [UInt8]
 
     /// The most bytes of rdata: RDLENGTH has 16 bits.
@@ -50,15 +50,15 @@ package struct Record: Hashable, Sendable {
     /// The target of a CNAME record.
     package var canonicalName: Name? { type == .cname ? try? Name(wire: rdata) : nil }
 
-    /// The MINIMUM field of an SOA record: seconds that a negative answer may be kept (RFC 2308 section 4).
+    /// The MINIMUM field of an SOA record: seconds that a negative answer may be cached (RFC 2308 section 4).
     package var soaMinimum: UInt32? {
         guard type == .soa, rdata.count >= 22 else { return nil }
         return rdata.suffix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// An SOA record of ours for a negative answer: owner and MNAME are `name`, MINIMUM and TTL are `ttl` seconds.
+    /// A synthetic SOA record for a negative answer: owner and MNAME are `name`, MINIMUM and TTL are `ttl` seconds.
     package static func negativeSOA(for name: Name, ttl: UInt32) -> Record {
-        // A mailbox below .invalid can reach nobody (RFC 2606); serial and timers mean nothing without transfers.
+        // A mailbox below .invalid does not exist (RFC 2606); serial and timers have no effect without zone transfers.
         let mailbox: [UInt8] = [6] + Array("nobody".utf8) + [7] + Array("invalid".utf8) + [0]
         let numbers: [UInt32] = [1, 3_600, 600, 86_400, ttl]
         let rdata =

@@ -9,10 +9,10 @@ package struct RecordClass: RawRepresentable, Hashable, Sendable {
 
     @inlinable
     package static var internet: RecordClass { RecordClass(rawValue: 1) }
-    /// CHAOS, in which servers answer questions about themselves.
+    /// CHAOS, in which servers answer queries about themselves.
     @inlinable
     package static var chaos: RecordClass { RecordClass(rawValue: 3) }
-    /// Only in questions: every class.
+    /// QCLASS `ANY`, only in questions: every class.
     @inlinable
     package static var any: RecordClass { RecordClass(rawValue: 255) }
 }

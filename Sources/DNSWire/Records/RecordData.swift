@@ -1,14 +1,14 @@
-/// What rdata consists of, as far as names and fixed lengths in it matter.
+/// A field of rdata, as far as names and fixed lengths in it are concerned.
 ///
-/// Only the types of RFC 1035, those that RFC 3597 section 4 lists for receivers, KX and DNAME are searched for
-/// compressed names; every other type is opaque.
+/// Compressed names are expanded only in the types of RFC 1035, those that RFC 3597 section 4 lists for receivers, KX
+/// and DNAME; every other type is opaque.
 enum RecordDataField {
-    /// So many bytes.
+    /// This number of bytes.
     case bytes(Int)
-    /// A length byte and as many bytes.
+    /// A length byte and that number of bytes.
     case string
     case name
-    /// Whatever is left.
+    /// All remaining bytes.
     case rest
 
     static func fields(of type: RecordType) -> [RecordDataField] {
@@ -39,9 +39,9 @@ enum RecordDataField {
 }
 
 extension MessageParser {
-    /// Reads rdata up to `end`, names written out in full.
+    /// Parses rdata up to `end`, with names expanded.
     ///
-    /// A and AAAA hold addresses in class IN only; elsewhere they are opaque (RFC 3597 section 2).
+    /// A and AAAA are addresses in class IN only; in other classes they are opaque (RFC 3597 section 2).
     mutating func rdata(of type: RecordType, class: RecordClass, end: Int) throws(MessageParseError) -> [UInt8] {
         var rdata: [UInt8] = []
         let isOpaque = type.isAddress && `class` != .internet

@@ -1,7 +1,7 @@
 /// The rdata of an HTTPS or SVCB record (RFC 9460 section 2.2).
 ///
-/// Read strictly, for a record that is malformed spoils its whole set (section 2.2). What is not changed is written as
-/// it came, byte for byte.
+/// Parsed strictly, since a malformed record invalidates its whole RRset (section 2.2). Unchanged parts are written as
+/// they were received, byte for byte.
 package struct ServiceBinding: Hashable, Sendable {
     /// One SvcParam.
     private struct Parameter: Hashable {
@@ -25,7 +25,7 @@ package struct ServiceBinding: Hashable, Sendable {
 
     /// 0 makes the record an alias of `target`.
     package let priority: UInt16
-    /// The root stands for the record's own name; of an alias, for "there is no service".
+    /// The root stands for the record's own name; in an alias, it means that the service does not exist.
     package let target: Name
     private var parameters: [Parameter]
 
@@ -48,7 +48,7 @@ package struct ServiceBinding: Hashable, Sendable {
     private static func takeName(_ rest: inout ArraySlice<UInt8>) -> Name? {
         var end = rest.startIndex
         while end < rest.endIndex, rest[end] != 0 {
-            // Checked against the end by the loop; a length above 63 is refused below.
+            // A length beyond the end is caught by the loop's condition; one above 63 is refused below.
             end += 1 + Int(rest[end])
         }
         guard end < rest.endIndex, let name = try? Name(wire: Array(rest[...end])) else { return nil }
@@ -62,7 +62,7 @@ package struct ServiceBinding: Hashable, Sendable {
         return rest.prefix(2).reduce(0) { $0 << 8 | UInt16($1) }
     }
 
-    /// Whether a value is as its key demands (sections 7 and 8); that of an unknown key may be anything.
+    /// Whether a value is valid for its key (sections 7 and 8); the value of an unknown key may be anything.
     private func isWellFormed(_ parameter: Parameter) -> Bool {
         let value = parameter.value
         switch parameter.key {
@@ -91,13 +91,13 @@ package struct ServiceBinding: Hashable, Sendable {
 
     private func has(_ key: UInt16) -> Bool { parameters.contains { $0.key == key } }
 
-    /// Whether it only leads to another name.
+    /// Whether it is in AliasMode (section 2.4.2).
     package var isAlias: Bool { priority == 0 }
 
-    /// The types of address, A and AAAA, that it has hints of.
+    /// The address types, A and AAAA, for which it has hints.
     package var hintedTypes: [RecordType] { [.a, .aaaa].filter { has(Key.hint(of: $0)) } }
 
-    /// The same with other addresses in place of the hints it has of `type`; without the hint when there are none.
+    /// The same record with its hints of `type` replaced by other addresses; without the hint when there are none.
     ///
     /// - Returns: nil when a client must not use the record without the hint (`mandatory`).
     package func replacingHints(of type: RecordType, with addresses: [IPAddress]) -> ServiceBinding? {
@@ -106,7 +106,7 @@ package struct ServiceBinding: Hashable, Sendable {
         var binding = self
         let value = addresses.filter { $0.recordType == type }.flatMap(\.bytes)
         guard value.isEmpty else {
-            // As many as a parameter can hold, which is more than a message can.
+            // As many as fit a parameter, which is more than a message can have.
             binding.parameters[place].value = Array(value.prefix(0xfff0))
             return binding
         }
@@ -116,7 +116,7 @@ package struct ServiceBinding: Hashable, Sendable {
         return binding
     }
 
-    /// As it goes into a record.
+    /// The rdata in wire form.
     package var rdata: [UInt8] {
         func bytes(_ number: UInt16) -> [UInt8] { [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)] }
         return bytes(priority) + target.wire
