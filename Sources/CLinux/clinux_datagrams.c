@@ -17,12 +17,12 @@ union control {
 _Static_assert(sizeof(struct in_pktinfo) <= sizeof(struct in6_pktinfo), "the larger of the two");
 _Static_assert(sizeof(struct clinux_origin) == 56, "handed between threads by value");
 
-/// How long a batch may wait in all for room in the send buffer.
+/// The longest wait of a batch in all for room in the send buffer.
 enum { SEND_PATIENCE_MILLISECONDS = 5 };
 
 struct clinux_batch {
     int slots;
-    /// How many slots the last receive wrote, and so must be prepared again.
+    /// Number of slots that the last receive wrote, and that must be prepared again.
     int received;
     size_t in_size;
     size_t out_size;
@@ -105,7 +105,7 @@ int clinux_batch_receive(struct clinux_batch *batch, int descriptor, int wait) {
     for (int index = 0; index < count; index++) {
         const struct mmsghdr *message = &batch->in[index];
         struct clinux_slot *slot = &batch->slot[index];
-        // The kernel never says more than there is room for; the caller reads as much as this says.
+        // The kernel never reports more than there is room for; the caller reads as many bytes as reported here.
         slot->in_length = message->msg_len < in_size ? message->msg_len : in_size;
         slot->out_length = 0;
         slot->is_truncated = (message->msg_hdr.msg_flags & MSG_TRUNC) != 0;
@@ -115,16 +115,17 @@ int clinux_batch_receive(struct clinux_batch *batch, int descriptor, int wait) {
     return count;
 }
 
-/// The packet information of a received datagram; NULL if it has none that may be answered from.
+/// The packet information of a received datagram; NULL if it has none from which a response may be sent.
 ///
-/// The interface is cleared: the reply must follow the routes, also where the query came another way. Only a
-/// link-local address means nothing without its interface. An address that is not one host's cannot be a source.
+/// The interface is cleared: the response must follow the routes, also where the query came another way. Only a
+/// link-local address needs its interface. An address that is not one host's cannot be a source.
 static struct cmsghdr *reply_control(struct msghdr *message) {
     struct cmsghdr *header = CMSG_FIRSTHDR(message);
     if (!header || (message->msg_flags & MSG_CTRUNC))
         return NULL;
     if (header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_PKTINFO) {
-        // ipi_spec_dst is what the kernel itself would answer from: the address asked, or for a broadcast our own.
+        // ipi_spec_dst is the source that the kernel itself would choose: the query's destination, or for a broadcast
+        // our own.
         struct in_pktinfo *info = (struct in_pktinfo *)CMSG_DATA(header);
         info->ipi_ifindex = 0;
         return header;
@@ -140,7 +141,7 @@ static struct cmsghdr *reply_control(struct msghdr *message) {
     return NULL;
 }
 
-/// Prepares one message for each slot with a reply, without gaps, and returns how many.
+/// Prepares one message for each slot with a response, without gaps, and returns their number.
 static int queue_replies(struct clinux_batch *batch) {
     int queued = 0;
     for (int index = 0; index < batch->received; index++) {
@@ -158,7 +159,7 @@ static int queue_replies(struct clinux_batch *batch) {
     return queued;
 }
 
-/// Whether the send buffer got room again before the patience of this batch was used up.
+/// Waits for room in the send buffer. Returns whether there was some before the patience of this batch was used up.
 static int wait_for_room(int descriptor, int *patience) {
     struct pollfd room = {.fd = descriptor, .events = POLLOUT};
     while (*patience > 0) {
@@ -181,7 +182,7 @@ int clinux_batch_send(struct clinux_batch *batch, int descriptor) {
             if (!wait_for_room(descriptor, &patience))
                 break;
         } else if (errno != EINTR) {
-            // That one peer cannot be reached: port 0, no route, a firewall rule on this machine.
+            // That one peer is unreachable: port 0, no route, a firewall rule on this machine.
             next++;
         }
     }
@@ -209,7 +210,7 @@ void clinux_batch_origin(struct clinux_batch *batch, int slot, struct clinux_ori
     }
 }
 
-/// Fills the message of one late reply; `vector` and `control` must outlive it.
+/// Fills the message of one late response; `vector` and `control` must outlive it.
 static void fill_reply(struct msghdr *message, struct iovec *vector, union control *control, const uint8_t *bytes,
                        const struct clinux_late_reply *reply) {
     const struct clinux_origin *origin = &reply->origin;
@@ -257,7 +258,7 @@ int clinux_send_late(int descriptor, const uint8_t *bytes, const struct clinux_l
             next += done;
             sent += done;
         } else if (errno != EINTR) {
-            // That one peer cannot be reached, or there is no room for its reply.
+            // That one peer is unreachable, or there is no room for its response.
             next++;
         }
     }
@@ -267,8 +268,8 @@ int clinux_send_late(int descriptor, const uint8_t *bytes, const struct clinux_l
 int clinux_spread_datagrams(int descriptor, int family, int receivers) {
     if (receivers < 1 || receivers > 65535)
         return -EINVAL;
-    // The last four bytes of the source address, and the source port behind a header without options. In others these are
-    // some other bytes, which spread the load less well and lose nothing.
+    // The last four bytes of the source address, and the source port after a header without options. With options other
+    // bytes are read, which distribute the load less evenly and lose nothing.
     const uint32_t address = (uint32_t)SKF_NET_OFF + (family == AF_INET ? 12 : 20);
     const uint32_t port = (uint32_t)SKF_NET_OFF + (family == AF_INET ? 20 : 40);
     struct sock_filter code[] = {
@@ -276,7 +277,8 @@ int clinux_spread_datagrams(int descriptor, int family, int receivers) {
         BPF_STMT(BPF_MISC | BPF_TAX, 0),
         BPF_STMT(BPF_LD | BPF_H | BPF_ABS, port),
         BPF_STMT(BPF_ALU | BPF_XOR | BPF_X, 0),
-        // Multiplied by 2^32 / the golden ratio neighbours come to lie far apart (Knuth, The Art of Computer Programming, 6.4).
+        // Multiplied by 2^32 / the golden ratio, neighbouring values are spread apart (Knuth, The Art of Computer
+        // Programming, 6.4).
         BPF_STMT(BPF_ALU | BPF_MUL | BPF_K, 0x9e3779b1),
         BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 16),
         BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, (uint32_t)receivers),

@@ -55,7 +55,7 @@ int clinux_route_receive(int descriptor, void *buffer, size_t size) {
     ssize_t length = recvmsg(descriptor, &message, MSG_DONTWAIT);
     if (length < 0)
         return -errno;
-    // Other processes may send here too; only the kernel has this number.
+    // Other processes may send here too; only the kernel has port ID 0.
     if (sender.nl_family != AF_NETLINK || sender.nl_pid != 0)
         return 0;
     return message.msg_flags & MSG_TRUNC ? -ENOBUFS : (int)length;
@@ -78,7 +78,7 @@ static int route_interface(int descriptor, int family, const void *address) {
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
     if (sendto(descriptor, &request, request.header.nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof kernel) < 0)
         return -errno;
-    // The kernel has answered by the time it returns.
+    // The kernel has queued its answer by the time `sendto` returns.
     union {
         struct nlmsghdr header;
         unsigned char bytes[4096];
@@ -143,7 +143,7 @@ int clinux_clock_jump_create(void) {
 int clinux_clock_jump_rearm(int descriptor) {
     uint64_t expirations;
     (void)!read(descriptor, &expirations, sizeof expirations);
-    // Some 290 years after 1970: the longest that the kernel counts.
+    // Some 290 years after 1970: the latest time that the kernel represents.
     struct itimerspec never = {.it_value.tv_sec = INT64_MAX / 1000000000};
     return result(timerfd_settime(descriptor, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL));
 }

@@ -46,7 +46,7 @@ int clinux_notify(const char *path, const char *message) {
     if (length >= sizeof address.sun_path)
         return -ENAMETOOLONG;
     memcpy(address.sun_path, path, length);
-    // An abstract name begins with a zero byte, and ends where the length says.
+    // An abstract name begins with a zero byte, and has no terminator: its length delimits it.
     bool is_abstract = path[0] == '@';
     if (is_abstract)
         address.sun_path[0] = '\0';
@@ -62,7 +62,7 @@ int clinux_notify(const char *path, const char *message) {
 
 void clinux_return_free_memory(void) { malloc_trim(0); }
 
-/// Whether the loader has written to the file's code: what it wrote is in no file.
+/// Whether the loader has relocated the file's code: the changes are in no file.
 static bool has_relocated_code(const struct dl_phdr_info *file) {
     for (int index = 0; index < file->dlpi_phnum; index++) {
         const ElfW(Phdr) *segment = &file->dlpi_phdr[index];
@@ -75,7 +75,7 @@ static bool has_relocated_code(const struct dl_phdr_info *file) {
     return false;
 }
 
-/// Unmaps what cannot be written of one loaded file, but for pages that it shares with another segment.
+/// Unmaps the read-only segments of one loaded file, except pages shared with another segment.
 static int release_file(struct dl_phdr_info *file, size_t size, void *unused) {
     (void)size, (void)unused;
     if (has_relocated_code(file))

@@ -6,13 +6,13 @@ import Scheduling
 /// The endpoints: GET reads, POST changes. Documented in Documentation/Control.md.
 @Loop
 struct ControlAPI {
-    /// The most cached answers in one report, and how many unless the request says otherwise.
+    /// The most cached answers in one report, and the number unless the request has another.
     nonisolated static let pageLimit = 1_000
     nonisolated static let defaultPage = 100
 
     let target: any ControlTarget
 
-    /// Does what is asked; every fault of the request becomes a response.
+    /// Executes the request; every fault of it becomes a response.
     func respond(to request: ControlRequest) async -> ControlResponse {
         do throws(Fault) {
             switch (request.method, request.path) {
@@ -129,7 +129,7 @@ struct ControlAPI {
     }
 }
 
-/// What is wrong with a request.
+/// A fault of a request.
 private struct Fault: Error {
     let status: Int
     let text: String
@@ -148,7 +148,7 @@ extension ControlRequest {
         case boolean(Bool)
     }
 
-    /// The parameters. Refuses others than these: a misspelt one must not widen what is asked.
+    /// The parameters. Refuses unknown ones: a misspelt parameter must not widen the request.
     @discardableResult
     fileprivate func allow(parameters known: Set<String>) throws(Fault) -> [String: String] {
         guard let parameters else { throw Fault(400, "a parameter is not text") }
@@ -158,7 +158,7 @@ extension ControlRequest {
         return parameters
     }
 
-    /// The members of the body, one object; an empty body is an empty one. Refuses others than these.
+    /// The members of the body, one object; an empty body counts as an empty object. Refuses unknown members.
     fileprivate func members(_ known: [String: JSONReader.Kind]) throws(Fault) -> [String: Value] {
         try allow(parameters: [])
         guard !body.isEmpty else { return [:] }

@@ -3,9 +3,9 @@ import Glibc
 package import HTTPDNS
 import Upstreams
 
-/// The commands' side of the control API: one request after the other over the server's Unix socket. Blocks.
+/// The client of the control API for the commands: one request after the other over the server's Unix socket. Blocks.
 package struct ControlClient {
-    /// The longest that a request may take, in seconds: a reload reads files, a flush walks over the whole cache.
+    /// The longest time of a request, in seconds: a reload reads files, a flush walks the whole cache.
     private static let timeout = 60
 
     private let socket: String
@@ -13,16 +13,16 @@ package struct ControlClient {
     /// - Parameter socket: path of the server's socket.
     package init(socket: String) { self.socket = socket }
 
-    /// A response whose report was read.
+    /// A response with its parsed report.
     package struct Reply<Report: JSONRecord> {
         package let report: Report
-        /// As the server wrote it.
+        /// The text sent by the server.
         package let text: String
-        /// 200, or the one of `accepted` that came.
+        /// 200, or the one of `accepted` received.
         package let status: Int
     }
 
-    /// Asks.
+    /// Sends a GET request.
     package func get<Report: JSONRecord>(
         _ path: String, _ parameters: [(String, String)] = [], as: Report.Type
     ) throws(ControlError) -> Reply<Report> {
@@ -30,7 +30,7 @@ package struct ControlClient {
         return try perform(query.isEmpty ? path : "\(path)?\(query)", body: nil, accepted: [200])
     }
 
-    /// Tells.
+    /// Sends a POST request.
     ///
     /// - Parameter accepted: statuses whose body is a report.
     package func post<Report: JSONRecord>(
@@ -74,7 +74,7 @@ package struct ControlClient {
             try checked(ccurl_set_on_body(easy.pointer, receiveControlBody))
             if let body { try checked(ccurl_set_post(easy.pointer, body, curl_off_t(body.utf8.count))) }
             let result = curl_easy_perform(easy.pointer)
-            // libcurl only points to it.
+            // libcurl only stores a pointer to it.
             withExtendedLifetime(headers) {}
             try checked(result)
             return (easy.long(CURLINFO_RESPONSE_CODE) ?? 0, received.bytes)
@@ -83,7 +83,7 @@ package struct ControlClient {
         }
     }
 
-    /// What libcurl's error means to whoever typed the command.
+    /// The text of libcurl's error for the user of the command.
     private func failure(_ error: CurlError) -> String {
         guard error.code == CURLE_COULDNT_CONNECT.rawValue else { return "\(socket): \(error)" }
         if access(socket, F_OK) != 0, errno == ENOENT {
@@ -96,23 +96,23 @@ package struct ControlClient {
     }
 }
 
-/// Why a request was not done.
+/// The error of a failed request.
 package struct ControlError: Error {
-    /// The server's status; nil when it could not be asked.
+    /// The server's status; nil when it could not be reached.
     package let status: Int?
     /// One line for people.
     package let text: String
 }
 
-/// Where a body arrives.
+/// The buffer for a body.
 private final class ReceivedBody {
-    /// More than any report has.
+    /// Bytes, more than any report has.
     static let limit = 64 << 20
 
     var bytes: [UInt8] = []
 }
 
-/// A part of a body has come. Any other value than the whole size ends the transfer.
+/// Called with a part of a body. Any return value other than the whole size ends the transfer.
 private func receiveControlBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
 ) -> Int {

@@ -1,20 +1,20 @@
 import CMicrohttpd
 import Scheduling
 
-/// One request and its response, from the first line to the end; the library holds a reference.
+/// One request and its response, from the request line to the end; the library holds a reference.
 @Loop
 final class ControlExchange {
     var request: ControlRequest
     var response: ControlResponse?
     var task: Task<Void, Never>?
-    /// The client's number at the server, and its socket.
+    /// The client's ticket at the server, and its socket.
     var client: (ticket: Int, socket: Int32)?
     private var connection: OpaquePointer?
     private var received = 0
 
     init(_ request: ControlRequest) { self.request = request }
 
-    /// Takes a part of the body. Returns whether the client may send more.
+    /// Appends a part of the body. Returns whether the client may send more.
     func take(_ part: UnsafeRawBufferPointer) -> Bool {
         received += part.count
         guard received <= ControlRequest.bodyLimit else {
@@ -35,7 +35,7 @@ final class ControlExchange {
         if let connection = connection.take() { MHD_resume_connection(connection) }
     }
 
-    /// Hands the response to the library.
+    /// Passes the response to the library.
     func reply(_ response: ControlResponse, to connection: OpaquePointer) -> MHD_Result {
         var body = response.body
         let made = body.withUTF8 { bytes in

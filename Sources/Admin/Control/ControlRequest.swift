@@ -1,20 +1,20 @@
 /// One request to the control API.
 struct ControlRequest: Sendable {
-    /// Bytes of a body that are taken; the longest that means anything has some 300.
+    /// The most bytes of a body; the longest useful one has some 300.
     static let bodyLimit = 4_096
 
     var method: String
-    /// Without the query.
+    /// Without the query component.
     var path: String
-    /// Of the query, decoded; nil when one is no text.
+    /// The decoded parameters of the query component; nil when one is not valid text.
     var parameters: [String: String]? = [:]
     var body: [UInt8] = []
 }
 
-/// What it gets.
+/// The response to a control request.
 struct ControlResponse: Sendable, Equatable {
     var status: Int
-    /// JSON.
+    /// JSON text.
     var body: String
 
     init(_ report: some JSONRecord, status: Int = 200) {

@@ -7,19 +7,20 @@ package import Scheduling
 
 /// The control API on a Unix socket, through libmicrohttpd.
 ///
-/// The library has no thread of its own: its epoll descriptor is one more descriptor of the event loop. A request is
-/// suspended while its work is done, so that the loop never waits for it.
+/// The library has no thread of its own: its epoll descriptor is watched by the event loop. A request is suspended
+/// while it is executed, so that the loop never waits for it.
 @Loop
 package final class ControlServer {
-    /// Clients at once; for a further one the client that has been idle for longest is closed.
+    /// The most clients at once; for a further one the client that has been idle for longest is disconnected.
     private nonisolated static let connections = 16
-    /// Clients that the library has at once, until it has noticed which were closed; further ones wait to be accepted.
+    /// The most connections of the library at once, including those closed that it has not noticed yet; further ones
+    /// wait to be accepted.
     private nonisolated static let accepted = UInt32(2 * connections)
-    /// Bytes that the library has for one connection: request line, headers and parameters.
+    /// Bytes of the library's memory for one connection: request line, headers and parameters.
     private nonisolated static let connectionMemory = 32 << 10
     /// Seconds after which a silent connection is closed.
     private nonisolated static let idle: UInt32 = 10
-    /// Bytes of a body past the limit that are still swallowed, so that the client hears why.
+    /// Bytes of a body beyond the limit that are still read, so that the client receives the error response.
     nonisolated static let swallowed = 64 << 10
 
     private let api: ControlAPI
@@ -27,19 +28,19 @@ package final class ControlServer {
     private var daemon: OpaquePointer?
     private var watch: Watch?
     private var timer: LoopTimer?
-    /// Requests whose work is under way.
+    /// Requests being executed.
     private var exchanges: [ObjectIdentifier: ControlExchange] = [:]
-    /// Connected clients: all of this machine, so that only how long each was idle counts.
+    /// Connected clients: all count as this machine, so that only the time for which each was idle matters.
     private var holdings = FairShare(capacity: ControlServer.connections)
     private var clients: [FairShare.Ticket: Client] = [:]
 
     private struct Client {
         let socket: Int32
-        /// Whether the work of a request of it is under way.
+        /// Whether a request of it is being executed.
         var isBusy = false
     }
 
-    /// Begins to serve on a listening socket, until `stop()`, which must come before this goes.
+    /// Begins to serve on a listening socket, until `stop()`, which must be called before this object is released.
     package init(on listener: consuming Descriptor, target: any ControlTarget, loop: EventLoop) throws(SystemError) {
         api = ControlAPI(target: target)
         self.loop = loop
@@ -49,7 +50,7 @@ package final class ControlServer {
             number, controlRequestArrived, controlRequestEnded, controlClientChanged, data, Self.accepted,
             Self.connectionMemory, Self.idle)
         guard let started else { throw .last("start the control server") }
-        // It is the library's now.
+        // The library owns it now.
         _ = listener.release()
         do throws(SystemError) {
             watch = try loop.watch(cmicrohttpd_epoll(started), for: .readable) { [weak self] _ in self?.run() }
@@ -61,7 +62,7 @@ package final class ControlServer {
         run()
     }
 
-    /// Ends all connections and closes the socket. Harmless the second time.
+    /// Closes all connections and the socket. A second call does nothing.
     package func stop() {
         guard let daemon = daemon.take() else { return }
         watch?.cancel()
@@ -76,7 +77,7 @@ package final class ControlServer {
         MHD_stop_daemon(daemon)
     }
 
-    /// Lets the library do what it can now, and asks when it wants to be called again without being woken.
+    /// Lets the library do its pending work, and schedules the next call for which it needs no event.
     private func run() {
         guard let daemon else { return }
         timer?.cancel()
@@ -84,8 +85,8 @@ package final class ControlServer {
         let before = cmicrohttpd_connections(daemon)
         MHD_run(daemon)
         var milliseconds: UInt64 = 0
-        // It stops listening when it has as many connections as it may, and begins again only in the run after the one
-        // in which some ended; of itself it does not ask for that run.
+        // It stops accepting at its limit of connections, and resumes only in the run after the one in which some
+        // ended; it does not request that run itself.
         if cmicrohttpd_connections(daemon) >= before {
             guard MHD_get_timeout(daemon, &milliseconds) == cmicrohttpd_yes else { return }
         }
@@ -94,7 +95,7 @@ package final class ControlServer {
 
     // MARK: For the callbacks
 
-    /// A client has connected. Returns its number.
+    /// Registers a client that has connected. Returns its ticket.
     fileprivate func connected(_ socket: Int32) -> FairShare.Ticket {
         if holdings.isFull { closeIdlest() }
         let ticket = holdings.add(for: .machine)
@@ -102,7 +103,7 @@ package final class ControlServer {
         return ticket
     }
 
-    /// Ends the connection that has been idle for longest; the library closes it as soon as it looks.
+    /// Shuts down the connection that has been idle for longest; the library closes it at its next run.
     private func closeIdlest() {
         for _ in 0..<holdings.count {
             guard let ticket = holdings.first(of: .machine), let client = clients[ticket] else { return }
@@ -117,7 +118,7 @@ package final class ControlServer {
         }
     }
 
-    /// A client's connection has ended.
+    /// Removes a client whose connection has ended.
     fileprivate func disconnected(_ ticket: FairShare.Ticket, _ socket: Int32) {
         guard clients[ticket]?.socket == socket else { return }
         clients[ticket] = nil
@@ -130,7 +131,7 @@ package final class ControlServer {
         holdings.renew(client.ticket)
     }
 
-    /// The whole request is here: does its work aside, and goes on with it then.
+    /// The whole request has arrived: executes it in a task, and then resumes the connection.
     fileprivate func begin(_ exchange: ControlExchange) {
         setBusy(true, exchange)
         exchanges[ObjectIdentifier(exchange)] = exchange
@@ -187,7 +188,7 @@ private func controlClientChanged(
         let ticket = Loop.assumeIsolated {
             Unmanaged<ControlServer>.fromOpaque(owner).takeUnretainedValue().connected(socket)
         }
-        // Its number and 1, for 0 would be no pointer.
+        // The ticket plus 1, since 0 would be a null pointer.
         context.pointee = UnsafeMutableRawPointer(bitPattern: ticket + 1)
     } else if let ticket = clientNumber(of: connection) {
         Loop.assumeIsolated {
@@ -196,12 +197,12 @@ private func controlClientChanged(
     }
 }
 
-/// What `controlClientChanged` has stored for a connection.
+/// The ticket that `controlClientChanged` has stored for a connection.
 private func clientNumber(of connection: OpaquePointer) -> FairShare.Ticket? {
     cmicrohttpd_context(connection).map { Int(bitPattern: $0) - 1 }
 }
 
-/// Called once for each request that the other one was called for.
+/// Called once for each request for which `controlRequestArrived` was called.
 private func controlRequestEnded(
     _ data: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
     _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ reason: MHD_RequestTerminationCode
@@ -210,7 +211,7 @@ private func controlRequestEnded(
     Unmanaged<ControlExchange>.fromOpaque(known).release()
 }
 
-/// The parameters in the query of a request, of equal ones the last; nil when one is no text.
+/// The parameters in the query component of a request, the last of equal ones; nil when one is not valid text.
 private func parameters(of connection: OpaquePointer) -> [String: String]? {
     var parameters: [String: String]? = [:]
     withUnsafeMutablePointer(to: &parameters) { pointer in
@@ -233,13 +234,13 @@ private func takeParameter(
     return cmicrohttpd_yes
 }
 
-/// UTF-8 without a zero byte; no pointer is an empty text.
+/// Text of UTF-8 without a zero byte, else nil; a null pointer is an empty text.
 private func text(_ start: UnsafePointer<CChar>?, _ size: Int) -> String? {
     let bytes = UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : size)
     return bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
 }
 
-/// A pointer on its way out of the loop's isolation.
+/// A pointer returned from the loop's isolation.
 private struct Reference: @unchecked Sendable {
     let pointer: UnsafeMutableRawPointer
 

@@ -2,7 +2,7 @@ package import DNSResolver
 package import DNSWire
 package import Scheduling
 
-/// What the control API asks and tells: the running server.
+/// The running server, as read and controlled by the control API.
 @Loop
 package protocol ControlTarget: AnyObject, Sendable {
     var status: StatusReport { get }
@@ -10,10 +10,10 @@ package protocol ControlTarget: AnyObject, Sendable {
     /// Answers of the names below `suffix`, or all.
     ///
     /// - Parameters:
-    ///   - limit: how many, at least 1.
-    ///   - cursor: where an earlier report left off.
-    ///   - withRecords: whether all their records are wanted, or addresses alone.
-    /// - Returns: nil for a cursor that was never given.
+    ///   - limit: the number of answers, at least 1.
+    ///   - cursor: where an earlier report ended.
+    ///   - withRecords: whether all their records are returned, or addresses alone.
+    /// - Returns: nil for an invalid cursor.
     func cached(below suffix: Name?, limit: Int, cursor: String?, withRecords: Bool) async -> CacheReport?
 
     /// Answers of one name, with their records.
@@ -25,12 +25,12 @@ package protocol ControlTarget: AnyObject, Sendable {
 
     var badAddresses: BadAddressReport { get }
 
-    /// Counts a report for `lifetime`, and forgets the answers that hold the address.
+    /// Counts a report for `lifetime`, and removes the answers that contain the address.
     func reportBad(_ address: IPAddress, lifetime: Duration) async -> BadAddressReport
 
-    /// Takes the reports of an address back. Returns nil when there is none.
+    /// Withdraws the reports of an address. Returns nil when there is none.
     func forgetBad(_ address: IPAddress) -> BadAddressReport?
 
-    /// Reads the configuration again.
+    /// Reloads the configuration.
     func reload() async -> ReloadReport
 }

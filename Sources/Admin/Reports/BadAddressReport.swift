@@ -1,9 +1,9 @@
 package import HTTPDNS
 
-/// The addresses reported as bad, the worst first.
+/// The addresses reported as bad, ordered by weight, the highest first.
 package struct BadAddressReport: JSONRecord {
     package var addresses: [BadAddress] = []
-    /// Cached answers forgotten by the change.
+    /// Cached answers removed by the change.
     package var removed = 0
 
     package init() {}
@@ -26,12 +26,12 @@ package struct BadAddressReport: JSONRecord {
         writer.member("removed", removed)
     }
 
-    /// One of them.
+    /// An address reported as bad.
     package struct BadAddress: JSONRecord {
         package var address = ""
-        /// 100 is one report just made.
+        /// In percent; 100 is one report just made.
         package var weight = 0
-        /// Seconds until it is forgotten, if it is not reported again.
+        /// Seconds until the report expires, if the address is not reported again.
         package var fades = 0
 
         package init() {}

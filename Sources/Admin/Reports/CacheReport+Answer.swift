@@ -2,7 +2,7 @@ package import DNSCache
 package import DNSWire
 
 extension CacheReport.Entry {
-    /// An answer of the cache.
+    /// The entry for a cached answer.
     ///
     /// - Parameters:
     ///   - age: seconds since it was stored, not negative.

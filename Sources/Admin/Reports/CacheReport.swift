@@ -1,11 +1,11 @@
 package import HTTPDNS
 
-/// Answers that the cache holds.
+/// Cached answers.
 package struct CacheReport: JSONRecord {
     package var entries: [Entry] = []
-    /// Where to go on; nil at the end.
+    /// The cursor from which to continue; nil at the end.
     package var next: String?
-    /// What LocalDNS was caught at with the name; only where one name was asked for.
+    /// Forged answers of LocalDNS for the name; only where one name was requested.
     package var forged: [ForgedAddress] = []
 
     package init() {}
@@ -37,33 +37,33 @@ package struct CacheReport: JSONRecord {
         package var type = ""
         /// The RCODE's name, or `NODATA`.
         package var status = ""
-        /// Whether it was asked for with DNSSEC's DO or CD bit.
+        /// Whether it was queried with DNSSEC's DO or CD bit.
         package var isSigned = false
         package var addresses: [String] = []
-        /// Seconds that are left, 0 once it is stale; and seconds since it was stored.
+        /// The remaining seconds of the TTL, 0 once it is stale; and seconds since it was stored.
         package var ttl = 0
         package var age = 0
-        /// Whether it is past its TTL.
+        /// Whether its TTL has expired.
         package var isStale = false
-        /// Whether it is never given: it was decided by another policy, or is too old.
+        /// Whether it is never given to clients: it was decided by another policy, or is too old.
         package var isUnusable = false
-        /// Who told it.
+        /// The source of the answer.
         package var source = ""
         /// For LocalDNS's answers to protected names: `verified` by certificates, or `unverified`.
         package var check: String?
-        /// The network of the clients that it is for, or `no network`; empty: it is for all.
+        /// The network of the clients for which it is valid, or `no network`; empty: it is valid for all.
         package var clients = ""
-        /// The address of the server that told it; empty when there was none.
+        /// The address of the server that gave it; empty when there was none.
         package var server = ""
-        /// All its records; only where they were asked for.
+        /// All its records; only where they were requested.
         package var records: [CachedRecord] = []
 
         package init() {}
 
-        /// Whether there is no such name, or no record of the type.
+        /// Whether it is NXDOMAIN or NODATA, or another RCODE than NOERROR.
         package var isNegative: Bool { status != "NOERROR" }
 
-        /// Whether it has records that a client can be given.
+        /// Whether it has records that may be given to a client.
         package var isAnswer: Bool { !isNegative && !isUnusable }
 
         package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
@@ -109,7 +109,7 @@ package struct CacheReport: JSONRecord {
 package struct CachedRecord: JSONRecord {
     package var name = ""
     package var type = ""
-    /// Seconds that are left.
+    /// The remaining seconds of the TTL.
     package var ttl = 0
     package var data = ""
 

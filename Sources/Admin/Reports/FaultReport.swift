@@ -1,6 +1,6 @@
 package import HTTPDNS
 
-/// Why a request was not done.
+/// The reason why a request failed.
 package struct FaultReport: JSONRecord {
     package var error = ""
 

@@ -1,8 +1,8 @@
 package import HTTPDNS
 
-/// What `cache flush` did.
+/// The result of `cache flush`.
 package struct FlushReport: JSONRecord {
-    /// Answers forgotten.
+    /// The number of answers removed.
     package var removed = 0
 
     package init() {}

@@ -1,13 +1,13 @@
 package import HTTPDNS
 
-/// An address that LocalDNS gave for a protected name, and whose certificate is not the name's.
+/// An address that LocalDNS gave for a protected name, and whose certificate is not valid for the name.
 package struct ForgedAddress: JSONRecord {
     package var name = ""
     package var address = ""
     package var port = 0
     /// Why the certificate is refused.
     package var reason = ""
-    /// Of the certificate; empty if they could not be read.
+    /// Subject and issuer of the certificate; empty if they could not be parsed.
     package var subject = ""
     package var issuer = ""
     /// SHA-256 of the certificate, hexadecimal.
@@ -15,7 +15,7 @@ package struct ForgedAddress: JSONRecord {
     /// When it was seen first and last, ISO 8601 in UTC.
     package var first = ""
     package var last = ""
-    /// How many checks failed.
+    /// The number of failed checks.
     package var count = 0
 
     package init() {}

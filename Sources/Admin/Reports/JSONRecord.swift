@@ -1,11 +1,11 @@
 package import HTTPDNS
 
-/// A report of the control API as the server writes it and the commands read it. Unknown members are passed over, so
-/// that a command may be older than its server.
+/// A report of the control API, written by the server and parsed by the commands. Unknown members are skipped, so that
+/// a command may be older than its server.
 package protocol JSONRecord: Equatable, Sendable {
     /// All members empty.
     init()
-    /// Reads the value of one member, or leaves it to be skipped.
+    /// Parses the value of one member; a member that it does not read is skipped.
     mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError)
     /// Writes all members.
     func write(to writer: inout JSONWriter)
@@ -15,7 +15,7 @@ extension JSONRecord {
     /// The report as one JSON object.
     package var json: String { JSONWriter.object { write(to: &$0) } }
 
-    /// Reads the only value of `bytes`.
+    /// Parses the only value of `bytes`.
     package init(json bytes: [UInt8]) throws(JSONError) {
         self = try JSONReader.read(bytes) { reader throws(JSONError) in try Self(from: &reader) }
     }
@@ -29,7 +29,7 @@ extension JSONRecord {
 }
 
 extension JSONReader {
-    /// An array of objects.
+    /// Parses an array of objects.
     mutating func records<Record: JSONRecord>() throws(JSONError) -> [Record] {
         var records: [Record] = []
         try array { reader throws(JSONError) in records.append(try Record(from: &reader)) }
@@ -62,7 +62,7 @@ extension JSONReader {
 }
 
 extension JSONWriter {
-    /// A member that is an array of objects.
+    /// Writes a member that is an array of objects.
     mutating func member(_ key: String, records: [some JSONRecord]) {
         member(
             key,

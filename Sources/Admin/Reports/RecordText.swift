@@ -2,7 +2,7 @@ package import DNSWire
 import HTTPDNS
 
 extension Record {
-    /// The data for people: an address or a name as text; everything else in the form for unknown types (RFC 3597
+    /// The rdata for people: an address or a name as text; everything else in the form for unknown types (RFC 3597
     /// section 5).
     package var dataText: String {
         if let address { return address.description }

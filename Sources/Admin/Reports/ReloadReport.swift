@@ -1,11 +1,11 @@
 package import HTTPDNS
 
-/// What came of `reload`.
+/// The result of `reload`.
 package struct ReloadReport: JSONRecord {
-    /// Why the file was refused, as `check` prints it; empty when it was taken.
+    /// Why the file was refused, as `check` prints it; empty when it was accepted.
     package var errors: [String] = []
     package var warnings: [String] = []
-    /// Keys that have changed and take effect at the next start only.
+    /// Keys that have changed but take effect at the next start only.
     package var restartNeeded: [String] = []
     package var generation = 0
 

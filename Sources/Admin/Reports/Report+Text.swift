@@ -1,9 +1,9 @@
 import HTTPDNS
 
-// Reports for people.
+// Reports as text for people.
 
 extension StatusReport {
-    /// Several lines, aligned.
+    /// Several lines, in aligned columns.
     package var text: String {
         var rows = [
             ["httpdnsd", "\(version), up \(Self.duration(uptime)), process \(pid)"],
@@ -60,8 +60,8 @@ extension StatusReport {
         return Self.lines(rows)
     }
 
-    /// The columns of a table, two spaces apart; the last one is not filled up. What services said may be in it, and must
-    /// not speak to the terminal.
+    /// The lines of a table, its columns two spaces apart; the last one is not padded. Control characters, which texts
+    /// from services may contain, are replaced.
     static func lines(_ rows: [[String]]) -> String {
         let rows = rows.map { $0.map(printable) }
         var widths: [Int] = []
@@ -79,7 +79,7 @@ extension StatusReport {
         }.joined(separator: "\n")
     }
 
-    /// The text with what a terminal would obey made visible.
+    /// The text with control characters of a terminal replaced.
     private static func printable(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
@@ -176,10 +176,11 @@ extension CacheReport {
 }
 
 extension CacheReport.Entry {
-    /// Seconds that are left, or why there are none.
+    /// The remaining seconds, or why there are none.
     fileprivate var leftText: String { isUnusable ? "unusable" : isStale ? "stale" : "\(ttl)" }
 
-    /// Who told it, whether that is proven where it matters, and for whom where it is not for all.
+    /// The source, whether the answer is verified where that matters, and its client network where it is not for all
+    /// clients.
     fileprivate var sourceText: String {
         source + (check.map { ", \($0)" } ?? "") + (clients.isEmpty ? "" : ", for \(clients)")
     }

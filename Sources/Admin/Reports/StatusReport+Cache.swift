@@ -1,25 +1,25 @@
 package import HTTPDNS
 
 extension StatusReport {
-    /// The memory cache.
+    /// The state of the memory cache and its file.
     package struct Cache: JSONRecord {
         package var entries = 0
-        /// In use, and the most there may be.
+        /// Bytes in use, and the limit.
         package var bytes = 0
         package var limit = 0
         /// Queries answered from it at once, and those that were not.
         package var hits = 0
         package var misses = 0
-        /// Of the latter, those that got a stale answer in the end.
+        /// Of the misses, those that were answered with a stale answer.
         package var stale = 0
-        /// Answers that were asked for again before they expired.
+        /// Answers that were prefetched, that is refreshed before they expired.
         package var refreshes = 0
-        /// The file that keeps answers over a restart; empty: none.
+        /// The path of the file in which answers are stored over a restart; empty: none.
         package var file = ""
-        /// How it stands with it, and why it is not used.
+        /// The state of the file, and why it is not used.
         package var fileState = ""
         package var fileError = ""
-        /// Answers that came from it, and that were written to it.
+        /// Answers that were read from the file, and that were written to it.
         package var loaded = 0
         package var written = 0
 

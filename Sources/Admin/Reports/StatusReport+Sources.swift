@@ -1,18 +1,18 @@
 package import HTTPDNS
 
 extension StatusReport {
-    /// Whether something that can be asked is asked.
+    /// The state of a provider, address or server as a source of answers.
     package enum State: String, Sendable {
         case used
-        /// Left alone after failures.
+        /// In backoff after failures.
         case setAside = "set aside"
-        /// The next question tries it again.
+        /// The backoff is over: the next question is a probe.
         case onTrial = "on trial"
         /// It refuses the account, signature or token.
         case refused
-        /// It sends our own questions back to us, and is not asked.
+        /// It is part of a forwarding loop, sending our own queries back to us, and is not queried.
         case loops = "leads back here"
-        /// Its calls of the day are used up.
+        /// Its daily limit of calls is used up.
         case exhausted
         /// Its vendor has disabled it.
         case disabled
@@ -21,18 +21,18 @@ extension StatusReport {
     /// A provider.
     package struct Provider: JSONRecord {
         package var name = ""
-        /// As `type` in the configuration.
+        /// The `type` in the configuration.
         package var type = ""
         package var url = ""
         /// Whether its answers can be neither forged nor replayed on the path.
         package var isAuthenticated = true
         package var state = State.used
-        /// Seconds until it is asked again; nil while it is used.
+        /// Seconds until it is queried again; nil while it is used.
         package var retry: Int?
-        /// Calls sent since 00:00 UTC, and the most there may be on a day; 0: no limit.
+        /// Calls sent since 00:00 UTC, and the most per day; 0: no limit.
         package var callsToday = 0
         package var dailyLimit = 0
-        /// Seconds by which its clock is ahead of ours, as far as it was told.
+        /// Seconds by which its clock is ahead of ours, as far as known from its responses.
         package var clockOffset = 0
         package var addresses: [Address] = []
 
@@ -72,15 +72,15 @@ extension StatusReport {
 
     /// One address of a provider's service.
     package struct Address: JSONRecord {
-        /// With the port.
+        /// Address and port.
         package var address = ""
         package var state = State.used
-        /// Seconds until it is asked again; nil while it is used.
+        /// Seconds until it is queried again; nil while it is used.
         package var retry: Int?
-        /// Asked since it is known, and how many of these got no answer.
+        /// Requests sent since it is known, and how many of these failed.
         package var requests = 0
         package var failures = 0
-        /// How soon its replies begin, a moving average; nil before the first.
+        /// Time until its responses begin, in milliseconds, a moving average; nil before the first.
         package var responseMilliseconds: Int?
         /// Why the last one failed, and how many seconds ago.
         package var lastError: String?
@@ -114,12 +114,12 @@ extension StatusReport {
         }
     }
 
-    /// A DNS server that is asked: of LocalDNS, or of a `forward` entry.
+    /// A DNS server of LocalDNS or of a `forward` entry.
     package struct Server: JSONRecord {
-        /// With the port.
+        /// Address and port.
         package var address = ""
         package var state = State.used
-        /// Seconds until it is asked first again; nil while it is.
+        /// Seconds until it is queried first again; nil while it is.
         package var retry: Int?
 
         package init() {}

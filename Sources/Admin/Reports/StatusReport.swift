@@ -1,6 +1,6 @@
 package import HTTPDNS
 
-/// What `status` tells of a running server.
+/// The status of a running server, as reported by `status`.
 package struct StatusReport: JSONRecord {
     package var version = ""
     package var pid = 0
@@ -8,19 +8,19 @@ package struct StatusReport: JSONRecord {
     package var uptime = 0
     /// Path of the configuration file.
     package var configuration = ""
-    /// How often it was read again and taken.
+    /// The number of successful reloads.
     package var reloads = 0
-    /// Of the policy; raised whenever questions are to be decided anew.
+    /// The generation of the policy; raised whenever questions must be decided again.
     package var generation = 0
     /// Whether HTTPDNS is used.
     package var isOn = true
     package var mode = ""
     package var listen: [String] = []
-    /// In the order in which they are asked.
+    /// In the order in which they are queried.
     package var providers: [Provider] = []
     package var localDNS: [Server] = []
     package var forwards: [Forward] = []
-    /// Why this machine's clock cannot be right; empty while nothing speaks against it.
+    /// Why this machine's clock cannot be right; empty while there is no evidence of that.
     package var clock = ""
     /// The address that LocalDNS gives for unrelated names while no provider can be reached; empty: none.
     package var portal = ""
@@ -34,15 +34,16 @@ package struct StatusReport: JSONRecord {
     /// Queries that wait for an answer, and open TCP connections.
     package var queries = 0
     package var connections = 0
-    /// How many addresses are reported as bad.
+    /// The number of addresses reported as bad.
     package var badAddresses = 0
-    /// How many checks of LocalDNS's addresses found a lie, and the last of them.
+    /// How many checks of LocalDNS's addresses detected a forged answer, and the last of them.
     package var forgedChecks = 0
     package var forged: [ForgedAddress] = []
-    /// Names given by hand: answered without asking anyone, and answered when nobody else can; a wildcard counts as one.
+    /// Preset names: those answered without a query to any upstream, and those answered when no upstream can; a
+    /// wildcard counts as one.
     package var presets = 0
     package var lastResorts = 0
-    /// How many answers came from the latter.
+    /// The number of answers from the last resorts.
     package var lastResortAnswers = 0
 
     package init() {}

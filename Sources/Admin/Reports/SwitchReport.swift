@@ -1,6 +1,6 @@
 package import HTTPDNS
 
-/// How the switch stands.
+/// The state of the switch.
 package struct SwitchReport: JSONRecord {
     package var isOn = true
     package var generation = 0

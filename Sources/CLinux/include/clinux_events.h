@@ -1,6 +1,6 @@
 #pragma once
 
-// epoll, and the descriptors that carry wake-ups, time and signals.
+// epoll, and the descriptors for wake-ups, timers and signals.
 
 #include <stdint.h>
 
@@ -19,7 +19,7 @@ static const int32_t CLINUX_CHANGE = 3;
 /// The most events that one clinux_epoll_wait returns.
 #define CLINUX_READY_MAX 128
 
-/// One ready descriptor: the key it was added with, and its event bits.
+/// One ready descriptor: the key with which it was added, and its event bits.
 struct clinux_ready {
     uint64_t key;
     uint32_t events;
@@ -31,14 +31,14 @@ int clinux_epoll_create(void);
 /// Adds, removes or changes one descriptor of an epoll set. Returns 0 or -errno.
 int clinux_epoll_control(int epoll, int operation, int descriptor, uint32_t events, uint64_t key);
 
-/// Waits for events: for ever with a time-out of -1, not at all with 0.
-/// `ready` has room for CLINUX_READY_MAX. Returns how many were written, or -errno.
+/// Waits for events: without limit with a time-out of -1, not at all with 0. `ready` has room for CLINUX_READY_MAX.
+/// Returns how many were written, or -errno.
 int clinux_epoll_wait(int epoll, struct clinux_ready *ready, int timeout_milliseconds);
 
 /// A new non-blocking event counter, closed on exec.
 int clinux_eventfd_create(void);
 
-/// Adds one to an event counter. Safe in a signal handler. Returns 0 or -errno.
+/// Increments an event counter. Safe in a signal handler. Returns 0 or -errno.
 int clinux_eventfd_post(int descriptor);
 
 /// A new non-blocking timer descriptor on CLOCK_BOOTTIME, closed on exec.
@@ -51,5 +51,5 @@ int clinux_timerfd_arm(int descriptor, int64_t nanoseconds);
 /// They must be blocked in every thread.
 int clinux_signalfd_create(const int32_t *signals, int count);
 
-/// Takes one signal from it. Returns its number, 0 when none waits, or -errno.
+/// Reads one signal from it. Returns its number, 0 when none is pending, or -errno.
 int clinux_signalfd_take(int descriptor);
