@@ -13,7 +13,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case startFailed = "start.failed"
     case stop = "stop"
 
-    // MARK: Orders of an administrator
+    // MARK: Operators' commands
     case reloadTaken = "reload.taken"
     case reloadRefused = "reload.refused"
     case reloadRestartNeeded = "reload.restart_needed"

@@ -103,11 +103,12 @@ final class QueryIntake {
         goOn(areTooMany)
     }
 
-    /// Lowers the fraction of refusals that are answered while these deprive the loop of its CPU, and raises it otherwise.
+    /// Lowers the fraction of refusals that are answered while these deprive the loop of its CPU, and raises it
+    /// otherwise.
     ///
-    /// The loop is deprived of its CPU when it had less than its share both of the elapsed time and of the CPU time that
-    /// our threads used. Where other programs took the CPU, answering fewer refusals would gain the loop nothing, and a
-    /// few refusals take little anyway. A loop with spare time is not deprived.
+    /// The loop is deprived of its CPU when it had less than its share both of the elapsed time and of the CPU time
+    /// that our threads used. Where other programs took the CPU, answering fewer refusals would gain the loop nothing,
+    /// and a few refusals take little anyway. A loop with spare time is not deprived.
     private func divide(_ isFlood: Bool) {
         let now = (at: clock.now, time: cpuTime())
         let elapsed = now.at - used.at

@@ -1,6 +1,6 @@
 import Platform
 
-/// Where the reply to a pending query goes.
+/// The destination of the response to a pending query.
 enum ReplyPath: Sendable {
     case datagram(DatagramPath)
     case connection(TCPConnection)
