@@ -1,9 +1,10 @@
 // sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/Platform
 // sources: Fuzz/FuzzSupport
 //
-// A script of steps on a small cache: answers of many sizes, and what can be made of any bytes, are stored under few names,
-// asked for, stamped anew, removed, walked over and moved to a cache of another size. A model says what was stored last
-// under each name: a hit is that, or there is none. Replies are written between pages that must not be touched.
+// A script of steps on a small cache: answers of many sizes, and answers made from any bytes, are stored under few
+// names, asked for, restamped, removed, walked over and moved to a cache of another size. A model records what was
+// stored last under each name: a hit must be equal to that. Replies are written between pages that must not be
+// accessed.
 
 import DNSWire
 import FuzzSupport
@@ -25,7 +26,7 @@ private let replyMemory = GuardedBytes(65_536)
 private struct CachePlay {
     private var script: Script
     private let cache: MemoryCache
-    /// What was stored last under a question, by the bytes of its key.
+    /// The answer stored last for each question, by the bytes of its key.
     private var stored: [[UInt8]: PackedAnswer] = [:]
     private var now = Instant(nanoseconds: 1_000_000_000)
 
@@ -51,7 +52,7 @@ private struct CachePlay {
         precondition(cache.statistics.entries == 0, "something stays that no walk meets")
     }
 
-    /// One of few names, of any length: some shorter than a word, one as long as there are.
+    /// One of a few names of different lengths: some shorter than a word, one of the greatest length.
     private mutating func question() -> Question {
         let number = script.number()
         var wire: [UInt8] = []
@@ -73,7 +74,7 @@ private struct CachePlay {
                 for: question), for: question)
     }
 
-    /// What is made of bytes: of the records of a service's reply, or of a row of the disk.
+    /// Stores an answer made from bytes: of the records of a service's reply, or of a row of the disk.
     private mutating func storeBytes(isReply: Bool) {
         let question = question()
         let code: ResponseCode = script.number() & 1 == 0 ? .noError : .nameError
@@ -113,7 +114,7 @@ private struct CachePlay {
         stored[key.array] = cache.store(entry, for: key) ? packed : nil
     }
 
-    /// Asks for a name in any letter case, with room for any reply or too little.
+    /// Asks for a name in any letter case, with enough space for any reply or too little.
     private mutating func ask() {
         let question = question()
         let limit = script.number() << 8 | 255
@@ -138,7 +139,7 @@ private struct CachePlay {
         precondition(cache.entry(for: key)?.answer == packed, "another answer")
     }
 
-    /// Answers a message that ends with its header: the shortest one, with the shortest reply.
+    /// Answers a message that ends with its header: the shortest message, with the shortest reply.
     private func refuseHeader(of message: [UInt8], atEnd: Bool) {
         let bytes = Array(message.prefix(4)) + [UInt8](repeating: 0, count: 8)
         let span = unsafe Span(_unsafeElements: messageMemory.copy(bytes, atEnd: atEnd))
@@ -164,7 +165,7 @@ private struct CachePlay {
     }
 
     private func walk(removing: Bool) {
-        // Removing moves what is behind to the front: so from the start again until there is nothing.
+        // Removing an entry moves later ones to the front: so the walk starts again until nothing is left.
         var left = cache.statistics.entries
         repeat {
             var cursor: CacheCursor? = .start

@@ -1,8 +1,8 @@
 // sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
 // sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
 //
-// Any bytes as the certificate that a server shows: what is written down of it is printable text within its length, and leaves
-// no error behind on the thread.
+// Any bytes as a server's certificate: the text that is recorded of it is printable and of limited length, and no error
+// is left on the thread.
 
 import COpenSSL
 import DNSResolver

@@ -1,9 +1,9 @@
 // sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/Platform
 // sources: Fuzz/FuzzSupport
 //
-// Datagrams of any bytes and lengths are received in a batch, as a UDP thread does, but from a pair of Unix sockets. They
-// are answered in its slots, whose rooms for replies lie side by side, in any order. Each reply that is sent is the one
-// that its datagram gets when it comes alone.
+// Datagrams of any bytes and lengths are received in a batch, as by a UDP thread, but from a pair of Unix sockets. They
+// are answered in the batch's slots, whose reply buffers are adjacent, in any order. Each reply that is sent must be
+// equal to the one that its datagram gets when it is alone.
 
 import CLinux
 import DNSWire
@@ -15,7 +15,7 @@ import Scheduling
 
 /// Few enough for the queue of a Unix socket.
 private let slotCount = 8
-/// Bytes of the longest datagram taken whole.
+/// Bytes of the longest datagram that is received whole.
 private let longestQuery = 320
 
 /// libFuzzer's entry point: one input.
@@ -24,7 +24,7 @@ func fuzzDatagramSlots(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var script = Script(data, count)
     let order = script.number()
     var datagrams: [[UInt8]] = []
-    // None of 0 bytes: it reads as the end of the socket.
+    // None of 0 bytes, which would read as the end of the socket.
     while datagrams.count < slotCount, let length = script.next() {
         datagrams.append(script.bytes(Int(length) + (length & 1 == 0 ? 0 : 128)))
     }
@@ -33,7 +33,7 @@ func fuzzDatagramSlots(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// A batch, and both ends of what it receives from and sends to.
+/// A batch, and both sockets that it uses.
 private final class Exchange {
     nonisolated(unsafe) static let shared = Exchange()
 
@@ -73,7 +73,7 @@ private final class Exchange {
         let count = Int(clinux_batch_receive(batch, server, 0))
         precondition(count == datagrams.count, "\(count) datagrams came of \(datagrams.count)")
         guard let slots = clinux_batch_slots(batch) else { preconditionFailure("no slots") }
-        // From any slot on, upwards or downwards: the reply before may be there already, or not yet.
+        // From any slot on, upwards or downwards: the preceding reply buffer may or may not be written already.
         for step in 0..<count {
             let index = (order + (order & 0x80 == 0 ? step : count - step)) % count
             precondition(Int(slots[index].in_length) == min(datagrams[index].count, longestQuery), "another length")
@@ -99,7 +99,7 @@ private final class Exchange {
         slot.out_length = UInt32(output.count)
     }
 
-    /// The reply to a datagram that comes alone, between pages that must not be touched.
+    /// The reply to a datagram that is alone, between pages that must not be accessed.
     private func reply(to bytes: [UInt8], isCut: Bool) -> [UInt8] {
         let message = unsafe Span(_unsafeElements: message.copy(bytes, atEnd: true))
         var output = OutputSpan(buffer: alone.bytes(EDNS.defaultPayloadSize, atEnd: false), initializedCount: 0)
@@ -107,7 +107,7 @@ private final class Exchange {
         return output.span.indices.map { output.span[$0] }
     }
 
-    /// What a UDP thread writes: nothing, a refusal, or a hit; a miss is refused here.
+    /// Writes what a UDP thread does: nothing, a refusal, or a hit; a miss is refused here.
     private func compose(_ message: Span<UInt8>, isCut: Bool, into output: inout OutputSpan<UInt8>) {
         guard let query = Query.read(message) else { return }
         guard !isCut, query.fault == .noError else {

@@ -1,7 +1,7 @@
 // sources: Sources/DNSWire Sources/HTTPDNS
 //
-// Any bytes as the body of a DoH response: what is taken for an answer is of the type that was asked, says NOERROR or
-// NXDOMAIN, and has TTLs that are some; no other status and no other media type is an answer.
+// Any bytes as the body of a DoH response: an answer is of the type asked for, has NOERROR or NXDOMAIN, and valid TTLs;
+// no other status and no other media type is an answer.
 
 import DNSWire
 @testable import HTTPDNS

@@ -1,7 +1,7 @@
 // sources: Sources/DNSWire Sources/DNSServer/TCP/FrameBuffer.swift Fuzz/FuzzSupport/Script.swift
 //
-// Any bytes from a TCP client, in any parts: the messages that come out are those that the framing says, in order, and the
-// buffer holds no more than what is left.
+// Any bytes from a TCP client, in any parts: the messages are those that the framing defines, in order, and the buffer
+// holds no more than the rest.
 
 @testable import FrameBuffer
 import Script

@@ -1,9 +1,9 @@
 // sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
 // sources: Sources/DNSResolver Sources/Platform Sources/Upstreams Fuzz/FuzzSupport
 //
-// A script of steps: requests begin and are cancelled, a server sends frames, right and wrong ones, in parts of any size,
-// and takes what we send or does not. Each stream ends at most once and never after it was cancelled. What is taken for
-// a reply is all that came on its stream, and nothing else: an independent reading of the frames says what that is.
+// A script of steps: requests begin and are cancelled, a server sends correct and wrong frames in parts of any size,
+// and accepts what we send or does not. Each stream ends at most once and never after it was cancelled. A response
+// consists of exactly what came on its stream, as determined by a separate reader of the frames.
 
 import DNSWire
 import FuzzSupport
@@ -19,7 +19,7 @@ func fuzzHTTP2Session(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// Reads frames (RFC 9113 section 4.1) for what they bring to each stream, and knows no rule that a frame could break.
+/// Reads the contents of frames (RFC 9113 section 4.1) for each stream, without any rule that a frame could break.
 private struct FrameReader {
     struct Reply {
         var body: [UInt8] = []
@@ -54,20 +54,20 @@ private struct FrameReader {
     }
 }
 
-/// A session, its server, and whoever begins requests.
+/// A session, its server, and the caller that begins requests.
 @Loop
 private final class Stage {
-    /// Only their name is of use: no request gets there.
+    /// Only required as a value: no request is sent on it.
     private static let transfers = try? HTTPTransfers(
         HTTPOrigin(scheme: .https, address: .v4(1)), loop: fuzzLoop)
 
     private var script: Script
     private let session: HTTP2Session
-    /// Begun, and neither ended nor cancelled. Nobody else holds them.
+    /// Streams that have begun, and neither ended nor been cancelled. Nothing else retains them.
     private var streams: [HTTP2Stream] = []
-    /// What was begun last, open or not: the server speaks of it by its place.
+    /// The streams begun last, open or not, which the server addresses by index.
     private var ids: [Int32] = [1]
-    /// From the server, on its way.
+    /// Bytes under way from the server.
     private var wire: [UInt8] = []
     private var reader = FrameReader()
     private var takesNothing = false
@@ -109,7 +109,7 @@ private final class Stage {
         case 17: send(type: script.number() % 12, flags: script.number(), id(), script.bytes(script.number()))
         case 18: wire += script.bytes(script.number())
         default:
-            // A promise of a reply to something that was not asked, with a request in it or something else.
+            // A promise of a reply to a request that was not made, with a request in it or something else.
             let promised: [UInt8] = [0, 0, 0, (script.next() ?? 2) & ~1]
             send(type: 5, flags: 4, id(), promised + [0x82, 0x84, 0x87, 0x01, 1, UInt8(ascii: "a")] + field())
         }
@@ -136,7 +136,7 @@ private final class Stage {
 
     // MARK: The server
 
-    /// That of one of our requests, or, rarely, any other.
+    /// The ID of one of our streams, or rarely any other.
     private func id() -> Int32 {
         let place = script.number()
         return place < 240 ? ids[place % ids.count] : Int32(place)
@@ -144,7 +144,8 @@ private final class Stage {
 
     private func body(_ count: Int) -> [UInt8] { [UInt8](repeating: script.next() ?? 0, count: min(count, 16_384)) }
 
-    /// A field, spelt out (RFC 7541 section 6.2.2) with a length that may be wrong, or remembered or named by a number.
+    /// A field: a literal (RFC 7541 section 6.2.2) with a length that may be wrong, one that is added to the table, or
+    /// an index.
     private func field() -> [UInt8] {
         let value = script.bytes(script.number() % 128)
         switch script.number() % 4 {
@@ -163,7 +164,7 @@ private final class Stage {
 
     // MARK: The connection between them
 
-    /// Lets the session receive so much of what is on its way, as a connection does.
+    /// Lets the session receive so many of the bytes under way, as a connection does.
     private func deliver(_ count: Int) {
         guard !isOver else { return }
         let part = Array(wire.prefix(count))
@@ -183,7 +184,7 @@ private final class Stage {
 
     private func takeEnded() {
         for (stream, code) in session.takeEnded() {
-            // The end of one may have had another one cancelled.
+            // The completion of one may have cancelled another one.
             guard let place = streams.firstIndex(where: { $0 === stream }) else {
                 precondition(cancelled.contains(stream.id), "a stream ends that has ended, or was cancelled")
                 continue
@@ -198,10 +199,10 @@ private final class Stage {
         cancelled = []
     }
 
-    /// By who was told of an end, in the round that goes on.
+    /// Streams that completions have cancelled, in the present round.
     private var cancelled: Set<Int32> = []
 
-    /// Sees that what is taken for a reply is one.
+    /// Checks that a response is a complete one that the server sent.
     private func check(_ stream: HTTP2Stream, _ code: UInt32) {
         precondition(stream.response.body.count <= HTTPLimits.body, "a body over its limit")
         guard code == 0, stream.isComplete, stream.failure == nil else { return }

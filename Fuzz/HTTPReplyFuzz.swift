@@ -1,8 +1,8 @@
 // sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
 // sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
 //
-// Any bytes as the header lines and the body of an HTTP reply: the limits hold, numbers and dates are within their ranges, and
-// a reply read again after another one reads the same.
+// Any bytes as the header lines and the body of an HTTP reply: the limits hold, numbers and dates are within their
+// ranges, and a reply that is read again after another one has the same result.
 
 @testable import Upstreams
 
@@ -14,7 +14,7 @@ func fuzzHTTPReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     read(input, into: reply)
     let first = (reply.contentType, reply.age, reply.date, reply.body)
     if let date = reply.date {
-        // From the year 0 to the year 10,000; the older forms have no earlier year than 1583.
+        // From the year 0 to the year 10,000; the older forms have no year before 1583.
         precondition((-62_167_219_200...253_402_387_200).contains(date), "a date without a year of four digits")
     }
     precondition(reply.retryAfter != 0, "a wait of no time")
@@ -24,7 +24,7 @@ func fuzzHTTPReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// Reads lines, each up to its line feed as libcurl hands them over, and after an empty one the body in two parts.
+/// Reads lines, each up to its line feed as passed by libcurl, and after an empty one the body in two parts.
 private func read(_ input: UnsafeRawBufferPointer, into reply: HTTPReply) {
     reply.reset()
     var rest = input[...]

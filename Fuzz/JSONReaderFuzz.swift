@@ -1,6 +1,7 @@
 // sources: Sources/DNSWire Sources/HTTPDNS
 //
-// Any bytes: the reader reads or refuses them, skips exactly what it can read, and reads again what was written of it.
+// Any bytes: the reader reads or refuses them, skips exactly what it can read, and reads again what was written from
+// it.
 
 @testable import HTTPDNS
 
@@ -37,7 +38,7 @@ private func outcome<Success>(_ body: () throws(JSONError) -> Success) -> Result
     }
 }
 
-/// A whole value, as only this program needs it.
+/// A complete value, needed only by this target.
 private indirect enum Value: Equatable {
     case object([String], [Value])
     case array([Value])

@@ -1,9 +1,9 @@
 // sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
 // sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
 //
-// Any bytes as a datagram or TCP message of a LocalDNS server. The first byte says what of the query's own bytes they begin
-// with. Only what has the query's ID, QR and opcode is a response; only with the query's question, bit for bit over UDP; and
-// nothing foreign is read.
+// Any bytes as a datagram or TCP message of a LocalDNS server. The first byte determines which of the query's own bytes
+// they begin with. Only a message with the query's ID, QR and opcode is a response, and only with the query's question,
+// bit for bit over UDP; and no byte outside the message is read.
 
 import DNSWire
 @testable import Upstreams

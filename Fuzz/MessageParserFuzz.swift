@@ -1,7 +1,7 @@
 // sources: Sources/DNSWire
 //
-// Any bytes: the parser reads or refuses them, what it reads survives being written and read again, and the reader of
-// the UDP threads sees the same query in them.
+// Any bytes: the parser reads or refuses them, what it reads is unchanged after being written and read again, and the
+// reader of the UDP threads finds the same query in them.
 
 @testable import DNSWire
 
@@ -32,8 +32,8 @@ private func checkRoundTrip(_ message: Message) {
     precondition(folded(again).encoded.count == encoded.count, "written again, it has another length")
 }
 
-/// The message with all rdata in lower case: a name in it that is written as a pointer takes the letter case of the name
-/// that it points to.
+/// The message with all rdata in lower case: a name in it that is written as a pointer takes the letter case of the
+/// name that it points to.
 private func folded(_ message: Message) -> Message {
     func fold(_ records: [Record]) -> [Record] {
         records.map { record in
@@ -63,7 +63,7 @@ private func checkQuery(_ query: Query?, in bytes: [UInt8], against message: Mes
     }
     precondition(query.nameLength == message.questions[0].name.wire.count, "a name of another length")
     guard query.fault != .formatError else {
-        // The only thing that the parser does not look at.
+        // The only part that the parser does not check.
         let cookies = message.edns?.options.filter { $0.code == .cookie } ?? []
         precondition(
             cookies.contains { $0.data.count != 8 && !(16...40).contains($0.data.count) },

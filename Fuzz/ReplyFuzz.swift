@@ -1,9 +1,9 @@
 // sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/Platform
 // sources: Fuzz/FuzzSupport
 //
-// A client's message of any bytes, and a reply to it: a refusal, or records with TTLs at any places. The message, the
-// records, their TTLs' places and the room for the reply each lie between pages that must not be touched, now at the one
-// and now at the other. What is written is a reply to that message, no longer than allowed.
+// A client's message of any bytes, and a reply to it: a refusal, or records with TTLs at any offsets. The message, the
+// records, the offsets of their TTLs and the reply's buffer each lie between pages that must not be accessed, adjacent
+// to either of them. What is written is a reply to that message, no longer than allowed.
 
 import DNSWire
 import FuzzSupport
@@ -22,7 +22,7 @@ func fuzzReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var script = Script(data, count)
     let places = script.number()
     let kind = script.number()
-    // Few bytes more or less than what a reply needs, or any number.
+    // A few bytes more or less than a reply needs, or any number.
     let limit = script.number() << 4 | script.number() & 15
     let capacity = places & 0x10 == 0 ? limit : script.number() << 4
     let records = script.bytes(script.number())
@@ -43,7 +43,7 @@ func fuzzReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
             ResponseCode(rawValue: UInt16(kind >> 2)), to: query, message: span,
             options: Reply.Options(error: error, keepalive: kind & 4 == 0 ? nil : 100), limit: limit, into: &output)
     } else {
-        // Counts that are right and wrong.
+        // Correct and wrong counts.
         let answers = UInt16(kind & 8 == 0 ? ttlOffsets.count : kind)
         isWritten = unsafe Reply.write(
             0, counts: PackedAnswer.SectionCounts(answer: answers), body: Span(_unsafeElements: body),

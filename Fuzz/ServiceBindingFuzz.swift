@@ -1,7 +1,7 @@
 // sources: Sources/DNSWire
 //
-// Any rdata: the reader takes or refuses it, and what it takes is written byte for byte, also after a hint was changed and
-// changed back.
+// Any rdata: the reader accepts or refuses it, and accepted rdata is written byte for byte, also after a hint was
+// changed and changed back.
 
 @testable import DNSWire
 

@@ -1,7 +1,7 @@
 // sources: Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/DNSResolver
 //
-// Any message as a provider's answer with HTTPS records: every hint in what a client may see is an address of ours, nothing
-// but hints and the records that cannot live without them changes, and what comes out is a message.
+// Any message as a provider's answer with HTTPS records: every hint that a client may receive is an address that the
+// resolver answers, only hints and the records that need them change, and the result is a valid message.
 
 import DNSCache
 import DNSWire

@@ -1,9 +1,9 @@
 // sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
 // sources: Sources/DNSResolver Sources/Platform Sources/Upstreams Sources/DiskCache Sources/Admin Fuzz/FuzzSupport
 //
-// Rows of the cache's file with any numbers, texts and bodies, each with the checksum that fits: as a file that was
-// tampered with has them. What is read from them is within its ranges, and goes through everything that a row goes through:
-// the entry in memory, the reply to a client, the reports, the row that is written again, the number of a new text.
+// Rows of the cache's file with any numbers, texts and bodies and a matching checksum, as in a file that was tampered
+// with. What is read from them is within its ranges, and is processed like every row: the entry in memory, the reply to
+// a client, the reports, the row that is written again, the number of a new text.
 
 @testable import Admin
 import DNSCache
@@ -19,7 +19,7 @@ func fuzzStoredRow(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     do throws(SQLiteError) {
         try store.play(Script(data, count))
     } catch {
-        // Only what the file holds may be wrong: every statement is one that a sound file takes.
+        // Only the contents of the file may be wrong: every statement succeeds with a sound file.
         precondition(error.remedy == .replaceFile, "\(error)")
     }
     return 0
@@ -46,7 +46,7 @@ extension Bool {
     fileprivate static func random(from script: inout Script) -> Bool { script.number() & 1 != 0 }
 }
 
-/// A database in memory, with a sound row's texts in it.
+/// A database in memory, with the texts of a sound row.
 private final class Store {
     nonisolated(unsafe) static let shared = try? Store()
 
@@ -93,11 +93,11 @@ private final class Store {
         precondition(last == 0 || StoredRange.ids.contains(last))
         _ = try file.sweep(from: min(last, 1), count: last, now: reading.secondsSince1970, policy)
         try file.remove(.name(question.name))
-        // What is left can be added to.
+        // The remaining file can be written to.
         try file.write(sound)
     }
 
-    /// One more row, whose checksum is that of what stands in it.
+    /// Inserts a row with a checksum that matches its contents.
     private func insertRow(_ script: inout Script) throws(SQLiteError) {
         let flags = script.integer(0)
         let (type, `class`) = (script.integer(1), script.integer(1))
@@ -156,7 +156,7 @@ private final class Store {
         QueryKey(question, dnssecOK: false, checkingDisabled: false).array
     }
 
-    /// A row that was read is one that could have been written.
+    /// Checks that a row that was read is one that could have been written.
     private func check(_ row: AnswerFile.Row) {
         let answer = row.answer
         precondition(StoredRange.ids.contains(row.id) && StoredRange.times.contains(answer.storedAt))
@@ -188,7 +188,7 @@ private final class Store {
         if let again { try file.write(again) }
     }
 
-    /// What a client gets.
+    /// Checks the reply to a client.
     private func reply(from memory: MemoryCache, at now: Instant) {
         let bytes = Message(id: 1, flags: .recursionDesired, questions: [question]).encoded
         guard let query = Query.read(bytes.span) else { preconditionFailure("no query") }
@@ -203,7 +203,7 @@ private final class Store {
         precondition(message.answers.allSatisfy { Int64($0.ttl) <= StoredRange.ttls.upperBound })
     }
 
-    /// The numbers of texts.
+    /// Checks the numbers of texts.
     private func checkTexts(_ script: inout Script) throws(SQLiteError) {
         guard script.number() > 200 else { return }
         try file.connection.execute("BEGIN")
@@ -224,7 +224,7 @@ private final class Store {
         try file.connection.execute("ROLLBACK")
     }
 
-    /// Records beside the answers, and what is known of the clock.
+    /// Checks records besides the answers, and the stored state of the clock.
     private func checkStates(_ script: inout Script) throws(SQLiteError) {
         let record = StateRecord(.calls, "vendor", value: "1", storedAt: script.integer(Self.today))
         try file.write(record)

@@ -1,8 +1,8 @@
 // sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
 // sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
 //
-// Any bytes as what the system or an HTTP server writes beside DNS: a resolv.conf, a datagram of rtnetlink, a date. Each is
-// read or refused within its limits.
+// Any bytes as data that the system or an HTTP server writes apart from DNS: a resolv.conf, a datagram of rtnetlink, a
+// date. Each is read or refused within its limits.
 
 import DNSWire
 @testable import HTTPDNS

@@ -1,9 +1,9 @@
 // sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
 // sources: Sources/DNSResolver Sources/Platform Sources/Upstreams Fuzz/FuzzSupport
 //
-// A script of steps between the channel and a real server: what that sends is cut, changed, added to and delivered in
-// parts of any size. No handshake succeeds with a certificate that is not valid for the name, and what is read is the
-// beginning of what the server wrote, byte for byte.
+// A script of steps between the channel and a real server: the server's bytes are cut, changed, added to and delivered
+// in parts of any size. No handshake succeeds with a certificate that is not valid for the name, and what is read is
+// the beginning of what the server wrote, byte for byte.
 
 import COpenSSL
 import FuzzSupport
@@ -19,7 +19,7 @@ func fuzzTLSChannel(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// Which certificate a server shows, TLS 1.2 or 1.3, and what it chooses of what we offer.
+/// The server's certificate, TLS version 1.2 or 1.3, and choice of the protocols that we offer.
 private struct Variant: Hashable {
     let certificate: TestCertificate
     let isOld: Bool
@@ -43,7 +43,7 @@ private final class Pair {
     let key: OpaquePointer
     let certificate: OpaquePointer
 
-    /// - Parameter issuer: nil: it signs itself, and is an authority.
+    /// - Parameter issuer: nil: the certificate is self-signed, and an authority.
     init(_ subject: String, alternative: String? = nil, hours: ClosedRange<Int> = -1...24, by issuer: Pair? = nil) {
         guard let maker = EVP_PKEY_CTX_new_id(EVP_PKEY_ED25519, nil), let certificate = X509_new() else {
             preconditionFailure("no memory")
@@ -78,7 +78,7 @@ private final class Pair {
         X509_EXTENSION_free(made)
     }
 
-    /// The certificate as a file of authorities holds it.
+    /// The certificate in the form of a file of authorities.
     var text: String {
         var bytes = [UInt8](repeating: 0, count: Int(i2d_X509(certificate, nil)))
         _ = bytes.withUnsafeMutableBufferPointer { buffer -> Int32 in
@@ -95,7 +95,7 @@ private final class Pair {
     }
 }
 
-/// All there are, made once.
+/// All certificates, made once.
 @Loop
 private final class Certificates {
     static let shared = Certificates()
@@ -129,7 +129,7 @@ private final class Certificates {
         }
     }
 
-    /// A server's side of connections.
+    /// The context of a server's connections.
     func context(_ variant: Variant) -> OpaquePointer {
         if let context = contexts[variant] { return context }
         guard let context = SSL_CTX_new(TLS_server_method()), let pair = pairs[variant.certificate] else {
@@ -144,7 +144,7 @@ private final class Certificates {
     }
 }
 
-/// Takes of "h2" and "http/1.1", each behind its length, what the context's variant says.
+/// Chooses from "h2" and "http/1.1", each after its length, as the context's variant determines.
 private func choose(
     _ connection: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
     _ length: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ offeredLength: UInt32,
@@ -185,7 +185,7 @@ private final class Server {
         ERR_clear_error()
     }
 
-    /// What the byte at this place of all that is written is.
+    /// The byte at this offset of everything that is written.
     static func byte(at place: Int) -> UInt8 { UInt8(truncatingIfNeeded: place &* 7 ^ place >> 8) }
 
     func write(_ count: Int) {
@@ -201,7 +201,7 @@ private final class Server {
         ERR_clear_error()
     }
 
-    /// What it has to send.
+    /// The bytes that it has to send.
     func takeOutput() -> [UInt8] {
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 4_096)
@@ -213,14 +213,14 @@ private final class Server {
     }
 }
 
-/// Both ends, and what happens between them.
+/// Both ends, and the network between them.
 @Loop
 private final class Stage {
     private var script: Script
     private let variant: Variant
     private var server: Server
     private var channel: TLSChannel
-    /// From the server, on its way.
+    /// Bytes under way from the server.
     private var wire: [UInt8] = []
     private var isReady = false
     private var isOver = false
@@ -267,7 +267,7 @@ private final class Stage {
 
     // MARK: The network
 
-    /// Brings what the channel has to send to the server, at most `limit` bytes, and takes what that says to it.
+    /// Delivers the bytes that the channel has to send to the server, at most `limit`, and takes the server's response.
     private func pump(_ limit: Int) {
         channel.sendPending { bytes in
             let count = min(bytes.count, limit)
@@ -334,7 +334,7 @@ private final class Stage {
         }
     }
 
-    /// Closes the connection, and begins the next one with what it left.
+    /// Closes the connection, and begins the next one with its session.
     private func restart() {
         var session: TLSSession?
         if isReady {

@@ -1,12 +1,12 @@
 // sources: Sources/DNSWire Sources/HTTPDNS
 //
-// Any bytes as the body of a reply in each proprietary form, to a question and to a scheduling call: what is taken
-// for a result is of the name and a type that was asked, and addresses are of their family.
+// Any bytes as the body of a reply in each proprietary form, to a question and to a scheduling call: a result is of the
+// name and a type asked for, and addresses are of their family.
 
 import DNSWire
 @testable import HTTPDNS
 
-/// Takes what is encrypted for what it was: the readers behind the ciphers see any bytes.
+/// Returns ciphertexts as plaintexts, so that the readers behind the ciphers get any bytes.
 private struct NoEncryption: Crypto {
     func md5(_ bytes: [UInt8]) -> [UInt8]? { nil }
     func sha256(_ bytes: [UInt8]) -> [UInt8]? { nil }

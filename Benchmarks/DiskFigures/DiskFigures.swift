@@ -5,10 +5,10 @@ import Glibc
 import Platform
 import Scheduling
 
-/// What the cache on disk costs: `DiskFigures [NAMES] [DIRECTORY]`, 1,000,000 names in /var/tmp unless told otherwise.
+/// Measures the cache on disk: `DiskFigures [NAMES] [DIRECTORY]`. Defaults: 1,000,000 names in /var/tmp.
 ///
-/// `DiskFigures fill FILE NAMES SOURCE POLICY` only writes a file with A records, as if a server had been told them by that
-/// source under that policy.
+/// `DiskFigures fill FILE NAMES SOURCE POLICY` only writes a file with A records, as if that source had answered them
+/// under that policy.
 @main
 struct DiskFigures {
     private let names: Int
@@ -48,7 +48,7 @@ struct DiskFigures {
         return disk
     }
 
-    /// Rows a second, and what they take.
+    /// Measures rows written per second, and the size of the file.
     private func write(
         pattern: (String, String) = ("host-", ".example.com"), types: [RecordType] = [.a, .aaaa]
     ) throws {
@@ -71,7 +71,7 @@ struct DiskFigures {
                     for: QueryKey(question, dnssecOK: false, checkingDisabled: false))
                 rows += 1
             }
-            // No more than waits at once.
+            // No more than may wait at once.
             while rows - disk.status.written > 12_000 { usleep(500) }
         }
         disk.stop(within: .seconds(60))
@@ -82,7 +82,7 @@ struct DiskFigures {
         print("file: \(status.st_size) bytes, \(Int(status.st_size) / names) of a name (\(types.count) types)")
     }
 
-    /// Answers loaded a second, and how long one that is not loaded yet takes.
+    /// Measures answers loaded per second, and the time until the first ones are in memory.
     private func load() async throws {
         let memory = MemoryCache(memory: 1 << 30)
         let begin = Instant.bootTime

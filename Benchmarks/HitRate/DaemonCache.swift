@@ -2,12 +2,12 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-/// The daemon's own cache, asked with real messages.
+/// The daemon's own cache, queried with real messages.
 struct DaemonCache: EvictionPolicy {
     private static let generation: UInt32 = 1
-    /// Names have so many digits, so that all entries are equally long.
+    /// The number of digits in a name, so that all entries are equally long.
     private static let digits = 8
-    /// Where the digits begin: behind the header and the length of the first label.
+    /// The offset of the digits: after the header and the length of the first label.
     private static let digitsStart = 13
 
     private let cache: MemoryCache
@@ -16,7 +16,7 @@ struct DaemonCache: EvictionPolicy {
     private var message: [UInt8]
 
     /// - Parameter memory: the bound, in bytes.
-    /// - Throws: never in practice; the name asked for is a good one.
+    /// - Throws: never in practice, since the name is valid.
     init(memory: Int) throws {
         let name = try Name(String(repeating: "0", count: Self.digits) + ".example")
         let question = Question(name: name, type: .a, class: .internet)
@@ -28,7 +28,7 @@ struct DaemonCache: EvictionPolicy {
         cache = MemoryCache(memory: memory)
     }
 
-    /// What cannot happen: the answer does not fit into a message.
+    /// Never thrown in practice: the answer does not fit into a message.
     struct NameError: Error {}
 
     mutating func request(_ name: Int) -> Bool {
@@ -44,7 +44,7 @@ struct DaemonCache: EvictionPolicy {
         return isHit
     }
 
-    /// The most entries that the eviction looked at to make room for one.
+    /// The largest number of entries that eviction examined to make room for one.
     var longestWalk: Int { cache.statistics.longestWalk }
 
     private mutating func setName(_ name: Int) {
@@ -55,7 +55,7 @@ struct DaemonCache: EvictionPolicy {
         }
     }
 
-    /// How many entries fit into so much memory.
+    /// The number of entries that fit into so much memory.
     static func capacity(memory: Int) throws -> Int {
         var full = try DaemonCache(memory: memory)
         var most = 0

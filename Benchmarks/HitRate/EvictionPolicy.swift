@@ -1,7 +1,7 @@
-/// A cache as the simulation sees it: numbered names, looked up and, when missing, stored.
+/// A cache in the simulation: numbered names are looked up and, when missing, stored.
 protocol EvictionPolicy {
-    /// Looks `name` up, and stores it if it was missing.
+    /// Looks `name` up, and stores it if it is missing.
     ///
-    /// - Returns: whether it was there.
+    /// - Returns: whether it was in the cache.
     mutating func request(_ name: Int) -> Bool
 }

@@ -1,13 +1,13 @@
-/// Plays the same traces to the daemon's memory cache, to LRU and to SIEVE, each with room for as many entries, and prints
-/// a table of the hit rates.
+/// Plays the same traces with the daemon's memory cache, LRU and SIEVE, each with room for the same number of entries,
+/// and prints a table of the hit rates.
 ///
-/// The daemon's hash has a secret that is new in each run, so where the cache has several shards its figures may differ by
-/// some hundredths of a percentage point from run to run.
+/// The daemon's hash has a secret that is new in each run, so where the cache has several shards its figures may differ
+/// by some hundredths of a percentage point from run to run.
 @main
 struct HitRate {
     static let names = 200_000
     static let requests = 1_000_000
-    /// The first requests fill the caches and are not counted.
+    /// The number of first requests, which fill the caches and are not counted.
     static let warmUp = requests / 5
 
     static func main() throws {
@@ -37,7 +37,7 @@ struct HitRate {
         ]
     }
 
-    /// The share of requests that found their name, in percent.
+    /// The percentage of requests that are hits.
     static func hitRate(of policy: inout some EvictionPolicy, on trace: Trace) -> String {
         var hits = 0
         for (number, name) in trace.names.enumerated() {

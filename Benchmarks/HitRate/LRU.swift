@@ -1,4 +1,4 @@
-/// Evicts what was not asked for the longest.
+/// Evicts the least recently used name.
 struct LRU: EvictionPolicy {
     let capacity: Int
     private var entries = LinkedEntries()

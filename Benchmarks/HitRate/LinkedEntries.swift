@@ -1,6 +1,6 @@
-/// Names in a list, newest first, in nodes that are used again: what LRU and SIEVE have in common.
+/// Names in a linked list, newest first, in nodes that are reused: shared by LRU and SIEVE.
 struct LinkedEntries {
-    /// One name's place in the list; -1 is none.
+    /// One name's node; -1 means none.
     struct Node {
         var name: Int
         var newer = -1
@@ -16,7 +16,7 @@ struct LinkedEntries {
 
     var count: Int { places.count }
 
-    /// Where `name` is.
+    /// The index of `name`'s node.
     func place(of name: Int) -> Int? { places[name] }
 
     mutating func insert(_ name: Int) {

@@ -1,8 +1,8 @@
-/// SIEVE (Zhang et al., NSDI 2024): a hand moves from old to new, spares what was asked for since it last came by, and
-/// evicts the first that was not.
+/// SIEVE (Zhang et al., NSDI 2024): a hand moves from old to new, spares entries that were used since it last passed,
+/// and evicts the first that was not.
 struct Sieve: EvictionPolicy {
     let capacity: Int
-    /// The most entries that the hand passed for one insertion.
+    /// The largest number of entries that the hand passed for one insertion.
     private(set) var longestWalk = 0
     private var entries = LinkedEntries()
     private var hand = -1

@@ -1,17 +1,17 @@
 import Glibc
 
-/// A sequence of names asked for, the same in every run.
+/// A sequence of requested names, the same in every run.
 struct Trace {
     let title: String
     let names: [Int]
 
-    /// Names popular by Zipf's law.
+    /// Names whose popularity follows Zipf's law.
     static func zipf(_ alpha: Double, names count: Int, requests: Int) -> Trace {
         var source = Zipf(alpha: alpha, count: count)
         return Trace(title: "Zipf \(alpha)", names: (0..<requests).map { _ in source.next() })
     }
 
-    /// The same, with a scan over names never asked for before or after, between every `period` requests.
+    /// As `zipf`, with a scan over names that are otherwise never requested after every `period` requests.
     static func scanned(_ alpha: Double, names count: Int, requests: Int, period: Int, scan: Int) -> Trace {
         var source = Zipf(alpha: alpha, count: count)
         var fresh = count
@@ -24,20 +24,20 @@ struct Trace {
         return Trace(title: "Zipf \(alpha), scans of \(scan) every \(period)", names: names)
     }
 
-    /// The same, with other names becoming popular: every `period` requests all ranks move on by `shift` names.
+    /// As `zipf`, with popularity that moves: every `period` requests all ranks move on by `shift` names.
     static func shifting(_ alpha: Double, names count: Int, requests: Int, period: Int, shift: Int) -> Trace {
         var source = Zipf(alpha: alpha, count: count)
         let names = (0..<requests).map { (source.next() + $0 / period * shift) % count }
         return Trace(title: "Zipf \(alpha), moving on by \(shift) names every \(period)", names: names)
     }
 
-    /// The same names over and over.
+    /// The same names repeatedly, in order.
     static func loop(names count: Int, requests: Int) -> Trace {
         Trace(title: "loop over \(count) names", names: (0..<requests).map { $0 % count })
     }
 }
 
-/// Draws ranks from 0 on; rank k comes up in proportion to 1 / (k + 1) ^ alpha.
+/// Generates ranks from 0 on; the probability of rank k is proportional to 1 / (k + 1) ^ alpha.
 struct Zipf {
     private var random = Random()
     private let cumulative: [Double]
@@ -62,11 +62,11 @@ struct Zipf {
     }
 }
 
-/// A small generator of repeatable numbers (SplitMix64).
+/// A small reproducible generator (SplitMix64).
 struct Random {
     private var state: UInt64 = 20_240_415
 
-    /// From 0 to below 1.
+    /// A number from 0 to below 1.
     mutating func unit() -> Double {
         state &+= 0x9e37_79b9_7f4a_7c15
         var mixed = state

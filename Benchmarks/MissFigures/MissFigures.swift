@@ -5,7 +5,8 @@ import Glibc
 import Platform
 import Scheduling
 
-/// Resolves names that are not in the cache as the daemon does, without sockets: the provider's replies are made here.
+/// Resolves names that are not in the cache as the daemon does, without sockets: the provider's replies are generated
+/// here.
 ///
 ///     MissFigures COUNT
 ///
@@ -126,7 +127,7 @@ private final class FakeEndpoint: Endpoint {
     }
 }
 
-/// A LocalDNS that is never asked in time.
+/// A LocalDNS that never answers in time.
 @Loop
 private final class NoLocalDNS: Upstream {
     nonisolated let name = "localdns"

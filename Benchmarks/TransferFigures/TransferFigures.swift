@@ -5,13 +5,13 @@ import Platform
 import Scheduling
 import Upstreams
 
-/// Fetches over HTTPS from a service on loopback as the daemon does, without the daemon around it, and prints the CPU time
-/// of one fetch in microseconds.
+/// Fetches over HTTPS from a service on loopback as the daemon does, without the rest of the daemon, and prints the CPU
+/// time of one fetch in microseconds.
 ///
 ///     TransferFigures PORT CA-FILE COUNT [WINDOW]
 ///
-/// The service is an HTTPDNS of Aliyun's form, its certificate for httpdns.bench.example. WINDOW fetches, 64 unless given,
-/// are under way at any time; each asks for another name, and its reply is read.
+/// The service is an HTTPDNS of Aliyun's form with a certificate for httpdns.bench.example. WINDOW fetches, by default
+/// 64, are under way at any time; each asks for another name, and its reply is read.
 @main
 struct TransferFigures {
     static func main() throws {
@@ -38,7 +38,7 @@ struct TransferFigures {
     }
 }
 
-/// One measurement; the first fetch, which needs the connection, is not part of it.
+/// One measurement, without the first fetch, which makes the connection.
 @Loop
 private final class Run {
     private let transfers: HTTPTransfers

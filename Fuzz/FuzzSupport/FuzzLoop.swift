@@ -13,7 +13,7 @@ package let fuzzLoop: EventLoop = {
     }
 }()
 
-/// Runs what belongs on the loop.
+/// Runs work that belongs on the loop.
 package func onLoop(_ body: @Loop () -> Void) {
     _ = fuzzLoop
     Loop.assumeIsolated(body)

@@ -1,16 +1,16 @@
 import Glibc
 
-/// Memory between two pages that must not be touched: a byte beside it that is read or written ends the process.
+/// Memory between two pages that must not be accessed: reading or writing a byte beside it ends the process.
 ///
-/// The address sanitizer sees this only of what was allocated by itself, and the copies of `DNSCache` are in places where
-/// memory is one piece for many clients. For the one thread of a fuzz target.
+/// The address sanitizer detects this only in its own allocations, while `DNSCache` copies between buffers of which one
+/// holds data of many clients. For the single thread of a fuzz target.
 package final class GuardedBytes: @unchecked Sendable {
-    /// Bytes between the pages.
+    /// The number of bytes between the pages.
     private let room: Int
-    /// The page before the room, the room, and the page behind it.
+    /// The page before the buffer, the buffer, and the page after it.
     private let mapping: UnsafeMutableRawPointer
 
-    /// - Parameter capacity: bytes, which become whole pages.
+    /// - Parameter capacity: in bytes; rounded up to whole pages.
     package init(_ capacity: Int) {
         let page = sysconf(Int32(_SC_PAGESIZE))
         room = (capacity + page - 1) / page * page
@@ -21,14 +21,14 @@ package final class GuardedBytes: @unchecked Sendable {
         self.mapping = mapping + page
     }
 
-    /// Lends `count` bytes, at most as many as there are, that touch the page behind them, or the page before them.
+    /// Lends `count` bytes, at most the capacity, that are adjacent to the page after them, or to the page before them.
     package func bytes(_ count: Int, atEnd: Bool) -> UnsafeMutableBufferPointer<UInt8> {
         precondition(count <= room, "more than there is")
         let start = (mapping + (atEnd ? room - count : 0)).assumingMemoryBound(to: UInt8.self)
         return UnsafeMutableBufferPointer(start: start, count: count)
     }
 
-    /// Lends a copy of `content` there.
+    /// Lends a copy of `content` at that place.
     package func copy(_ content: [UInt8], atEnd: Bool) -> UnsafeBufferPointer<UInt8> {
         let lent = bytes(content.count, atEnd: atEnd)
         _ = lent.update(fromContentsOf: content)

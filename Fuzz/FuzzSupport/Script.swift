@@ -1,4 +1,4 @@
-/// An input of the fuzzer as a list of steps, read byte by byte.
+/// The fuzzer's input as a list of steps, read byte by byte.
 package struct Script {
     private var rest: ArraySlice<UInt8>
 
@@ -12,7 +12,7 @@ package struct Script {
     /// The next byte as a number; 0 at the end.
     package mutating func number() -> Int { Int(next() ?? 0) }
 
-    /// As many bytes, or what is left.
+    /// The next `count` bytes, or what is left.
     package mutating func bytes(_ count: Int) -> [UInt8] {
         defer { rest = rest.dropFirst(count) }
         return Array(rest.prefix(count))
