@@ -2,8 +2,8 @@ import Glibc
 
 /// Memory between two pages that must not be accessed: reading or writing a byte beside it ends the process.
 ///
-/// The address sanitizer detects this only in its own allocations, while `DNSCache` copies between buffers of which one
-/// holds data of many clients. For the single thread of a fuzz target.
+/// The address sanitizer detects this only at the ends of its own allocations, while `DNSCache` copies within
+/// allocations that many clients share. For the single thread of a fuzz target.
 package final class GuardedBytes: @unchecked Sendable {
     /// The number of bytes between the pages.
     private let room: Int

@@ -11,14 +11,14 @@ static atomic_int calls;
 static atomic_int first_failing;
 static atomic_int failing;
 
-/// Counts one call, and tells whether it is to fail.
+/// Counts one call, and returns whether it is to fail.
 static int fails(void) {
     int call = atomic_fetch_add(&calls, 1) + 1;
     int first = atomic_load(&first_failing);
     return first > 0 && call >= first && call - first < atomic_load(&failing);
 }
 
-/// A file of ours; the default VFS's own file lies behind it.
+/// A file of this VFS, followed in memory by the default VFS's own file.
 struct file {
     sqlite3_file base;
     sqlite3_file *real;
@@ -35,7 +35,7 @@ static int file_read(sqlite3_file *file, void *buffer, int amount, sqlite3_int64
 
 static int file_write(sqlite3_file *file, const void *buffer, int amount, sqlite3_int64 offset) {
     if (fails()) {
-        // As a full disk does it: a part is written.
+        // As on a full disk: a part is written.
         if (amount > 1) real(file)->pMethods->xWrite(real(file), buffer, amount / 2, offset);
         return SQLITE_FULL;
     }
@@ -120,7 +120,7 @@ int csqlite_faults_register(void) {
     sqlite3_vfs *original = sqlite3_vfs_find(NULL);
     if (!original) return SQLITE_ERROR;
     if (sqlite3_vfs_find(csqlite_faults_name)) return SQLITE_OK;
-    // Time, randomness and names are its own: they need no file.
+    // Time, randomness and names are the default VFS's: they need no file.
     vfs = *original;
     vfs.iVersion = 2;
     vfs.szOsFile = (int)sizeof(struct file) + original->szOsFile;

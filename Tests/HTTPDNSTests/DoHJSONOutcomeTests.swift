@@ -119,7 +119,7 @@ struct DoHJSONOutcomeTests {
         #expect(answer(outcome("{\(Self.question),\"Answer\":[\(record())]}"))?.addresses.count == 1)
     }
 
-    // The three kinds of empty.
+    // The three kinds of empty responses.
 
     @Test func `NODATA with an SOA record is explicit`() {
         let answer = answer(outcome(members: "\"Authority\":[\(Self.soa)]"))
@@ -333,7 +333,7 @@ struct DoHJSONOutcomeTests {
         #expect(answer(outcome(members: "\"Answer\":[\(record())]", age: .max))?.answers.map(\.ttl) == [0])
     }
 
-    // What is no reply at all.
+    // Bodies that are not replies.
 
     @Test(arguments: [
         "", "null", "[]", #"["192.0.2.1","192.0.2.2"]"#, "{}", "{", "<html>sign in</html>", #"{"Status":0"#,
@@ -385,7 +385,7 @@ struct DoHJSONOutcomeTests {
         }
     }
 
-    // HTTP.
+    // HTTP statuses.
 
     @Test(arguments: [
         (302, "unavailable"), (400, "rejected"), (401, "authentication"), (403, "authentication"),

@@ -34,7 +34,7 @@ enum Requirement {
         }
     }
 
-    /// Why the test is skipped, as `Tests/skipped-tests.txt` has it.
+    /// Why the test is skipped, as in `Tests/skipped-tests.txt`.
     var reason: Comment {
         switch self {
         case .networkNamespaces: "no leave to make network namespaces"

@@ -136,7 +136,7 @@ struct LoopExecutorTests {
         await waiting.value
     }
 
-    @Test @Loop func `all who wait for idle get on`() async {
+    @Test @Loop func `all waits for idleness end`() async {
         let (chain, waiters) = (Chain(), Chain())
         chain.run(100)
         for _ in 0..<10 {

@@ -303,7 +303,7 @@ async def main() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     context.set_alpn_protocols(["h2"])
-    # A client that breaks a handshake off is no news.
+    # A client that breaks off a handshake is not reported.
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
     service = Service(context, address, int(ttl))
     await service.listen([0] * int(ports))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""An HTTP/2 server over TLS that misbehaves as it is told, for tests.
+"""An HTTP/2 server over TLS with a chosen misbehaviour, for tests.
 
   http2.py FOLDER CERTIFICATE KEY STREAMS BEHAVIOUR...
 
 Listens on 127.0.0.1, writes its port to FOLDER/port and a line for each connection to FOLDER/connections. STREAMS is the
-number of requests that it says it takes at once. The first connection shows the first BEHAVIOUR, and so on; all further ones
+number of concurrent requests that it announces. The first connection shows the first BEHAVIOUR, and so on; all further ones
 show the last:
 
   answer        each request gets a reply at once
@@ -15,7 +15,7 @@ show the last:
   flood         no request gets a reply, but answers to PINGs that were never sent come as fast as they are taken
   complain      each request gets a reply with a body of one byte over 64 KiB. With the 25th stream that the client resets the
                 connection ends (GOAWAY, ENHANCE_YOUR_CALM), and a line is written to FOLDER/goodbyes
-  break         the first request ends the connection, without a word
+  break         the first request ends the connection, without a frame
   goodbye       with the first request the connection is said to end (GOAWAY); no reply comes. Once the client has read that, a
                 line is written to FOLDER/goodbyes
   refuse        each request is refused (RST_STREAM, REFUSED_STREAM)
@@ -61,7 +61,7 @@ def reset(stream: int, code: int) -> bytes:
 
 
 def behave(behaviour: str, connection: ssl.SSLSocket, stream: int) -> None:
-    """Does with one request what the connection's behaviour is."""
+    """Treats one request as the connection's behaviour defines."""
     if behaviour == "answer":
         connection.sendall(reply(stream))
     elif behaviour == "fail":
@@ -84,7 +84,7 @@ def behave(behaviour: str, connection: ssl.SSLSocket, stream: int) -> None:
     elif behaviour == "break":
         connection.shutdown(socket.SHUT_RDWR)
     elif behaviour == "goodbye" and stream == 1:
-        # Whoever answers the PING has read what came before it.
+        # An answer to the PING shows that what came before it was read.
         connection.sendall(frame(GOAWAY, 0, 0, struct.pack(">II", stream, NO_ERROR)) + frame(PING, 0, 0, bytes(8)))
     elif behaviour == "refuse":
         connection.sendall(reset(stream, REFUSED_STREAM))
@@ -97,7 +97,7 @@ def behave(behaviour: str, connection: ssl.SSLSocket, stream: int) -> None:
 
 
 class Chaos:
-    """Answers requests on one connection, in any order, and does what it should not."""
+    """Answers requests on one connection, in any order, and misbehaves on purpose."""
 
     def __init__(self, connection: ssl.SSLSocket, seed: int):
         self.connection = connection
@@ -211,7 +211,7 @@ def main() -> None:
             behaviour = behaviours[min(number, len(behaviours) - 1)]
             number += 1
             log.write(f"{behaviour}\n")
-            # Whoever breaks the connection while something is sent there ends this thread only.
+            # A client that breaks the connection while something is sent on it ends this thread only.
             threading.excepthook = lambda _: None
             arguments = (connection, context, int(streams), behaviour, number, goodbyes)
             threading.Thread(target=serve, args=arguments, daemon=True).start()

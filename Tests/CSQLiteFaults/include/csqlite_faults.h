@@ -1,16 +1,16 @@
 #pragma once
 
-// A VFS of SQLite that does what the default one does, but in which chosen calls fail. One at a time in a process.
+// A VFS of SQLite that behaves like the default one, except that chosen calls fail. One per process.
 
-/// Its name, once registered.
+/// Its name when registered.
 extern const char *const csqlite_faults_name;
 
-/// Registers it; harmless the second time. An SQLite result code.
+/// Registers it; has no effect the second time. Returns an SQLite result code.
 int csqlite_faults_register(void);
 
-/// From now on call number `first`, counted from 1, fails, and `count - 1` calls after it; a `first` of 0: none does. The
-/// count begins anew.
+/// Makes call number `first`, counted from 1, fail, and the `count - 1` calls after it; with a `first` of 0 none fails.
+/// The count of calls restarts at 0.
 void csqlite_faults_plan(int first, int count);
 
-/// How many calls were made since the plan, failed ones included.
+/// The number of calls since the plan was set, failed ones included.
 int csqlite_faults_calls(void);

@@ -41,7 +41,7 @@ struct SimulatedReply {
         authorities = aged(answer.authorities)
     }
 
-    /// A message that a UDP thread has written.
+    /// The answer of a UDP thread, as a message.
     init?(hit bytes: [UInt8]) {
         guard let message = try? MessageParser.parse(bytes) else { return nil }
         responseCode = message.responseCode

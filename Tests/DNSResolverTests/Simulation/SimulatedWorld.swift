@@ -252,7 +252,7 @@ final class SimulatedWorld {
         }
     }
 
-    /// The answer from the cache that the UDP threads read.
+    /// What a UDP thread answers from the cache; nil for a miss.
     private func hit(_ question: Question) -> SimulatedReply? {
         let bytes = Message(id: 1, flags: .recursionDesired, questions: [question]).encoded
         guard let query = Query.read(bytes.span) else { return nil }

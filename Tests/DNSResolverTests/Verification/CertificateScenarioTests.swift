@@ -187,7 +187,7 @@ struct CertificateScenarioTests {
         #expect(reply.isStale && reply.has(Self.given))
     }
 
-    @Test @Loop func `that a name does not exist is believed only where the check is lenient`() async throws {
+    @Test @Loop func `that a name does not exist is accepted only where the check is lenient`() async throws {
         for (listed, code) in [(true, ResponseCode.serverFailure), (false, .nameError)] {
             let machine = try machine(listed: listed, server: .refusing)
             let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 60))

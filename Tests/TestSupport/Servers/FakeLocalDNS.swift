@@ -70,7 +70,7 @@ package final class FakeLocalDNS: Sendable {
     private let datagrams: TestSocket
     private let listener: TestSocket
 
-    /// Starts to listen; port 0 takes one that is free for both.
+    /// Starts to listen; port 0 means one that is free for both.
     package init(_ zone: FakeZone = FakeZone(), host: String = "127.0.0.1", port: UInt16 = 0) throws {
         let address = TestAddress(host, port: port == 0 ? try FreePort.next(on: [host]) : port)
         datagrams = try TestSocket.udp(address)

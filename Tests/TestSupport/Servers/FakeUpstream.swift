@@ -9,7 +9,8 @@ package enum FakeBehaviour: Sendable {
     /// Never replies: the caller's deadline ends the attempt.
     case silence
 
-    /// Every type asked for has the addresses of its family; a family without addresses is an explicit NODATA.
+    /// Every type asked for has the addresses of its family, by default with TTL 60; a family without addresses is an
+    /// explicit NODATA.
     package static func addresses(_ texts: String..., after delay: Duration = .zero, ttl: UInt32 = 60) -> FakeBehaviour
     {
         .addressList(texts, after: delay, ttl: ttl)

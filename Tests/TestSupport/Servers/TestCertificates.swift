@@ -55,8 +55,8 @@ package final class TestCertificates: Sendable {
         try leaf(names: names, Self.early)
     }
 
-    /// A certificate for these DNS names, signed by an impostor of an expired authority, followed by the true
-    /// authority's certificate, which this one has signed.
+    /// A certificate for these DNS names, signed by an impostor with the name of an expired intermediate authority,
+    /// followed by the true intermediate's certificate, which this authority has signed.
     package func forgedLeaf(names: [String]) throws -> Leaf {
         let (expired, impostor) = ("expired", "impostor")
         try dated(expired, subject: "intermediate", "basicConstraints = critical,CA:TRUE", by: "ca", Self.expired)

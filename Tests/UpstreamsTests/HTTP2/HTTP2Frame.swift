@@ -1,4 +1,4 @@
-/// A frame of HTTP/2 (RFC 9113 section 4.1), as a test writes or reads it.
+/// A frame of HTTP/2 (RFC 9113 section 4.1), written or read by a test.
 struct HTTP2Frame {
     enum Kind: UInt8 {
         case data = 0
