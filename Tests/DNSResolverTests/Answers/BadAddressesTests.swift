@@ -77,7 +77,7 @@ struct BadAddressesTests {
     }
 
     @Test(arguments: [[0.0], [0, 5], [0, 30, 31]]) @Loop
-    func `the list returns when a report will have faded`(reports: [Double]) async throws {
+    func `the list shows when a report will have faded`(reports: [Double]) async throws {
         let clock = ManualClock()
         let bad = BadAddresses(clock: clock)
         var last = 0.0

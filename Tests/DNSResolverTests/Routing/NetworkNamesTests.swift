@@ -30,7 +30,7 @@ struct NetworkNamesTests {
         #expect(machine.vendor.asked.isEmpty)
     }
 
-    @Test @Loop func `where LocalDNS fails otherwise, no denial of it is made`() async throws {
+    @Test @Loop func `where LocalDNS fails otherwise, the answer is SERVFAIL`() async throws {
         let machine = Machine()
         machine.localDNS.behaviour = .failure(.timeout)
         #expect(await machine.ask("nas.home.arpa").failure == .serverFailure)

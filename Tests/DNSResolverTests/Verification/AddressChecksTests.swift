@@ -54,7 +54,7 @@ struct AddressChecksTests {
         #expect(bench.handshake.attempts == [.init(address: "192.0.2.1", port: 443, name: "www.example.com")])
     }
 
-    @Test @Loop func `a check ends no later than the deadline, and a slow server is known when asked for again`()
+    @Test @Loop func `a caller waits no longer than the deadline, and a slow server is known when asked for again`()
         async
     {
         let bench = Bench()
