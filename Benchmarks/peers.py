@@ -55,7 +55,7 @@ PEERS = [
 def start_peers(
     stage: support.Stage, floor: int, cpus: str, memory: str = "256m", names: list[str] | None = None
 ) -> list[support.Process]:
-    """Starts those that are installed, or of these only `names`; memory: of each of Unbound's two caches."""
+    """Starts those that are installed, or of these only `names`; memory: the size of each of Unbound's two caches."""
     started = []
     for name, text, command in PEERS:
         if names is not None and name not in names or not shutil.which(command[0]):

@@ -1,4 +1,4 @@
-"""What the benchmarks share: building the C tools, starting servers on loopback, asking them, reading what they used.
+"""Code shared by the benchmarks: building the C tools, starting servers on loopback, asking them, reading their usage.
 
 Standard library only. Nothing but 127.0.0.1 is ever addressed.
 """
@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 RELEASE = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product"]
 
-# nginx and the peers live where a plain user does not look.
+# nginx and the peers are in folders that are not in the PATH of an unprivileged user.
 os.environ["PATH"] += ":/usr/sbin:/sbin"
 
 TYPE_A = 1
@@ -29,7 +29,7 @@ PATTERN = "host%d.bench.example"
 
 
 class Failure(Exception):
-    """A benchmark cannot be carried out; the text says why."""
+    """A benchmark cannot be run; the text gives the reason."""
 
 
 def release_executable(product: str = "httpdnsd") -> str:
@@ -54,14 +54,14 @@ def build_tool(name: str, *libraries: str, flags: tuple[str, ...] = ()) -> str:
 
 
 def machine() -> str:
-    """What was measured on."""
+    """The machine and the version that were measured."""
     with open("/proc/cpuinfo") as file:
         models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout.strip()
 
-    # Of what the server is made of: documents and benchmarks do not matter.
+    # Only the server's sources: documents and benchmarks do not matter.
     sources = ["Sources", "Package.swift", "Package.resolved"]
     revision = git("log", "-1", "--format=%h", "--", *sources)
     if git("status", "--porcelain", "--", *sources):
@@ -105,7 +105,7 @@ class Client:
         self.socket.settimeout(timeout)
 
     def ask(self, name: str, record_type: int) -> None:
-        """Asks once and waits; what comes must be an answer."""
+        """Asks once and waits; the reply must be an answer."""
         self.socket.send(question(name, record_type))
         reply = self.socket.recv(4096)
         if not has_answer(reply):
@@ -116,14 +116,14 @@ class Client:
 
 
 class Process:
-    """A server that was started: its id, its port, and what it used so far."""
+    """A server that was started: its process ID, its port, and its usage so far."""
 
     def __init__(self, popen: subprocess.Popen, name: str, port: int, log: str):
         self.popen, self.name, self.port, self.log = popen, name, port, log
         self.pid = popen.pid
 
     def tail(self) -> str:
-        """The end of what it wrote."""
+        """The end of its output."""
         with open(self.log, errors="replace") as file:
             return file.read()[-2000:]
 
@@ -155,7 +155,7 @@ class Process:
         return [thread for thread, name in self.threads().items() if name.startswith("udp-")]
 
     def cpu_nanoseconds(self, threads: list[int] | None = None) -> int:
-        """CPU time, user and system, of these threads or of all that live."""
+        """CPU time, user and system, of these threads or of all existing ones."""
         total = 0
         for thread in self.threads() if threads is None else threads:
             with open(f"/proc/{self.pid}/task/{thread}/schedstat") as file:
@@ -163,28 +163,28 @@ class Process:
         return total
 
     def wait_until_idle(self, timeout: float = 120) -> None:
-        """Returns once it uses next to no CPU: what was left to do, such as writing to the disk, is done."""
+        """Returns once it uses almost no CPU time: remaining work, such as writing to the disk, is then done."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             before = self.cpu_nanoseconds()
-            # Longer than httpdnsd waits until it writes.
+            # Longer than httpdnsd waits before it writes.
             time.sleep(1.5)
             if self.cpu_nanoseconds() - before < 5_000_000:
                 return
         raise Failure(f"{self.name} is busy without queries")
 
     def resident_bytes(self, kind: str = "VmRSS") -> int:
-        """Memory that it has, the pages of its files included; `RssAnon` leaves them out."""
+        """Its resident memory, including pages of files; `RssAnon` excludes them."""
         with open(f"/proc/{self.pid}/status") as file:
             line = next(line for line in file if line.startswith(f"{kind}:"))
         return int(line.split()[1]) << 10
 
     def descriptor_count(self) -> int:
-        """How many descriptors it has open."""
+        """The number of its open descriptors."""
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def log_lines(self) -> int:
-        """How many lines it has written."""
+        """The number of lines that it has written."""
         with open(self.log, errors="replace") as file:
             return sum(1 for _ in file)
 
@@ -200,16 +200,16 @@ class Process:
 
 
 class Stage:
-    """A temporary folder and the servers that live in it; all are ended with it."""
+    """A temporary folder and the servers that use it; all are ended with it."""
 
     def __enter__(self) -> "Stage":
         self.folder = tempfile.mkdtemp(prefix="httpdnsd-benchmark-")
-        # nginx's worker may be another user.
+        # nginx's worker may run as another user.
         os.chmod(self.folder, 0o755)
         self.processes: list[Process] = []
-        # Whether every server keeps a cache on disk.
+        # Whether every server has a cache on disk.
         self.has_disk = False
-        # How many suffixes every server's routing lists have, unless `configuration` is told.
+        # The number of suffixes in every server's routing lists, unless `configuration` is given another one.
         self.suffixes = 0
         self.sockets: list[socket.socket] = []
         return self
@@ -283,7 +283,7 @@ class Stage:
         raise Failure(f"nginx does not start:\n{nginx.tail()}")
 
     def start_dead_service(self) -> int:
-        """Opens a TCP and a UDP socket on one port that take what comes and never answer; returns the port."""
+        """Opens a TCP and a UDP socket on one port that accept everything and never answer; returns the port."""
         port = free_port()
         listener = socket.socket()
         listener.bind(("127.0.0.1", port))
@@ -342,7 +342,7 @@ def serve(executable: str, configuration: str) -> list[str]:
 
 def run(main) -> None:
     """Runs a benchmark's main function; a failure becomes one message and exit status 1."""
-    # Ended from outside it ends its servers, too.
+    # When it is ended by a signal it ends its servers, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main())

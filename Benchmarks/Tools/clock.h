@@ -1,4 +1,4 @@
-// What the floors measure time with.
+// Time measurement of the floors.
 #pragma once
 
 #include <sys/resource.h>

@@ -3,12 +3,13 @@
 //   dnsblast --port PORT [--seconds S | --count N] [--names N] [--first N] [--pattern TEXT] [--type A|AAAA|BOTH]
 //            [--order turn|random] [--sockets N] [--window N] [--rate N] [--patience S] [--latency felt|wire]
 //
-// Keeps --window queries in flight on each of --sockets sockets; with --rate, sends so many a second instead. The latency
-// is what a client feels: with --rate from the moment at which a query was due, until the reply was read. On the wire it is
-// from the sending until the kernel had the reply: what the server took, also when the load itself waits for its CPU. Names are --pattern with --first .. --first + --names - 1, in turn
-// or in random order (the same each time). BOTH asks A and AAAA of each name, one right after the other. It ends after
-// --seconds or --count queries, then waits for what is outstanding; what has not come --patience seconds after the last
-// answer of its socket is lost. Prints one line of JSON; latencies are right to 1 %.
+// Has --window queries in flight on each of --sockets sockets; with --rate, sends so many per second instead. Latency
+// `felt` is that of a client: with --rate from the time at which a query was due until the reply was read. Latency
+// `wire` is from sending until the kernel received the reply: the time of the server, also when the load waits for its
+// CPU. Names are --pattern with --first .. --first + --names - 1, in turn or in random order (the same each time). BOTH
+// asks A and AAAA of each name, one immediately after the other. It ends after --seconds or --count queries, then waits
+// for outstanding replies; those that have not arrived --patience seconds after the last reply of their socket are
+// lost. Prints one line of JSON; latencies are accurate to 1 %.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <getopt.h>
@@ -71,7 +72,7 @@ static double percentile_us(double share) {
     return 0;
 }
 
-// The questions, one behind the other: name, type, class.
+// The questions, one after the other: name, type, class.
 
 static uint8_t *questions;
 static uint32_t *question_starts;
@@ -113,7 +114,7 @@ static size_t make_query(uint8_t *out, uint32_t name, int type, unsigned id) {
     return 12 + length + sizeof opt;
 }
 
-/// One socket and what is outstanding on it; IDs are free or in flight.
+/// One socket and its outstanding queries; each ID is free or in flight.
 struct lane {
     int fd;
     int in_flight;
@@ -125,11 +126,11 @@ static struct lane lanes[MAX_SOCKETS];
 
 static uint64_t answered, noerror, lost;
 
-/// Whether latencies are those on the wire, and how far the clock of the kernel's time stamps is ahead of ours.
+/// Whether latencies are those on the wire, and how far the clock of the kernel's timestamps is ahead of this one.
 static int is_wire;
 static uint64_t stamps_ahead;
 
-/// When the kernel had a datagram, by our clock.
+/// When the kernel received a datagram, by this program's clock.
 static uint64_t stamp(struct msghdr *message, uint64_t now) {
     for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part))
         if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
@@ -140,7 +141,7 @@ static uint64_t stamp(struct msghdr *message, uint64_t now) {
     return now;
 }
 
-/// Takes what has come on a lane. Returns how many datagrams.
+/// Reads the datagrams that have arrived on a lane. Returns their number.
 static int receive(struct lane *lane, int window) {
     static uint8_t bytes[BATCH][REPLY_SIZE];
     static struct iovec vectors[BATCH];
@@ -174,7 +175,7 @@ static int receive(struct lane *lane, int window) {
     return count;
 }
 
-/// Gives up what is outstanding on a lane.
+/// Gives up the outstanding queries of a lane.
 static void give_up(struct lane *lane, int window, uint64_t now) {
     lost += (uint64_t)lane->in_flight;
     lane->in_flight = 0;
@@ -232,7 +233,7 @@ int main(int argc, char **argv) {
         lanes[i].fd = socket(AF_INET, SOCK_DGRAM, 0);
         if (lanes[i].fd < 0)
             fail("socket");
-        // Past the machine's ceiling where we may: replies lost here would look like the server's fault.
+        // Beyond the system's limit if permitted: replies lost here would be counted against the server.
         if (setsockopt(lanes[i].fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes))
             setsockopt(lanes[i].fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
         if (connect(lanes[i].fd, (struct sockaddr *)&server, sizeof server))
@@ -271,7 +272,7 @@ int main(int argc, char **argv) {
                 double due = (double)(now - start) * rate / 1e9 - (double)sent;
                 room = due < room ? (int)due : room;
             } else if (room < BATCH / 4 && room < window && received > 0) {
-                // Full batches cost less: more will be free soon.
+                // Full batches cost less, and more IDs will be free soon.
                 continue;
             }
             if (sent + (uint64_t)room > count)
@@ -301,7 +302,7 @@ int main(int argc, char **argv) {
             outstanding |= lane->in_flight;
             progress |= done > 0;
         }
-        // A slow load leaves the CPU to others.
+        // A slow load yields the CPU to other programs.
         if (!progress && rate > 0 && rate <= 10000)
             nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     }

@@ -1,13 +1,14 @@
-// dnsflood: UDP DNS load on 127.0.0.1 that does not wait for the server: so many queries a second, whatever comes back.
+// dnsflood: UDP DNS load on 127.0.0.1 that does not wait for the server: a fixed number of queries per second.
 //
 //   dnsflood --port PORT --phase RATE,SECONDS [--phase …] [--sources N] [--names N] [--first N] [--pattern TEXT]
 //            [--unique] [--patience S]
 //
 // Sends from --sources addresses of 127.0.0.0/8, one socket each. Each phase sends RATE queries a second, of type A and
-// with EDNS: random ones of --names names, or with --unique each name once, from --first on. After the last phase it waits
-// --patience seconds. Prints one line of JSON: for each slice of 100 ms what was sent in it (`sent`), how many of these were
-// answered well within --patience (`kept`), and what came in it: `good` (NOERROR with an answer, in time), `failed`
-// (other codes, in time), `late`; `p50_us` and `p99_us` of what came in time, and `slowest_us` of all, by phase of the sending.
+// with EDNS: random ones of --names names, or with --unique each name once, from --first on. After the last phase it
+// waits --patience seconds. Prints one line of JSON: for each slice of 100 ms the queries sent in it (`sent`), how many
+// of these were answered well within --patience (`kept`), and the replies received in it: `good` (NOERROR with an
+// answer, in time), `failed` (other codes, in time), `late`; `p50_us` and `p99_us` of replies in time, and `slowest_us`
+// of all, by the phase in which the query was sent.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <getopt.h>
@@ -34,7 +35,7 @@ static void fail(const char *what) {
     exit(1);
 }
 
-/// One address that asks: when the query of each ID was sent; 0 once it was answered.
+/// One source address: when the query of each ID was sent; 0 once it was answered.
 struct source {
     int fd;
     uint16_t next_id;
@@ -216,7 +217,7 @@ int main(int argc, char **argv) {
     int turn = 0;
     for (uint64_t now = start; now < end + patience_ns; now = now_ns()) {
         int is_behind = 0;
-        // All are read between two sendings, so that replies do not wait for the load.
+        // All are read between two sends, so that replies do not wait for the load.
         for (int i = 0; i < source_count; i++)
             receive(&sources[i], start, patience_ns);
         struct phase *phase = phase_at(now);
@@ -239,12 +240,12 @@ int main(int argc, char **argv) {
                 source->sent_at[(uint16_t)(source->next_id - room + k)] = 0;
             if (done > 0)
                 phase->sent += (uint64_t)done, slice_at(start, now)->sent += (uint64_t)done;
-            // At a great rate replies must be read meanwhile.
+            // At a high rate replies must be read in between.
             is_behind = round % 4 == 3;
             if (is_behind)
                 break;
         }
-        // A load that leaves no CPU to the service would measure itself.
+        // A load that leaves no CPU time to the service would measure itself.
         if (!is_behind)
             nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     }

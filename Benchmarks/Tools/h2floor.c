@@ -1,5 +1,5 @@
-// h2floor: the least CPU that one small HTTPS fetch over a reused HTTP/2 connection needs with nghttp2 and OpenSSL, and
-// nothing around them; to be compared with curlfloor. Prints one line of JSON.
+// h2floor: the least CPU time of one small HTTPS fetch over a reused HTTP/2 connection with only nghttp2 and OpenSSL,
+// for comparison with curlfloor. Prints one line of JSON.
 //
 //   h2floor URL SECONDS WINDOW CA_FILE HOST:PORT:ADDRESS     (%d in the URL becomes the number of the fetch)
 #include "clock.h"

@@ -1,4 +1,4 @@
-// The least that a start costs: reaches main with the libraries it is linked to, and writes when that was, in
+// The least cost of a start: reaches main with the libraries that it is linked to, and writes the time of that in
 // nanoseconds of CLOCK_MONOTONIC.
 
 #include <stdio.h>

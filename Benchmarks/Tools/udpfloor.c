@@ -1,5 +1,5 @@
 // udpfloor: the least that a UDP DNS server can cost on this kernel. It answers every question with one fixed A record, on
-// one thread, with recvmmsg and sendmmsg in batches of 64; it parses nothing but the question's end, and has no cache.
+// one thread, with recvmmsg and sendmmsg in batches of 64. It parses only the end of the question, and has no cache.
 //
 //   udpfloor PORT            (127.0.0.1 only)
 #define _GNU_SOURCE

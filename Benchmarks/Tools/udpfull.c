@@ -1,7 +1,8 @@
-// udpfull: what a complete UDP DNS responder costs in C, the reference for a cached answer. One thread: epoll, recvmmsg and
-// sendmmsg in batches of 64, header checks, access check, name parsed and lower-cased, hash, a locked shard of an open
-// addressing table, TTL patched, OPT answered, packet information read and set so that the reply leaves from the address
-// asked. Each name is "learned" with one fixed A record when first seen. No policy, no eviction.
+// udpfull: the cost of a complete UDP DNS responder in C, the reference for a cached answer. One thread: epoll,
+// recvmmsg and sendmmsg in batches of 64, header checks, access check, name parsed and lower-cased, hash, a locked
+// shard of an open addressing table, TTL patched, OPT answered, packet information read and set so that the reply
+// leaves from the address asked. Each name is "learned" with one fixed A record when first seen. No policy, no
+// eviction.
 //
 //   udpfull PORT            (127.0.0.1 only)
 #define _GNU_SOURCE
@@ -70,7 +71,7 @@ static unsigned read_name(const uint8_t *message, unsigned length, uint8_t *key)
     }
 }
 
-/// Copies the answer for `key` to `answer`, learning it if need be; returns its length.
+/// Copies the answer for `key` to `answer`, storing it first if it is missing; returns its length.
 static unsigned look_up(const uint8_t *key, unsigned count, uint32_t now, uint8_t *answer, uint32_t *age) {
     static const uint8_t record[RECORD_SIZE] = {0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0xff, 0xff, 0, 4, 192, 0, 2, 1};
     uint64_t wanted = hash(key, count);
