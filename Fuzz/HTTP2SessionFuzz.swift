@@ -57,10 +57,6 @@ private struct FrameReader {
 /// A session, its server, and the caller that begins requests.
 @Loop
 private final class Stage {
-    /// Only required as a value: no request is sent on it.
-    private static let transfers = try? HTTPTransfers(
-        HTTPOrigin(scheme: .https, address: .v4(1)), loop: fuzzLoop)
-
     private var script: Script
     private let session: HTTP2Session
     /// Streams that have begun, and neither ended nor been cancelled. Nothing else retains them.
@@ -118,12 +114,9 @@ private final class Stage {
     // MARK: Requests
 
     private func begin(body: [UInt8]?) {
-        guard streams.count < HTTPLimits.streams, session.mayOpen, let transfers = Self.transfers else { return }
+        guard streams.count < HTTPLimits.streams, session.mayOpen else { return }
         let request = HTTPRequest(target: "/", headers: [["Content-Type", "text/plain"]], body: body)
-        let transfer = HTTPTransfer(
-            request, timeout: .seconds(1), deadline: Instant(nanoseconds: 0), permit: nil, on: transfers, done: { _ in }
-        )
-        let stream = HTTP2Stream(transfer, repliesBefore: 0, hasWaited: false, at: Instant(nanoseconds: 0))
+        let stream = HTTP2Stream(request, repliesBefore: 0, hasWaited: false, at: Instant(nanoseconds: 0))
         guard (try? session.open(stream, path: request.target)) != nil else { return }
         streams.append(stream)
         ids.append(stream.id)

@@ -13,7 +13,7 @@ package enum ResolverEvent: Hashable, Sendable {
     /// A service's clock is `seconds` ahead of this host's (behind, if negative): requests are signed by its time.
     case clockCorrected(provider: String, seconds: Int64)
     /// This host's time of day cannot be right.
-    case clockDoubted(TimeOfDay.Doubt)
+    case clockDoubted(ClockDoubt)
     /// There is no longer a reason to doubt the time of day.
     case clockTrusted
     /// A provider has been sent its daily limit of calls (UTC), and is not asked until the next day.
@@ -45,7 +45,7 @@ package enum ResolverEvent: Hashable, Sendable {
     /// No source had an answer in time, and clients get one that is past its TTL.
     case answerStale(Question, Route, reason: String)
     /// LocalDNS gave an address for a protected name whose certificate is not the name's.
-    case addressForged(HijackJournal.Entry)
+    case addressForged(HijackedAddress)
     /// No source had an answer, and clients get the configured addresses of last resort.
     case answerPreset(Question, Route, reason: String)
     /// A limit of the resolver is reached.

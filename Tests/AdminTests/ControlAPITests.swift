@@ -145,7 +145,7 @@ struct ControlAPITests {
             return CacheReport()
         }
 
-        func flush(_ what: AnswerStore.Removal) async -> FlushReport {
+        func flush(_ what: AnswerRemoval) async -> FlushReport {
             switch what {
             case .all: calls.append("flush all")
             case .name(let name): calls.append("flush name \(name)")

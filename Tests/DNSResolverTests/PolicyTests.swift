@@ -212,7 +212,7 @@ struct PolicyTests {
         func fill() async {
             for name in ["a.example.com", "b.example.com", "notexample.com"] { _ = await machine.ask(name) }
         }
-        func removed(_ removal: AnswerStore.Removal) async -> Int {
+        func removed(_ removal: AnswerRemoval) async -> Int {
             let removing = Task { @Loop in await machine.store.remove(removal) }
             await machine.clock.advance(by: .seconds(1))
             return await removing.value

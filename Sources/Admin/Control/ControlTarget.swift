@@ -19,7 +19,7 @@ package protocol ControlTarget: AnyObject, Sendable {
     /// Answers of one name, with their records.
     func cached(_ name: Name) async -> CacheReport
 
-    func flush(_ what: AnswerStore.Removal) async -> FlushReport
+    func flush(_ what: AnswerRemoval) async -> FlushReport
 
     func turn(on isOn: Bool) -> SwitchReport
 

@@ -13,7 +13,7 @@ package protocol AnswerArchive: AnyObject, Sendable {
 
     /// Removes answers, including those that memory does not have; called before memory removes them, and once more
     /// afterwards: all of memory may have been written in between.
-    func remove(_ removal: AnswerStore.Removal)
+    func remove(_ removal: AnswerRemoval)
 
     /// Removes answers that hold an address, as above.
     func remove(holding address: IPAddress)
@@ -23,21 +23,4 @@ package protocol AnswerArchive: AnyObject, Sendable {
 
     /// Loads the answer under a key into memory if it has it; takes 100 ms at most.
     func recall(_ key: QueryKey, clock: any LoopClock) async
-}
-
-extension AnswerStore {
-    /// Whether there may be answers that memory does not have.
-    var mayRecall: Bool { archive?.mayRecall ?? false }
-
-    /// Whether only the archive may have an answer.
-    func mustRecall(_ key: QueryKey) -> Bool {
-        guard mayRecall, !key.isScoped else { return false }
-        return memory.entry(for: key) == nil
-    }
-
-    /// Loads an answer into memory that only the archive has.
-    func recall(_ key: QueryKey) async {
-        guard mustRecall(key) else { return }
-        await archive?.recall(key, clock: clock)
-    }
 }

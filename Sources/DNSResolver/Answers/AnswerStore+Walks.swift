@@ -5,17 +5,8 @@ import Scheduling
 // Walks over the whole cache, in steps between which the loop does its other work.
 
 extension AnswerStore {
-    /// The answers that a user's command removes.
-    package enum Removal: Sendable, Hashable {
-        case all
-        /// This name only.
-        case name(Name)
-        /// The name and all below it.
-        case suffix(Name)
-    }
-
     /// Removes answers of every type. Returns how many.
-    package func remove(_ removal: Removal) async -> Int {
+    package func remove(_ removal: AnswerRemoval) async -> Int {
         archive?.remove(removal)
         // Removes what was written from memory meanwhile.
         defer { archive?.remove(removal) }

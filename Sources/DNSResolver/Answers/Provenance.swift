@@ -39,7 +39,7 @@ package struct Provenance: Hashable, Sendable {
     }
 }
 
-extension HijackJournal.Entry {
+extension HijackedAddress {
     /// One line of `key=value` words on an address that LocalDNS gave and that is not the name's; the reason is last.
     var provenanceText: String {
         let words = [

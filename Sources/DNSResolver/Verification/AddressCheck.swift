@@ -43,5 +43,5 @@ package protocol AddressCheck: AnyObject, Sendable {
     func watch(_ address: IPAddress, for name: Name, found: @escaping @Loop () -> Void)
 
     /// The recorded forgeries for a name in lower case, the one seen last first.
-    func evidence(of name: Name) -> [HijackJournal.Entry]
+    func evidence(of name: Name) -> [HijackedAddress]
 }

@@ -105,7 +105,7 @@ package final class AddressChecks: AddressCheck {
         checks[Subject(name: name, address: address)]?.watch(found)
     }
 
-    package func evidence(of name: Name) -> [HijackJournal.Entry] { journal.entries(of: name) }
+    package func evidence(of name: Name) -> [HijackedAddress] { journal.entries(of: name) }
 
     package func verdict(
         on address: IPAddress, for name: Name, isFirst: Bool, holder: ClientNetwork, until deadline: Instant

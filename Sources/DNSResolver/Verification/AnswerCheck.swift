@@ -39,7 +39,7 @@ package final class AnswerCheck {
     }
 
     /// The recorded forgeries for a name in lower case, the one seen last first.
-    func evidence(of name: Name) -> [HijackJournal.Entry] { check.evidence(of: name) }
+    func evidence(of name: Name) -> [HijackedAddress] { check.evidence(of: name) }
 
     /// LocalDNS's answer, reduced to what may be used of it; at once where there is nothing to check.
     ///

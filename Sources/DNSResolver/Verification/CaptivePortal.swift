@@ -14,7 +14,7 @@ package enum CaptivePortal {
     ///   - entries: forged addresses, the one seen last first.
     ///   - now: seconds since 1970.
     /// - Returns: nil unless it was given, within `memory`, for two names whose last two labels differ.
-    package static func address(in entries: [HijackJournal.Entry], now: Int64) -> IPAddress? {
+    package static func address(in entries: [HijackedAddress], now: Int64) -> IPAddress? {
         var names: [IPAddress: Name] = [:]
         for entry in entries where entry.last > now - memory && entry.last <= now {
             guard let other = names[entry.address] else {

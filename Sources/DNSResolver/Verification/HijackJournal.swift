@@ -10,32 +10,6 @@ package import Scheduling
 package final class HijackJournal {
     package nonisolated static let capacity = 256
 
-    /// A name, an address that is not its own, and the evidence that was last seen there.
-    package struct Entry: Hashable, Sendable {
-        package let name: Name
-        package let address: IPAddress
-        package var port: UInt16
-        package var evidence: CertificateEvidence
-        /// Seconds since 1970.
-        package let first: Int64
-        package var last: Int64
-        /// How many checks failed.
-        package var count: Int
-
-        package init(
-            name: Name, address: IPAddress, port: UInt16, evidence: CertificateEvidence, first: Int64, last: Int64,
-            count: Int
-        ) {
-            self.name = name
-            self.address = address
-            self.port = port
-            self.evidence = evidence
-            self.first = first
-            self.last = last
-            self.count = count
-        }
-    }
-
     private struct Key: Hashable {
         let name: Name
         let address: IPAddress
@@ -43,7 +17,7 @@ package final class HijackJournal {
 
     /// How many checks have failed since the start, including dropped entries.
     package private(set) var total = 0
-    private var kept: [Key: Entry] = [:]
+    private var kept: [Key: HijackedAddress] = [:]
     /// The keys in the order in which the entries were last seen.
     private var order: [Key] = []
     private let timeOfDay: @Sendable () -> Int64
@@ -60,10 +34,10 @@ package final class HijackJournal {
     }
 
     /// Called for each entry that is new or has changed.
-    package var onRecord: (@Loop (Entry) -> Void)?
+    package var onRecord: (@Loop (HijackedAddress) -> Void)?
 
     /// Restores the entries of an earlier process, as older than the present ones; given from the newest to the oldest.
-    package func restore(_ earlier: [Entry]) {
+    package func restore(_ earlier: [HijackedAddress]) {
         for entry in earlier where order.count < Self.capacity {
             let key = Key(name: entry.name, address: entry.address)
             guard kept[key] == nil else { continue }
@@ -73,10 +47,10 @@ package final class HijackJournal {
     }
 
     /// The entries, the one seen last first.
-    package var entries: [Entry] { order.reversed().compactMap { kept[$0] } }
+    package var entries: [HijackedAddress] { order.reversed().compactMap { kept[$0] } }
 
     /// The entries of one name in lower case, the one seen last first.
-    package func entries(of name: Name) -> [Entry] { entries.filter { $0.name == name } }
+    package func entries(of name: Name) -> [HijackedAddress] { entries.filter { $0.name == name } }
 
     func record(_ name: Name, _ address: IPAddress, port: UInt16, _ evidence: CertificateEvidence) {
         total += 1
@@ -84,7 +58,8 @@ package final class HijackJournal {
         let now = timeOfDay()
         var entry =
             kept[key]
-            ?? Entry(name: name, address: address, port: port, evidence: evidence, first: now, last: now, count: 0)
+            ?? HijackedAddress(
+                name: name, address: address, port: port, evidence: evidence, first: now, last: now, count: 0)
         (entry.port, entry.evidence, entry.last) = (port, evidence, now)
         entry.count += 1
         kept[key] = entry

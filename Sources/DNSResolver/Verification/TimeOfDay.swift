@@ -9,14 +9,6 @@ package final class TimeOfDay {
     /// Seconds by which a service's time may differ.
     package nonisolated static let tolerance: Int64 = 86_400
 
-    /// Why the clock cannot be right.
-    package enum Doubt: Hashable, Sendable {
-        /// It is before the release.
-        case beforeRelease
-        /// A service's time differs by this many seconds; more than 0: it is ahead of this host's.
-        case service(String, ahead: Int64)
-    }
-
     /// Seconds since 1970 at the release of this version.
     private let released: Int64
     private let clock: any LoopClock
@@ -47,7 +39,7 @@ package final class TimeOfDay {
     }
 
     /// Why the clock cannot be right; nil without a reason. Computed each time: a clock can be set at any moment.
-    package var doubt: Doubt? {
+    package var doubt: ClockDoubt? {
         let doubt = presentDoubt
         if isReported != (doubt != nil) {
             isReported = doubt != nil
@@ -56,7 +48,7 @@ package final class TimeOfDay {
         return doubt
     }
 
-    private var presentDoubt: Doubt? {
+    private var presentDoubt: ClockDoubt? {
         let own = secondsSince1970()
         if own < released { return .beforeRelease }
         guard let learned else { return nil }
@@ -64,16 +56,5 @@ package final class TimeOfDay {
         let (ahead, isFarther) = expected.subtractingReportingOverflow(own)
         guard !isFar, !isFarther, ahead.magnitude > Self.tolerance else { return nil }
         return .service(learned.provider, ahead: ahead)
-    }
-}
-
-extension TimeOfDay.Doubt: CustomStringConvertible {
-    /// One sentence without its subject: "the clock ...".
-    package var description: String {
-        switch self {
-        case .beforeRelease: "is before this version was released"
-        case .service(let provider, let ahead):
-            "is \(ahead.magnitude) s \(ahead < 0 ? "ahead of" : "behind") that of \(provider)"
-        }
     }
 }

@@ -1,31 +1,32 @@
 import DNSWire
 
+/// Where a request is in an `HTTPQueue`.
+struct HTTPQueuePlace {
+    /// Nil: ahead of all networks.
+    fileprivate let holder: ClientNetwork?
+    fileprivate let number: Int
+}
+
 /// The requests that wait to be sent: first in, first out for each client network, and round robin among the networks.
 /// Any request can be removed at any time.
 ///
 /// So a client that queries many names waits behind its own requests, and delays no other client.
-struct HTTPQueue {
-    struct Place {
-        /// Nil: ahead of all networks.
-        fileprivate let holder: ClientNetwork?
-        fileprivate let number: Int
-    }
-
+struct HTTPQueue<Request> {
     private struct Lane {
-        var transfers: [Int: HTTPTransfer] = [:]
+        var requests: [Int: Request] = [:]
         var first = 0
         var end = 0
 
-        mutating func append(_ transfer: HTTPTransfer) -> Int {
-            transfers[end] = transfer
+        mutating func append(_ request: Request) -> Int {
+            requests[end] = request
             end += 1
             return end - 1
         }
 
-        mutating func popFirst() -> HTTPTransfer? {
+        mutating func popFirst() -> Request? {
             while first < end {
                 defer { first += 1 }
-                if let transfer = transfers.removeValue(forKey: first) { return transfer }
+                if let request = requests.removeValue(forKey: first) { return request }
             }
             return nil
         }
@@ -41,49 +42,48 @@ struct HTTPQueue {
     private var turn = 0
 
     /// All requests in the queue, in no order.
-    var all: [HTTPTransfer] { Array(repeated.transfers.values) + lanes.values.flatMap(\.transfers.values) }
+    var all: [Request] { Array(repeated.requests.values) + lanes.values.flatMap(\.requests.values) }
 
-    /// Appends a transfer to those of its client network.
-    mutating func append(_ transfer: HTTPTransfer) -> Place {
-        let holder = transfer.holder
+    /// Appends a request to those of its client network.
+    mutating func append(_ request: Request, of holder: ClientNetwork) -> HTTPQueuePlace {
         if lanes[holder] == nil {
             lanes[holder] = Lane()
             turns.append(holder)
         }
         count += 1
-        return Place(holder: holder, number: lanes[holder, default: Lane()].append(transfer))
+        return HTTPQueuePlace(holder: holder, number: lanes[holder, default: Lane()].append(request))
     }
 
-    /// Puts a transfer that was queued before ahead of all networks.
-    mutating func prepend(_ transfer: HTTPTransfer) -> Place {
+    /// Puts a request that was queued before ahead of all networks.
+    mutating func prepend(_ request: Request) -> HTTPQueuePlace {
         count += 1
-        return Place(holder: nil, number: repeated.append(transfer))
+        return HTTPQueuePlace(holder: nil, number: repeated.append(request))
     }
 
-    /// Removes a transfer.
-    mutating func remove(_ place: Place) {
+    /// Removes a request.
+    mutating func remove(_ place: HTTPQueuePlace) {
         let removed =
             if let holder = place.holder {
-                lanes[holder]?.transfers.removeValue(forKey: place.number)
+                lanes[holder]?.requests.removeValue(forKey: place.number)
             } else {
-                repeated.transfers.removeValue(forKey: place.number)
+                repeated.requests.removeValue(forKey: place.number)
             }
         if removed != nil { count -= 1 }
     }
 
-    /// Removes and returns the next transfer; nil if the queue is empty.
-    mutating func popFirst() -> HTTPTransfer? {
-        if let transfer = repeated.popFirst() {
+    /// Removes and returns the next request; nil if the queue is empty.
+    mutating func popFirst() -> Request? {
+        if let request = repeated.popFirst() {
             count -= 1
-            return transfer
+            return request
         }
         while !turns.isEmpty {
             if turn >= turns.count { turn = 0 }
             let holder = turns[turn]
-            if let transfer = lanes[holder]?.popFirst() {
+            if let request = lanes[holder]?.popFirst() {
                 turn += 1
                 count -= 1
-                return transfer
+                return request
             }
             lanes[holder] = nil
             turns.remove(at: turn)
@@ -93,10 +93,10 @@ struct HTTPQueue {
 
     /// The request that is displaced by one of `holder` when the queue is full: the last of the network that has the
     /// most; nil if no network has more than `holder` would have.
-    func yielding(to holder: ClientNetwork) -> HTTPTransfer? {
-        guard let largest = lanes.values.max(by: { $0.transfers.count < $1.transfers.count }),
-            largest.transfers.count > (lanes[holder]?.transfers.count ?? 0) + 1
+    func yielding(to holder: ClientNetwork) -> Request? {
+        guard let largest = lanes.values.max(by: { $0.requests.count < $1.requests.count }),
+            largest.requests.count > (lanes[holder]?.requests.count ?? 0) + 1
         else { return nil }
-        return largest.transfers.max { $0.key < $1.key }?.value
+        return largest.requests.max { $0.key < $1.key }?.value
     }
 }

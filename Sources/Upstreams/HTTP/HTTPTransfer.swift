@@ -2,14 +2,50 @@ import DNSWire
 import HTTPDNS
 import Scheduling
 
+/// What transfers are begun by, and report to.
+@Loop
+protocol HTTPTransferOwner: AnyObject {
+    /// Takes the result of an attempt.
+    func take(_ end: HTTPEnd, of transfer: HTTPTransfer)
+
+    /// Takes back a transfer that its caller has cancelled.
+    func giveUp(_ transfer: HTTPTransfer)
+}
+
+/// What carries transfers to a service: an HTTP/2 connection, or the HTTP/1.1 connections to an address.
+@Loop
+protocol HTTPCarrier: AnyObject {
+    /// Takes a transfer back: it is not reported any more.
+    func withdraw(_ transfer: HTTPTransfer)
+
+    /// Reads what has been received and was not read yet because the loop was busy: a reply may be among it.
+    func readUnread()
+
+    /// Whether the connection of a transfer was closed from our side, since it may be dead.
+    func isEvicted(_ transfer: HTTPTransfer) -> Bool
+
+    /// Whether the connection of a transfer whose time-out is over answers nothing at all.
+    func isSilent(for transfer: HTTPTransfer) -> Bool
+
+    /// Closes what it is, since it may be dead. Its transfers are reported at the end of the turn.
+    func evict()
+}
+
 /// One request in progress: queued, or on a connection.
 @Loop
 final class HTTPTransfer: Cancellable {
+    /// Called as a request is about to be sent on a connection that is ready, also when it is sent a second time.
+    ///
+    /// Returns whether it may be. Must not call back into the transfers.
+    typealias Permit = @Loop () -> Bool
+    /// Called with the reply, whatever its status, or why there is none.
+    typealias Completion = @Loop (Result<HTTPResponse, HTTPFailure>) -> Void
+
     let request: HTTPRequest
     /// The time-out of an attempt, from its dispatch.
     let timeout: Duration
     /// Called each time before the request is sent; nil: it may be sent.
-    let permit: HTTPTransfers.Permit?
+    let permit: Permit?
     /// The client network in whose part of the queue it waits.
     let holder: ClientNetwork
     /// Whether it is sent on a new connection opened for it.
@@ -19,17 +55,13 @@ final class HTTPTransfer: Cancellable {
     /// When the caller stops waiting.
     let deadline: Instant
     /// Its place in the queue while it waits.
-    var place: HTTPQueue.Place?
+    var place: HTTPQueuePlace?
     /// Its index in the list of active transfers; nil while it waits.
     var index: Int?
-    /// Its handle while libcurl carries it.
-    var handle: HTTPHandle?
-    /// The HTTP/1.1 connections that the handle belongs to, retained until the request has ended there.
-    var http1: HTTP1Connections?
-    /// The HTTP/2 connection that carries it, or will once it is ready.
-    var connection: HTTP2Connection?
-    /// Its HTTP/2 stream, once it is sent.
-    var stream: HTTP2Stream?
+    /// What carries it, or will once it is ready; nil while it waits in the queue.
+    var carrier: (any HTTPCarrier)?
+    /// Its index among the requests that its carrier has sent; nil before it is sent.
+    var slot: Int?
     /// Whether its time-out runs: it was dispatched at least once.
     var isStarted = false
     /// The name under which it is sent, as an index into `origin.hosts`.
@@ -44,14 +76,14 @@ final class HTTPTransfer: Cancellable {
     var isPermitted = false
     /// Whether it was already sent again after its connection failed.
     var isRepeated = false
-    /// Retains the connections until the end.
-    private var transfers: HTTPTransfers?
-    private var done: HTTPTransfers.Completion?
+    /// Retained, and the connections with it, until the end.
+    private var owner: (any HTTPTransferOwner)?
+    private var done: Completion?
 
     init(
         _ request: HTTPRequest, timeout: Duration, deadline: Instant, holder: ClientNetwork = .daemon,
-        permit: HTTPTransfers.Permit?, isRenewing: Bool = false, on transfers: HTTPTransfers,
-        done: @escaping HTTPTransfers.Completion
+        permit: Permit?, isRenewing: Bool = false, of owner: any HTTPTransferOwner,
+        done: @escaping Completion
     ) {
         self.request = request
         self.timeout = timeout
@@ -60,23 +92,23 @@ final class HTTPTransfer: Cancellable {
         self.holder = holder
         self.permit = permit
         self.isRenewing = isRenewing
-        self.transfers = transfers
+        self.owner = owner
         self.done = done
     }
 
     var isEnded: Bool { done == nil }
 
     /// Takes the result of an attempt from its connection.
-    func take(_ end: HTTPEnd) { transfers?.take(end, of: self) }
+    func take(_ end: HTTPEnd) { owner?.take(end, of: self) }
 
     /// Calls the completion; only the first call has an effect.
     func finish(_ result: Result<HTTPResponse, HTTPFailure>) {
-        transfers = nil
+        owner = nil
         done.take()?(result)
     }
 
     func cancel() {
         done = nil
-        transfers.take()?.giveUp(self)
+        owner.take()?.giveUp(self)
     }
 }

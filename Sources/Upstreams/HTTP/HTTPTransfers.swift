@@ -8,7 +8,7 @@ package import Scheduling
 /// Over TLS they share one HTTP/2 connection if the server supports it; else each uses one of a few connections.
 /// Requests above that capacity are queued, and an attempt's time-out starts at its dispatch.
 @Loop
-package final class HTTPTransfers {
+package final class HTTPTransfers: HTTPTransferOwner {
     /// The least time between two scans of all transfers for overdue ones.
     private static let clockInterval: Duration = .milliseconds(1)
 
@@ -21,7 +21,7 @@ package final class HTTPTransfers {
     private var usesHTTP2: Bool
     /// When the server was last found not to support it.
     private var lastAsked = Instant(nanoseconds: 0)
-    private var waiting = HTTPQueue()
+    private var waiting = HTTPQueue<HTTPTransfer>()
     /// Transfers on a connection, or waiting for one being opened; in no order.
     private var active: [HTTPTransfer] = []
     /// The active request with a new connection opened for it.
@@ -49,9 +49,9 @@ package final class HTTPTransfers {
 
     isolated deinit { http2.abandonAll() }
 
-    /// Called when a request is about to be sent on a ready connection, also when it is sent a second time.
+    /// Called as a request is about to be sent on a connection that is ready, also when it is sent a second time.
     ///
-    /// Returns whether it may be sent. Must not call back into these transfers.
+    /// Returns whether it may be. Must not call back into these transfers.
     package typealias Permit = @Loop () -> Bool
 
     /// The numbers of active and of queued requests.
@@ -81,7 +81,7 @@ package final class HTTPTransfers {
     ) -> any Cancellable {
         let transfer = HTTPTransfer(
             request, timeout: timeout, deadline: deadline, holder: holder, permit: permit, isRenewing: renewing,
-            on: self, done: done)
+            of: self, done: done)
         if deadline <= loop.now {
             fail(transfer, .timeout)
         } else if renewing {
@@ -100,7 +100,7 @@ package final class HTTPTransfers {
             if waiting.count == 0, hasRoom {
                 dispatch(transfer)
             } else {
-                transfer.place = waiting.append(transfer)
+                transfer.place = waiting.append(transfer, of: holder)
                 watchClock(until: deadline)
             }
         }
@@ -131,8 +131,8 @@ package final class HTTPTransfers {
     package func renewConnections() {
         usesHTTP2 = origin.scheme == .https
         http2.evictAll()
-        http1?.evictAll()
-        for transfer in active { transfer.http1?.evictAll() }
+        http1?.evict()
+        for transfer in active { transfer.carrier?.evict() }
     }
 
     /// Sends no further request on the existing connections: each closes when its requests have ended, an idle one at
@@ -226,23 +226,19 @@ package final class HTTPTransfers {
             active[index] = last
             last.index = index
         }
-        if let connection = transfer.connection {
-            connection.withdraw(transfer)
-        } else {
-            transfer.http1?.withdraw(transfer)
-        }
+        transfer.carrier?.withdraw(transfer)
     }
 
     /// Ends the renewal, if `transfer` is it.
     ///
     /// - Parameters:
     ///   - isGood: whether its connection replaces all older ones; else it is closed.
-    ///   - http1: that connection's, if libcurl carries it.
-    private func endRenewal(_ transfer: HTTPTransfer, isGood: Bool = false, http1: HTTP1Connections? = nil) {
+    ///   - carrier: what carried it.
+    private func endRenewal(_ transfer: HTTPTransfer, isGood: Bool = false, by carrier: (any HTTPCarrier)? = nil) {
         guard renewal === transfer else { return }
         renewal = nil
         http2.endRenewal(isGood: isGood)
-        if isGood { self.http1 = http1 }
+        if isGood { http1 = carrier as? HTTP1Connections }
     }
 
     // MARK: Ends from our side
@@ -285,11 +281,11 @@ package final class HTTPTransfers {
         for transfer in waiting.all { look(at: transfer) }
         if let next { watchClock(until: max(next, now + Self.clockInterval)) }
         for transfer in overdue where !transfer.isEnded && transfer.end <= now {
-            transfer.connection?.readUnread()
+            transfer.carrier?.readUnread()
             guard !transfer.isEnded, transfer.end <= now else { continue }
             // The first of several on a dead connection has just closed it: the others must not count as failures of
             // the address.
-            let isEvicted = transfer.connection?.isOpen == false || transfer.handle?.connection?.isEvicted == true
+            let isEvicted = transfer.carrier?.isEvicted(transfer) == true
             if isEvicted, !transfer.isRepeated {
                 release(transfer)
                 repeatAnew(transfer)
@@ -309,15 +305,10 @@ package final class HTTPTransfers {
             } else {
                 replies == transfer.repliesBefore ? .timeout : .slow
             }
-        let connection = transfer.connection
-        let isSilent =
-            if let stream = transfer.stream {
-                connection?.hasAnswered(since: stream) == false
-            } else {
-                connection?.isMaking(for: transfer.timeout, at: loop.now) == true
-            }
+        let carrier = transfer.carrier
+        let isSilent = carrier?.isSilent(for: transfer) == true
         withdraw(transfer)
-        if isSilent { connection?.evict() }
+        if isSilent { carrier?.evict() }
         transfer.finish(.failure(failure))
     }
 
@@ -325,11 +316,11 @@ package final class HTTPTransfers {
 
     /// Takes the result of an attempt.
     func take(_ end: HTTPEnd, of transfer: HTTPTransfer) {
-        let http1 = transfer.http1
+        let carrier = transfer.carrier
         release(transfer)
         switch end {
         case .reply(let response, let isHTTP2):
-            endRenewal(transfer, isGood: response.status < 500 && response.status != 429, http1: http1)
+            endRenewal(transfer, isGood: response.status < 500 && response.status != 429, by: carrier)
             replies += 1
             isMultiplexed = isHTTP2
             if origin.scheme == .https { preferredHost = transfer.host }

@@ -7,10 +7,12 @@ import Scheduling
 /// libcurl is never called from one of its own callbacks: those record what is wanted, which is done at the end of the
 /// loop's turn.
 @Loop
-final class HTTP1Connections {
+final class HTTP1Connections: HTTPCarrier {
     private let origin: HTTPOrigin
     // Released in this order: handles before the multi handle, and both before what they use.
     private var idle: [HTTPHandle] = []
+    /// Those that carry a request.
+    private var busy: [HTTPHandle] = []
     private let multi: CurlMulti
     private let share: CurlShare
     private let connectTo: CurlList
@@ -34,7 +36,7 @@ final class HTTP1Connections {
         sockets.onReady = { [weak self] descriptor, ready in self?.serve(descriptor, ready) }
     }
 
-    isolated deinit { idle = [] }
+    isolated deinit { (idle, busy) = ([], []) }
 
     /// The number of open connections, idle ones included.
     var count: Int { sockets.openConnections }
@@ -50,8 +52,8 @@ final class HTTP1Connections {
             // A second idle connection may be dead like the first.
             try handle.prepare(transfer, isFresh: transfer.isRepeated)
             try multi.add(handle.pointer)
-            transfer.handle = handle
-            transfer.http1 = self
+            busy.append(handle)
+            transfer.carrier = self
         } catch {
             throw HTTPFailure(error)
         }
@@ -63,15 +65,26 @@ final class HTTP1Connections {
 
     /// Withdraws a request from libcurl.
     func withdraw(_ transfer: HTTPTransfer) {
-        transfer.http1 = nil
-        guard let handle = transfer.handle.take() else { return }
+        transfer.carrier = nil
+        guard let index = busy.firstIndex(where: { $0.transfer === transfer }) else { return }
+        let handle = busy.remove(at: index)
         multi.remove(handle.pointer)
         handle.reset()
         if idle.count < HTTPLimits.connections { idle.append(handle) }
     }
 
+    /// libcurl reads whatever there is.
+    func readUnread() {}
+
+    func isEvicted(_ transfer: HTTPTransfer) -> Bool {
+        busy.contains { $0.transfer === transfer && $0.connection?.isEvicted == true }
+    }
+
+    /// Each request has a connection to itself, which ends with it.
+    func isSilent(for transfer: HTTPTransfer) -> Bool { false }
+
     /// Shuts all connections down.
-    func evictAll() { sockets.evictAll() }
+    func evict() { sockets.evictAll() }
 
     private func serve(_ descriptor: Int32?, _ ready: Interest) {
         let events =

@@ -2,11 +2,27 @@ import HTTPDNS
 import Platform
 import Scheduling
 
+/// What an HTTP/2 connection belongs to.
+@Loop
+protocol HTTP2ConnectionOwner: AnyObject {
+    /// How many requests a connection has at once.
+    var streamLimit: Int { get }
+
+    /// Learns how many requests the server takes at once.
+    func learn(streamLimit limit: UInt32)
+
+    /// Stores what a connection's handshake left for the next one to the same name of the origin's list.
+    func keep(_ tls: TLSChannel, for host: Int, verified: Instant)
+
+    /// Drops a connection that is closed.
+    func remove(_ connection: HTTP2Connection)
+}
+
 /// One connection to a service over TLS, shared by requests as HTTP/2 streams.
 ///
 /// The end of a request is reported to it (`HTTPTransfer.take`), but never inside `add` or `withdraw`.
 @Loop
-final class HTTP2Connection {
+final class HTTP2Connection: HTTPCarrier {
     /// Memory for frames on their way into TLS, shared by all connections.
     private static var frames: [UInt8] = []
 
@@ -17,7 +33,7 @@ final class HTTP2Connection {
     private let origin: HTTPOrigin
     private let loop: EventLoop
     /// Nil once the connection is closed: until then the two retain each other.
-    private var connections: HTTP2Connections?
+    private var owner: (any HTTP2ConnectionOwner)?
     private let opened: Instant
     /// When a request was last sent, or anything was received.
     private var lastUse: Instant
@@ -26,7 +42,7 @@ final class HTTP2Connection {
     private var session: HTTP2Session?
     /// Requests that wait until the connection is ready.
     private var pending: [HTTPTransfer] = []
-    private var streams: [HTTP2Stream] = []
+    private var exchanges: [(stream: HTTP2Stream, transfer: HTTPTransfer)] = []
     /// The streams whose request had not been sent when the connection ended.
     private var unsent: [HTTP2Stream] = []
     /// Requests that could not be sent when the connection became ready, and why; not reported yet.
@@ -45,12 +61,12 @@ final class HTTP2Connection {
     /// - Throws: `HTTPFailure.overloaded` without descriptors or memory, `HTTPFailure.unusable` without trust anchors,
     ///   `HTTPFailure.network` without a route.
     init(
-        _ origin: HTTPOrigin, host: Int, resuming session: TLSSession?, of connections: HTTP2Connections,
+        _ origin: HTTPOrigin, host: Int, resuming session: TLSSession?, of owner: any HTTP2ConnectionOwner,
         loop: EventLoop
     ) throws(HTTPFailure) {
         self.origin = origin
         self.host = host
-        self.connections = connections
+        self.owner = owner
         self.loop = loop
         verified = session?.verified ?? loop.now
         opened = loop.now
@@ -71,19 +87,19 @@ final class HTTP2Connection {
     }
 
     /// Whether it has as many requests as the server allows at once.
-    var isFull: Bool { connections.map { streams.count + pending.count >= $0.streamLimit } ?? true }
+    var isFull: Bool { owner.map { exchanges.count + pending.count >= $0.streamLimit } ?? true }
 
     /// Since when it has been idle; nil while it is not ready or has requests.
     var idleSince: Instant? { isIdle && session != nil ? lastUse : nil }
 
     /// Whether it has been unused, or has existed, for so long that no further request is sent on it.
     func isWorn(at now: Instant) -> Bool {
-        (streams.isEmpty && now - lastUse >= .seconds(HTTPLimits.connectionIdle))
+        (exchanges.isEmpty && now - lastUse >= .seconds(HTTPLimits.connectionIdle))
             || now - opened >= .seconds(HTTPLimits.connectionLifetime)
     }
 
     /// Whether it has no requests.
-    var isIdle: Bool { streams.isEmpty && pending.isEmpty }
+    var isIdle: Bool { exchanges.isEmpty && pending.isEmpty }
 
     /// Sends a request as soon as the connection is ready.
     ///
@@ -94,17 +110,17 @@ final class HTTP2Connection {
         } else {
             pending.append(transfer)
         }
-        transfer.connection = self
+        transfer.carrier = self
     }
 
     private func send(_ transfer: HTTPTransfer, on session: HTTP2Session, hasWaited: Bool) throws(HTTPFailure) {
         guard transfer.isPermitted || transfer.permit?() ?? true else { throw .withheld }
         transfer.isPermitted = false
-        let stream = HTTP2Stream(transfer, repliesBefore: session.replies, hasWaited: hasWaited, at: loop.now)
+        let stream = HTTP2Stream(transfer.request, repliesBefore: session.replies, hasWaited: hasWaited, at: loop.now)
         try session.open(stream, path: origin.target(of: transfer.request))
-        stream.index = streams.count
-        streams.append(stream)
-        transfer.stream = stream
+        stream.index = exchanges.count
+        transfer.slot = stream.index
+        exchanges.append((stream, transfer))
         lastUse = loop.now
         hasNewRequests = true
         flushLater()
@@ -112,12 +128,12 @@ final class HTTP2Connection {
 
     /// Withdraws a request; if it was sent its stream is reset.
     func withdraw(_ transfer: HTTPTransfer) {
-        transfer.connection = nil
-        let stream = transfer.stream.take()
+        transfer.carrier = nil
+        let slot = transfer.slot.take()
         guard isOpen else { return }
-        if let stream {
-            session?.reset(stream)
-            remove(stream)
+        if let slot {
+            session?.reset(exchanges[slot].stream)
+            remove(at: slot)
             if isRetired, isIdle { closeIfIdle() } else { flushLater() }
         } else {
             pending.removeAll { $0 === transfer }
@@ -126,12 +142,18 @@ final class HTTP2Connection {
         }
     }
 
-    private func remove(_ stream: HTTP2Stream) {
-        guard stream.index < streams.count, streams[stream.index] === stream else { return }
-        let last = streams.removeLast()
-        guard last !== stream else { return }
-        streams[stream.index] = last
-        last.index = stream.index
+    private func remove(at slot: Int) {
+        let last = exchanges.removeLast()
+        guard slot < exchanges.count else { return }
+        exchanges[slot] = last
+        last.stream.index = slot
+        last.transfer.slot = slot
+    }
+
+    /// The transfer of a stream; nil once that was withdrawn.
+    private func transfer(of stream: HTTP2Stream) -> HTTPTransfer? {
+        guard stream.index < exchanges.count, exchanges[stream.index].stream === stream else { return nil }
+        return exchanges[stream.index].transfer
     }
 
     // MARK: Silence
@@ -139,18 +161,21 @@ final class HTTP2Connection {
     /// Reads bytes that were not read yet because the loop was busy: they may contain a reply.
     func readUnread() { if socket.hasUnread { serve(.readable) } }
 
-    /// Whether a reply has come on this connection since `stream`'s request was sent.
-    func hasAnswered(since stream: HTTP2Stream) -> Bool { session?.replies != stream.repliesBefore }
+    func isEvicted(_ transfer: HTTPTransfer) -> Bool { !isOpen }
+
+    /// Whether no reply has come on this connection since the transfer's request was sent, or it still is not made.
+    func isSilent(for transfer: HTTPTransfer) -> Bool {
+        guard let slot = transfer.slot else {
+            return isOpen && session == nil && loop.now - opened >= transfer.timeout
+        }
+        guard let session, slot < exchanges.count else { return false }
+        return session.replies == exchanges[slot].stream.repliesBefore
+    }
 
     /// Whether no reply has come since a request that was sent `limit` ago or earlier.
     func isSilent(for limit: Duration, at now: Instant) -> Bool {
         guard let session, silence.hasLasted(limit, at: now, replies: session.replies) else { return false }
         return !socket.hasUnread
-    }
-
-    /// Whether it has been connecting for `time` or longer.
-    func isMaking(for time: Duration, at now: Instant) -> Bool {
-        isOpen && session == nil && now - opened >= time
     }
 
     /// Closes the connection, since it may be dead. Its requests get their ends at the end of the turn.
@@ -176,7 +201,7 @@ final class HTTP2Connection {
         if let end {
             close(end)
         } else {
-            session.map { connections?.learn(streamLimit: $0.streamLimit) }
+            session.map { owner?.learn(streamLimit: $0.streamLimit) }
             flushLater()
         }
     }
@@ -251,7 +276,7 @@ final class HTTP2Connection {
                 try socket.write(frames)
             }
             if session.isStuffed { throw .network("the server takes nothing any more") }
-            if hasNewRequests, !streams.isEmpty { silence.requestSent(at: loop.now, replies: session.replies) }
+            if hasNewRequests, !exchanges.isEmpty { silence.requestSent(at: loop.now, replies: session.replies) }
             hasNewRequests = false
         } catch {
             end = broken(error)
@@ -271,15 +296,15 @@ final class HTTP2Connection {
     private func tellEnded() {
         let refused = refused
         self.refused = []
-        for (transfer, failure) in refused where transfer.connection === self { transfer.take(.failed(failure)) }
+        for (transfer, failure) in refused where transfer.carrier === self { transfer.take(.failed(failure)) }
         guard var ended = session?.takeEnded() else { return }
         if ended.count > 1 { ended.sort(by: Self.isToldFirst) }
         // One report may have withdrawn another request.
-        for (stream, code) in ended where stream.transfer.stream === stream {
-            remove(stream)
-            stream.transfer.stream = nil
-            stream.transfer.connection = nil
-            stream.transfer.take(end(of: stream, code))
+        for (stream, code) in ended {
+            guard let transfer = transfer(of: stream) else { continue }
+            remove(at: stream.index)
+            (transfer.slot, transfer.carrier) = (nil, nil)
+            transfer.take(end(of: stream, code, transfer))
         }
         if isRetired { closeIfIdle() }
     }
@@ -292,20 +317,20 @@ final class HTTP2Connection {
         return left.stream.id < right.stream.id
     }
 
-    private func end(of stream: HTTP2Stream, _ code: UInt32) -> HTTPEnd {
+    private func end(of stream: HTTP2Stream, _ code: UInt32, _ transfer: HTTPTransfer) -> HTTPEnd {
         if let failure = stream.failure { return .failed(failure) }
         if code == 0, stream.isAnswered {
             hasServed = true
             return .reply(stream.response, isHTTP2: true)
         }
         if code == HTTP2Session.downgradedStream {
-            stream.transfer.isPermitted = true
+            transfer.isPermitted = true
             return .lacksHTTP2
         }
         let failure = HTTPFailure.network(HTTP2Session.reason(code))
         if code == HTTP2Session.refusedStream {
             isRetired = true
-            return .unprocessed(failure, tookOthers: hasServed || !streams.isEmpty)
+            return .unprocessed(failure, tookOthers: hasServed || !exchanges.isEmpty)
         }
         return broken(failure, stream)
     }
@@ -320,12 +345,12 @@ final class HTTP2Connection {
         guard isOpen else { return }
         var saysGoodbye = false
         if let session = session.take() {
-            unsent = streams.filter { !session.isSent($0) }
-            connections?.keep(socket.tls, for: host, verified: verified)
+            unsent = exchanges.map(\.stream).filter { !session.isSent($0) }
+            owner?.keep(socket.tls, for: host, verified: verified)
             if case .evicted = end {} else { saysGoodbye = true }
         }
         socket.close(saysGoodbye: saysGoodbye)
-        connections.take()?.remove(self)
+        owner.take()?.remove(self)
         if tellsLater {
             loop.atTurnEnd { [self] in tellAll(end) }
         } else {
@@ -334,17 +359,16 @@ final class HTTP2Connection {
     }
 
     private func tellAll(_ end: HTTPEnd) {
-        let transfers = streams.map(\.transfer) + pending
+        let ended = exchanges.map { (transfer: $0.transfer, stream: Optional($0.stream)) } + pending.map { ($0, nil) }
         pending = []
-        streams = []
+        exchanges = []
         let unsent = unsent
         self.unsent = []
         // Reversed, since each request that is sent again is put first in the queue.
-        for transfer in transfers.reversed() where transfer.connection === self {
+        for (transfer, stream) in ended.reversed() where transfer.carrier === self {
             if case .broken(let failure, _) = end {
-                let isUnsent = unsent.contains { $0 === transfer.stream }
-                transfer.take(
-                    isUnsent ? .unprocessed(failure, tookOthers: hasServed) : broken(failure, transfer.stream))
+                let isUnsent = unsent.contains { $0 === stream }
+                transfer.take(isUnsent ? .unprocessed(failure, tookOthers: hasServed) : broken(failure, stream))
             } else {
                 transfer.take(end)
             }

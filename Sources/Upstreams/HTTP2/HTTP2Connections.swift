@@ -4,7 +4,7 @@ import Scheduling
 /// The HTTP/2 connections to one address of a service: one that takes requests, or several when there are more requests
 /// than fit on one, and those that are being retired.
 @Loop
-final class HTTP2Connections {
+final class HTTP2Connections: HTTP2ConnectionOwner {
     private let origin: HTTPOrigin
     private let loop: EventLoop
     private var connections: [HTTP2Connection] = []

@@ -90,7 +90,7 @@ final class HTTP2Session {
     ///
     /// - Parameter stream: retained by the caller until it has ended or is reset.
     func open(_ stream: HTTP2Stream, path: String) throws(HTTPFailure) {
-        let request = stream.transfer.request
+        let request = stream.request
         fields.removeAll(after: fixedFields)
         fields.add(":method", request.body == nil ? "GET" : "POST")
         fields.add(":path", path)

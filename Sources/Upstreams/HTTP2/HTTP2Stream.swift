@@ -7,7 +7,7 @@ final class HTTP2Stream {
     var id: Int32 = 0
     /// Its index among its connection's streams.
     var index = 0
-    let transfer: HTTPTransfer
+    let request: HTTPRequest
     let reply = HTTPReply()
     /// The number of replies on the connection when the request was sent.
     let repliesBefore: Int
@@ -24,8 +24,8 @@ final class HTTP2Stream {
     /// Why the reply cannot be used, found before its end.
     private(set) var failure: HTTPFailure?
 
-    init(_ transfer: HTTPTransfer, repliesBefore: Int, hasWaited: Bool, at now: Instant) {
-        self.transfer = transfer
+    init(_ request: HTTPRequest, repliesBefore: Int, hasWaited: Bool, at now: Instant) {
+        self.request = request
         self.repliesBefore = repliesBefore
         self.hasWaited = hasWaited
         sent = now
@@ -68,7 +68,7 @@ final class HTTP2Stream {
     ///
     /// - Returns: the number of bytes, and whether these are the last.
     func nextBody(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool) {
-        let body = transfer.request.body ?? []
+        let body = request.body ?? []
         let part = body[sentBody...].prefix(buffer.count)
         buffer.copyBytes(from: part)
         sentBody += part.count

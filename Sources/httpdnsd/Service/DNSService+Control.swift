@@ -26,7 +26,7 @@ extension DNSService: ControlTarget {
             forged: forged.map { ForgedAddress($0) })
     }
 
-    func flush(_ what: AnswerStore.Removal) async -> FlushReport { FlushReport(removed: await store.remove(what)) }
+    func flush(_ what: AnswerRemoval) async -> FlushReport { FlushReport(removed: await store.remove(what)) }
 
     private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {
         let source = composition.sources.source(of: cached.entry.source)
@@ -108,7 +108,7 @@ extension ForgedAddress {
     /// How many are in one report, those seen last.
     static let limit = 20
 
-    init(_ entry: HijackJournal.Entry) {
+    init(_ entry: HijackedAddress) {
         self.init()
         name = entry.name.description
         address = entry.address.description

@@ -45,7 +45,7 @@ extension DNSService {
 
 /// The disk is where answers go; neither target knows the other.
 extension DiskCache: AnswerArchive {
-    func remove(_ removal: AnswerStore.Removal) {
+    func remove(_ removal: AnswerRemoval) {
         switch removal {
         case .all: remove(DiskRemoval.all)
         case .name(let name): remove(DiskRemoval.name(name))

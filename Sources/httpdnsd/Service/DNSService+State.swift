@@ -34,7 +34,7 @@ extension DNSService {
     /// Takes up what the last process kept, as far as this one has not learned better yet.
     func restoreState() async {
         guard let disk else { return }
-        var forged: [HijackJournal.Entry] = []
+        var forged: [HijackedAddress] = []
         for record in await disk.states() {
             switch record.kind {
             case .badAddress: restoreBadAddress(record)
@@ -49,7 +49,7 @@ extension DNSService {
                 composition.localDNS.restore(servers.filter { !ours.contains($0) })
             case .checkVerdict: restoreVerdict(record)
             case .switchedOff: _ = turn(on: false)
-            case .journal: if let entry = HijackJournal.Entry(record) { forged.append(entry) }
+            case .journal: if let entry = HijackedAddress(record) { forged.append(entry) }
             }
         }
         composition.checks.journal.restore(forged.sorted { $0.last > $1.last })
@@ -187,7 +187,7 @@ extension AddressVerdict {
     }
 }
 
-extension HijackJournal.Entry {
+extension HijackedAddress {
     /// Lines; certificates' names have no line breaks.
     fileprivate var keptValue: String {
         let evidence = [evidence.reason, evidence.subject, evidence.issuer, evidence.fingerprint]

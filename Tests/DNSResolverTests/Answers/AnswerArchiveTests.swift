@@ -24,7 +24,7 @@ struct AnswerArchiveTests {
 
         func remove(_ key: borrowing QueryKey) {}
 
-        func remove(_ removal: AnswerStore.Removal) {
+        func remove(_ removal: AnswerRemoval) {
             names = names.filter { name in
                 switch removal {
                 case .all: false

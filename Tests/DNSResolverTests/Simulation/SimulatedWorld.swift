@@ -207,7 +207,7 @@ final class SimulatedWorld {
             Loop.spawn { [resolver] in await resolver.refreshHot() }
         case .flush(let name):
             chronicle.flush(name)
-            let removal: AnswerStore.Removal =
+            let removal: AnswerRemoval =
                 name.flatMap { try? Name(SimulationPlan.names[$0]) }.map { .name($0) } ?? .all
             Loop.spawn { [store] in _ = await store.remove(removal) }
             await clock.advance(by: .zero)

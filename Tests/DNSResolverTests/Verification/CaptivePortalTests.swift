@@ -9,9 +9,9 @@ struct CaptivePortalTests {
     private static let other = IPAddress.v4(0xcb00_7142)
 
     /// Forged addresses, each seen at a second.
-    private static func seen(_ seen: [(name: String, address: IPAddress, at: Int64)]) throws -> [HijackJournal.Entry] {
+    private static func seen(_ seen: [(name: String, address: IPAddress, at: Int64)]) throws -> [HijackedAddress] {
         try seen.map { name, address, time in
-            HijackJournal.Entry(
+            HijackedAddress(
                 name: try Name(name), address: address, port: 443,
                 evidence: CertificateEvidence(reason: "another"), first: time, last: time, count: 1)
         }

@@ -80,7 +80,7 @@ struct HijackJournalTests {
         try await network.lie(about: "a.example.com", at: 300)
         let journal = try #require(network.journal)
         let earlier = try ["a.example.com", "b.example.com", "c.example.com"].enumerated().map { index, name in
-            HijackJournal.Entry(
+            HijackedAddress(
                 name: try Name(name), address: .v4(0xcb00_7142), port: 443,
                 evidence: CertificateEvidence(reason: "another"), first: 1, last: 200 - Int64(index), count: 1)
         }

@@ -396,11 +396,7 @@ private final class Stage {
 
     /// Queues a request to be sent.
     func queue(_ request: HTTPRequest = HTTPRequest(target: "/d?host=www.example.com")) throws -> HTTP2Stream {
-        let origin = HTTPOrigin(scheme: .https, address: HTTPFixture.loopback)
-        let transfer = HTTPTransfer(
-            request, timeout: .seconds(1), deadline: .bootTime + .seconds(1), permit: nil,
-            on: try HTTPTransfers(origin, loop: LoopRunner.shared.loop), done: { _ in })
-        let stream = HTTP2Stream(transfer, repliesBefore: 0, hasWaited: false, at: Instant(nanoseconds: 0))
+        let stream = HTTP2Stream(request, repliesBefore: 0, hasWaited: false, at: Instant(nanoseconds: 0))
         try session.open(stream, path: request.target)
         streams.append(stream)
         return stream

@@ -1,0 +1,22 @@
+import DNSCache
+import DNSWire
+import Scheduling
+
+// Answers that only the archive has.
+
+extension AnswerStore {
+    /// Whether there may be answers that memory does not have.
+    var mayRecall: Bool { archive?.mayRecall ?? false }
+
+    /// Whether only the archive may have an answer.
+    func mustRecall(_ key: QueryKey) -> Bool {
+        guard mayRecall, !key.isScoped else { return false }
+        return memory.entry(for: key) == nil
+    }
+
+    /// Loads an answer into memory that only the archive has.
+    func recall(_ key: QueryKey) async {
+        guard mustRecall(key) else { return }
+        await archive?.recall(key, clock: clock)
+    }
+}
