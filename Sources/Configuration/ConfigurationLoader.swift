@@ -44,13 +44,12 @@ extension Configuration {
         } catch {
             throw ConfigurationError(diagnostics: [Diagnostic(file: path, message: error.text)])
         }
-        let lines = KeyLines(bytes)
-        let document = try document(bytes, file: path, lines)
-        let reading = Reading(file: path, lines: lines, environment: environment)
+        let document = try document(bytes, file: path)
+        let reading = Reading(file: path, document: document, environment: environment)
         var configuration = Configuration()
         // Table by table: what holds for the file as a whole is not looked at.
         for setting in settings where tables.contains(setting.name) {
-            guard let node = document[setting.name] else { continue }
+            guard case .table(let root) = document.value, let node = root[setting.name] else { continue }
             _ = setting.read(node, SettingPath.root.appending(key: setting.name), reading, &configuration)
         }
         guard reading.errors.isEmpty else {
@@ -59,11 +58,9 @@ extension Configuration {
         return configuration
     }
 
-    private static func document(
-        _ bytes: [UInt8], file: String, _ lines: KeyLines
-    ) throws(ConfigurationError) -> TOMLNode {
+    private static func document(_ bytes: [UInt8], file: String) throws(ConfigurationError) -> TOMLNode {
         do throws(SyntaxProblem) {
-            return try TOMLNode.document(bytes, lines: lines)
+            return try TOMLReader.read(bytes)
         } catch {
             let diagnostic = Diagnostic(file: file, line: error.line, column: error.column, message: error.message)
             throw ConfigurationError(diagnostics: [diagnostic])
@@ -85,9 +82,8 @@ extension Configuration {
             let message = "is larger than \(SizeText.write(maximumFileSize))"
             throw ConfigurationError(diagnostics: [Diagnostic(file: file, message: message)])
         }
-        let lines = KeyLines(bytes)
-        let document = try document(bytes, file: file, lines)
-        let reading = Reading(file: file, lines: lines, environment: environment)
+        let document = try document(bytes, file: file)
+        let reading = Reading(file: file, document: document, environment: environment)
         guard let configuration = reading.table(document, .root, as: Configuration.self), reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
         }

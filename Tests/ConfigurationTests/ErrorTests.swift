@@ -163,9 +163,13 @@ import Testing
         ),
         ("[é]", "t.toml:1:2: a key must consist of letters, digits, - and _, or stand in quotes"),
         ("a = \"\\d\"", "t.toml:1:7: a backslash must be written \\\\, or the string must stand in single quotes"),
-        ("a = 1\na = 2", "t.toml:2:"),
+        ("a = 1\na = 2", "t.toml:2:1: \"a\" is already on line 1; write it once, and all of it there"),
+        ("[a]\n[b]\n[a]", "t.toml:3:2: \"a\" is already on line 1; write it once, and all of it there"),
         ("a = 01", "t.toml:1:5: this is not a number"),
-        ("a = 1979-13-01", "t.toml:1:"),
+        ("a = 1979-13-01", "t.toml:1:5: this is not a date or time; write one such as 1979-05-27T07:32:00Z"),
+        ("a = { b = 1,\n}", "t.toml:1:13: a table in braces must end on its line"),
+        ("a = 1 # \u{7}", "t.toml:1:9: a comment cannot hold control characters; leave this one out"),
+        ("a = '\u{7}'", "t.toml:1:6: a control character must be written as \\u and four digits, in double quotes"),
     ])
     func `a syntax error says where and what`(text: String, message: String) throws {
         let all = errors(text)

@@ -59,7 +59,7 @@ extension Kind {
         Kind(
             type: type, range: element.range,
             read: { node, path, reading in
-                guard case .array(let nodes) = node else {
+                guard case .array(let nodes) = node.value else {
                     reading.fail(path, "must be a list in brackets, not \(node.kindName)")
                     return nil
                 }
@@ -75,7 +75,7 @@ extension Kind {
         Kind(
             type: kind.type, range: kind.range,
             read: { node, path, reading in
-                if case .string(let written) = node,
+                if case .string(let written) = node.value,
                     let text = try? WrittenText(written, environment: reading.environment), text.value.isEmpty
                 {
                     return .some(nil)
@@ -104,7 +104,7 @@ extension Kind where Value == Bool {
         Kind(
             type: "boolean",
             read: { node, path, reading in
-                if case .boolean(let value) = node { return value }
+                if case .boolean(let value) = node.value { return value }
                 reading.fail(path, "must be true or false without quotes, not \(node.kindName)")
                 return nil
             }, write: { String($0) })
@@ -118,7 +118,7 @@ extension Kind where Value == Int {
         return Kind(
             type: "integer", range: bounds,
             read: { node, path, reading in
-                guard case .integer(let value) = node else {
+                guard case .integer(let value) = node.value else {
                     reading.fail(path, "must be an integer without quotes, \(bounds), not \(node.kindName)")
                     return nil
                 }
@@ -175,7 +175,7 @@ extension Kind {
         Kind(
             type: "tables",
             read: { node, path, reading in
-                guard case .array(let nodes) = node else {
+                guard case .array(let nodes) = node.value else {
                     reading.fail(path, "must be written [[\(path)]] with two brackets, once for each entry")
                     return nil
                 }

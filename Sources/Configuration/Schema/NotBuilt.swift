@@ -13,7 +13,7 @@ enum NotBuilt {
 
     /// The single warning about everything noted; nil when there is nothing.
     static func warning(_ reading: Reading) -> Diagnostic? {
-        let sorted = reading.notBuilt.map { (path: $0, line: reading.lines.line(of: $0)) }
+        let sorted = reading.notBuilt.map { (path: $0, line: reading.line(of: $0)) }
             .sorted { ($0.line ?? .max, $0.path.description) < ($1.line ?? .max, $1.path.description) }
         let uses = sorted.map { path, line in "\(path)" + (line.map { " (line \($0))" } ?? "") }
         guard !uses.isEmpty else { return nil }

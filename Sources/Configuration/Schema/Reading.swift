@@ -1,7 +1,7 @@
 /// The state of reading one file: what was found wrong, and what the values need from outside.
 final class Reading {
     let file: String
-    let lines: KeyLines
+    let document: TOMLNode
     let environment: [String: String]
 
     private(set) var errors: [Diagnostic] = []
@@ -19,9 +19,9 @@ final class Reading {
     /// What the file sets that is not built yet.
     var notBuilt: [SettingPath] = []
 
-    init(file: String, lines: KeyLines, environment: [String: String]) {
+    init(file: String, document: TOMLNode, environment: [String: String]) {
         self.file = file
-        self.lines = lines
+        self.document = document
         self.environment = environment
     }
 
@@ -41,32 +41,34 @@ final class Reading {
     /// Whether an unknown key was probably meant to be this one: then it is not reported as missing too.
     func isMisspelt(_ path: SettingPath) -> Bool { misspelt.contains(path) }
 
+    /// The line of `path`, or of the nearest table or list around it that has one; counted from 1.
+    func line(of path: SettingPath) -> Int? { document.nearest(to: path)?.line }
+
     private func diagnostic(_ path: SettingPath, _ message: String) -> Diagnostic {
-        Diagnostic(
-            file: file, line: lines.line(of: path), key: path == .root ? nil : path.description, message: message)
+        Diagnostic(file: file, line: line(of: path), key: path == .root ? nil : path.description, message: message)
     }
 
     /// Reads the pairs of a table into its defaults, and reports the keys that it does not know.
     func table<Table: SettingsTable>(_ node: TOMLNode, _ path: SettingPath, as: Table.Type) -> Table? {
-        guard case .table(let pairs) = node else {
+        guard case .table(let content) = node.value else {
             fail(path, "must be a table, not \(node.kindName); write its keys below [\(path)]")
             return nil
         }
         var table = Table()
         var (leftOut, used) = (0, 0)
-        for pair in pairs {
-            let place = path.appending(key: pair.key)
-            guard let setting = Table.settings.first(where: { $0.name == pair.key }) else {
-                failUnknown(place, pair.key, known: Table.settings.map(\.name))
+        for (key, value) in content.pairs {
+            let place = path.appending(key: key)
+            guard let setting = Table.settings.first(where: { $0.name == key }) else {
+                failUnknown(place, key, known: Table.settings.map(\.name))
                 continue
             }
-            guard !isLeftOut(pair.value) else {
+            guard !isLeftOut(value) else {
                 leftOut += 1
                 continue
             }
             used += 1
             written.insert(place)
-            if let isDefault = setting.read(pair.value, place, self, &table) {
+            if let isDefault = setting.read(value, place, self, &table) {
                 NotBuilt.note(place, isDefault: isDefault, in: self)
             }
         }
@@ -81,7 +83,7 @@ final class Reading {
     /// Whether a value is a variable alone that is empty, or a list of nothing but such: then its key counts as not
     /// written.
     private func isLeftOut(_ node: TOMLNode) -> Bool {
-        switch node {
+        switch node.value {
         case .string(let text): WrittenText.isVariable(text) && loneVariable(text)?.isEmpty == true
         case .array(let nodes): !nodes.isEmpty && nodes.allSatisfy(isLeftOut)
         default: false
@@ -92,11 +94,12 @@ final class Reading {
     /// commas.
     func entries(_ nodes: [TOMLNode]) -> [TOMLNode] {
         nodes.flatMap { node in
-            guard case .string(let text) = node, WrittenText.isVariable(text), let value = loneVariable(text) else {
+            guard case .string(let text) = node.value, WrittenText.isVariable(text), let value = loneVariable(text)
+            else {
                 return [node]
             }
             return value.split(separator: ",").map { $0.trimming(" ") }.filter { !$0.isEmpty }
-                .map { .value($0, of: text) }
+                .map { TOMLNode(value: .variable($0, of: text), line: node.line) }
         }
     }
 
@@ -116,9 +119,13 @@ final class Reading {
 
     /// The text of a string node with its variables put in; reports anything else.
     func text(_ node: TOMLNode, _ path: SettingPath, expected: String) -> WrittenText? {
-        if case .value(let value, let written) = node { return WrittenText(value: value, written: written) }
-        guard case .string(let written) = node else {
+        if case .variable(let value, let written) = node.value { return WrittenText(value: value, written: written) }
+        guard case .string(let written) = node.value else {
             fail(path, "must be \(expected), not \(node.kindName)")
+            return nil
+        }
+        guard !written.utf8.contains(0) else {
+            fail(path, "cannot hold the NUL character")
             return nil
         }
         do throws(ValueProblem) {

@@ -68,7 +68,7 @@ extension Kind where Value == LocalDNSSelection {
         return Kind(
             type: "auto, or list of servers",
             read: { node, path, reading in
-                guard case .array = node else {
+                guard case .array = node.value else {
                     guard let text = reading.text(node, path, expected: "\"auto\" or a list of servers") else {
                         return nil
                     }

@@ -77,11 +77,12 @@ extension Kind where Value == [PresetEntry] {
         return Kind(
             type: "table of names with lists of IP addresses",
             read: { node, path, reading in
-                guard case .table(let pairs) = node else {
+                guard case .table(let table) = node.value else {
                     reading.fail(path, "must be a table such as { \"www.example.com\" = [\"192.0.2.1\"] }")
                     return nil
                 }
-                let entries = pairs.map { entry($0, path.appending(key: $0.key), reading, addresses) }
+                let entries = table.pairs.sorted { $0.key < $1.key }
+                    .map { entry($0.key, $0.node, path.appending(key: $0.key), reading, addresses) }
                 return entries.contains(nil) ? nil : entries.compactMap { $0 }
             },
             write: { entries in
@@ -94,17 +95,17 @@ extension Kind where Value == [PresetEntry] {
     }
 
     private static func entry(
-        _ pair: TOMLNode.Pair, _ path: SettingPath, _ reading: Reading, _ addresses: Kind<[IPAddress]>
+        _ key: String, _ node: TOMLNode, _ path: SettingPath, _ reading: Reading, _ addresses: Kind<[IPAddress]>
     ) -> PresetEntry? {
-        if case .table = pair.value {
+        if case .table = node.value {
             reading.fail(
                 path, "is not a list of addresses; a name with dots must be quoted: \"www.example.com\" = [...]")
             return nil
         }
-        let isWildcard = pair.key.hasPrefix("*.")
-        let list = addresses.read(pair.value, path, reading)
+        let isWildcard = key.hasPrefix("*.")
+        let list = addresses.read(node, path, reading)
         do throws(ValueProblem) {
-            let name = try parseName(isWildcard ? String(pair.key.dropFirst(2)) : pair.key)
+            let name = try parseName(isWildcard ? String(key.dropFirst(2)) : key)
             guard !name.description.contains("*") else {
                 throw ValueProblem("may have its * only at the start, as in *.x")
             }
@@ -112,7 +113,7 @@ extension Kind where Value == [PresetEntry] {
             guard !list.isEmpty else { throw ValueProblem("must have at least one address") }
             return PresetEntry(name: name, isWildcard: isWildcard, addresses: list)
         } catch {
-            reading.fail(path, "\(quoted(pair.key)) \(error.text)")
+            reading.fail(path, "\(quoted(key)) \(error.text)")
             return nil
         }
     }

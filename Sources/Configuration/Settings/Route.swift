@@ -75,7 +75,7 @@ extension Kind where Value == NameList? {
         return Kind(
             type: "auto, or \(list.type)",
             read: { node, path, reading in
-                if case .array = node { return list.read(node, path, reading).map { .some($0) } }
+                if case .array = node.value { return list.read(node, path, reading).map { .some($0) } }
                 guard let text = reading.text(node, path, expected: "\"auto\" or a list of suffixes") else {
                     return nil
                 }

@@ -1,4 +1,4 @@
-/// A place in a TOML text, and how to get past blanks, strings and scalars.
+/// A place in a TOML text, which only moves forward. The text is hostile.
 struct TOMLCursor {
     private let text: [UInt8]
     private var at = 0
@@ -7,11 +7,18 @@ struct TOMLCursor {
     private(set) var line = 1
 
     /// Begins after the byte order mark, if there is one. A carriage return before a line feed is left out, which
-    /// moves neither lines nor columns; any other is not a blank in TOML.
-    init(_ text: [UInt8]) {
-        self.text = text.indices.filter {
-            text[$0] != 0x0d || $0 + 1 == text.count || text[$0 + 1] != UInt8(ascii: "\n")
-        }.map { text[$0] }
+    /// moves neither lines nor columns; any other is no end of a line in TOML.
+    init(_ bytes: [UInt8]) throws(SyntaxProblem) {
+        text = bytes.indices.filter {
+            bytes[$0] != 0x0d || $0 + 1 == bytes.count || bytes[$0 + 1] != UInt8(ascii: "\n")
+        }.map { bytes[$0] }
+        if String(validating: text, as: UTF8.self) == nil {
+            var (rest, parser) = (text.makeIterator(), Unicode.UTF8.ForwardParser())
+            var end = 0
+            while case .valid(let scalar) = parser.parseScalar(from: &rest) { end += scalar.count }
+            while at < end { advance() }
+            throw problem("the text is not UTF-8 from here on; save it as UTF-8")
+        }
         if text.starts(with: [0xef, 0xbb, 0xbf]) {
             at = 3
             lineStart = 3
@@ -27,6 +34,9 @@ struct TOMLCursor {
             message: next == nil ? "the text ends too early: \(message)" : message)
     }
 
+    /// The next bytes, fewer at the end.
+    func peek(_ count: Int) -> ArraySlice<UInt8> { text[at...].prefix(count) }
+
     mutating func take(_ byte: UInt8) -> Bool {
         guard next == byte else { return false }
         advance()
@@ -39,7 +49,8 @@ struct TOMLCursor {
         return text[start..<at]
     }
 
-    private mutating func advance() {
+    /// Gets past a byte; there must be one.
+    mutating func advance() {
         if text[at] == UInt8(ascii: "\n") {
             line += 1
             lineStart = at + 1
@@ -49,98 +60,21 @@ struct TOMLCursor {
 
     mutating func skipSpaces() { _ = takeAll { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") } }
 
-    mutating func skipComment() { _ = takeAll { $0 != UInt8(ascii: "\n") } }
-
-    /// Skips blanks, comments and line ends.
-    ///
-    /// - Returns: whether there is something left.
-    mutating func skipBlank() -> Bool {
-        while true {
-            skipSpaces()
-            switch next {
-            case UInt8(ascii: "\n"): advance()
-            case UInt8(ascii: "#"): skipComment()
-            case nil: return false
-            default: return true
-            }
+    /// Skips spaces, and a comment after them up to the end of its line.
+    mutating func skipComment() throws(SyntaxProblem) {
+        skipSpaces()
+        guard next == UInt8(ascii: "#") else { return }
+        _ = takeAll { !isControl($0) }
+        guard next == nil || next == UInt8(ascii: "\n") else {
+            throw problem("a comment cannot hold control characters; leave this one out")
         }
     }
 
-    /// Gets past a number, date, time, `true` or `false`.
-    mutating func scalar() throws(SyntaxProblem) {
-        let start = self
-        let all = takeAll { !",]}#\n".utf8.contains($0) }
-        let blanks = all.reversed().prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-        let word = all.dropLast(blanks.count)
-        guard !word.isEmpty else { throw start.problem("the value is missing") }
-        guard TOMLScalar.isValid(word) else {
-            throw start.problem("this is not a number, true or false; text must stand in quotes")
-        }
-    }
-
-    // MARK: - Strings
-
-    /// Gets past any of the four kinds of string, whose first quote is next; returns what it stands for.
-    mutating func string(mayBeLong: Bool) throws(SyntaxProblem) -> [UInt8] {
-        let start = self
-        guard let quote = next else { return [] }
-        let isLong = mayBeLong && text[at...].starts(with: [quote, quote, quote])
-        at += isLong ? 3 : 1
-        // The end of the line on which a long string opens is no part of it.
-        if isLong { _ = take(UInt8(ascii: "\n")) }
-        var content: [UInt8] = []
-        while let byte = next {
-            switch byte {
-            case quote where !isLong:
-                advance()
-                return content
-            case quote:
-                let run = takeAll { $0 == quote }
-                // Up to two quotes may stand right before the closing three.
-                guard run.count <= 5 else { throw start.problem("the string ends with too many quotes") }
-                content += run.count < 3 ? run : run.dropLast(3)
-                if run.count >= 3 { return content }
-            case UInt8(ascii: "\n") where !isLong:
-                throw start.problem("the string has no closing quote on its line")
-            case UInt8(ascii: "\\") where quote == UInt8(ascii: "\""):
-                advance()
-                content += try escape(isLong)
-            default:
-                content.append(byte)
-                advance()
-            }
-        }
-        throw start.problem("the string has no closing quotes")
-    }
-
-    /// What follows a backslash.
-    private mutating func escape(_ isLong: Bool) throws(SyntaxProblem) -> [UInt8] {
-        let simple: [UInt8: UInt8] = [
-            UInt8(ascii: "b"): 8, UInt8(ascii: "t"): 9, UInt8(ascii: "n"): 10, UInt8(ascii: "f"): 12,
-            UInt8(ascii: "r"): 13, UInt8(ascii: "\""): UInt8(ascii: "\""), UInt8(ascii: "\\"): UInt8(ascii: "\\"),
-        ]
-        let byte = next ?? 0
-        if let value = simple[byte] {
-            advance()
-            return [value]
-        }
-        if byte == UInt8(ascii: "u") { return try unicodeEscape(digits: 4) }
-        if byte == UInt8(ascii: "U") { return try unicodeEscape(digits: 8) }
-        guard isLong, " \t\n".utf8.contains(byte) else {
-            throw problem("a backslash must be written \\\\, or the string must stand in single quotes")
-        }
-        // A backslash at the end of a line swallows all blanks up to the next character.
-        _ = takeAll { " \t\n".utf8.contains($0) }
-        return []
-    }
-
-    private mutating func unicodeEscape(digits: Int) throws(SyntaxProblem) -> [UInt8] {
-        let hex = text[(at + 1)...].prefix(digits)
-        guard hex.count == digits, let value = UInt32(String(decoding: hex, as: UTF8.self), radix: 16),
-            let scalar = Unicode.Scalar(value)
-        else { throw problem("\\u must be followed by 4 and \\U by 8 hexadecimal digits of a character") }
-        guard value != 0 else { throw problem("strings cannot hold the NUL character") }
-        at += 1 + digits
-        return Array(String(scalar).utf8)
+    /// Skips spaces, comments and line ends.
+    mutating func skipLines() throws(SyntaxProblem) {
+        repeat { try skipComment() } while take(UInt8(ascii: "\n"))
     }
 }
+
+/// Whether TOML allows the byte nowhere but, if it is one, as the end of a line.
+func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != UInt8(ascii: "\t") || byte == 0x7f }

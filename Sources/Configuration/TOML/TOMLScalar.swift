@@ -1,66 +1,66 @@
-/// The grammar of values without quotes and brackets (TOML 1.0: boolean, integer, float, date and time).
+/// The values of TOML 1.0 without quotes and brackets.
 enum TOMLScalar {
-    /// Whether the text has the form of one; ranges of numbers and dates are left to toml++.
-    static func isValid(_ text: ArraySlice<UInt8>) -> Bool {
-        if ["true", "false"].contains(where: { text.elementsEqual($0.utf8) }) { return true }
-        return isNumber(text) || isDateOrTime(text)
+    /// What the text stands for. The problem does not repeat it, as it may be a secret without its quotes.
+    static func value(of text: ArraySlice<UInt8>) throws(ValueProblem) -> TOMLNode.Value {
+        for (word, value) in [("true", true), ("false", false)] where text.elementsEqual(word.utf8) {
+            return .boolean(value)
+        }
+        let digits = text.prefix { isDigit($0) }.count
+        let mark = text.dropFirst(digits).first
+        if digits == 4 && mark == UInt8(ascii: "-") || digits == 2 && mark == UInt8(ascii: ":") {
+            guard TOMLDate.isValid(text) else {
+                throw ValueProblem("is not a date or time; write one such as 1979-05-27T07:32:00Z")
+            }
+            return .date(String(decoding: text, as: UTF8.self))
+        }
+        guard let value = try integer(text) ?? float(text) else {
+            throw ValueProblem("is not a number, true or false; text must stand in quotes")
+        }
+        return value
     }
 
-    private static func isNumber(_ text: ArraySlice<UInt8>) -> Bool {
-        let hasSign = text.first == UInt8(ascii: "+") || text.first == UInt8(ascii: "-")
-        let number = text.dropFirst(hasSign ? 1 : 0)
-        if ["inf", "nan"].contains(where: { number.elementsEqual($0.utf8) }) { return true }
-        if !hasSign, number.first == UInt8(ascii: "0"), let base = number.dropFirst().first {
-            let digits = number.dropFirst(2)
-            switch base {
-            case UInt8(ascii: "x"): return isDigits(digits) { isDigit($0) || "abcdefABCDEF".utf8.contains($0) }
-            case UInt8(ascii: "o"): return isDigits(digits) { "01234567".utf8.contains($0) }
-            case UInt8(ascii: "b"): return isDigits(digits) { "01".utf8.contains($0) }
-            default: break
+    private static func integer(_ text: ArraySlice<UInt8>) throws(ValueProblem) -> TOMLNode.Value? {
+        let bases = ["0x": 16, "0o": 8, "0b": 2]
+        let radix = bases[String(decoding: text.prefix(2), as: UTF8.self)]
+        let digits = radix == nil ? text.dropFirst(signs(text)) : text.dropFirst(2)
+        guard isDigits(digits, radix: radix ?? 10), radix != nil || hasNoLeadingZero(digits) else { return nil }
+        let number = (radix == nil ? text : digits).filter { $0 != UInt8(ascii: "_") }
+        guard let value = Int(String(decoding: number, as: UTF8.self), radix: radix ?? 10) else {
+            throw ValueProblem("is not an integer of 64 bits; write \(Int.min) to \(Int.max)")
+        }
+        return .integer(value)
+    }
+
+    private static func float(_ text: ArraySlice<UInt8>) -> TOMLNode.Value? {
+        let unsigned = text.dropFirst(signs(text))
+        if !["inf", "nan"].contains(where: { unsigned.elementsEqual($0.utf8) }) {
+            let mantissa = unsigned.prefix { $0 != UInt8(ascii: "e") && $0 != UInt8(ascii: "E") }
+            let whole = mantissa.prefix { $0 != UInt8(ascii: ".") }
+            guard isDigits(whole), hasNoLeadingZero(whole) else { return nil }
+            if whole.count < mantissa.count, !isDigits(mantissa.dropFirst(whole.count + 1)) { return nil }
+            if mantissa.count < unsigned.count {
+                let exponent = unsigned.dropFirst(mantissa.count + 1)
+                guard isDigits(exponent.dropFirst(signs(exponent))) else { return nil }
             }
         }
-        let mantissa = number.prefix { $0 != UInt8(ascii: "e") && $0 != UInt8(ascii: "E") }
-        let whole = mantissa.prefix { $0 != UInt8(ascii: ".") }
-        guard isDigits(whole, isDigit), whole.count == 1 || whole.first != UInt8(ascii: "0") else { return false }
-        if whole.count < mantissa.count, !isDigits(mantissa.dropFirst(whole.count + 1), isDigit) { return false }
-        if mantissa.count == number.count { return true }
-        let exponent = number.dropFirst(mantissa.count + 1)
-        let isSigned = exponent.first == UInt8(ascii: "+") || exponent.first == UInt8(ascii: "-")
-        return isDigits(exponent.dropFirst(isSigned ? 1 : 0), isDigit)
+        return Double(String(decoding: text.filter { $0 != UInt8(ascii: "_") }, as: UTF8.self)).map { .float($0) }
     }
 
-    /// `1979-05-27`, `07:32:00.5`, or both with `T` or a blank between them and perhaps `Z` or `-07:00` at the end.
-    private static func isDateOrTime(_ text: ArraySlice<UInt8>) -> Bool {
-        guard let rest = text.after("dddd-dd-dd") else { return isTime(text) { $0.isEmpty } }
-        guard let separator = rest.first else { return true }
-        guard "Tt ".utf8.contains(separator) else { return false }
-        return isTime(rest.dropFirst()) { zone in
-            zone.isEmpty || zone.elementsEqual("Z".utf8) || zone.elementsEqual("z".utf8)
-                || zone.after("+dd:dd")?.isEmpty == true || zone.after("-dd:dd")?.isEmpty == true
-        }
-    }
+    /// How many signs the text begins with, 0 or 1.
+    private static func signs(_ text: ArraySlice<UInt8>) -> Int { "+-".utf8.contains(text.first ?? 0) ? 1 : 0 }
 
-    private static func isTime(_ text: ArraySlice<UInt8>, then isEnd: (ArraySlice<UInt8>) -> Bool) -> Bool {
-        guard let rest = text.after("dd:dd:dd") else { return false }
-        guard rest.first == UInt8(ascii: ".") else { return isEnd(rest) }
-        let fraction = rest.dropFirst().prefix(while: isDigit)
-        return !fraction.isEmpty && isEnd(rest.dropFirst(1 + fraction.count))
+    private static func hasNoLeadingZero(_ digits: ArraySlice<UInt8>) -> Bool {
+        digits.count == 1 || digits.first != UInt8(ascii: "0")
     }
 
     /// One or more digits, with single underscores between them.
-    private static func isDigits(_ text: ArraySlice<UInt8>, _ isWanted: (UInt8) -> Bool) -> Bool {
+    private static func isDigits(_ text: ArraySlice<UInt8>, radix: Int = 10) -> Bool {
         text.split(separator: UInt8(ascii: "_"), omittingEmptySubsequences: false)
-            .allSatisfy { !$0.isEmpty && $0.allSatisfy(isWanted) }
+            .allSatisfy { !$0.isEmpty && $0.allSatisfy { isDigit($0, radix: radix) } }
     }
-
-    fileprivate static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }
 
-extension ArraySlice<UInt8> {
-    /// What follows a beginning of this form, in which `d` stands for a digit; nil when it begins otherwise.
-    fileprivate func after(_ form: String) -> ArraySlice<UInt8>? {
-        let start = prefix(form.utf8.count)
-        let fits = zip(start, form.utf8).allSatisfy { $1 == UInt8(ascii: "d") ? TOMLScalar.isDigit($0) : $0 == $1 }
-        return fits && start.count == form.utf8.count ? dropFirst(form.utf8.count) : nil
-    }
+/// Whether the byte is an ASCII digit of this base, 16 at most.
+func isDigit(_ byte: UInt8, radix: Int = 10) -> Bool {
+    (Character(UnicodeScalar(byte)).hexDigitValue ?? radix) < radix
 }
