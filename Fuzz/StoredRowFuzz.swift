@@ -208,11 +208,9 @@ private final class Store {
         guard script.number() > 200 else { return }
         try file.connection.execute("BEGIN")
         do throws(SQLiteError) {
-            let add = try file.connection.prepare("INSERT OR REPLACE INTO source (id, identity) VALUES (?, ?)")
+            let add = try file.connection.prepare("INSERT OR REPLACE INTO identity (id, text) VALUES (?, ?)")
             try add.run([.integer(script.integer(2)), .text("other")])
-            var texts = try IdentityTable(
-                file.connection, select: "SELECT id, identity FROM source",
-                insert: "INSERT INTO source (id, identity) VALUES (?, ?)")
+            var texts = try IdentityTable(file.connection)
             let number = try texts.number(of: "other")
             precondition(StoredRange.ids.contains(number))
             _ = try texts.number(of: "new")

@@ -146,10 +146,11 @@ import Testing
             let old = try SQLiteConnection(path, .readWrite)
             try old.execute(StoreSchema.steps[0])
             try old.execute("PRAGMA application_id = 0x68646e73; PRAGMA user_version = 1")
-            try old.execute("INSERT INTO source VALUES (1, 'vendor one'); INSERT INTO policy VALUES (1, 'policy one')")
+            try old.execute("INSERT INTO source VALUES (1, 'vendor one')")
+            try old.execute("INSERT INTO policy VALUES (1, ''), (5, 'policy one')")
             let row = try stored("www.example.com")
             let insert = try old.prepare(
-                "INSERT INTO answer VALUES (1, ?, 1, 1, 0, ?, 300, 1, 0, 1, 0, 0, NULL, ?, ?)")
+                "INSERT INTO answer VALUES (1, ?, 1, 1, 0, ?, 300, 1, 0, 5, 0, 0, NULL, ?, ?)")
             try insert.run([
                 .text("www.example.com"), .integer(noon), .blob([0, 1, 0, 0, 0, 0] + row.answer.body),
                 .bits(row.checksum),

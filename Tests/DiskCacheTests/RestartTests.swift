@@ -361,7 +361,7 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test(arguments: ["PRAGMA user_version = 1", "PRAGMA user_version = 3", "PRAGMA application_id = 1"])
+    @Test(arguments: ["PRAGMA user_version = 2", "PRAGMA user_version = 4", "PRAGMA application_id = 1"])
     func `a file of another version, or of another program, is not read without the server`(change: String) throws {
         try write(["www.example.com"], clock: TestClock())
         _ = try DiskReader(path)

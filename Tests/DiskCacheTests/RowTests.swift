@@ -94,11 +94,13 @@ import Testing
     }
 
     @Test(arguments: ["source", "policy"], [Int64.min, 0, .max])
-    func `of a file in which a text has a number that is never given, nothing is used`(table: String, id: Int64)
+    func `of a file in which a text has a number that is never given, nothing is used`(column: String, id: Int64)
         throws
     {
         try write([try stored("a.example.com")])
-        try change("UPDATE \(table) SET id = \(id); UPDATE answer SET \(table) = \(id)")
+        try change(
+            "UPDATE identity SET id = \(id) WHERE id = (SELECT \(column) FROM answer); UPDATE answer SET \(column) = \(id)"
+        )
         let machine = try Machine(path, identity: identity("policy two", provider: "vendor two"))
         try machine.put("b.example.com")
         #expect(machine.flush() && machine.has("b.example.com") && !machine.has("a.example.com"))
@@ -158,7 +160,7 @@ import Testing
         "UPDATE state SET value = '13' WHERE kind = 'calls'",
         "UPDATE state SET stored = stored - 1 WHERE kind = 'clock'",
         "UPDATE state SET value = '1' WHERE kind = 'clock'", "UPDATE state SET name = 'other' WHERE kind = 'clock'",
-        "UPDATE source SET identity = hex(zeroblob(300))",
+        "UPDATE identity SET text = hex(zeroblob(300)) || id",
     ])
     func `of a file whose records or texts are not as they were written, nothing is used`(change: String) async throws {
         try write([try stored("a.example.com")], [StateRecord(.calls, "vendor", value: "12", storedAt: noon)])

@@ -62,6 +62,29 @@ enum StoreSchema {
         ) STRICT, WITHOUT ROWID;
         CREATE VIEW states AS SELECT kind, name, value, datetime(stored, 'unixepoch') AS stored FROM state;
         """,
+        """
+        CREATE TABLE identity (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
+        INSERT INTO identity SELECT id, identity FROM source;
+        INSERT OR IGNORE INTO identity (text) SELECT digest FROM policy ORDER BY id;
+        UPDATE answer SET policy = coalesce(
+            (SELECT identity.id FROM policy JOIN identity ON identity.text = digest WHERE policy.id = answer.policy), 0);
+        DROP VIEW answers;
+        DROP TABLE source;
+        DROP TABLE policy;
+        CREATE VIEW answers AS SELECT
+            answer.name,
+            CASE type WHEN 1 THEN 'A' WHEN 2 THEN 'NS' WHEN 5 THEN 'CNAME' WHEN 6 THEN 'SOA' WHEN 12 THEN 'PTR'
+                WHEN 15 THEN 'MX' WHEN 16 THEN 'TXT' WHEN 28 THEN 'AAAA' WHEN 33 THEN 'SRV' WHEN 64 THEN 'SVCB'
+                WHEN 65 THEN 'HTTPS' ELSE 'TYPE' || type END AS type,
+            CASE WHEN rcode = 3 THEN 'NXDOMAIN' WHEN negative THEN 'NODATA' ELSE 'NOERROR' END AS status,
+            addresses,
+            lifetime AS ttl,
+            datetime(stored, 'unixepoch') AS stored,
+            datetime(stored + lifetime, 'unixepoch') AS fresh_until,
+            identity.text AS source,
+            CASE route WHEN 0 THEN 'protect' WHEN 1 THEN 'protect (listed)' WHEN 2 THEN 'bypass' ELSE 'forward' END AS route
+        FROM answer LEFT JOIN identity ON identity.id = answer.source;
+        """,
     ]
 
     /// The range of a number in the header of any SQLite file: 32 bits.
@@ -84,7 +107,7 @@ enum StoreSchema {
         try connection.execute("BEGIN IMMEDIATE")
         do throws(SQLiteError) {
             for step in steps[Int(version)...] { try connection.execute(step) }
-            try connection.execute("PRAGMA user_version = 2")
+            try connection.execute("PRAGMA user_version = 3")
             try connection.execute("COMMIT")
             return isEmpty
         } catch {

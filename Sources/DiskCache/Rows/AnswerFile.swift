@@ -21,8 +21,7 @@ final class AnswerFile {
     private let select: SQLiteStatement
     private let page: SQLiteStatement
     private let pageOfName: SQLiteStatement
-    private var sources: IdentityTable
-    private var policies: IdentityTable
+    private var identities: IdentityTable
     /// Buffers in which a row is composed, reused for the next one.
     private var text: [UInt8] = []
     private var body: [UInt8] = []
@@ -101,12 +100,7 @@ final class AnswerFile {
             SELECT id, name, type, class, flags, stored, lifetime, source, route, policy, rcode, negative, body, checksum
             FROM answer WHERE name = ? ORDER BY type, flags
             """)
-        sources = try IdentityTable(
-            connection, select: "SELECT id, identity FROM source",
-            insert: "INSERT INTO source (id, identity) VALUES (?, ?)")
-        policies = try IdentityTable(
-            connection, select: "SELECT id, digest FROM policy", insert: "INSERT INTO policy (id, digest) VALUES (?, ?)"
-        )
+        identities = try IdentityTable(connection)
         self.connection = connection
     }
 
@@ -129,8 +123,8 @@ final class AnswerFile {
     func write(_ stored: StoredAnswer) throws(SQLiteError) {
         let numbers: [10 of Int64] = [
             Int64(stored.type.rawValue), Int64(stored.class.rawValue), Int64(stored.flags), stored.storedAt,
-            Int64(stored.lifetime), try sources.number(of: stored.source), Int64(stored.route.rawValue),
-            try policies.number(of: stored.policy), Int64(stored.answer.responseCode.rawValue),
+            Int64(stored.lifetime), try identities.number(of: stored.source), Int64(stored.route.rawValue),
+            try identities.number(of: stored.policy), Int64(stored.answer.responseCode.rawValue),
             stored.isNegative ? 1 : 0,
         ]
         insert.reset()
@@ -304,9 +298,9 @@ final class AnswerFile {
         let flags = try statement.integer(4, in: 0...3)
         let lifetime = UInt32(try statement.integer(6, in: StoredRange.ttls))
         guard let name = try? Name(statement.text(1)),
-            let source = sources.text(of: try statement.integer(7, in: StoredRange.ids)),
+            let source = identities.text(of: try statement.integer(7, in: StoredRange.ids)),
             let route = StoredRoute(rawValue: UInt16(try statement.integer(8, in: StoredRange.words))),
-            let policy = policies.text(of: try statement.integer(9, in: StoredRange.ids))
+            let policy = identities.text(of: try statement.integer(9, in: StoredRange.ids))
         else { throw .damagedRow }
         let question = Question(
             name: name, type: RecordType(rawValue: UInt16(try statement.integer(2, in: StoredRange.words))),
