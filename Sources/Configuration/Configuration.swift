@@ -17,18 +17,18 @@ package struct Configuration: SettingsTable {
     package init() {}
 
     static let settings: [Setting<Configuration>] = [
-        Setting("listen", \.listen, .table, "Where clients are served, and which."),
-        Setting("provider", \.providers, .tables(), "The HTTPDNS services, asked in this order."),
-        Setting("route", \.route, .table, "Which names go where."),
-        Setting("forward", \.forwards, .tables(), "Names that given servers answer."),
-        Setting("localdns", \.localDNS, .table, "The network's own resolvers."),
-        Setting("cache", \.cache, .table, "Answers kept."),
-        Setting("preset", \.preset, .table, "Addresses given by hand."),
-        Setting("answers", \.answers, .table, "What answers may hold."),
-        Setting("control", \.control, .table, "How a running server is asked and told."),
-        Setting("http", \.http, .table, "How HTTP requests leave."),
-        Setting("limits", \.limits, .table, "What the server may use."),
-        Setting("log", \.log, .table, "What is logged."),
+        Setting("listen", \.listen, .table, shapesAnswers: false, "Where clients are served, and which."),
+        Setting("provider", \.providers, .tables(), shapesAnswers: true, "The HTTPDNS services, asked in this order."),
+        Setting("route", \.route, .table, shapesAnswers: true, "Which names go where."),
+        Setting("forward", \.forwards, .tables(), shapesAnswers: true, "Names that given servers answer."),
+        Setting("localdns", \.localDNS, .table, shapesAnswers: true, "The network's own resolvers."),
+        Setting("cache", \.cache, .table, shapesAnswers: false, "Answers kept."),
+        Setting("preset", \.preset, .table, shapesAnswers: false, "Addresses given by hand."),
+        Setting("answers", \.answers, .table, shapesAnswers: true, "What answers may hold."),
+        Setting("control", \.control, .table, shapesAnswers: false, "How a running server is asked and told."),
+        Setting("http", \.http, .table, shapesAnswers: false, "How HTTP requests leave."),
+        Setting("limits", \.limits, .table, shapesAnswers: false, "What the server may use."),
+        Setting("log", \.log, .table, shapesAnswers: false, "What is logged."),
     ]
 
     mutating func finish(at path: SettingPath, _ reading: Reading) {

@@ -53,46 +53,68 @@ extension Configuration {
         var isMetered: Bool { type.isMetered || type == .dohJSON && !account.isEmpty }
 
         static let settings: [Setting<ProviderEntry>] = [
-            Setting("type", \.type, .choice(), default: "required", "The kind of service."),
+            Setting("type", \.type, .choice(), default: "required", shapesAnswers: true, "The kind of service."),
             Setting(
                 "name", \.name, .identifier("name", maximumLength: 32), default: "the type",
-                "What status, logs and query --via call it."),
-            Setting("account", \.account, .identifier("account", maximumLength: 64), "The account at the vendor."),
+                shapesAnswers: true, "What status, logs and query --via call it."),
+            Setting(
+                "account", \.account, .identifier("account", maximumLength: 64), shapesAnswers: true,
+                "The account at the vendor."),
             Setting(
                 "access_key_id", \.accessKeyID, .identifier("access key", maximumLength: 64),
-                "The AccessKey ID that the secret belongs to, for AliDNS."),
-            Setting("secret", \.secret, .secret, "The account's signing key or token; empty sends unsigned requests."),
-            Setting("secret_file", \.secretFile, .path(), "A file that holds the secret, instead of secret."),
-            Setting("encryption_key", \.encryptionKey, .secret, "The key for encrypted requests."),
+                shapesAnswers: true, "The AccessKey ID that the secret belongs to, for AliDNS."),
+            Setting(
+                "secret", \.secret, .secret, shapesAnswers: false,
+                "The account's signing key or token; empty sends unsigned requests."),
+            Setting(
+                "secret_file", \.secretFile, .path(), shapesAnswers: false,
+                "A file that holds the secret, instead of secret."),
+            Setting(
+                "encryption_key", \.encryptionKey, .secret, shapesAnswers: false, "The key for encrypted requests."),
             Setting(
                 "encryption", \.encryption, .optional(.choice()), default: "by the type",
-                "The cipher for encrypted requests."),
-            Setting("region", \.region, .choice(), "Which of the vendor's services is asked, where none is written."),
+                shapesAnswers: true, "The cipher for encrypted requests."),
             Setting(
-                "url", \.url, .url, default: "the service's own, where the type has one", "The base of the service."),
+                "region", \.region, .choice(), shapesAnswers: true,
+                "Which of the vendor's services is asked, where none is written."),
+            Setting(
+                "url", \.url, .url, default: "the service's own, where the type has one", shapesAnswers: true,
+                "The base of the service."),
             Setting(
                 "addresses", \.addresses, .list(of: .server(defaultPort: 0), "list of addresses"),
-                default: "the service's own, or the address in url", "Where to connect, tried in this order."),
+                default: "the service's own, or the address in url", shapesAnswers: true,
+                "Where to connect, tried in this order."),
             Setting(
                 "startup_addresses", \.startupAddresses, .list(of: .server(defaultPort: 0), "list of addresses"),
-                default: "the service's own", "Where the service is asked for the addresses to connect to."),
+                default: "the service's own", shapesAnswers: true,
+                "Where the service is asked for the addresses to connect to."),
             Setting(
                 "tls_names", \.tlsNames, .list(of: .host, "list of host names and IP addresses"),
-                default: "the service's own, or the host in url", "What the service's certificate may be for."),
-            Setting("ca_file", \.caFile, .path(), "Certificates to trust instead of the system's."),
+                default: "the service's own, or the host in url", shapesAnswers: true,
+                "What the service's certificate may be for."),
             Setting(
-                "pin", \.pins, .list(of: .publicKeyPin, "list of pins"), "Public keys the service must have one of."),
+                "ca_file", \.caFile, .path(), shapesAnswers: true, "Certificates to trust instead of the system's."),
             Setting(
-                "names", \.names, .list(of: .suffix, "list of suffixes"), "Names it is asked for; empty means all."),
-            Setting("client_subnet", \.clientSubnet, .clientSubnet, "The client network told to the service."),
+                "pin", \.pins, .list(of: .publicKeyPin, "list of pins"), shapesAnswers: true,
+                "Public keys the service must have one of."),
+            Setting(
+                "names", \.names, .list(of: .suffix, "list of suffixes"), shapesAnswers: true,
+                "Names it is asked for; empty means all."),
+            Setting(
+                "client_subnet", \.clientSubnet, .clientSubnet, shapesAnswers: true,
+                "The client network told to the service."),
             Setting(
                 "client_subnet_encrypted", \.clientSubnetEncrypted, .boolean,
-                "Whether type tencent encrypts the client network."),
-            Setting("daily_limit", \.dailyLimit, .integer(in: 0...Int.max), "Billable calls a day; 0 for no limit."),
-            Setting("hedge", \.hedge, .boolean, "Whether it is asked beside another provider that is slow."),
+                shapesAnswers: true, "Whether type tencent encrypts the client network."),
+            Setting(
+                "daily_limit", \.dailyLimit, .integer(in: 0...Int.max), shapesAnswers: false,
+                "Billable calls a day; 0 for no limit."),
+            Setting(
+                "hedge", \.hedge, .boolean, shapesAnswers: false,
+                "Whether it is asked beside another provider that is slow."),
             Setting(
                 "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10)),
-                "How long one attempt may take."),
+                shapesAnswers: false, "How long one attempt may take."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {

@@ -6,7 +6,7 @@ struct Kind<Value: Sendable>: Sendable {
     var range: String?
     /// Reads the node, or reports why not to the reading and returns nil.
     let read: @Sendable (TOMLNode, SettingPath, Reading) -> Value?
-    /// The value as it would stand in the file.
+    /// The value as it would stand in the file: another text for every other value. Of tables only what shapes answers.
     let write: @Sendable (Value) -> String
     /// For tables: the keys inside.
     var children: @Sendable () -> [SchemaKey] = { [] }
@@ -51,7 +51,7 @@ extension Kind {
             parse: { text throws(ValueProblem) in
                 guard let value = value(text) else { throw ValueProblem(problem) }
                 return value
-            }, write: { quoted($0.description) })
+            }, write: { written($0.description) })
     }
 
     /// A list of values of one kind; each bad entry is reported by its number, counted from 1.
@@ -95,7 +95,7 @@ extension Kind {
                 if let value = Value(rawValue: text) { return value }
                 let hint = nearest(to: text, among: choices).map { "; did you mean \(quoted($0))?" }
                 throw ValueProblem("is not one of \(list)\(hint ?? "")")
-            }, write: { quoted($0.rawValue) })
+            }, write: { written($0.rawValue) })
     }
 }
 
@@ -139,7 +139,7 @@ extension Kind where Value == Int {
                 let value = try SizeText.read(text)
                 guard range.contains(value) else { throw ValueProblem("is out of range; write \(bounds)") }
                 return value
-            }, write: { quoted(SizeText.write($0)) })
+            }, write: { written(SizeText.write($0)) })
     }
 }
 
@@ -156,14 +156,14 @@ extension Kind where Value == Duration {
                     throw ValueProblem("is out of range; write \(bounds)")
                 }
                 return value
-            }, write: { quoted(DurationText.write($0)) })
+            }, write: { written(DurationText.write($0)) })
     }
 }
 
 extension Kind where Value: SettingsTable {
     static var table: Kind {
         Kind(
-            type: "table", read: { $2.table($0, $1, as: Value.self) }, write: { _ in "" },
+            type: "table", read: { $2.table($0, $1, as: Value.self) }, write: { AnswerIdentity($0).text },
             children: { Schema.keys(of: Value.self) })
     }
 }
@@ -189,6 +189,7 @@ extension Kind {
                     }
                     return table
                 }
-            }, write: { _ in "" }, children: { Schema.keys(of: Table.self) }, isArrayOfTables: true)
+            }, write: { "[" + $0.map { AnswerIdentity($0).text }.joined(separator: ", ") + "]" },
+            children: { Schema.keys(of: Table.self) }, isArrayOfTables: true)
     }
 }

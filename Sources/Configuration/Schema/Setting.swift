@@ -3,6 +3,8 @@ struct Setting<Table: SettingsTable>: Sendable {
     let name: String
     /// Reads a node into the field. Nil when the value was refused, else whether it is the default.
     let read: @Sendable (TOMLNode, SettingPath, Reading, inout Table) -> Bool?
+    /// Name and value as text, another one for every other value; nil when the key shapes no answer.
+    let identity: (@Sendable (Table) -> String)?
     private let describe: @Sendable () -> Description
 
     private struct Description {
@@ -24,10 +26,14 @@ struct Setting<Table: SettingsTable>: Sendable {
 
     /// - Parameters:
     ///   - shown: the default in words where the field's own default is only a placeholder.
+    ///   - shapesAnswers: whether an answer may be another one, or not be given, under another value: cached answers are then
+    ///     not those of the same source. Not so for what a question's answer does not depend on (credentials, limits,
+    ///     time-outs), nor for what is decided anew for every query. Of a table: whether one of its keys does.
     ///   - summary: what the key does, one sentence, for the options page.
     init<Value: Equatable & Sendable>(
         _ name: String, _ field: any WritableKeyPath<Table, Value> & Sendable,
-        _ kind: @autoclosure @escaping @Sendable () -> Kind<Value>, default shown: String? = nil, _ summary: String
+        _ kind: @autoclosure @escaping @Sendable () -> Kind<Value>, default shown: String? = nil, shapesAnswers: Bool,
+        _ summary: String
     ) {
         self.name = name
         describe = {
@@ -37,6 +43,8 @@ struct Setting<Table: SettingsTable>: Sendable {
                 defaultText: shown ?? kind.write(Table()[keyPath: field]), summary: summary)
             return Description(key: key, children: kind.children(), isArray: kind.isArrayOfTables)
         }
+        let text: @Sendable (Table) -> String = { table in "\(name) = \(kind().write(table[keyPath: field]))" }
+        identity = shapesAnswers ? text : nil
         read = { node, path, reading, table in
             guard let value = kind().read(node, path, reading) else { return nil }
             table[keyPath: field] = value

@@ -59,10 +59,20 @@ func isBareKeyByte(_ byte: UInt8) -> Bool {
 
 /// Text from a file in double quotes, safe for one line of a terminal: control characters become `\u{...}`, and
 /// what is past 80 characters becomes `...`.
-func quoted(_ text: some StringProtocol) -> String {
+func quoted(_ text: some StringProtocol) -> String { quoted(text, limit: 80) }
+
+/// The same in full.
+func written(_ text: String) -> String {
+    let isPlain = text.utf8.allSatisfy {
+        (0x20...0x7e).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+    }
+    return isPlain ? "\"\(text)\"" : quoted(text, limit: .max)
+}
+
+private func quoted(_ text: some StringProtocol, limit: Int) -> String {
     var result = "\""
     for (index, scalar) in text.unicodeScalars.enumerated() {
-        if index == 80 {
+        if index == limit {
             result += "..."
             break
         }

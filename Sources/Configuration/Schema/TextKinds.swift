@@ -11,7 +11,7 @@ extension Kind where Value == String {
                     text.utf8.allSatisfy({ isBareKeyByte($0) || $0 == UInt8(ascii: ".") })
                 else { throw ValueProblem("must be up to \(maximumLength) letters, digits, dots, - and _") }
                 return text
-            }, write: { quoted($0) })
+            }, write: { written($0) })
     }
 
     /// Empty, or the absolute path of a file.
@@ -26,7 +26,7 @@ extension Kind where Value == String {
                 }
                 guard text.utf8.count <= limit else { throw ValueProblem("is longer than \(limit) bytes") }
                 return text
-            }, write: { quoted($0) })
+            }, write: { written($0) })
     }
 }
 
@@ -50,7 +50,7 @@ extension Kind where Value == Name {
                     throw ValueProblem("must be written without *. (a suffix covers the name and all below it)")
                 }
                 return try parseName(text)
-            }, write: { quoted($0.description) })
+            }, write: { written($0.description) })
     }
 
     /// A name that stands for itself alone; lower-cased.
@@ -60,7 +60,7 @@ extension Kind where Value == Name {
             parse: { text throws(ValueProblem) in
                 guard !text.contains("*") else { throw ValueProblem("must be one name, without *") }
                 return try parseName(text)
-            }, write: { quoted($0.description) })
+            }, write: { written($0.description) })
     }
 }
 
@@ -131,7 +131,7 @@ extension Kind where Value == AddressAndPort {
                 }
                 return endpoint
             },
-            write: { quoted($0.port == defaultPort ? $0.address.description : $0.description) })
+            write: { written($0.port == defaultPort ? $0.address.description : $0.description) })
     }
 }
 
@@ -141,7 +141,7 @@ extension Kind where Value == ServiceURL {
         .text(
             "URL", range: "http or https", expected: "a URL in quotes such as \"https://192.0.2.1/dns-query\"",
             isShown: false, parse: { text throws(ValueProblem) in try ServiceURL(text) },
-            write: { quoted($0.description) })
+            write: { written($0.description) })
     }
 }
 

@@ -33,33 +33,20 @@ extension Configuration {
 
         package init() {}
 
-        /// Whether answers that were cached under `other` may be given under these.
-        package func admitsAnswers(of other: AnswerSettings) -> Bool {
-            var same = other
-            same.prefer = prefer
-            return same == self
-        }
-
-        /// What decides which answers are cached, for the disk.
-        package var text: String {
-            let lists = [bogus.map(\.description), privateNames.map(\.description)].map { $0.joined(separator: ",") }
-            return ([httpsRecords.rawValue, privateAddresses.rawValue] + lists).joined(separator: "\n")
-        }
-
         static let settings: [Setting<AnswerSettings>] = [
-            Setting("prefer", \.prefer, .choice(), "Which address families answers hold."),
+            Setting("prefer", \.prefer, .choice(), shapesAnswers: false, "Which address families answers hold."),
             Setting(
                 "https_records", \.httpsRecords, .choice(),
-                "Whether HTTPS and SVCB records of protected names are held back or passed on."),
+                shapesAnswers: true, "Whether HTTPS and SVCB records of protected names are held back or passed on."),
             Setting(
                 "bogus", \.bogus, .list(of: .prefix, "list of networks"),
-                "Networks whose addresses no answer for a protected name holds."),
+                shapesAnswers: true, "Networks whose addresses no answer for a protected name holds."),
             Setting(
                 "private_addresses", \.privateAddresses, .choice(),
-                "Whether protected names may have addresses of local networks."),
+                shapesAnswers: true, "Whether protected names may have addresses of local networks."),
             Setting(
                 "private_names", \.privateNames, .list(of: .suffix, "list of suffixes"),
-                "Protected names that may have addresses of local networks in any case."),
+                shapesAnswers: true, "Protected names that may have addresses of local networks in any case."),
         ]
     }
 }

@@ -16,20 +16,21 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<CacheSettings>] = [
-            Setting("memory", \.memory, .size(in: 1 << 20...1 << 40), "Memory for answers."),
+            Setting("memory", \.memory, .size(in: 1 << 20...1 << 40), shapesAnswers: false, "Memory for answers."),
             Setting(
                 "min_ttl", \.minTTL, .duration(in: .zero ... .seconds(7 * 86_400), wholeSeconds: true),
-                "Shorter TTLs are raised to this."),
+                shapesAnswers: false, "Shorter TTLs are raised to this."),
             Setting(
                 "max_ttl", \.maxTTL, .duration(in: .seconds(1) ... .seconds(7 * 86_400), wholeSeconds: true),
-                "Longer TTLs are cut to this."),
+                shapesAnswers: false, "Longer TTLs are cut to this."),
             Setting(
                 "negative_ttl", \.negativeTTL, .duration(in: .zero ... .seconds(86_400), wholeSeconds: true),
-                "How long a negative answer is kept when the provider does not say."),
+                shapesAnswers: false, "How long a negative answer is kept when the provider does not say."),
             Setting(
-                "prefetch", \.prefetch, .boolean, "Whether popular answers are refreshed shortly before they expire."),
-            Setting("stale", \.stale, .table, "Answers past their TTL."),
-            Setting("disk", \.disk, .table, "Answers kept over a restart."),
+                "prefetch", \.prefetch, .boolean, shapesAnswers: false,
+                "Whether popular answers are refreshed shortly before they expire."),
+            Setting("stale", \.stale, .table, shapesAnswers: false, "Answers past their TTL."),
+            Setting("disk", \.disk, .table, shapesAnswers: false, "Answers kept over a restart."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {
@@ -53,10 +54,10 @@ extension Configuration {
         static let settings: [Setting<Stale>] = [
             Setting(
                 "wait", \.wait, .duration(in: .zero ... .milliseconds(1800)),
-                "How long a client waits for the refresh before it gets the stale answer."),
+                shapesAnswers: false, "How long a client waits for the refresh before it gets the stale answer."),
             Setting(
                 "max", \.max, .duration(in: .zero ... .seconds(30 * 86_400)),
-                "How long past its TTL an answer may be served; 0s never."),
+                shapesAnswers: false, "How long past its TTL an answer may be served; 0s never."),
         ]
     }
 
@@ -70,10 +71,12 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<Disk>] = [
-            Setting("path", \.path, .path(), "The file that keeps answers over a restart; empty keeps none."),
+            Setting(
+                "path", \.path, .path(), shapesAnswers: false,
+                "The file that keeps answers over a restart; empty keeps none."),
             Setting(
                 "flush_interval", \.flushInterval, .duration(in: .milliseconds(100) ... .seconds(3600)),
-                "How often new answers are written to it."),
+                shapesAnswers: false, "How often new answers are written to it."),
         ]
     }
 }

@@ -32,6 +32,6 @@ extension Kind where Value == ClientSubnet {
                 if text.contains("/"), let prefix = AddressPrefix(text) { return .fixed(prefix) }
                 throw ValueProblem("is not \"off\", \"client/24\" or a network such as \"192.0.2.0/24\"")
             },
-            write: { quoted($0.description) })
+            write: { written($0.description) })
     }
 }

@@ -9,8 +9,12 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<ControlSettings>] = [
-            Setting("socket", \.socket, .path(limit: 107), "The Unix socket for commands; empty for none."),
-            Setting("http", \.http, .optional(.listener), "Address and port for metrics and health; empty for none."),
+            Setting(
+                "socket", \.socket, .path(limit: 107), shapesAnswers: false,
+                "The Unix socket for commands; empty for none."),
+            Setting(
+                "http", \.http, .optional(.listener), shapesAnswers: false,
+                "Address and port for metrics and health; empty for none."),
         ]
     }
 }

@@ -8,7 +8,8 @@ extension Configuration {
 
         static let settings: [Setting<HTTPSettings>] = [
             Setting(
-                "proxy", \.proxy, .optional(.proxy), "The proxy that requests to providers go through; empty for none.")
+                "proxy", \.proxy, .optional(.proxy), shapesAnswers: false,
+                "The proxy that requests to providers go through; empty for none.")
         ]
     }
 }
@@ -30,6 +31,6 @@ extension Kind where Value == AddressAndPort {
                 guard url.path.isEmpty || url.path == "/" else { throw ValueProblem("must end after the port") }
                 return AddressAndPort(address, port: url.port)
             },
-            write: { quoted("http://\($0)") })
+            write: { written("http://\($0)") })
     }
 }

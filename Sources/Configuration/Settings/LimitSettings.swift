@@ -9,6 +9,7 @@ extension Configuration {
         static let settings: [Setting<LimitSettings>] = [
             Setting(
                 "memory", \.memory, .optional(.size(in: 32 << 20...1 << 40)),
+                shapesAnswers: false,
                 "Memory for all that the server holds; empty for what its control group (container, unit) allows.")
         ]
     }

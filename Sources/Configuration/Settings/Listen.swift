@@ -18,16 +18,17 @@ extension Configuration {
         static let settings: [Setting<Listen>] = [
             Setting(
                 "addresses", \.addresses, .list(of: .listener, "list of addresses with port"),
-                "Where the server listens, UDP and TCP on each; port 0 takes any free one."),
+                shapesAnswers: false, "Where the server listens, UDP and TCP on each; port 0 takes any free one."),
             Setting(
                 "udp_threads", \.udpThreads, .integer(in: 0...256),
+                shapesAnswers: false,
                 "Threads that answer UDP on each listen address; 0 takes as many as there are CPUs to use, at most 4."),
             Setting(
                 "allow", \.allow, .list(of: .prefix, "list of networks"),
-                "Clients that are answered; all others get REFUSED."),
+                shapesAnswers: false, "Clients that are answered; all others get REFUSED."),
             Setting(
                 "user", \.user, .identifier("user name", maximumLength: 32),
-                "The user to become once all sockets are bound; empty stays the same."),
+                shapesAnswers: false, "The user to become once all sockets are bound; empty stays the same."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {

@@ -34,20 +34,21 @@ extension Configuration {
         static let settings: [Setting<LocalDNSSettings>] = [
             Setting(
                 "servers", \.servers, .localDNSServers,
+                shapesAnswers: true,
                 "The resolvers to ask; auto takes the first list of the system with a server that is not this one."),
-            Setting("resolv_conf", \.resolvConf, .path(), "The last file that auto looks into."),
+            Setting("resolv_conf", \.resolvConf, .path(), shapesAnswers: true, "The last file that auto looks into."),
             Setting(
                 "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10)),
-                "How long one question may take, over all servers that are asked."),
+                shapesAnswers: false, "How long one question may take, over all servers that are asked."),
             Setting(
                 "certificate_check", \.certificateCheck, .choice(),
-                "How addresses from LocalDNS are checked for protected names."),
+                shapesAnswers: true, "How addresses from LocalDNS are checked for protected names."),
             Setting(
                 "certificate_ports", \.certificatePorts, .list(of: .integer(in: 1...65535), "list of ports"),
-                "Ports on which the check tries a TLS handshake."),
+                shapesAnswers: true, "Ports on which the check tries a TLS handshake."),
             Setting(
                 "unverified", \.unverified, .list(of: .suffix, "list of suffixes"),
-                "Names whose servers have no TLS: taken as they are."),
+                shapesAnswers: true, "Names whose servers have no TLS: taken as they are."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {

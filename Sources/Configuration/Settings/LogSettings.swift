@@ -19,9 +19,10 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<LogSettings>] = [
-            Setting("level", \.level, .choice(), "The least severe messages that are logged."),
-            Setting("format", \.format, .choice(), "Lines for people or JSON objects for programs."),
-            Setting("queries", \.queries, .boolean, "Whether every query is logged."),
+            Setting("level", \.level, .choice(), shapesAnswers: false, "The least severe messages that are logged."),
+            Setting(
+                "format", \.format, .choice(), shapesAnswers: false, "Lines for people or JSON objects for programs."),
+            Setting("queries", \.queries, .boolean, shapesAnswers: false, "Whether every query is logged."),
         ]
     }
 }

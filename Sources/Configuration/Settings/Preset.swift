@@ -30,11 +30,18 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<Preset>] = [
-            Setting("always", \.always, .presets, "Names with their addresses, answered without asking anyone."),
             Setting(
-                "last_resort", \.lastResort, .presets, "Names with their addresses, answered when nobody else could."),
-            Setting("preresolve", \.preresolve, .list(of: .name, "list of names"), "Names looked up at start."),
-            Setting("hosts_file", \.hostsFile, .path(), "A file like /etc/hosts with more addresses; empty for none."),
+                "always", \.always, .presets, shapesAnswers: false,
+                "Names with their addresses, answered without asking anyone."),
+            Setting(
+                "last_resort", \.lastResort, .presets, shapesAnswers: false,
+                "Names with their addresses, answered when nobody else could."),
+            Setting(
+                "preresolve", \.preresolve, .list(of: .name, "list of names"), shapesAnswers: false,
+                "Names looked up at start."),
+            Setting(
+                "hosts_file", \.hostsFile, .path(), shapesAnswers: false,
+                "A file like /etc/hosts with more addresses; empty for none."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {
@@ -88,7 +95,7 @@ extension Kind where Value == [PresetEntry] {
             write: { entries in
                 if entries.isEmpty { return "{ }" }
                 let texts = entries.map {
-                    quoted($0.writtenName) + " = " + addresses.write($0.addresses)
+                    written($0.writtenName) + " = " + addresses.write($0.addresses)
                 }
                 return "{ \(texts.joined(separator: ", ")) }"
             })

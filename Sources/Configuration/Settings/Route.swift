@@ -26,13 +26,17 @@ extension Configuration {
         package init() {}
 
         static let settings: [Setting<Route>] = [
-            Setting("mode", \.mode, .choice(), "Who answers protected names, and who stands in reserve."),
+            Setting(
+                "mode", \.mode, .choice(), shapesAnswers: true,
+                "Who answers protected names, and who stands in reserve."),
             Setting(
                 "protect", \.protect, .suffixes,
+                shapesAnswers: true,
                 "Names answered through HTTPDNS; empty means every other name that a provider may answer."),
-            Setting("bypass", \.bypass, .suffixes, "Names answered through LocalDNS."),
+            Setting("bypass", \.bypass, .suffixes, shapesAnswers: true, "Names answered through LocalDNS."),
             Setting(
                 "network_names", \.networkNames, .autoOrSuffixes,
+                shapesAnswers: true,
                 "Names that belong to the network: LocalDNS answers them unless another list names them."),
         ]
     }
@@ -49,10 +53,10 @@ extension Configuration {
         static let settings: [Setting<Forward>] = [
             Setting(
                 "suffixes", \.suffixes, .suffixes, default: "required",
-                "Names that these servers answer."),
+                shapesAnswers: true, "Names that these servers answer."),
             Setting(
                 "servers", \.servers, .list(of: .server(defaultPort: 53), "list of servers"), default: "required",
-                "DNS servers, port 53 unless written."),
+                shapesAnswers: true, "DNS servers, port 53 unless written."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {

@@ -21,13 +21,13 @@ extension Composition {
         for (tag, provider) in zip(sources.providers, providers) {
             texts[tag] = Self.named(
                 "\(provider.entry.type.rawValue) \(provider.entry.name)",
-                provider.entry.serviceText + "\n" + settings.answers.text)
+                provider.identity + settings.answers.answerIdentity.text)
         }
         let verified = sources.tag(of: .verifiedLocalDNS)
         texts[verified] = Self.named("localdns verified", localDNSText)
         return PolicyIdentity(
             sources: texts, standIns: [sources.localDNS, verified], rules: [sources.tag(of: .rule)],
-            digest: Self.digest(policyText(mode: routes.mode) + texts.values.sorted()), generation: generation,
+            digest: Self.digest(policyTexts(mode: routes.mode) + texts.values.sorted()), generation: generation,
             route: { routes.route(for: $0).tag })
     }
 
@@ -37,41 +37,22 @@ extension Composition {
         return servers.map(\.description).joined(separator: ",")
     }
 
-    private func policyText(mode: Mode) -> [String] {
-        let lists =
-            [settings.route.protect, settings.route.bypass, settings.route.networkNames ?? NetworkNames.builtIn]
-            + settings.forwards.map(\.suffixes)
-            + (providers.map(\.upstream.names) + [Self.searchDomains(settings), settings.localDNS.unverified])
-            .map { NameList($0) }
-        let ports = settings.localDNS.certificatePorts.map(String.init).joined(separator: ",")
-        let check = settings.localDNS.certificateCheck.rawValue + " " + ports
-        return [mode.rawValue, check, settings.answers.text]
-            + lists.map { $0.map(\.description).sorted().joined(separator: ",") }
+    /// What decides beside the sources: the lists, and what is in force of what they leave open.
+    private func policyTexts(mode: Mode) -> [String] {
+        let names = settings.route.networkNames == nil ? Array(NetworkNames.builtIn) : []
+        return [mode.rawValue, settingsIdentity]
+            + [names, Self.searchDomains(settings)].map { $0.map(\.description).joined(separator: ",") }
     }
 
     /// A short name, and a digest of all that counts.
     private static func named(_ name: String, _ text: String) -> String { "\(name) \(digest([text]))" }
 
     /// 16 hexadecimal digits. Without SHA-256 in the library each start has another: nothing of the last time is used.
-    private static func digest(_ texts: [String]) -> String {
+    nonisolated static func digest(_ texts: [String]) -> String {
         let bytes = texts.flatMap { Array($0.utf8) + [UInt8(0)] }
         guard let digest = OpenSSLCrypto().sha256(bytes) else {
             return String(UInt64.random(in: .min ... .max), radix: 16)
         }
         return TextEncoding.hexadecimal(digest.prefix(8))
-    }
-}
-
-extension Configuration.ProviderEntry {
-    /// The service and the trust in it, without credentials and time-outs. Made of texts: a value without one of its own is
-    /// printed by way of reflection, which takes longer than all the rest.
-    fileprivate var serviceText: String {
-        [
-            type.rawValue, name, account, accessKeyID, encryption?.rawValue ?? "", "\(url)",
-            addresses.map(\.description).joined(separator: ","), tlsNames.map(\.description).joined(separator: ","),
-            caFile,
-            pins.map { "\($0)" }.joined(separator: ","), names.map(\.description).joined(separator: ","),
-            "\(clientSubnet) \(clientSubnetEncrypted)",
-        ].joined(separator: "\n")
     }
 }

@@ -16,9 +16,19 @@ struct Composition {
     struct ConfiguredProvider {
         let entry: Configuration.ProviderEntry
         let upstream: HTTPDNSUpstream
+        /// A digest of what its answers depend on; only credentials, limits and time-outs do not count.
+        let identity: String
+
+        init(_ entry: Configuration.ProviderEntry, _ upstream: HTTPDNSUpstream) {
+            self.entry = entry
+            self.upstream = upstream
+            identity = Composition.digest([entry.answerIdentity.text])
+        }
     }
 
     let settings: Configuration
+    /// A digest of all in them that answers depend on.
+    let settingsIdentity: String
     let localDNS: LocalDNS
     let forwarders: [LocalDNS]
     let providers: [ConfiguredProvider]
@@ -42,6 +52,7 @@ struct Composition {
         limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), loop: EventLoop, events: EventLog
     ) {
         self.settings = settings
+        settingsIdentity = Self.digest([settings.answerIdentity.text])
         self.loop = loop
         let report: @Loop (ResolverEvent) -> Void = { events.report(LogMessage($0)) }
         self.report = report
@@ -85,7 +96,7 @@ struct Composition {
             if let same = old?.providers.first(where: { $0.entry.isSameAccount(as: entry) }) {
                 upstream.restoreCalls(same.upstream.callRecord)
             }
-            return ConfiguredProvider(entry: entry, upstream: upstream)
+            return ConfiguredProvider(entry, upstream)
         }
         (sources, numbers) = Self.number(settings, providers, replacing: old)
     }
@@ -139,7 +150,7 @@ struct Composition {
                 return index.flatMap { old?.sources.forwards[$0] } ?? numbers.next()
             },
             providers: providers.map { provider in
-                let index = old?.providers.firstIndex { $0.entry.answersLike(provider.entry) }
+                let index = old?.providers.firstIndex { $0.identity == provider.identity }
                 return index.flatMap { old?.sources.providers[$0] } ?? numbers.nextProvider()
             })
         return (tags, numbers)
@@ -241,18 +252,6 @@ extension Configuration.LocalDNSSettings {
 }
 
 extension Configuration.ProviderEntry {
-    /// Whether it is the same service under the same trust: only credentials and time-outs may differ.
-    fileprivate func answersLike(_ other: Configuration.ProviderEntry) -> Bool {
-        var other = other
-        other.secret = secret
-        other.secretFile = secretFile
-        other.encryptionKey = encryptionKey
-        other.timeout = timeout
-        other.dailyLimit = dailyLimit
-        other.hedge = hedge
-        return self == other
-    }
-
     fileprivate func isSameAccount(as other: Configuration.ProviderEntry) -> Bool {
         name == other.name && type == other.type && account == other.account
     }

@@ -107,7 +107,7 @@ final class DNSService {
         let policy = new.policy()
         let freshness = FreshnessPolicy(settings.cache)
         // Hints and addresses that were passed on must not outlive the leave to pass them on.
-        let mayGiveCached = settings.answers.admitsAnswers(of: old.settings.answers)
+        let mayGiveCached = settings.answers.answerIdentity == old.settings.answers.answerIdentity
         if new.hasRenumbered(old) || !mayGiveCached { memory.removeAll() }
         let isNewGeneration =
             policy.routes != routes || new.sources != old.sources || settings.localDNS != old.settings.localDNS
