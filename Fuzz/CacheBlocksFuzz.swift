@@ -102,7 +102,8 @@ private struct CachePlay {
     }
 
     private mutating func store(_ packed: PackedAnswer?, for question: Question) {
-        guard let packed else { return }
+        guard var packed else { return }
+        packed.rotates = script.number() & 1 == 0 && packed.isRotatable
         for type in [RecordType.a, .aaaa] { _ = packed.holds(type) }
         for address in packed.addresses.prefix(3) {
             precondition(packed.holds(address), "an address that is not there")
@@ -136,6 +137,7 @@ private struct CachePlay {
         guard let packed = stored[key.array] else { preconditionFailure("an answer that was never stored") }
         guard !message.flags.contains(.truncated) else { return }
         precondition(reply.count == bytes.count + packed.body.count, "a reply of another length")
+        precondition(Set(message.answers.map(\.untimed)) == packed.records(of: question), "other records")
         precondition(cache.entry(for: key)?.answer == packed, "another answer")
     }
 
@@ -153,7 +155,9 @@ private struct CachePlay {
         let question = question()
         let key = QueryKey(question, dnssecOK: false, checkingDisabled: false)
         switch step / 10 % 4 {
-        case 0: cache.restamp(key, generation: UInt32(script.number() & 1))
+        case 0:
+            let rotates = stored[key.array]?.rotates ?? false
+            cache.restamp(key, generation: UInt32(script.number() & 1), rotates: rotates)
         case 1: _ = cache.claimRefresh(of: key)
         case 2:
             cache.remove(key)
@@ -181,5 +185,21 @@ private struct CachePlay {
             precondition(!removing || left == 0 || cache.statistics.entries < left, "nothing was met")
             left = cache.statistics.entries
         } while removing && left > 0
+    }
+}
+
+extension Record {
+    /// The same with a TTL of 0: those of a reply have aged.
+    fileprivate var untimed: Record {
+        var record = self
+        record.ttl = 0
+        return record
+    }
+}
+
+extension PackedAnswer {
+    /// The answer section in no order, without TTLs.
+    fileprivate func records(of question: Question) -> Set<Record> {
+        Set(unpacked(for: question)?.answers.map(\.untimed) ?? [])
     }
 }

@@ -85,8 +85,8 @@ struct Block {
         let offsets = unsafe UnsafeRawPointer(address + ttlOffsetsStart).assumingMemoryBound(to: UInt16.self)
         return unsafe Reply.write(
             UInt16(header.responseCode), counts: header.counts, body: Span(_unsafeStart: body, count: bodyCount),
-            ttlOffsets: Span(_unsafeStart: offsets, count: header.counts.total), echo: echo, message: message,
-            aging: .fresh(age: age), options: Span(), limit: limit, into: &output)
+            ttlOffsets: Span(_unsafeStart: offsets, count: header.counts.total), rotates: header.rotates, echo: echo,
+            message: message, aging: .fresh(age: age), options: Span(), limit: limit, into: &output)
     }
 
     /// The size in bytes of an entry's block; nil when a part is longer than its header can express, or the number of
@@ -140,7 +140,8 @@ struct Block {
         let offsets = unsafe UnsafeRawBufferPointer(start: address + ttlOffsetsStart, count: header.counts.total * 2)
         let answer = unsafe PackedAnswer(
             responseCode: ResponseCode(rawValue: UInt16(header.responseCode)), counts: header.counts,
-            body: [UInt8](body), ttlOffsets: [UInt16](offsets.assumingMemoryBound(to: UInt16.self)))
+            body: [UInt8](body), ttlOffsets: [UInt16](offsets.assumingMemoryBound(to: UInt16.self)),
+            rotates: header.rotates)
         var entry = CacheEntry(
             answer: answer, storedAt: Instant(nanoseconds: Int64(header.storedAt) * 1_000_000_000),
             lifetime: header.lifetime, generation: header.generation, route: header.route, source: header.source,

@@ -8,7 +8,7 @@ struct EntryHeader: BitwiseCopyable {
     /// The block's size in granules of 8 bytes.
     var granules: UInt16
     var marks: EntryMarks
-    /// The RCODE in 4 bits, and above it one for `isNegative`.
+    /// The RCODE in 4 bits, and above it one for `isNegative` and one for `rotates`.
     private var outcome: UInt8
     /// Boot-clock seconds.
     var storedAt: UInt32
@@ -26,6 +26,7 @@ struct EntryHeader: BitwiseCopyable {
     var counts: PackedAnswer.SectionCounts
 
     private static var negativeBit: UInt8 { 0x10 }
+    private static var rotatesBit: UInt8 { 0x20 }
 
     /// - Parameters:
     ///   - granules: of the whole block.
@@ -36,7 +37,7 @@ struct EntryHeader: BitwiseCopyable {
         self.marks = marks
         outcome =
             UInt8(truncatingIfNeeded: entry.answer.responseCode.rawValue & 15)
-            | (entry.isNegative ? Self.negativeBit : 0)
+            | (entry.isNegative ? Self.negativeBit : 0) | (entry.answer.rotates ? Self.rotatesBit : 0)
         storedAt = entry.storedAt.seconds
         margin = UInt16(truncatingIfNeeded: min(entry.refreshMargin, entry.lifetime, UInt32(UInt16.max)))
         hitLifetime = entry.lifetime - UInt32(margin)
@@ -54,6 +55,13 @@ struct EntryHeader: BitwiseCopyable {
     var responseCode: UInt8 { outcome & 15 }
 
     var isNegative: Bool { outcome & Self.negativeBit != 0 }
+
+    /// As the answer's.
+    @inline(__always)
+    var rotates: Bool {
+        get { outcome & Self.rotatesBit != 0 }
+        set { outcome = outcome & ~Self.rotatesBit | (newValue ? Self.rotatesBit : 0) }
+    }
 
     /// Seconds for which it is fresh.
     var lifetime: UInt32 { hitLifetime &+ UInt32(margin) }

@@ -126,8 +126,12 @@ package final class MemoryCache: Sendable {
     }
 
     /// Assigns an entry to another generation of the policy: its route is still valid.
-    package func restamp(_ key: borrowing QueryKey, generation: UInt32) {
-        withShard(of: key) { shard, name, tail, hash in shard.restamp(name, tail, hash: hash, generation: generation) }
+    ///
+    /// - Parameter rotates: whether its addresses rotate in that one.
+    package func restamp(_ key: borrowing QueryKey, generation: UInt32, rotates: Bool) {
+        withShard(of: key) { shard, name, tail, hash in
+            shard.restamp(name, tail, hash: hash, generation: generation, rotates: rotates)
+        }
     }
 
     /// Decides whether to refresh an entry that is queried within its refresh margin.

@@ -72,6 +72,39 @@ extension OutputSpan where Element == UInt8 {
             return true
         }
     }
+
+    /// Gives the addresses of the reply that was appended last another order: the query's ID chooses which comes first.
+    ///
+    /// Their TTLs are written again. Nothing changes when a part of the records would lie outside of the reply.
+    ///
+    /// - Parameter optionBytes: of the OPT record's options.
+    @inline(never)
+    mutating func rotateAddresses(
+        of body: Span<UInt8>, ttlOffsets: Span<UInt16>, answers: UInt16, echo: Reply.Echo, aging: Reply.Aging,
+        optionBytes: Int
+    ) {
+        let rotation = AddressRotation(of: body, ttlOffsets: ttlOffsets, answers: Int(answers), id: echo.id)
+        guard let rotation, rotation.isWithin(body.count) else { return }
+        let (start, middle, end) = (rotation.start, rotation.middle, rotation.end)
+        let place = count &- body.count &- (echo.hasEDNS ? EDNS.recordLength &+ optionBytes : 0)
+        guard place >= 0 else { return }
+        unsafe withUnsafeMutableBufferPointer { buffer, _ in
+            guard let base = buffer.baseAddress else { return }
+            let records = unsafe UnsafeMutableRawPointer(base + place)
+            unsafe body.withUnsafeBytes { bytes in
+                guard let from = bytes.baseAddress else { return }
+                unsafe (records + start).copyMemory(from: from + middle, byteCount: end &- middle)
+                let second = start &+ (end &- middle)
+                unsafe (records + second).copyMemory(from: from + start, byteCount: middle &- start)
+            }
+            for index in ttlOffsets.indices {
+                let offset = Int(ttlOffsets[index])
+                guard offset >= start, offset &+ 4 <= end else { continue }
+                let original = unsafe UInt32(bigEndian: records.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+                unsafe records.storeBytes(of: aging.ttl(original).bigEndian, toByteOffset: offset, as: UInt32.self)
+            }
+        }
+    }
 }
 
 extension UnsafeMutableRawPointer {

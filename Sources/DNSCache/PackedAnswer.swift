@@ -12,6 +12,9 @@ package struct PackedAnswer: Equatable, Sendable {
     package let body: [UInt8]
     /// Where the TTL of each record begins, in bytes from the start of `body`; ascending, one for each record.
     package let ttlOffsets: [UInt16]
+    /// Whether each reply gives its addresses in an order of its own, which the query's ID chooses; only for an answer that
+    /// `isRotatable`.
+    package var rotates = false
 
     /// How many records the answer, authority and additional sections hold, OPT not counted.
     @frozen
@@ -69,6 +72,14 @@ package struct PackedAnswer: Equatable, Sendable {
             additionals: message.additionals)
     }
 
+    /// Whether it holds two addresses or more whose order can be changed and nothing else: they end the answer section,
+    /// and all have the same owner. Signatures behind them keep them in their order.
+    package var isRotatable: Bool {
+        let (body, offsets, answers) = (body.span, ttlOffsets.span, Int(counts.answer))
+        guard let run = AddressRun(in: body, ttlOffsets: offsets, answers: answers) else { return false }
+        return run.isSound(in: body, ttlOffsets: offsets, answers: answers)
+    }
+
     /// Whether the answer section has a record of this type.
     package func holds(_ type: RecordType) -> Bool {
         ttlOffsets.prefix(Int(counts.answer)).contains { offset in
@@ -94,11 +105,14 @@ package struct PackedAnswer: Equatable, Sendable {
     }
 
     /// Puts together what the cache kept; the parts come from an answer packed before.
-    init(responseCode: ResponseCode, counts: SectionCounts, body: [UInt8], ttlOffsets: [UInt16]) {
+    init(
+        responseCode: ResponseCode, counts: SectionCounts, body: [UInt8], ttlOffsets: [UInt16], rotates: Bool = false
+    ) {
         self.responseCode = responseCode
         self.counts = counts
         self.body = body
         self.ttlOffsets = ttlOffsets
+        self.rotates = rotates
     }
 }
 

@@ -180,9 +180,12 @@ struct Shard: ~Copyable {
     }
 
     /// Assigns the entry for `key` to another generation of the policy.
-    func restamp(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32, generation: UInt32) {
+    func restamp(_ name: Span<UInt8>, _ tail: KeyTail, hash: UInt32, generation: UInt32, rotates: Bool) {
         guard let slot = store.find(name, tail, hash: hash) else { return }
-        store.block(inSlot: slot).update { $0.generation = generation }
+        store.block(inSlot: slot).update {
+            $0.generation = generation
+            $0.rotates = rotates
+        }
     }
 
     /// Implements `MemoryCache.claimRefresh`.

@@ -66,6 +66,7 @@ let everyKey = #"""
 
     [answers]
     prefer = "both"                              # both ipv4 ipv6 ipv4-only ipv6-only
+    rotate = true                                # each client gets the addresses in another order
     https_records = "protect"                    # protect (step 9's rule) or forward
     bogus = []                                   # networks whose addresses no protected name has
     private_addresses = "keep"                   # keep drop: addresses of local networks

@@ -91,9 +91,12 @@ struct ReplyBoundsTests {
             guard question.query.fault == .noError else { continue }
             let answer = Answer(
                 name: question.question.name, addresses: (0..<UInt32(records)).map { .v4($0) }, ttl: 300)
-            let packed = try #require(PackedAnswer(answer, for: question.question))
-            try expectBounds(of: message) { query, span, output in
-                Reply.write(packed, to: query, message: span, aging: .fresh(age: 1), limit: 1_232, into: &output)
+            var packed = try #require(PackedAnswer(answer, for: question.question))
+            for rotates in [false, true] {
+                packed.rotates = rotates
+                try expectBounds(of: message) { query, span, output in
+                    Reply.write(packed, to: query, message: span, aging: .fresh(age: 1), limit: 1_232, into: &output)
+                }
             }
         }
     }

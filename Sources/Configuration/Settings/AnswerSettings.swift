@@ -24,6 +24,8 @@ extension Configuration {
     /// `[answers]`.
     package struct AnswerSettings: SettingsTable {
         package var prefer = AnsweredFamilies.both
+        /// Whether the addresses of an answer go out in turn.
+        package var rotate = true
         package var httpsRecords = HTTPSRecords.protect
         /// Networks whose addresses are dropped from answers for protected names.
         package var bogus: [AddressPrefix] = []
@@ -35,6 +37,9 @@ extension Configuration {
 
         static let settings: [Setting<AnswerSettings>] = [
             Setting("prefer", \.prefer, .choice(), shapesAnswers: false, "Which address families answers hold."),
+            Setting(
+                "rotate", \.rotate, .boolean, shapesAnswers: false,
+                "Whether each client gets the addresses of an answer in another order."),
             Setting(
                 "https_records", \.httpsRecords, .choice(),
                 shapesAnswers: true, "Whether HTTPS and SVCB records of protected names are held back or passed on."),

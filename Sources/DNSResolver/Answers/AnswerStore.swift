@@ -27,6 +27,9 @@ package final class AnswerStore {
     /// The numbers of the sources of the policy in force.
     private(set) var sources: SourceTags
     package let serverNames = ServerNames()
+    /// Whether the addresses of an answer rotate where its source gave them no order. Default true. Cached answers follow
+    /// with the next generation.
+    package var rotatesAddresses = true
     /// Where answers are stored beyond this process, if anywhere.
     package var archive: (any AnswerArchive)?
 
@@ -94,11 +97,14 @@ package final class AnswerStore {
 
     /// The cached answer for `key`, if it was obtained by this route.
     package func kept(_ key: QueryKey, route: Route, at now: Instant) -> Kept? {
-        guard let entry = memory.entry(for: key), isUsable(entry, key.type, by: route) else { return nil }
+        guard var entry = memory.entry(for: key), isUsable(entry, key.type, by: route) else { return nil }
         switch entry.freshness(at: now, freshness) {
         case .fresh where generations.isOfNetwork(entry.generation):
             // Decided again under the present policy, with the same result: the UDP threads may serve it again.
-            if entry.generation != generation { memory.restamp(key, generation: generation) }
+            if entry.generation != generation {
+                entry.answer.rotates = mayRotate(entry.answer)
+                memory.restamp(key, generation: generation, rotates: entry.answer.rotates)
+            }
             return Kept(
                 wait: nil, isTrusted: SourceTags.isTrusted(entry.source), isTold: isTold(entry),
                 isEnding: !entry.isHit(at: now),
@@ -153,6 +159,12 @@ package final class AnswerStore {
 
     /// The answer with reported bad addresses moved to its end.
     func sunk(_ answer: consuming Answer) -> Answer { badAddresses.sunk(answer) }
+
+    /// Whether the addresses of a source's answer rotate: an RRset has no order (RFC 2181 section 5), unless an address in
+    /// it was reported bad, which is its last.
+    private func mayRotate(_ answer: borrowing PackedAnswer) -> Bool {
+        rotatesAddresses && answer.isRotatable && !badAddresses.isReported(in: answer)
+    }
 
     /// The server and age of a stale answer, for the text of an extended error.
     private func origin(of entry: CacheEntry, at now: Instant) -> String {
@@ -321,9 +333,10 @@ package final class AnswerStore {
         let question = Question(name: key.name, type: type)
         let limit = min(longest, longestLifetime(of: source, by: key.route))
         let normalized = freshness.normalized(sunk(answer), for: question).limited(to: limit)
-        guard let packed = PackedAnswer(normalized, for: question) else {
+        guard var packed = PackedAnswer(normalized, for: question) else {
             return .failure(ExtendedError(.other, "the answer is longer than a message can be"))
         }
+        packed.rotates = mayRotate(packed)
         // Clients that asked before the policy was replaced get the answer; it is not cached for others.
         guard key.generation == generation else { return .answer(packed) }
         let lifetime = freshness.lifetime(of: normalized, for: type)

@@ -1,3 +1,4 @@
+import DNSCache
 package import DNSWire
 package import Scheduling
 
@@ -104,6 +105,11 @@ package final class BadAddresses {
         let order = weighed.sorted { ($0.1, $0.0) < ($1.1, $1.0) }
         for (place, (index, _)) in zip(places, order) { answer.answers[place] = told[index] }
         return answer
+    }
+
+    /// Whether an answer holds an address that was reported.
+    func isReported(in answer: borrowing PackedAnswer) -> Bool {
+        !reports.isEmpty && answer.addresses.contains { reports[$0] != nil }
     }
 
     private func removeFaded() {

@@ -68,6 +68,7 @@ final class DNSService {
             badAddresses: reported, clock: loop)
         let policy = composition.policy()
         routes = policy.routes
+        store.rotatesAddresses = settings.answers.rotate
         store.archive = disk
         resolver = Resolver(policy: policy, cache: store, clock: loop, flightLimit: budget.flights) {
             events.report(LogMessage($0))
@@ -114,6 +115,7 @@ final class DNSService {
             || settings.listen.allow != old.settings.listen.allow || settings.preset != old.settings.preset
             || settings.answers != old.settings.answers
         rules.replace(with: ClientRules(settings, policy))
+        store.rotatesAddresses = settings.answers.rotate
         resolver.replace(with: policy, freshness: freshness, isNewGeneration: isNewGeneration)
         composition = new
         routes = policy.routes

@@ -287,7 +287,9 @@ extension Integration {
             #expect(try first.stop() == 0)
             let asked = vendor.requests.count
             let second = try daemon(vendor.url)
-            #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.2", "192.0.2.1"])
+            for _ in 0..<10 {
+                #expect(try second.client().ask("www.example.com").addressesInOrder == ["192.0.2.2", "192.0.2.1"])
+            }
             #expect(vendor.requests.count == asked + 1)
         }
 

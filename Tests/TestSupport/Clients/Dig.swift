@@ -23,7 +23,10 @@ package struct Dig: Sendable {
     package var text: String
     package var exitStatus: Int32
 
-    package var addresses: [String] { answers.filter { $0.type == "A" || $0.type == "AAAA" }.map(\.data) }
+    /// The addresses in the answer section, sorted: in which order they come changes from reply to reply.
+    package var addresses: [String] { addressesInOrder.sorted { ($0.utf8.count, $0) < ($1.utf8.count, $1) } }
+    /// The same in the order of the reply.
+    package var addressesInOrder: [String] { answers.filter { $0.type == "A" || $0.type == "AAAA" }.map(\.data) }
 
     /// Asks `server`.
     ///
