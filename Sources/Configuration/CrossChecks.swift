@@ -30,8 +30,11 @@ extension Configuration {
     /// A server that forwards to itself never answers.
     func checkLoops(_ reading: Reading) {
         var places: [(SettingPath, [AddressAndPort])] = []
-        if case .list(let servers) = localDNS.servers {
-            places.append((SettingPath.root.appending(key: "localdns").appending(key: "servers"), servers))
+        if case .groups(let groups) = localDNS.servers {
+            let path = SettingPath.root.appending(key: "localdns").appending(key: "servers")
+            for (index, servers) in groups.enumerated() {
+                places.append((groups.count == 1 ? path : path.appending(entry: index + 1), servers))
+            }
         }
         for (index, forward) in forwards.enumerated() {
             places.append((SettingPath.forward(index).appending(key: "servers"), forward.servers))

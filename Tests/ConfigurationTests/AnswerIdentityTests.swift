@@ -56,7 +56,7 @@ import Testing
         ("route.bypass", { $0.route.bypass = [] }), ("route.network_names", { $0.route.networkNames = [] }),
         ("forward[].suffixes", { $0.forwards[0].suffixes = [try Name("b")] }),
         ("forward[].servers", { $0.forwards[0].servers.append($0.forwards[0].servers[0]) }),
-        ("localdns.servers", { $0.localDNS.servers = .list($0.forwards[0].servers) }),
+        ("localdns.servers", { $0.localDNS.servers = .groups([$0.forwards[0].servers]) }),
         ("localdns.resolv_conf", { $0.localDNS.resolvConf = "/run/resolv.conf" }),
         ("localdns.certificate_check", { $0.localDNS.certificateCheck = .off }),
         ("localdns.certificate_ports", { $0.localDNS.certificatePorts = [443, 8443] }),

@@ -111,6 +111,21 @@ import Testing
         ("[localdns]\nservers = \"dhcp\"", "localdns.servers: must be \"auto\" or a list in brackets"),
         ("[localdns]\nservers = []", "localdns.servers: must hold at least one server, or be \"auto\""),
         ("[localdns]\nservers = [\"127.0.0.1\"]", "localdns.servers[1]: \"127.0.0.1:53\" is this server itself"),
+        (
+            "[localdns]\nservers = [[\"192.0.2.1\"], \"192.0.2.2\"]",
+            "localdns.servers[2]: must be a list of servers, as entry 1 is"
+        ),
+        (
+            "[localdns]\nservers = [\"192.0.2.1\", \"192.0.2.2\", [\"192.0.2.3\"]]",
+            "localdns.servers[1]: must be a list of servers, as entry 3 is"
+        ),
+        ("[localdns]\nservers = [[\"192.0.2.1\"], []]", "localdns.servers[2]: must hold at least one server"),
+        ("[localdns]\nservers = [[\"192.0.2.1\"], [\"x\"]]", "localdns.servers[2][1]: \"x\" is not"),
+        ("[localdns]\nservers = [[[\"192.0.2.1\"]]]", "localdns.servers[1][1]: must be"),
+        (
+            "[localdns]\nservers = [[\"192.0.2.1\"], [\"192.0.2.2\", \"127.0.0.1\"]]",
+            "localdns.servers[2][2]: \"127.0.0.1:53\" is this server itself"
+        ),
         ("[localdns]\ncertificate_ports = [0]", "localdns.certificate_ports[1]: 0 is out of range; write 1 to 65535"),
         ("[[forward]]\nservers = [\"192.0.2.53\"]", "forward[1].suffixes: must hold at least one entry"),
         ("[[forward]]\nsuffixes = [\"x\"]\n", "forward[1].servers: must hold at least one entry"),

@@ -137,7 +137,9 @@ extension StatusReport.Address {
 }
 
 extension StatusReport.Server {
-    fileprivate var text: String { "\(address) \(StatusReport.stateText(state, retry))" }
+    fileprivate var text: String {
+        "\(address) \(StatusReport.stateText(state, retry))" + (group.map { ", group \($0)" } ?? "")
+    }
 }
 
 extension StatusReport {

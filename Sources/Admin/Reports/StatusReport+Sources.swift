@@ -121,13 +121,16 @@ extension StatusReport {
         package var state = State.used
         /// Seconds until it is queried first again; nil while it is.
         package var retry: Int?
+        /// The number of its group, counted from 1; nil where there is one group.
+        package var group: Int?
 
         package init() {}
 
-        package init(address: String, state: State, retry: Int?) {
+        package init(address: String, state: State, retry: Int?, group: Int? = nil) {
             self.address = address
             self.state = state
             self.retry = retry
+            self.group = group
         }
 
         package mutating func read(_ key: String, from reader: inout JSONReader) throws(JSONError) {
@@ -135,6 +138,7 @@ extension StatusReport {
             case "address": address = try reader.string()
             case "state": state = State(rawValue: try reader.string()) ?? .used
             case "retry_seconds": retry = try reader.optionalInt()
+            case "group": group = try reader.optionalInt()
             default: break
             }
         }
@@ -143,6 +147,7 @@ extension StatusReport {
             writer.member("address", address)
             writer.member("state", state.rawValue)
             writer.member("retry_seconds", retry)
+            writer.member("group", group)
         }
     }
 

@@ -4,8 +4,17 @@ package import DNSWire
 package enum LocalDNSSelection: Hashable, Sendable {
     /// The first list of the system's files that holds a server other than this one.
     case auto
-    /// Asked in this order; never empty.
-    case list([AddressAndPort])
+    /// Asked in this order. The members of a group know the same names, each group may know others; there is at least one
+    /// group, and none is empty.
+    case groups([[AddressAndPort]])
+
+    /// Those that are written, of all groups.
+    package var written: [AddressAndPort] {
+        switch self {
+        case .auto: []
+        case .groups(let groups): groups.flatMap(\.self)
+        }
+    }
 }
 
 /// What is done about addresses that LocalDNS gives for protected names.
@@ -35,7 +44,8 @@ extension Configuration {
             Setting(
                 "servers", \.servers, .localDNSServers,
                 shapesAnswers: true,
-                "The resolvers to ask; auto takes the first list of the system with a server that is not this one."),
+                "The resolvers to ask, or groups of them; auto takes the first list of the system with a server that is not this one."
+            ),
             Setting("resolv_conf", \.resolvConf, .path(), shapesAnswers: true, "The last file that auto looks into."),
             Setting(
                 "timeout", \.timeout, .duration(in: .milliseconds(10) ... .seconds(10)),
@@ -63,13 +73,12 @@ extension Configuration {
 }
 
 extension Kind where Value == LocalDNSSelection {
-    /// `"auto"` or a list of servers.
+    /// `"auto"`, a list of servers, or a list of such lists.
     static var localDNSServers: Kind {
-        let list = Kind<[AddressAndPort]>.list(of: .server(defaultPort: 53), "list of servers")
-        return Kind(
-            type: "auto, or list of servers",
+        Kind(
+            type: "auto, list of servers, or list of lists of servers",
             read: { node, path, reading in
-                guard case .array = node.value else {
+                guard case .array(let nodes) = node.value else {
                     guard let text = reading.text(node, path, expected: "\"auto\" or a list of servers") else {
                         return nil
                     }
@@ -77,18 +86,48 @@ extension Kind where Value == LocalDNSSelection {
                     reading.fail(path, "must be \"auto\" or a list in brackets such as [\"192.0.2.53\"]")
                     return nil
                 }
-                guard let servers = list.read(node, path, reading) else { return nil }
-                guard !servers.isEmpty else {
+                guard let groups = readGroups(node, nodes, path, reading) else { return nil }
+                guard !groups.isEmpty else {
                     reading.fail(path, "must hold at least one server, or be \"auto\"")
                     return nil
                 }
-                return .list(servers)
+                return .groups(groups)
             },
             write: { servers in
                 switch servers {
                 case .auto: "\"auto\""
-                case .list(let endpoints): list.write(endpoints)
+                case .groups(let groups) where groups.count == 1: list.write(groups[0])
+                case .groups(let groups): "[" + groups.map(list.write).joined(separator: ", ") + "]"
                 }
             })
     }
+
+    private static var list: Kind<[AddressAndPort]> { .list(of: .server(defaultPort: 53), "list of servers") }
+
+    /// One group for a list of servers; a group whose variables are all empty is left out.
+    private static func readGroups(
+        _ node: TOMLNode, _ nodes: [TOMLNode], _ path: SettingPath, _ reading: Reading
+    ) -> [[AddressAndPort]]? {
+        let lists = nodes.indices.filter { nodes[$0].isArray }
+        guard !lists.isEmpty else { return list.read(node, path, reading).map { $0.isEmpty ? [] : [$0] } }
+        if let server = nodes.indices.first(where: { !nodes[$0].isArray }) {
+            reading.fail(
+                path.appending(entry: server + 1),
+                "must be a list of servers, as entry \(lists[0] + 1) is: [[\"10.8.0.1\"], [\"192.0.2.53\"]]")
+            return nil
+        }
+        let groups = nodes.indices.map { index -> [AddressAndPort]? in
+            let path = path.appending(entry: index + 1)
+            if case .array(let servers) = nodes[index].value, servers.isEmpty {
+                reading.fail(path, "must hold at least one server")
+                return nil
+            }
+            return list.read(nodes[index], path, reading)
+        }
+        return groups.contains { $0 == nil } ? nil : groups.compactMap { $0 }.filter { !$0.isEmpty }
+    }
+}
+
+extension TOMLNode {
+    fileprivate var isArray: Bool { if case .array = value { true } else { false } }
 }

@@ -11,8 +11,12 @@ package import Scheduling
 @Loop
 package final class LocalDNS: Upstream {
     package nonisolated let name: String
-    /// The servers in the order in which they are queried while none is in backoff; at most `maximumServers`.
-    package private(set) var servers: [LocalDNSServer]
+    /// The servers in the order in which they are queried while none is in backoff; at most `maximumServers`, none twice.
+    /// Those of one group know the same names; each group may know others.
+    package private(set) var groups: [[LocalDNSServer]]
+
+    /// The servers of all groups.
+    package var servers: [LocalDNSServer] { groups.flatMap(\.self) }
 
     /// The most servers used: a further one would not be reached in time.
     package nonisolated static let maximumServers = 8
@@ -44,6 +48,18 @@ package final class LocalDNS: Upstream {
     /// The lookups in progress.
     private var lookups: [ObjectIdentifier: LocalDNSLookup] = [:]
 
+    /// Takes servers that all know the same names.
+    package nonisolated convenience init(
+        name: String = "localdns", servers: [LocalDNSServer], timeout: Duration = LocalDNS.defaultTimeout,
+        limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
+        clock: (any LoopClock)? = nil,
+        report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
+    ) {
+        self.init(
+            name: name, groups: [servers], timeout: timeout, limit: limit, paths: paths, loop: loop, clock: clock,
+            report: report)
+    }
+
     /// - Parameters:
     ///   - timeout: the time-out of one question, if its deadline is not earlier.
     ///   - limit: may be shared with other instances.
@@ -51,14 +67,14 @@ package final class LocalDNS: Upstream {
     ///   - clock: for deadlines; the loop except in tests.
     ///   - report: called with events for servers that do not respond, and when they do again.
     package nonisolated init(
-        name: String = "localdns", servers: [LocalDNSServer], timeout: Duration = LocalDNS.defaultTimeout,
+        name: String = "localdns", groups: [[LocalDNSServer]], timeout: Duration = LocalDNS.defaultTimeout,
         limit: LocalDNSChannelLimit = LocalDNSChannelLimit(), paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
         clock: (any LoopClock)? = nil,
         report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
         self.report = report
         self.name = name
-        self.servers = Self.distinct(servers)
+        self.groups = Self.distinct(groups)
         self.timeout = timeout
         self.limit = limit
         self.paths = paths
@@ -67,11 +83,11 @@ package final class LocalDNS: Upstream {
     }
 
     /// Replaces the servers, and discards the state of the old ones; lookups in progress restart.
-    package func replaceServers(_ servers: [LocalDNSServer]) {
-        self.servers = Self.distinct(servers)
+    package func replaceServers(_ groups: [[LocalDNSServer]]) {
+        self.groups = Self.distinct(groups)
         isKnownToWork = false
         forgetFailures()
-        loops?.probe(self.servers)
+        loops?.probe(servers)
     }
 
     /// Called when the network has changed: ends all backoffs, even if the servers are the same.
@@ -131,7 +147,7 @@ package final class LocalDNS: Upstream {
 
     /// Restores the servers that worked for an earlier process.
     package func restore(_ earlier: [LocalDNSServer]) {
-        earlierServers = Self.distinct(earlier)
+        earlierServers = earlier
         lastSearch = nil
     }
 
@@ -140,7 +156,7 @@ package final class LocalDNS: Upstream {
         if let lastSearch, clock.now - lastSearch < .seconds(1) { return }
         lastSearch = clock.now
         let found = findServers()
-        replaceServers(found.isEmpty ? earlierServers : found)
+        replaceServers([found.isEmpty ? earlierServers : found])
     }
 
     /// Until when other servers are queried before `server`; nil if it is not in backoff.
@@ -154,6 +170,17 @@ package final class LocalDNS: Upstream {
         let servers = self.servers.filter { !isLooping($0) }
         let aside = servers.filter { health[$0]?.aside(at: now) != nil }
         return aside.isEmpty ? servers : servers.filter { !aside.contains($0) } + aside
+    }
+
+    /// The index of the group of `server`; nil for a server that is not used any more.
+    package func group(of server: LocalDNSServer) -> Int? { groups.firstIndex { $0.contains(server) } }
+
+    /// Whether `server` cannot be reached from here, and not just for a moment: a denial by the others is final without
+    /// it.
+    func isAway(_ server: LocalDNSServer) -> Bool {
+        if isLooping(server) || paths.obstacle(to: server.address) != nil { return true }
+        guard let state = health[server], state.isSilent else { return false }
+        return state.aside(at: clock.now) != nil
     }
 
     /// The failure of a lookup without servers.
@@ -205,8 +232,10 @@ package final class LocalDNS: Upstream {
         support[server, default: EDNSSupport()].answeredPlain(isCertain: isCertain, at: clock.now)
     }
 
-    private nonisolated static func distinct(_ servers: [LocalDNSServer]) -> [LocalDNSServer] {
+    private nonisolated static func distinct(_ groups: [[LocalDNSServer]]) -> [[LocalDNSServer]] {
         var seen: Set<LocalDNSServer> = []
-        return Array(servers.filter { seen.insert($0).inserted }.prefix(maximumServers))
+        return groups.map { group in
+            group.filter { seen.count < maximumServers && seen.insert($0).inserted }
+        }.filter { !$0.isEmpty }
     }
 }

@@ -8,7 +8,9 @@ import Scheduling
 /// Servers are queried in order, the next one as soon as one fails, and also when one has not responded for its share
 /// of the time (`longestShare` at most): that one may still answer. Once all were queried they are queried again, since
 /// datagrams get lost; the last query to a server has no EDNS, which some drop. The response decides:
-/// - NOERROR and NXDOMAIN end the lookup.
+/// - NOERROR ends the lookup.
+/// - NXDOMAIN ends it when every group has denied the name or refused to answer, or is away (`LocalDNS.isAway`); until then
+///   only the other groups are queried. If one of them fails, so does the lookup: it may be the one that knows the name.
 /// - FORMERR, NOTIMP or BADVERS to a query with EDNS: the server is queried without EDNS, at once.
 /// - A response in another letter case is forged, or the server does not preserve it. It is not accepted, and the
 ///   lookup goes on listening; in parallel the server is queried over TCP, once, where a response cannot be forged
@@ -53,6 +55,10 @@ final class LocalDNSLookup: Sendable {
     private var shareTimer: LoopTimer?
     private var deadlineTimer: LoopTimer?
     private var failure: UpstreamFailure?
+    /// The last NXDOMAIN.
+    private var denial: (answer: Answer, server: LocalDNSServer)?
+    /// The groups that denied the name, or refused to answer.
+    private var deniedBy: Set<Int> = []
     private var outcome: UpstreamResult?
     private var waiter: CheckedContinuation<UpstreamResult, Never>?
 
@@ -71,7 +77,7 @@ final class LocalDNSLookup: Sendable {
         candidates = localDNS.serversInOrder().map { ($0, sendsPerServer) }
         guard !candidates.isEmpty else { return finish(.failure(localDNS.noServer)) }
         share = min(Self.longestShare, (deadline - clock.now) / (candidates.count + 1))
-        deadlineTimer = clock.schedule(at: deadline) { [self] in finish(.failure(failure ?? .timeout)) }
+        deadlineTimer = clock.schedule(at: deadline) { [self] in settle() }
         askNext()
     }
 
@@ -81,6 +87,8 @@ final class LocalDNSLookup: Sendable {
         for (number, attempt) in attempts { close(number, attempt) }
         began = localDNS.clock.now
         failure = nil
+        denial = nil
+        deniedBy = []
         askedBeside = []
         candidates = localDNS.serversInOrder().map { ($0, sendsPerServer) }
         askNext()
@@ -101,7 +109,7 @@ final class LocalDNSLookup: Sendable {
     private func askNext() {
         guard outcome == nil else { return }
         guard !candidates.isEmpty else {
-            if attempts.isEmpty { finish(.failure(failure ?? .timeout)) }
+            if attempts.isEmpty { settle() }
             return
         }
         let (server, sends) = candidates.removeFirst()
@@ -113,7 +121,7 @@ final class LocalDNSLookup: Sendable {
     /// fails.
     private func postpone(_ server: LocalDNSServer) {
         note(.overloaded("\(localDNS.limit.maximum) queries to LocalDNS are under way"))
-        guard !attempts.isEmpty else { return finish(.failure(failure ?? .timeout)) }
+        guard !attempts.isEmpty else { return settle() }
         let left = candidates.first { $0.server == server }?.sends ?? 0
         candidates.removeAll { $0.server == server }
         candidates.insert((server, left + 1), at: 0)
@@ -126,7 +134,7 @@ final class LocalDNSLookup: Sendable {
         guard let attempt = attempts.removeValue(forKey: number) else { return }
         attempt.channel.close()
         note(.overloaded("\(localDNS.limit.maximum) queries to LocalDNS are under way"))
-        if attempts.isEmpty { finish(.failure(failure ?? .timeout)) }
+        if attempts.isEmpty { settle() }
     }
 
     private func ask(
@@ -225,17 +233,42 @@ final class LocalDNSLookup: Sendable {
             }
             localDNS.answered(attempt.server)
             noteEDNS(attempt)
+            guard answer.responseCode != .nameError else { return deny(answer, by: attempt.server) }
             answeredBy = attempt.server
             finish(.answer(answer))
         case .failure(let code) where attempt.edns && code.mayRefuseEDNS:
             ask(attempt.server, over: attempt.transport, edns: false, isRefused: true)
         case .failure(let code):
+            if code == .refused, let group = localDNS.group(of: attempt.server) { deniedBy.insert(group) }
             giveUp(attempt.server, .responseCode(code))
         case .endlessAliases:
             giveUp(attempt.server, .rejected("the name's chain of aliases has no end"))
         case .truncated, .mismatch:
             refuse(attempt, "the reply does not belong to the question")
         }
+    }
+
+    /// Removes the group of `server` from this lookup: the others may know the name.
+    private func deny(_ answer: Answer, by server: LocalDNSServer) {
+        denial = (answer, server)
+        if let group = localDNS.group(of: server) { deniedBy.insert(group) }
+        candidates.removeAll { hasDenied($0.server) }
+        for (number, attempt) in attempts where hasDenied(attempt.server) { close(number, attempt) }
+        guard attempts.isEmpty else { return }
+        if candidates.allSatisfy({ localDNS.isAway($0.server) }) { settle() } else { askNext() }
+    }
+
+    private func hasDenied(_ server: LocalDNSServer) -> Bool {
+        localDNS.group(of: server).map(deniedBy.contains) ?? false
+    }
+
+    /// Ends the lookup without an answer, or with a denial that no group can contradict.
+    private func settle() {
+        guard let denial, localDNS.servers.allSatisfy({ hasDenied($0) || localDNS.isAway($0) }) else {
+            return finish(.failure(failure ?? .timeout))
+        }
+        answeredBy = denial.server
+        finish(.answer(denial.answer))
     }
 
     /// Records whether the server supports EDNS. An answer without EDNS counts only after a refusal, or while an

@@ -29,7 +29,7 @@ struct CheckCommand: ParsableCommand {
         for forward in settings.forwards {
             print("forward   \(Self.list(forward.suffixes)) to \(Self.list(forward.servers))")
         }
-        print("localdns  \(Self.list(resolvers))")
+        print("localdns  \(resolvers.map(Self.list).joined(separator: ", then "))")
         let searched = Composition.searchDomains(settings)
         if !searched.isEmpty {
             print("search    \(Self.list(searched)): names below that the providers deny are asked of localdns")

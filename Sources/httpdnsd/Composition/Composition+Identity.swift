@@ -33,8 +33,8 @@ extension Composition {
 
     /// The network's resolvers: on another network they are others, and what they told means nothing there.
     private var localDNSText: String {
-        let servers = (try? Self.localDNSServers(settings)) ?? localDNS.servers
-        return servers.map(\.description).joined(separator: ",")
+        let groups = (try? Self.localDNSServers(settings)) ?? localDNS.groups
+        return groups.map { $0.map(\.description).joined(separator: ",") }.joined(separator: ";")
     }
 
     /// What decides beside the sources: the lists, and what is in force of what they leave open.

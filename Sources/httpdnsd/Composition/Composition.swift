@@ -116,14 +116,14 @@ struct Composition {
     private static func localDNS(
         _ settings: Configuration, limit: LocalDNSChannelLimit, paths: NetworkPaths, loop: EventLoop, events: EventLog
     ) -> LocalDNS {
-        var known: [LocalDNSServer] = []
-        if case .list(let endpoints) = settings.localDNS.servers { known = endpoints.map { LocalDNSServer($0) } }
+        var known: [[LocalDNSServer]] = []
+        if case .groups(let groups) = settings.localDNS.servers { known = groups.map { $0.map { LocalDNSServer($0) } } }
         let localDNS = LocalDNS(
-            servers: known, timeout: settings.localDNS.timeout, limit: limit, paths: paths, loop: loop,
+            groups: known, timeout: settings.localDNS.timeout, limit: limit, paths: paths, loop: loop,
             report: { events.report(LogMessage($0)) })
         localDNS.findServers = {
             do throws(LocalDNSServersError) {
-                return try Self.localDNSServers(settings)
+                return try Self.localDNSServers(settings).flatMap(\.self)
             } catch {
                 // At boot the network may not be there yet; the providers may be all the same.
                 events.report(LogMessage(.localDNSNoServers, about: "", "localdns.servers: \(error)"))
@@ -159,17 +159,18 @@ struct Composition {
     /// Whether numbers of `old` may mean other sources here: nothing that was kept under them may be used.
     func hasRenumbered(_ old: Composition) -> Bool { numbers.left > old.numbers.left }
 
-    /// The resolvers of the network that are not us.
-    nonisolated static func localDNSServers(_ settings: Configuration) throws(LocalDNSServersError) -> [LocalDNSServer]
-    {
+    /// The resolvers of the network that are not us, by groups.
+    nonisolated static func localDNSServers(
+        _ settings: Configuration
+    ) throws(LocalDNSServersError) -> [[LocalDNSServer]] {
         switch settings.localDNS.servers {
-        case .list(let endpoints):
-            return endpoints.map { LocalDNSServer($0) }
+        case .groups(let groups):
+            return groups.map { $0.map { LocalDNSServer($0) } }
         case .auto:
             var servers = LocalDNSServers(
                 listeners: settings.listen.addresses.map { .init($0.address, port: $0.port) },
                 resolvConf: settings.localDNS.resolvConf)
-            return try servers.find().servers
+            return [try servers.find().servers]
         }
     }
 

@@ -159,8 +159,7 @@ extension Configuration.ProviderEntry {
 extension Configuration {
     /// What is said of servers that are ourselves and would be asked in circles; `serve --listen` may have made them so.
     var loopProblems: [String] {
-        var servers = forwards.flatMap(\.servers)
-        if case .list(let list) = localDNS.servers { servers += list }
+        let servers = forwards.flatMap(\.servers) + localDNS.servers.written
         return servers.filter { server in listen.addresses.contains { $0.receives(server) } }.map { server in
             "\(server) is this server itself: asked there, a question would come back; remove it from the servers"
         }

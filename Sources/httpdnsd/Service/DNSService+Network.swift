@@ -61,7 +61,7 @@ extension Composition {
     /// - Returns: whether there are others now.
     @discardableResult
     func readLocalDNSAgain() -> Bool {
-        guard let found = try? Self.localDNSServers(settings), found != localDNS.servers else { return false }
+        guard let found = try? Self.localDNSServers(settings), found != localDNS.groups else { return false }
         localDNS.replaceServers(found)
         return true
     }

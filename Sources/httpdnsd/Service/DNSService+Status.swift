@@ -101,9 +101,12 @@ extension DNSService {
 
     private func servers(of localDNS: LocalDNS) -> [StatusReport.Server] {
         localDNS.servers.map { server in
-            if localDNS.isLooping(server) { return .init(address: server.description, state: .loops, retry: nil) }
+            let group = localDNS.groups.count > 1 ? localDNS.group(of: server).map { $0 + 1 } : nil
+            if localDNS.isLooping(server) {
+                return .init(address: server.description, state: .loops, retry: nil, group: group)
+            }
             let (state, retry) = state(setAsideUntil: localDNS.asideUntil(server))
-            return .init(address: server.description, state: state, retry: retry)
+            return .init(address: server.description, state: state, retry: retry, group: group)
         }
     }
 

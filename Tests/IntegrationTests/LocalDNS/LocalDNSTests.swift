@@ -124,6 +124,30 @@ extension Integration {
             #expect(bad.questionCount() == 1)
         }
 
+        @Test func `a name that one group of servers denies is asked of the next`() throws {
+            let vpn = try FakeLocalDNS(FakeZone("db.example.net", a: ["10.8.0.9"]))
+            let lan = try FakeLocalDNS(FakeZone("nas.example.net", a: ["192.168.1.9"]))
+            let other = try FakeLocalDNS(FakeZone("nas.example.net", a: ["192.168.1.9"]))
+            let vendor = try FakeHTTPDNS(Stage.zone)
+            let directory = try TemporaryDirectory()
+            let groups = "[[\"\(vpn.address)\"], [\"\(lan.address)\", \"\(other.address)\"]]"
+            let rest = DaemonConfiguration.rest(localDNS: vpn.address, control: directory.path + "/control.sock")
+                .replacing("[\"\(vpn.address)\"]", with: groups)
+            let daemon = try Daemon(DaemonConfiguration.aliyun(vendor.url) + Self.bypassed + rest)
+            #expect(try daemon.client().ask("db.example.net").addresses == ["10.8.0.9"])
+            #expect(lan.questionCount() == 0)
+            #expect(try daemon.client().ask("nas.example.net").addresses == ["192.168.1.9"])
+            let none = try daemon.client().ask("none.example.net")
+            #expect(none.rcode == ResponseCode.nxDomain && none.soa != nil)
+            #expect((vpn.questionCount("none.example.net"), lan.questionCount("none.example.net")) == (1, 1))
+            #expect(other.questionCount() == 0)
+            let status = try Daemon.run(["status", "--config", daemon.configurationFile]).output
+            #expect(
+                status.contains("\(vpn.address) used, group 1") && status.contains("\(other.address) used, group 2"))
+            let check = try Daemon.run(["check", "--config", daemon.configurationFile]).output
+            #expect(check.contains("localdns  \(vpn.address), then \(lan.address), \(other.address)\n"))
+        }
+
         @Test func `NXDOMAIN of LocalDNS for a bypassed name reaches the client with its SOA`() throws {
             let stage = try Stage(localDNS: FakeZone(negativeTTL: 17), route: Self.bypassed)
             let reply = try stage.ask("none.example.net")

@@ -34,7 +34,7 @@ struct NetworkChangeTests {
         await dead.received(1)
         localDNS.networkChanged()
         await dead.received(2)
-        localDNS.replaceServers([LocalDNSServer(.v4(0x7f00_0001), port: good.port)])
+        localDNS.replaceServers([[LocalDNSServer(.v4(0x7f00_0001), port: good.port)]])
         #expect(addresses(try await reply) == ["192.0.2.1"])
         #expect(dead.queries.count == 2)
     }
@@ -126,7 +126,7 @@ struct LoopGuardTests {
         }
 
         func use(_ servers: [LocalDNSRawServer], zone: Name = LoopProbes.zone) async {
-            localDNS.replaceServers(servers.map { LocalDNSServer(.v4(0x7f00_0001), port: $0.port) })
+            localDNS.replaceServers([servers.map { LocalDNSServer(.v4(0x7f00_0001), port: $0.port) }])
             localDNS.findLoops(with: probes, below: zone)
             for server in servers { await server.received(1) }
             await settle()
@@ -190,7 +190,7 @@ struct LoopGuardTests {
         let fixture = Fixture()
         let server = try fixture.server(loops: true)
         await fixture.use([server])
-        fixture.localDNS.replaceServers(fixture.localDNS.servers + [LocalDNSServer(.v4(0x7f00_0001), port: 9)])
+        fixture.localDNS.replaceServers([fixture.localDNS.servers + [LocalDNSServer(.v4(0x7f00_0001), port: 9)]])
         await server.received(2)
         await fixture.clock.advance(by: .seconds(5))
         #expect(fixture.localDNS.isLooping(fixture.localDNS.servers[0]))

@@ -61,7 +61,7 @@ struct LocalDNSEventsTests {
         fixture.localDNS.onWorking = { told.append($0) }
         for _ in 0..<2 { fixture.localDNS.answered(Self.server) }
         let other = LocalDNSServer(.v4(0xc000_0236))
-        fixture.localDNS.replaceServers([other])
+        fixture.localDNS.replaceServers([[other]])
         #expect(told == [[Self.server]])
         fixture.localDNS.answered(other)
         #expect(told == [[Self.server], [other]])

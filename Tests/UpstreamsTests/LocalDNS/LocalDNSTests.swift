@@ -163,7 +163,7 @@ struct LocalDNSTests {
         let old = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawEvil)])] }
         let new = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
         let localDNS = makeLocalDNS([old], clock: ManualClock())
-        localDNS.replaceServers([LocalDNSServer(.v4(0x7f00_0001), port: new.port)])
+        localDNS.replaceServers([[LocalDNSServer(.v4(0x7f00_0001), port: new.port)]])
         #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
         #expect(old.queries.isEmpty)
     }

@@ -1,0 +1,171 @@
+import DNSResolver
+import DNSWire
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import Upstreams
+
+/// Groups of servers that know different names, as those of a VPN and of the network around it do.
+@Suite(.onLoop)
+struct LocalDNSGroupTests {
+    private static let denied: UInt16 = 0x8183
+    private static let failed: UInt16 = 0x8182
+    private static let refused: UInt16 = 0x8185
+
+    @Loop
+    private func grouped(_ groups: [[LocalDNSRawServer]], clock: any LoopClock) -> LocalDNS {
+        LocalDNS(
+            groups: groups.map { $0.map { LocalDNSServer(.v4(0x7f00_0001), port: $0.port) } },
+            loop: LoopRunner.shared.loop, clock: clock)
+    }
+
+    @Loop
+    private func server(_ flags: UInt16) throws -> LocalDNSRawServer {
+        try LocalDNSRawServer { [$0.reply(flags: flags)] }
+    }
+
+    @Loop
+    private func goodServer() throws -> LocalDNSRawServer {
+        try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+    }
+
+    private func isDenial(_ reply: UpstreamReply) -> Bool {
+        if case .answer(let answer)? = reply.results[.a] { answer.responseCode == .nameError } else { false }
+    }
+
+    @Test @Loop func `in one group the first denial is final`() async throws {
+        let (first, second) = (try server(Self.denied), try goodServer())
+        let reply = await grouped([[first, second]], clock: ManualClock()).ask(try question("a.example"))
+        #expect(isDenial(reply))
+        #expect(second.queries.isEmpty)
+    }
+
+    @Test @Loop func `a name that one group denies is asked of the next, at once and of no other member`() async throws
+    {
+        let (first, member, second) = (try server(Self.denied), try goodServer(), try goodServer())
+        let localDNS = grouped([[first, member], [second]], clock: ManualClock())
+        let reply = await localDNS.ask(try question("a.example"))
+        #expect(addresses(reply) == ["192.0.2.1"])
+        #expect(reply.server == localDNS.groups[1][0].description)
+        #expect(member.queries.isEmpty)
+    }
+
+    @Test @Loop func `an answer of the first group is final, also one without such records`() async throws {
+        let (empty, second) = (try server(0x8180), try goodServer())
+        let reply = await grouped([[empty], [second]], clock: ManualClock()).ask(try question("a.example"))
+        guard case .answer(let answer)? = reply.results[.a] else {
+            Issue.record("no answer: \(reply)")
+            return
+        }
+        #expect(answer.responseCode == .noError && answer.answers.isEmpty)
+        #expect(second.queries.isEmpty)
+    }
+
+    @Test @Loop func `a name that all groups deny does not exist`() async throws {
+        let servers = try (0..<3).map { _ in try server(Self.denied) }
+        let reply = await grouped(servers.map { [$0] }, clock: ManualClock()).ask(try question("a.example"))
+        #expect(isDenial(reply))
+        #expect(servers.map(\.queries.count) == [1, 1, 1])
+    }
+
+    @Test(arguments: [false, true]) @Loop
+    func `while one group fails, a denial of the other is not believed`(isFirst: Bool) async throws {
+        let (bad, denying) = (try server(Self.failed), try server(Self.denied))
+        let groups = isFirst ? [[bad], [denying]] : [[denying], [bad]]
+        let reply = await grouped(groups, clock: ManualClock()).ask(try question("a.example"))
+        #expect(reply.results[.a] == .failure(.responseCode(.serverFailure)))
+        #expect((bad.queries.count, denying.queries.count) == (1, 1))
+    }
+
+    @Test @Loop func `a group that fails gives way to the next, whose addresses are taken`() async throws {
+        let (bad, worse, good) = (try server(Self.failed), try server(Self.failed), try goodServer())
+        let localDNS = grouped([[bad, worse], [good]], clock: ManualClock())
+        #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
+        #expect((bad.queries.count, worse.queries.count) == (1, 1))
+    }
+
+    @Test(arguments: [false, true]) @Loop
+    func `a group that refuses the name has nothing against the denial of the other`(isFirst: Bool) async throws {
+        let (refusing, denying) = (try server(Self.refused), try server(Self.denied))
+        let groups = isFirst ? [[refusing], [denying]] : [[denying], [refusing]]
+        #expect(isDenial(await grouped(groups, clock: ManualClock()).ask(try question("a.example"))))
+    }
+
+    @Test @Loop
+    func `a silent group delays the next by its share, and has a name that only it knows until the deadline`()
+        async throws
+    {
+        let (silent, denying) = (try LocalDNSRawServer(), try server(Self.denied))
+        let clock = ManualClock()
+        let localDNS = grouped([[silent], [denying]], clock: clock)
+        let asked = try question("vpn.example")
+        async let reply = localDNS.ask(asked)
+        await silent.received(1)
+        #expect(denying.queries.isEmpty)
+        await clock.advance(by: .milliseconds(400))
+        await denying.received(1)
+        silent.answer = { [$0.reply([rawRecord(1, rawGood)])] }
+        // Asked again, as the denial is not enough.
+        await clock.advance(by: .milliseconds(400))
+        #expect(addresses(await reply) == ["192.0.2.1"])
+    }
+
+    @Test @Loop func `silence of one group for the first time is no denial`() async throws {
+        let (silent, denying) = (try LocalDNSRawServer(), try server(Self.denied))
+        let clock = ManualClock()
+        let localDNS = grouped([[silent], [denying]], clock: clock)
+        let asked = try question("vpn.example")
+        async let reply = localDNS.ask(asked)
+        await silent.received(1)
+        await clock.advance(by: .milliseconds(400))
+        await denying.received(1)
+        await clock.advance(by: .milliseconds(400))
+        await silent.received(2)
+        await clock.advance(by: .milliseconds(700))
+        #expect(await reply.results[.a] == .failure(.timeout))
+    }
+
+    @Test @Loop func `a group that stays away, as a VPN that is down, holds up no denial`() async throws {
+        let (silent, denying) = (try LocalDNSRawServer(), try server(Self.denied))
+        let clock = ManualClock()
+        let localDNS = grouped([[silent], [denying]], clock: clock)
+        let asked = try question("none.example")
+        // The first question, and the probe a second later.
+        for (round, wait) in [(0, 400), (1, 150)] {
+            async let reply = localDNS.ask(asked)
+            await silent.received(round * 2 + 1)
+            await clock.advance(by: .milliseconds(wait))
+            await denying.received(round + 1)
+            await clock.advance(by: .milliseconds(400))
+            await silent.received(round * 2 + 2)
+            await clock.advance(by: .milliseconds(1_100 - wait))
+            let result = await reply
+            #expect(isDenial(result) == (round == 1))
+        }
+        let count = silent.queries.count
+        #expect(isDenial(await localDNS.ask(asked)))
+        #expect(silent.queries.count == count)
+    }
+
+    @Test @Loop func `a group that cannot be reached holds up no denial`() async throws {
+        let denying = try server(Self.denied)
+        let away = LocalDNSServer(.v4(0xc000_0201))
+        let paths = NetworkPaths(interface: { $0 == away.address ? 7 : 1 })
+        paths.update(deadLinks: [7])
+        let localDNS = LocalDNS(
+            groups: [[away], [LocalDNSServer(.v4(0x7f00_0001), port: denying.port)]], paths: paths,
+            loop: LoopRunner.shared.loop, clock: ManualClock())
+        #expect(isDenial(await localDNS.ask(try question("none.example"))))
+    }
+
+    @Test @Loop func `a server is in one group only, and empty groups are none`() {
+        let server = LocalDNSServer(.v4(1))
+        let localDNS = LocalDNS(
+            groups: [[], [server, server], [server], [LocalDNSServer(.v4(2))]], loop: LoopRunner.shared.loop)
+        #expect(localDNS.groups == [[server], [LocalDNSServer(.v4(2))]])
+        #expect(localDNS.group(of: LocalDNSServer(.v4(2))) == 1)
+        #expect(localDNS.group(of: LocalDNSServer(.v4(3))) == nil)
+    }
+}
