@@ -1,3 +1,4 @@
+import CCurl
 import CLinux
 import DNSWire
 import Glibc
