@@ -105,7 +105,8 @@ extension Response {
 }
 
 extension Answer {
-    fileprivate consuming func aged(_ aging: Reply.Aging) -> Answer {
+    /// The same with the TTLs that a client gets.
+    consuming func aged(_ aging: Reply.Aging) -> Answer {
         for index in answers.indices { answers[index].ttl = aging.ttl(answers[index].ttl) }
         for index in authorities.indices { authorities[index].ttl = aging.ttl(authorities[index].ttl) }
         return self

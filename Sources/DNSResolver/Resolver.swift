@@ -67,7 +67,7 @@ package final class Resolver {
     ///     same, and then flights go on.
     package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, isNewGeneration: Bool) {
         configured = policy
-        cache.adopt(policy.sources, freshness)
+        cache.adopt(policy.sources, freshness, isTranslating: policy.translation != .none)
         putInForce(isNewGeneration: isNewGeneration)
     }
 
@@ -134,7 +134,10 @@ package final class Resolver {
             return reply(kept.response)
         }
         if let error = remembered(key, type) {
-            if kept == nil, case .answer(let answer)? = cache.keepFailedFamily(key, type) {
+            if kept == nil,
+                case .answer(let answer)? = cache.keepFailedFamily(
+                    key, type, made: translatedInstead(key, type, by: policy))
+            {
                 return reply(Response(.answer(answer, age: 0)))
             }
             return reply(stale(kept, client.question, key.route, or: .cachedError, error.text))
@@ -243,7 +246,10 @@ package final class Resolver {
         let signed = dnssecOK || checkingDisabled
         let types = policy.strategy.types(for: type, name: name, route: route, signed: signed)
         return FlightKey(
-            name: name, types: signed ? types : policy.localAnswers.families.limiting(types, for: type),
+            name: name,
+            types: signed
+                ? types
+                : policy.localAnswers.families.limiting(types, for: type, isTranslating: policy.translation != .none),
             route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
             scope: policy.strategy.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
             generation: cache.generation)

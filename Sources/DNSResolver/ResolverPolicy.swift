@@ -11,12 +11,15 @@ package final class ResolverPolicy: Sendable {
     package let lastResort: Presets
     /// Names that are resolved in advance of clients' queries.
     package let preresolve: [Name]
+    /// Whether IPv6 addresses are made of IPv4 addresses.
+    package let translation: Translation
 
     /// - Parameter sources: the numbers of the sources that `strategy` asks.
     package init(
         localAnswers: LocalAnswers, routes: RoutePolicy, strategy: Strategy, sources: SourceTags,
-        lastResort: Presets = Presets(), preresolve: [Name] = []
+        lastResort: Presets = Presets(), preresolve: [Name] = [], translation: Translation = .none
     ) {
+        self.translation = translation
         self.lastResort = lastResort
         self.preresolve = preresolve
         self.localAnswers = localAnswers
@@ -42,6 +45,6 @@ package final class ResolverPolicy: Sendable {
         routes.mode = .localDNSOnly
         return ResolverPolicy(
             localAnswers: localAnswers, routes: routes, strategy: strategy, sources: sources, lastResort: lastResort,
-            preresolve: preresolve)
+            preresolve: preresolve, translation: translation)
     }
 }

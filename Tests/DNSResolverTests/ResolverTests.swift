@@ -41,14 +41,16 @@ struct ResolverTests {
             rule: CertificateRule = CertificateRule(.off),
             local: LocalAnswers = LocalAnswers(), lastResort: Presets = Presets(), preresolve: [Name] = [],
             scoping: ClientScoping? = nil, vendorNames: [Name] = [], flightLimit: Int = Coalescer.flightLimit,
-            answersBothFamilies: Bool = true
+            answersBothFamilies: Bool = true, filter: AddressFilter = AddressFilter(),
+            translation: Translation = .none
         ) {
             vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
             localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
             provider = FakeProvider(
                 "vendor", addresses: [vendor], answersBothFamilies: answersBothFamilies, names: vendorNames,
                 clientScoping: scoping)
-            let selector = ProviderSelector(providers: [provider], clock: clock, report: { _ in })
+            let selector = ProviderSelector(
+                providers: [provider], filter: filter, clock: clock, report: { _ in })
             badAddresses = BadAddresses(clock: clock)
             handshake = FakeHandshake(clock: clock)
             let timeOfDay = TimeOfDay(
@@ -64,10 +66,10 @@ struct ResolverTests {
                     mode: policy.mode, selector: selector, localDNS: localDNS, forwarders: [],
                     answerCheck: AnswerCheck(rule: rule, check: checks, timeOfDay: timeOfDay, clock: clock),
                     clock: clock),
-                sources: sources, lastResort: lastResort, preresolve: preresolve)
+                sources: sources, lastResort: lastResort, preresolve: preresolve, translation: translation)
             store = AnswerStore(
                 memory: memory, freshness: freshness, generation: generation, sources: sources,
-                badAddresses: badAddresses, clock: clock)
+                isTranslating: translation != .none, badAddresses: badAddresses, clock: clock)
             resolver = Resolver(policy: self.policy, cache: store, clock: clock, flightLimit: flightLimit) { [heard] in
                 heard.events.append($0)
             }
@@ -114,6 +116,15 @@ struct ResolverTests {
                     generation: generation.current, limit: 512, into: &output)
             }
             return isHit ? try MessageParser.parse(reply) : nil
+        }
+
+        /// Another prefix, or none, is in force from now on.
+        func translate(_ translation: Translation) {
+            resolver.replace(
+                with: ResolverPolicy(
+                    localAnswers: policy.localAnswers, routes: policy.routes, strategy: policy.strategy,
+                    sources: policy.sources, lastResort: policy.lastResort, translation: translation),
+                freshness: FreshnessPolicy(), isNewGeneration: true)
         }
 
         /// Makes every upstream fail.

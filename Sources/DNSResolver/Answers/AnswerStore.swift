@@ -7,7 +7,7 @@ package import Scheduling
 package final class AnswerStore {
     /// Seconds for which "no address of this family" is cached when that family's question failed and the other one's
     /// did not.
-    private static let failedFamilyTTL: UInt32 = 5
+    static let failedFamilyTTL: UInt32 = 5
     /// The most seconds for which an unverified answer of LocalDNS for a protected name is cached.
     private static let unverifiedLifetime: UInt32 = 60
     /// Seconds for which a verified answer of LocalDNS is used: as long as the verdict. Its own TTL is chosen by the
@@ -26,6 +26,8 @@ package final class AnswerStore {
     private let badAddresses: BadAddresses
     /// The numbers of the sources of the policy in force.
     private(set) var sources: SourceTags
+    /// Whether IPv6 addresses are made of IPv4 addresses by the policy in force.
+    private(set) var isTranslating: Bool
     package let serverNames = ServerNames()
     /// Whether the addresses of an answer rotate where its source gave them no order. Default true. Cached answers follow
     /// with the next generation.
@@ -33,10 +35,12 @@ package final class AnswerStore {
     /// Where answers are stored beyond this process, if anywhere.
     package var archive: (any AnswerArchive)?
 
+    /// - Parameter isTranslating: whether IPv6 addresses are made of IPv4 addresses.
     package nonisolated init(
         memory: MemoryCache, freshness: FreshnessPolicy, generation: PolicyGeneration, sources: SourceTags,
-        badAddresses: BadAddresses, clock: any LoopClock
+        isTranslating: Bool = false, badAddresses: BadAddresses, clock: any LoopClock
     ) {
+        self.isTranslating = isTranslating
         self.memory = memory
         self.freshness = freshness
         generations = Generations(generation)
@@ -54,8 +58,11 @@ package final class AnswerStore {
 
     /// Changes to the sources of another policy.
     ///
-    /// - Parameter freshness: how long answers are cached from now on.
-    package func adopt(_ sources: SourceTags, _ freshness: FreshnessPolicy) {
+    /// - Parameters:
+    ///   - freshness: how long answers are cached from now on.
+    ///   - isTranslating: whether IPv6 addresses are made of IPv4 addresses from now on.
+    package func adopt(_ sources: SourceTags, _ freshness: FreshnessPolicy, isTranslating: Bool) {
+        self.isTranslating = isTranslating
         self.sources = sources
         self.freshness = freshness
     }
@@ -184,7 +191,8 @@ package final class AnswerStore {
             type: type, route: route,
             source: source.map { sourceName($0) + ($0 == .verifiedLocalDNS ? "(verified)" : "") } ?? "",
             server: serverNames.name(of: entry.server), state: state,
-            check: source.flatMap { check(of: $0, type, entry, by: route) }, age: age,
+            check: source.flatMap { check(of: $0, type, entry, by: route) }, isTranslated: isTranslated(entry),
+            age: age,
             remaining: state == .fresh ? entry.lifetime - min(age, entry.lifetime) : 0)
     }
 
@@ -213,12 +221,13 @@ package final class AnswerStore {
 
     /// Whether an entry of this or an older policy may be used for a question that takes `route` now.
     ///
-    /// LocalDNS's answer for a protected name was right only under the mode of its time, and so was a local rule. The
-    /// hints of a service binding are answers for other names, each with a route of its own.
+    /// LocalDNS's answer for a protected name was right only under the mode of its time, and so was a local rule.
     func isUsable(_ entry: CacheEntry, _ type: RecordType, by route: Route) -> Bool {
-        guard entry.route == route.tag, let source = sources.source(of: entry.source) else { return false }
+        guard entry.route == route.tag || isTranslated(entry), let source = sources.source(of: entry.source) else {
+            return false
+        }
         switch (source, route) {
-        case (.provider, .protect) where type.isServiceBinding: return generations.isOfPolicy(entry.generation)
+        case (.provider, _) where dependsOnPolicy(entry, type): return generations.isOfPolicy(entry.generation)
         case (.provider, _), (.localDNS, .bypass), (.localDNS, .portal): return true
         case (.forward, _): return sources.tag(of: source) == forwardTag(of: route)
         case (.localDNS, _), (.verifiedLocalDNS, _), (.rule, _), (.preset, _):
@@ -294,13 +303,13 @@ package final class AnswerStore {
     /// family.
     ///
     /// musl fails a whole look-up when one family is SERVFAIL. An older answer of the failed family takes precedence.
-    ///
+    /// - Parameter made: cached in place of NODATA.
     /// - Returns: nil when the rule does not apply.
-    package func keepFailedFamily(_ key: FlightKey, _ type: RecordType) -> Flight.Outcome? {
+    package func keepFailedFamily(_ key: FlightKey, _ type: RecordType, made: Answer? = nil) -> Flight.Outcome? {
         guard type.isAddress, told(key, type) == nil,
             hasOtherFamily(key, type)
         else { return nil }
-        return keep(.negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, "")
+        return keep(made ?? .negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, "")
     }
 
     /// Whether there is an answer of a source, fresh or stale.
@@ -317,7 +326,7 @@ package final class AnswerStore {
     /// - Parameter source: the number of the source that must have answered; nil: any.
     package func hasOtherFamily(_ key: FlightKey, _ type: RecordType, toldBy source: UInt16? = nil) -> Bool {
         guard let entry = memory.entry(for: queryKey(key, type.otherFamily)),
-            isUsable(entry, type.otherFamily, by: key.route),
+            isUsable(entry, type.otherFamily, by: key.route), !isTranslated(entry),
             !entry.isNegative, case .fresh = entry.freshness(at: clock.now, freshness)
         else { return false }
         return source == nil || entry.source == source
@@ -325,10 +334,13 @@ package final class AnswerStore {
 
     /// Caches the answer of a source.
     ///
-    /// - Parameter longest: seconds that no TTL exceeds, whatever shorter ones are raised to.
+    /// - Parameters:
+    ///   - longest: seconds that no TTL exceeds, whatever shorter ones are raised to.
+    ///   - isTranslated: whether the addresses were made of others. Of use under this policy alone: no archive gets them.
+    ///   - isGiven: whether clients may get it; if not, it is not stored.
     package func keep(
         _ answer: consuming Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
-        longest: UInt32 = .max
+        longest: UInt32 = .max, isTranslated: Bool = false, isGiven: Bool = true
     ) -> Flight.Outcome {
         let question = Question(name: key.name, type: type)
         let limit = min(longest, longestLifetime(of: source, by: key.route))
@@ -338,7 +350,7 @@ package final class AnswerStore {
         }
         packed.rotates = mayRotate(packed)
         // Clients that asked before the policy was replaced get the answer; it is not cached for others.
-        guard key.generation == generation else { return .answer(packed) }
+        guard key.generation == generation, isGiven else { return .answer(packed) }
         let lifetime = freshness.lifetime(of: normalized, for: type)
         let cacheKey = QueryKey(
             question, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled, scope: key.scope)
@@ -349,11 +361,15 @@ package final class AnswerStore {
         } else {
             let entry = CacheEntry(
                 answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
-                route: key.route.tag, source: sources.tag(of: source), server: serverNames.number(of: server),
-                isNegative: normalized.isNegative(for: type),
+                route: routeTag(of: key.route, isTranslated: isTranslated), source: sources.tag(of: source),
+                server: serverNames.number(of: server), isNegative: normalized.isNegative(for: type),
                 refreshMargin: source == .rule ? 0 : freshness.refreshMargin(lifetime: lifetime))
             memory.store(entry, for: cacheKey)
-            archive(of: key)?.store(entry, for: cacheKey)
+            if isTranslated {
+                archive(of: key)?.remove(cacheKey)
+            } else {
+                archive(of: key)?.store(entry, for: cacheKey)
+            }
         }
         return .answer(packed)
     }

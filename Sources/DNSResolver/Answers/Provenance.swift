@@ -23,6 +23,8 @@ package struct Provenance: Hashable, Sendable {
     /// The result of the certificate check of its addresses; nil where there is none: for answers of providers, and for
     /// unprotected names.
     var check: Check?
+    /// Whether its addresses were made of the name's IPv4 addresses (DNS64).
+    var isTranslated = false
     /// Seconds since it was stored.
     package var age: UInt32
     /// Seconds until it is stale.
@@ -32,7 +34,8 @@ package struct Provenance: Hashable, Sendable {
     package var text: String {
         let words = [
             "type=\(type)", "route=\(route)", source.isEmpty ? nil : "source=\(source)",
-            server.isEmpty ? nil : "server=\(server)", check.map { "check=\($0)" }, "state=\(state)", "age=\(age)",
+            server.isEmpty ? nil : "server=\(server)", check.map { "check=\($0)" },
+            isTranslated ? "made=dns64" : nil, "state=\(state)", "age=\(age)",
             state == .fresh ? "ttl=\(remaining)" : nil,
         ]
         return words.compactMap { $0 }.joined(separator: " ")

@@ -20,8 +20,10 @@ final class FlightWork {
         var doubtful: [(told: Told, empty: EmptyFamily?)] = []
         var bindings: [Told] = []
         var failed: [(type: RecordType, failure: UpstreamFailure)] = []
+        /// "No IPv6 address", in whose place addresses may be made of the name's IPv4 addresses.
+        var untranslated: [Told] = []
 
-        var isEmpty: Bool { doubtful.isEmpty && bindings.isEmpty && failed.isEmpty }
+        var isEmpty: Bool { doubtful.isEmpty && bindings.isEmpty && failed.isEmpty && untranslated.isEmpty }
     }
 
     private let flight: Flight
@@ -105,7 +107,7 @@ final class FlightWork {
         } else if policy.strategy.isGuarded(flight.key) {
             open.bindings.append(Told(type: type, answer: answer, source: source, server: server))
         } else {
-            keep(answer, type, source, server)
+            keepOrTranslate(answer, type, source, server)
         }
     }
 
@@ -132,6 +134,7 @@ final class FlightWork {
                 if let empty { await fitFamily(told, empty) } else { await deny(told) }
             }
             for (type, failure) in open.failed where !flight.isAbandoned { await fail(type, failure) }
+            for told in open.untranslated where !flight.isAbandoned { await translate(told) }
             end()
         }
     }
@@ -182,7 +185,7 @@ final class FlightWork {
         guard !flight.isAbandoned else { return }
         let provider = Source.provider(index: empty.provider)
         if cache.hasOtherFamily(key, told.type, toldBy: policy.sources.tag(of: provider)) {
-            keep(.negative(name: key.name, ttl: empty.ttl), told.type, provider, empty.server)
+            keepOrTranslate(.negative(name: key.name, ttl: empty.ttl), told.type, provider, empty.server)
         } else {
             settle(told.type, .answer(told.answer), told.source, told.server)
         }
@@ -193,17 +196,41 @@ final class FlightWork {
         guard !flight.isAbandoned else { return }
         var answer = told.answer
         if cache.hasOtherFamily(key, told.type) { answer.responseCode = .noError }
-        keep(answer, told.type, told.source, told.server)
+        keepOrTranslate(answer, told.type, told.source, told.server)
     }
 
     private func fail(_ type: RecordType, _ failure: UpstreamFailure) async {
         await resolver.coalescer.otherFamily(of: flight, type, until: resolver.clock.now + Budget.hedge)
         guard !flight.isAbandoned else { return }
-        let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type)
+        let made = resolver.translatedInstead(key, type, by: policy)
+        let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type, made: made)
         finish(type, with: outcome ?? .failure(failure.extendedError), failure)
     }
 
+    /// Once all else is settled: what is made of A needs that.
+    private func translate(_ told: Told) async {
+        let made = await resolver.translated(flight, told.answer, by: policy)
+        guard !flight.isAbandoned else { return }
+        switch made {
+        case .answer(let answer):
+            let kept = cache.keep(answer, for: key, told.type, told.source, told.server, isTranslated: true)
+            finish(told.type, with: preferring(kept, told.type), source: policy.sources.tag(of: told.source))
+        case .failure(let error): finish(told.type, with: .failure(error))
+        case .nothing: keep(told.answer, told.type, told.source, told.server)
+        }
+    }
+
     // MARK: Caching
+
+    /// Puts off "no IPv6 address" of a provider where addresses are made of others; keeps any other answer.
+    private func keepOrTranslate(
+        _ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String
+    ) {
+        guard policy.translates(type, key), case .provider = source else { return keep(answer, type, source, server) }
+        let real = answer.withoutMappedAddresses()
+        guard real.responseCode == .noError, real.isNegative(for: type) else { return keep(real, type, source, server) }
+        open.untranslated.append(Told(type: type, answer: real, source: source, server: server))
+    }
 
     private func keep(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
         let tag = policy.sources.tag(of: source)
@@ -235,7 +262,9 @@ final class FlightWork {
             }
             return cache.keepUnverified(answer, for: key, type, server)
         }
-        return cache.keep(policy.consistent(answer, for: key), for: key, type, source, server)
+        // A family that nobody is to use is asked for only when the other one is made of it.
+        let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
+        return cache.keep(policy.consistent(answer, for: key), for: key, type, source, server, isGiven: isGiven)
     }
 
     /// A preset of last resort is better than an unexplained empty response, but is not combined with addresses that a

@@ -13,7 +13,7 @@ package enum FamilyPreference: Sendable {
     case ipv6
     /// No IPv6 addresses, and no source is asked for them.
     case ipv4Only
-    /// No IPv4 addresses, and no source is asked for them.
+    /// No IPv4 addresses, and no source is asked for them, unless IPv6 addresses are made of them.
     case ipv6Only
 
     /// Whether records of this type are never answered, whatever a name has.
@@ -28,10 +28,12 @@ package enum FamilyPreference: Sendable {
     /// The `types` to ask for when a client wants `wanted`: without an excluded family, unless that is `wanted`.
     ///
     /// The suppressed family is last: types that one response answers together are settled in this order.
-    func limiting(_ types: [RecordType], for wanted: RecordType) -> [RecordType] {
+    /// - Parameter isTranslating: whether IPv6 addresses are made of IPv4 addresses.
+    func limiting(_ types: [RecordType], for wanted: RecordType, isTranslating: Bool = false) -> [RecordType] {
         switch self {
         case .both: types
         case .ipv4, .ipv6: types.filter { !yields($0) } + types.filter { yields($0) }
+        case .ipv6Only where isTranslating: types
         case .ipv4Only, .ipv6Only: types.filter { $0 == wanted || !excludes($0) }
         }
     }

@@ -16,7 +16,8 @@ package enum FakeBehaviour: Sendable {
         .addressList(texts, after: delay, ttl: ttl)
     }
 
-    static func addressList(_ texts: [String], after delay: Duration, ttl: UInt32) -> FakeBehaviour {
+    /// The same with a list.
+    package static func addressList(_ texts: [String], after delay: Duration, ttl: UInt32) -> FakeBehaviour {
         var results: [RecordType: UpstreamResult] = [:]
         for type in [RecordType.a, .aaaa] {
             let addresses = texts.compactMap { IPAddress($0) }.filter { $0.recordType == type }

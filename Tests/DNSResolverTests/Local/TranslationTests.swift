@@ -1,0 +1,313 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// IPv6 addresses made of IPv4 addresses (DNS64).
+@Suite(.onLoop)
+struct TranslationTests {
+    private typealias Machine = ResolverTests.Machine
+
+    /// 192.0.2.1 and 192.0.2.7 behind the well-known prefix, and the former behind another one.
+    private static let (first, second, elsewhere) = (
+        "64:ff9b::192.0.2.1", "64:ff9b::192.0.2.7", "2001:db8:64::192.0.2.1"
+    )
+
+    private func prefix(_ text: String = "64:ff9b::/96") -> Translation {
+        NAT64Prefix(text).map(Translation.prefix) ?? .none
+    }
+
+    /// A machine whose provider tells IPv4 addresses alone.
+    @Loop
+    private func machine(
+        _ families: FamilyPreference = .both, routes: RoutePolicy = RoutePolicy(),
+        rule: CertificateRule = CertificateRule(.off), both: Bool = true, filter: AddressFilter = AddressFilter(),
+        translation: Translation? = nil
+    ) -> Machine {
+        let machine = Machine(
+            policy: routes, rule: rule, local: LocalAnswers(families: families), answersBothFamilies: both,
+            filter: filter, translation: translation ?? prefix())
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        return machine
+    }
+
+    @Loop
+    private func aaaa(_ machine: Machine, signed: Bool = false) async -> ResolverTests.Reply {
+        await machine.ask("www.example.com", .aaaa, signed: signed)
+    }
+
+    /// Whether the client is told that there is no such record.
+    @Loop
+    private func isEmpty(_ reply: ResolverTests.Reply) -> Bool {
+        reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1)
+    }
+
+    @Loop private func records(_ reply: ResolverTests.Reply) throws -> [Record] {
+        let question = Question(name: try Name("www.example.com"), type: .aaaa)
+        return reply.packed?.unpacked(for: question)?.answers ?? []
+    }
+
+    // MARK: What is made
+
+    @Test(arguments: [true, false]) @Loop
+    func `a name with IPv4 addresses alone has IPv6 addresses that stand for them, also for the UDP threads`(
+        both: Bool
+    ) async throws {
+        let machine = machine(both: both)
+        #expect(await aaaa(machine).has(Self.first))
+        #expect(try machine.hit("www.example.com", .aaaa)?.answers.map(\.type) == [.aaaa])
+        #expect(await machine.ask().has("192.0.2.1"))
+        #expect(machine.vendor.asked.map(\.types) == (both ? [[.a, .aaaa]] : [[.aaaa], [.a]]))
+    }
+
+    @Test @Loop func `both families at once cost no more questions than without`() async {
+        let machine = machine(both: false)
+        let replies = [RecordType.a, .aaaa].map { type in
+            let reply = ResolverTests.Reply(clock: machine.clock)
+            machine.start("www.example.com", type, reply)
+            return reply
+        }
+        await machine.clock.advance(by: .zero)
+        #expect(replies[0].has("192.0.2.1") && replies[1].has(Self.first))
+        #expect(machine.vendor.asked.count == 2)
+    }
+
+    @Test(arguments: [true, false]) @Loop
+    func `a name with IPv6 addresses keeps them, and those that stand for IPv4 ones otherwise do not count`(
+        both: Bool
+    ) async throws {
+        let machine = machine(both: both)
+        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", "::ffff:192.0.2.9")
+        let reply = await aaaa(machine)
+        #expect(try records(reply).compactMap(\.address) == [IPAddress("2001:db8::1")])
+        let other = self.machine(both: both)
+        other.vendor.behaviour = .addresses("192.0.2.1", "::ffff:192.0.2.9")
+        let translated = await aaaa(other)
+        #expect(try records(translated).compactMap(\.address) == [IPAddress(Self.first)])
+    }
+
+    @Test @Loop func `aliases are kept, signatures and addresses that no translator leads to are not`() async throws {
+        let machine = machine()
+        let (www, edge) = (try Name("www.example.com"), try Name("edge.example.net"))
+        let alias = Record(name: www, type: .cname, ttl: 300, rdata: edge.wire)
+        let ipv4 = ["192.0.2.1", "127.0.0.1", "10.0.0.1", "192.0.2.7"].compactMap { IPAddress($0) }
+        machine.vendor.behaviour = .reply(
+            after: .zero,
+            [
+                .a: .answer(Answer(answers: [alias] + ipv4.map { Record(name: edge, address: $0, ttl: 60) })),
+                .aaaa: .answer(Answer(answers: [alias], authorities: [.negativeSOA(for: edge, ttl: 90)])),
+            ])
+        let records = try records(await aaaa(machine))
+        #expect(records.map(\.type) == [.cname, .aaaa, .aaaa])
+        #expect(records.map(\.name) == [www, edge, edge])
+        #expect(records.compactMap(\.address) == [Self.first, Self.second].compactMap { IPAddress($0) })
+    }
+
+    @Test(arguments: [(300, 90, 90), (60, 90, 60), (3_600, nil, 600)] as [(UInt32, UInt32?, UInt32)]) @Loop
+    func `the TTL is that of A, and no longer than the denial holds`(ipv4: UInt32, denial: UInt32?, ttl: UInt32)
+        async throws
+    {
+        let machine = machine()
+        machine.vendor.behaviour = .reply(
+            after: .zero,
+            [
+                .a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: ipv4)),
+                .aaaa: .answer(denial.map { .negative(name: .root, ttl: $0) } ?? Answer()),
+            ])
+        #expect(try records(await aaaa(machine)).map(\.ttl) == [ttl])
+    }
+
+    @Test @Loop func `what is left of a cached A's time bounds that of its AAAA`() async throws {
+        let machine = machine(both: false)
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(20))
+        #expect(try records(await aaaa(machine)).map(\.ttl) == [40])
+        #expect(machine.vendor.asked.map(\.types) == [[.a], [.aaaa]])
+    }
+
+    // MARK: What is not
+
+    @Test @Loop func `without a prefix a name with IPv4 addresses alone has no AAAA`() async {
+        #expect(await isEmpty(aaaa(machine(translation: Translation.none))))
+    }
+
+    @Test @Loop func `who checks signatures gets what was told`() async {
+        #expect(await isEmpty(aaaa(machine(), signed: true)))
+    }
+
+    @Test @Loop func `a name that does not exist does not exist`() async throws {
+        let machine = machine()
+        let denial = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 30))
+        machine.vendor.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        #expect(await aaaa(machine).packed?.responseCode == .nameError)
+    }
+
+    @Test(arguments: [true, false], [[], ["127.0.0.1"], ["10.0.0.1"]]) @Loop
+    func `a name without addresses that can be translated has none`(both: Bool, addresses: [String]) async {
+        let machine = machine(both: both)
+        machine.vendor.behaviour = .addressList(addresses, after: .zero, ttl: 60)
+        #expect(await isEmpty(aaaa(machine)))
+    }
+
+    @Test @Loop func `names that go to LocalDNS are passed on as they are`() async throws {
+        let machine = machine(routes: RoutePolicy(bypass: NameList([try Name("example.com")])))
+        machine.localDNS.behaviour = .addresses("203.0.113.9")
+        #expect(await isEmpty(aaaa(machine)))
+        #expect(machine.localDNS.asked.map(\.types) == [[.aaaa]])
+    }
+
+    @Test @Loop func `no address is made of what LocalDNS tells in reserve`() async {
+        let machine = machine(both: false)
+        machine.localDNS.behaviour = .addresses("203.0.113.9")
+        machine.vendor.behaviour = .reply(
+            after: .zero, [.a: .failure(.network("refused")), .aaaa: .answer(.negative(name: .root, ttl: 60))])
+        #expect(await machine.ask().has("203.0.113.9"))
+        #expect(await isEmpty(aaaa(machine)))
+    }
+
+    @Test @Loop func `addresses that are filtered from A are not in AAAA either`() async throws {
+        let bogus = try #require(AddressPrefix("192.0.2.1/32"))
+        let machine = machine(filter: AddressFilter(bogus: [bogus]))
+        machine.vendor.behaviour = .addresses("192.0.2.1", "192.0.2.7")
+        #expect(try records(await aaaa(machine)).compactMap(\.address) == [IPAddress(Self.second)])
+    }
+
+    @Test(arguments: [FamilyPreference.ipv4, .ipv4Only]) @Loop
+    func `clients that are to use IPv4 get no AAAA`(families: FamilyPreference) async {
+        #expect(await isEmpty(aaaa(machine(families))))
+    }
+
+    @Test(arguments: [true, false]) @Loop
+    func `ipv6-only: A is asked for AAAA alone, and clients never get it`(both: Bool) async throws {
+        let machine = machine(.ipv6Only, both: both)
+        #expect(await aaaa(machine).has(Self.first))
+        #expect(try machine.hit() == nil)
+        #expect(await isEmpty(machine.ask()))
+        #expect(try machine.hit()?.answers.isEmpty == true)
+    }
+
+    @Test @Loop func `ipv6: a name that has AAAA of a translator gives no A, and is refreshed all the same`() async {
+        let machine = machine(.ipv6, both: false)
+        #expect(await isEmpty(machine.ask()))
+        #expect(await aaaa(machine).has(Self.first))
+        machine.vendor.behaviour = .addresses("192.0.2.7")
+        await machine.clock.advance(by: .seconds(61))
+        #expect(await aaaa(machine).has(Self.second))
+    }
+
+    // MARK: Failures
+
+    @Test(arguments: [true, false]) @Loop
+    func `while A fails the last address is given, stale, and none is denied`(both: Bool) async {
+        let machine = machine(both: both)
+        let denial = UpstreamResult.answer(.negative(name: .root, ttl: 60))
+        #expect(await aaaa(machine).has(Self.first))
+        await machine.clock.advance(by: .seconds(61))
+        machine.vendor.behaviour = .reply(after: .zero, [.a: .failure(.responseCode(.serverFailure)), .aaaa: denial])
+        machine.localDNS.behaviour = .failure(.network("unreachable"))
+        let reply = await aaaa(machine)
+        #expect(reply.isStale && reply.has(Self.first))
+        let other = self.machine(both: both)
+        other.vendor.behaviour = machine.vendor.behaviour
+        other.localDNS.behaviour = machine.localDNS.behaviour
+        #expect(await aaaa(other).response?.responseCode == .serverFailure)
+    }
+
+    @Test @Loop func `where AAAA alone fails its place is taken for five seconds`() async throws {
+        let machine = machine(both: false)
+        let a = UpstreamResult.answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))
+        machine.vendor.behaviour = .reply(after: .zero, [.a: a, .aaaa: .failure(.responseCode(.serverFailure))])
+        machine.localDNS.behaviour = .failure(.network("unreachable"))
+        _ = await machine.ask()
+        let records = try records(await aaaa(machine))
+        #expect(records.compactMap(\.address) == [IPAddress(Self.first)] && records.map(\.ttl) == [5])
+    }
+
+    @Test @Loop func `A that has failed already is not waited for`() async {
+        let machine = machine(both: false)
+        machine.localDNS.behaviour = .failure(.network("unreachable"))
+        machine.vendor.behaviour = .reply(
+            after: .milliseconds(10),
+            [.a: .failure(.responseCode(.serverFailure)), .aaaa: .answer(.negative(name: .root, ttl: 60))])
+        machine.vendor.slow = [.aaaa: .milliseconds(50)]
+        let replies = [RecordType.a, .aaaa].map { type in
+            let reply = ResolverTests.Reply(clock: machine.clock)
+            machine.start("www.example.com", type, reply)
+            return reply
+        }
+        await machine.clock.advance(by: .milliseconds(80))
+        #expect(replies.allSatisfy { $0.response?.responseCode == .serverFailure })
+    }
+
+    // MARK: Another prefix
+
+    @Test(arguments: [true, false]) @Loop
+    func `addresses behind another prefix are never given again, fresh or stale`(both: Bool) async {
+        let machine = machine(both: both)
+        #expect(await aaaa(machine).has(Self.first))
+        machine.translate(prefix("2001:db8:64::/96"))
+        #expect(await aaaa(machine).has(Self.elsewhere))
+        await machine.clock.advance(by: .seconds(61))
+        machine.failEverything()
+        machine.translate(.none)
+        let reply = await aaaa(machine)
+        #expect(!reply.has(Self.elsewhere) && !reply.has(Self.first))
+    }
+
+    @Test(arguments: [true, false]) @Loop
+    func `what had no AAAA before there was a prefix has one then, and A stays cached`(both: Bool) async {
+        let machine = machine(both: both, translation: Translation.none)
+        #expect(await isEmpty(aaaa(machine)))
+        _ = await machine.ask()
+        let asked = machine.vendor.asked.count
+        machine.translate(prefix())
+        #expect(await aaaa(machine).has(Self.first))
+        #expect(machine.vendor.asked.count == asked + 1)
+    }
+
+    @Test @Loop func `IPv6 addresses that a provider told outlast a change of the prefix`() async {
+        let machine = machine()
+        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1")
+        #expect(await aaaa(machine).has("2001:db8::1"))
+        machine.translate(prefix("2001:db8:64::/96"))
+        #expect(await aaaa(machine).has("2001:db8::1"))
+        #expect(machine.vendor.asked.count == 1)
+    }
+
+    @Test @Loop func `while the prefix is awaited AAAA waits for it, and A does not`() async {
+        let machine = machine(translation: .awaited)
+        let replies = [RecordType.a, .aaaa].map { type in
+            let reply = ResolverTests.Reply(clock: machine.clock)
+            machine.start("www.example.com", type, reply)
+            return reply
+        }
+        await machine.clock.advance(by: .milliseconds(900))
+        #expect(replies[0].has("192.0.2.1") && replies[1].response == nil)
+        machine.translate(prefix())
+        await machine.clock.advance(by: .zero)
+        #expect(replies[1].has(Self.first))
+    }
+
+    @Test @Loop func `a prefix that does not come is awaited for a second, and what was told is given`() async {
+        let machine = machine(translation: .awaited)
+        let reply = await aaaa(machine)
+        #expect(isEmpty(reply))
+        #expect(reply.waited == .seconds(1))
+    }
+
+    @Test @Loop func `an address is refreshed ahead by an A that is asked anew`() async throws {
+        let machine = machine(both: false)
+        #expect(await aaaa(machine).has(Self.first))
+        #expect(try machine.hit("www.example.com", .aaaa) != nil)
+        machine.vendor.behaviour = .addresses("192.0.2.7")
+        await machine.clock.advance(by: .seconds(55))
+        #expect(await aaaa(machine).has(Self.first))
+        await machine.clock.advance(by: .zero)
+        let reply = await aaaa(machine)
+        #expect(reply.has(Self.second))
+        #expect(try records(reply).map(\.ttl) == [60])
+    }
+}
