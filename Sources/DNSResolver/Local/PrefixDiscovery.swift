@@ -1,0 +1,95 @@
+import DNSWire
+package import Scheduling
+
+/// Finds out by which prefix the network translates IPv4 addresses: LocalDNS is asked for AAAA of ipv4only.arpa (RFC 7050), at
+/// the start, in another network, and before the answer's time is over.
+///
+/// LocalDNS may be hijacked, and who chooses the prefix leads clients to itself. So nobody is asked and no prefix is used
+/// while it is not wanted, which is while the machine has a way to IPv4 of its own.
+@Loop
+package final class PrefixDiscovery {
+    /// Bounds of the time between two look-ups, whatever the TTL says.
+    static let refreshInterval: ClosedRange<Duration> = .seconds(60)...(.seconds(86_400))
+    /// The least time between two look-ups without success, which doubles from the first to the last.
+    static let retryInterval: ClosedRange<Duration> = .seconds(1)...(.seconds(300))
+    /// How long a look-up may take.
+    static let timeout: Duration = .seconds(3)
+
+    /// Asks LocalDNS.
+    package typealias Ask = @Loop (UpstreamQuestion) async -> UpstreamReply
+
+    /// What is known now; `.none` until `begin()`.
+    package private(set) var translation = Translation.none
+    private let clock: any LoopClock
+    private let ask: Ask
+    private let onChange: @Loop (Translation) -> Void
+    /// Counts what was begun: what an earlier look-up brings means nothing any more.
+    private var round = 0
+    private var failures = 0
+    private var timer: LoopTimer?
+
+    /// - Parameter onChange: called with what is known now, whenever that changes.
+    package nonisolated init(clock: any LoopClock, ask: @escaping Ask, onChange: @escaping @Loop (Translation) -> Void)
+    {
+        self.clock = clock
+        self.ask = ask
+        self.onChange = onChange
+    }
+
+    /// Begins anew, and forgets what was found: the network is another one, or LocalDNS.
+    ///
+    /// - Parameter isWanted: false ends it.
+    package func begin(isWanted: Bool) {
+        round += 1
+        failures = 0
+        timer?.cancel()
+        timer = nil
+        set(isWanted ? .awaited : .none)
+        if isWanted { lookUp() }
+    }
+
+    private func lookUp() {
+        let round = round
+        Loop.spawn { [self] in
+            let question = UpstreamQuestion(name: Self.name, types: [.aaaa], deadline: clock.now + Self.timeout)
+            let result = await ask(question).results[.aaaa]
+            guard round == self.round else { return }
+            take(result)
+        }
+    }
+
+    private func take(_ result: UpstreamResult?) {
+        guard case .answer(let answer)? = result else { return retry() }
+        failures = 0
+        let ttl = answer.answers.isEmpty ? answer.translationTTL : answer.answers.map(\.ttl).min() ?? 0
+        lookUpAgain(
+            after: min(max(.seconds(Int64(ttl)), Self.refreshInterval.lowerBound), Self.refreshInterval.upperBound))
+        set(chosen(of: NAT64Prefix.prefixes(in: answer.addresses)))
+    }
+
+    /// The prefix in use stays while the network tells it; of several the order of the records, which may turn, decides nothing.
+    private func chosen(of prefixes: [NAT64Prefix]) -> Translation {
+        if case .prefix(let prefix) = translation, prefixes.contains(prefix) { return translation }
+        return prefixes.min { $0.description < $1.description }.map(Translation.prefix) ?? .none
+    }
+
+    /// A prefix that was found stays in use: silence denies nothing.
+    private func retry() {
+        let pause = Self.retryInterval.lowerBound * (1 << min(failures, 9))
+        failures += 1
+        lookUpAgain(after: min(pause, Self.retryInterval.upperBound))
+        if translation == .awaited { set(.none) }
+    }
+
+    private func lookUpAgain(after pause: Duration) {
+        timer = clock.schedule(at: clock.now + pause) { [weak self] in self?.lookUp() }
+    }
+
+    private func set(_ translation: Translation) {
+        guard translation != self.translation else { return }
+        self.translation = translation
+        onChange(translation)
+    }
+
+    private static let name = (try? Name("ipv4only.arpa")) ?? .root
+}
