@@ -47,6 +47,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     // MARK: The network
     case networkChanged = "network.changed"
     case networkUnwatched = "network.unwatched"
+    case networkNAT64 = "network.nat64"
 
     // MARK: The disk
     case diskUnavailable = "disk.unavailable"
@@ -70,7 +71,7 @@ package enum LogKind: String, CaseIterable, Sendable {
         switch self {
         case .startMemory, .query, .diskLoaded, .providerAddresses: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerCertificateAccepted,
-            .providerAccepted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged,
+            .providerAccepted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged, .networkNAT64,
             .clockTrusted,
             .answerStale,
             .answerPreset, .diskBack:

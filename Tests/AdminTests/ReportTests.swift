@@ -28,8 +28,10 @@ struct ReportTests {
         (status.networkChanges, status.networkChangeAge) = (3, 12)
         status.clock = "is before this version was released"
         status.portal = "10.0.0.1"
+        status.nat64 = "64:ff9b::/96"
         #expect(try StatusReport(json: Array(status.json.utf8)) == status)
         #expect(status.json.contains("\"network_changes\":3"))
+        #expect(status.text.contains("nat64     64:ff9b::/96 stands for IPv4 addresses"))
         #expect(status.text.contains("clock     this machine's is before this version was released"))
         #expect(status.isCutOff && status.text.contains("LocalDNS gives 10.0.0.1 for unrelated names"))
         #expect(status.json.contains("\"forgeable\":[\"a \\\"quoted\\\" \\n name\\u007f\"]"))

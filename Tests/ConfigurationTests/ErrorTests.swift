@@ -21,6 +21,18 @@ import Testing
     }
 
     @Test(arguments: [
+        ("64:ff9b::", "is no prefix of a NAT64: it has 32, 40, 48, 56, 64 or 96 bits"),
+        ("64:ff9b::/95", "is no prefix of a NAT64"), ("192.0.2.0/24", "is no prefix of a NAT64"),
+        ("::ffff:0:0/96", "is no prefix of a NAT64"), ("on", "is not \"auto\", \"off\" or a prefix such as"),
+    ])
+    func `a bad prefix of a NAT64 says what one is`(text: String, message: String) throws {
+        let all = errors(minimal + "[answers]\ndns64 = \"\(text)\"\n")
+        #expect(all.count == 1)
+        let first = try #require(all.first)
+        #expect(first.hasPrefix("t.toml:5: answers.dns64: \"\(text)\" \(message)"), "\(first)")
+    }
+
+    @Test(arguments: [
         ("https://192.0.2.8:3128", "must begin with http://: to the proxy itself TLS is not spoken"),
         ("http://proxy.example:3128", "must have an IP address: a name would have to be looked up first"),
         ("http://192.0.2.8:3128/pac", "must end after the port"),

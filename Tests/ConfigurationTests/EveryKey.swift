@@ -71,6 +71,7 @@ let everyKey = #"""
     bogus = []                                   # networks whose addresses no protected name has
     private_addresses = "keep"                   # keep drop: addresses of local networks
     private_names = []                           # may have them in any case
+    dns64 = "auto"                               # auto off, or a prefix such as "64:ff9b::/96"
 
     [control]
     socket = "/run/httpdnsd/control.sock"

@@ -34,6 +34,7 @@ extension StatusReport {
             let ago = Self.duration(networkChangeAge ?? 0)
             rows.append(["network", "changed \(counted(networkChanges, "time")), last \(ago) ago"])
         }
+        if !nat64.isEmpty { rows.append(["nat64", "\(nat64) stands for IPv4 addresses"]) }
         rows += [
             [
                 "cache",

@@ -27,6 +27,8 @@ package struct StatusReport: JSONRecord {
     /// How often the network has changed since the start, and how many seconds ago it last did.
     package var networkChanges = 0
     package var networkChangeAge: Int?
+    /// The prefix by which IPv6 addresses are made of IPv4 addresses; empty: none are.
+    package var nat64 = ""
     package var cache = Cache()
     /// Questions under way upstream, and clients that wait for them.
     package var flights = 0
@@ -75,6 +77,7 @@ package struct StatusReport: JSONRecord {
         case "portal": portal = try reader.string()
         case "network_changes": networkChanges = try reader.int()
         case "network_change_seconds": networkChangeAge = try reader.optionalInt()
+        case "nat64": nat64 = try reader.string()
         case "cache": cache = try Cache(from: &reader)
         case "flights": flights = try reader.int()
         case "waiters": waiters = try reader.int()
@@ -107,6 +110,7 @@ package struct StatusReport: JSONRecord {
         writer.member("portal", portal)
         writer.member("network_changes", networkChanges)
         writer.member("network_change_seconds", networkChangeAge)
+        writer.member("nat64", nat64)
         writer.member("cache", object: { cache.write(to: &$0) })
         writer.member("flights", flights)
         writer.member("waiters", waiters)

@@ -20,6 +20,23 @@ package enum PrivateAddresses: String, Hashable, Sendable, CaseIterable {
     case keep, drop
 }
 
+/// Whether IPv6 addresses are made of the IPv4 addresses of protected names (DNS64, RFC 6147), and by which prefix.
+package enum DNS64: Hashable, Sendable, CustomStringConvertible {
+    /// Where this machine has no IPv4, by the prefix that LocalDNS tells.
+    case auto
+    case off
+    case prefix(NAT64Prefix)
+
+    /// As the file has it.
+    package var description: String {
+        switch self {
+        case .auto: "auto"
+        case .off: "off"
+        case .prefix(let prefix): prefix.description
+        }
+    }
+}
+
 extension Configuration {
     /// `[answers]`.
     package struct AnswerSettings: SettingsTable {
@@ -32,6 +49,7 @@ extension Configuration {
         package var privateAddresses = PrivateAddresses.keep
         /// Suffixes of names that may have private addresses all the same.
         package var privateNames: [Name] = []
+        package var dns64 = DNS64.auto
 
         package init() {}
 
@@ -52,6 +70,29 @@ extension Configuration {
             Setting(
                 "private_names", \.privateNames, .list(of: .suffix, "list of suffixes"),
                 shapesAnswers: true, "Protected names that may have addresses of local networks in any case."),
+            Setting(
+                "dns64", \.dns64, .dns64, shapesAnswers: true,
+                "Whether protected names with IPv4 addresses alone get IPv6 addresses of a NAT64."),
         ]
+    }
+}
+
+extension Kind where Value == DNS64 {
+    static var dns64: Kind {
+        .text(
+            "NAT64 prefix", range: "auto, off, or an IPv6 network of 32, 40, 48, 56, 64 or 96 bits",
+            expected: "\"auto\", \"off\" or a prefix in quotes such as \"64:ff9b::/96\"",
+            parse: { text throws(ValueProblem) in
+                if text == "auto" { return .auto }
+                if text == "off" { return .off }
+                if let prefix = NAT64Prefix(text) { return .prefix(prefix) }
+                guard AddressPrefix(text) != nil else {
+                    throw ValueProblem("is not \"auto\", \"off\" or a prefix such as \"64:ff9b::/96\"")
+                }
+                throw ValueProblem(
+                    "is no prefix of a NAT64: it has 32, 40, 48, 56, 64 or 96 bits, bits 64 to 71 are zero, and it lies in 2000::/3, fc00::/7 or 64:ff9b::/32"
+                )
+            },
+            write: { quoted($0.description) })
     }
 }

@@ -15,6 +15,8 @@ package final class NetworkPaths {
     private let interface: Lookup
     /// Indices of the interfaces that have an address but no carrier. Empty where the network cannot be watched.
     private var deadLinks: Set<UInt32> = []
+    /// The prefix by which the network translates IPv4 addresses; nil: it does not, as far as is known.
+    package var translator: NAT64Prefix?
 
     /// - Parameter interface: asks the kernel, unless replaced in a test.
     package nonisolated init(interface: @escaping Lookup = NetworkPaths.routedInterface) {
@@ -35,6 +37,22 @@ package final class NetworkPaths {
 
     /// Whether the kernel has a route to `address`, with or without a carrier; asks the kernel each time.
     package func hasRoute(to address: IPAddress) -> Bool { interface(address) != nil }
+
+    /// The address to connect to for `address`: where there is no way to an IPv4 address but through the network's translator,
+    /// the one that stands for it; else itself. Asks the kernel each time while there is a translator.
+    package func reached(_ address: IPAddress) -> IPAddress {
+        guard let translator, !hasRoute(to: address) else { return address }
+        return translator.address(for: address) ?? address
+    }
+
+    /// Whether the kernel knows a way to the IPv6 Internet and none to the IPv4 one: to the addresses of a root server of DNS,
+    /// to which nothing is sent. Asks it each time.
+    package var isIPv6Only: Bool { !hasRoute(to: Self.rootServer.ipv4) && hasRoute(to: Self.rootServer.ipv6) }
+
+    /// a.root-servers.net: 198.41.0.4 and 2001:503:ba3e::2:30.
+    private static let rootServer: (ipv4: IPAddress, ipv6: IPAddress) = (
+        .v4(0xc629_0004), .v6(0x2001_0503_ba3e_0000_0000_0000_0002_0030)
+    )
 
     /// The addresses in their order, but those first that are reachable as far as the kernel knows: with a route, and a
     /// carrier on its interface. On a network without IPv4, IPv6 comes first, and the reverse.

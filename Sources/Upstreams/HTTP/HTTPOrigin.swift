@@ -1,6 +1,7 @@
 package import DNSWire
 import HTTPDNS
 package import Platform
+import Scheduling
 
 /// One address of an HTTP service: where to connect, and the service's names there.
 package struct HTTPOrigin: Hashable, Sendable {
@@ -33,6 +34,8 @@ package struct HTTPOrigin: Hashable, Sendable {
     /// An HTTP proxy through which connections are tunnelled (`CONNECT`, RFC 9110 section 9.3.6), also those of plain
     /// http; nil: none.
     package var proxy: SocketAddress?
+    /// Connected to in place of `address`, where the network translates that; nil: `address` itself.
+    package var translated: IPAddress?
 
     package init(
         scheme: Scheme, address: IPAddress, port: UInt16? = nil, urlPort: UInt16? = nil, hosts: [String] = [],
@@ -50,13 +53,23 @@ package struct HTTPOrigin: Hashable, Sendable {
     }
 
     /// Where connections lead first, to which a route is needed: the proxy, or the address.
-    var nextHop: IPAddress { proxy?.ip ?? address }
+    var nextHop: IPAddress { proxy?.ip ?? translated ?? address }
+
+    /// The same where the network may translate its address.
+    @Loop
+    func reached(by paths: NetworkPaths) -> HTTPOrigin {
+        guard proxy == nil else { return self }
+        var origin = self
+        let reached = paths.reached(address)
+        origin.translated = reached == address ? nil : reached
+        return origin
+    }
 
     /// The address and port, for logs and libcurl: `192.0.2.1:443`, `[2001:db8::1]:443`.
     package var addressText: String { "\(Self.bracketed(address.description)):\(port)" }
 
-    /// libcurl's CURLOPT_CONNECT_TO entry that sends every host and port to this address.
-    var connectTo: String { "::\(addressText)" }
+    /// libcurl's CURLOPT_CONNECT_TO entry that sends every host and port to where the service is reached.
+    var connectTo: String { "::\(Self.bracketed((translated ?? address).description)):\(port)" }
 
     /// The URL of the service under the name `hosts[host]`, without a request's target.
     func url(host: Int) -> String { "\(scheme.rawValue)://\(authority(host: host))/" }

@@ -16,7 +16,7 @@ final class HTTPDNSEndpoint: Endpoint {
     nonisolated let address: SocketAddress
     private let origin: HTTPOrigin
     /// A copy of `origin.nextHop`: reading it from the origin for each request would copy the whole origin.
-    private let nextHop: IPAddress
+    nonisolated let nextHop: IPAddress
     private let service: any Service
     private let clientSubnet: ToldNetwork
     private let timeout: Duration
@@ -41,7 +41,7 @@ final class HTTPDNSEndpoint: Endpoint {
         _ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount,
         of owner: Backlink<HTTPDNSUpstream>, paths: NetworkPaths, loop: EventLoop
     ) {
-        origin = settings.origin(at: address)
+        origin = settings.origin(at: address).reached(by: paths)
         nextHop = origin.nextHop
         self.owner = owner
         name = origin.addressText

@@ -77,7 +77,7 @@ package final class HTTPDNSUpstream: Provider {
                 schedule, port: settings.port ?? settings.scheme.defaultPort, account: account, paths: paths,
                 clock: loop
             ) { request, address in
-                let origin = settings.origin(at: address)
+                let origin = settings.origin(at: address).reached(by: paths)
                 if let obstacle = paths.obstacle(to: origin.nextHop) { return .failure(.network(obstacle)) }
                 return await Self.call(request, origin, loop: loop)
             }
@@ -212,7 +212,9 @@ package final class HTTPDNSUpstream: Provider {
         access.succeeded()
         unknown?.health.networkChanged(at: loop.now)
         for endpoint in known { endpoint.networkChanged() }
-        if paths.routedFirst(listed) != current.map(\.address) { update(listed) }
+        if paths.routedFirst(listed) != current.map(\.address) || current.contains(where: { isOutdated($0) }) {
+            update(listed)
+        }
         lookup?.lookAgain()
         schedule?.askAgain()
     }
@@ -254,12 +256,17 @@ package final class HTTPDNSUpstream: Provider {
         let old = known
         listed = addresses
         current = paths.routedFirst(addresses).map { address in
-            old.first { $0.address == address } ?? endpoint(at: address)
+            old.first { $0.address == address && !isOutdated($0) } ?? endpoint(at: address)
         }
         proven = old.filter { $0.isProven && !addresses.contains($0.address) }
         addressesChanged()
         // The preferred address may have moved: the order of the list applies again.
         ranking = AddressRanking()
+    }
+
+    /// Whether it connects by a translator that is gone, or not by the one that there is.
+    private func isOutdated(_ endpoint: HTTPDNSEndpoint) -> Bool {
+        settings.origin(at: endpoint.address).reached(by: paths).nextHop != endpoint.nextHop
     }
 
     private func endpoint(at address: SocketAddress) -> HTTPDNSEndpoint {

@@ -14,7 +14,7 @@ enum HTTPSocket {
     ///
     /// - Throws: `HTTPFailure.overloaded` without descriptors or memory, `HTTPFailure.network` without a route.
     static func connect(to origin: HTTPOrigin) throws(HTTPFailure) -> Descriptor {
-        let address = origin.proxy ?? SocketAddress(origin.address, port: origin.port)
+        let address = origin.proxy ?? SocketAddress(origin.translated ?? origin.address, port: origin.port)
         let family = address.family == .ipv4 ? AF_INET : AF_INET6
         let flags = SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
         let number = socket(family, Int32(SOCK_STREAM.rawValue | flags), 0)

@@ -12,8 +12,9 @@ extension Composition {
     ///
     /// - Parameters:
     ///   - routes: in force, with the mode of the switch.
+    ///   - translation: in force.
     ///   - generation: its number.
-    func identity(routes: RoutePolicy, generation: UInt32) -> PolicyIdentity {
+    func identity(routes: RoutePolicy, translation: Translation, generation: UInt32) -> PolicyIdentity {
         var texts = [sources.tag(of: .rule): "rule", sources.localDNS: Self.named("localdns", localDNSText)]
         for (tag, forward) in zip(sources.forwards, settings.forwards) {
             texts[tag] = Self.named("forward", forward.servers.map(\.description).joined(separator: ","))
@@ -27,7 +28,8 @@ extension Composition {
         texts[verified] = Self.named("localdns verified", localDNSText)
         return PolicyIdentity(
             sources: texts, standIns: [sources.localDNS, verified], rules: [sources.tag(of: .rule)],
-            digest: Self.digest(policyTexts(mode: routes.mode) + texts.values.sorted()), generation: generation,
+            digest: Self.digest(policyTexts(mode: routes.mode) + [translation.description] + texts.values.sorted()),
+            generation: generation,
             route: { routes.route(for: $0).tag })
     }
 

@@ -194,11 +194,11 @@ struct Composition {
     }
 
     /// What decides how questions are answered.
-    func policy() -> ResolverPolicy {
+    func policy(_ translation: Translation) -> ResolverPolicy {
         let routes = routes()
         return ResolverPolicy(
             localAnswers: localAnswers(), routes: routes, strategy: strategy(mode: routes.mode), sources: sources,
-            lastResort: lastResort(), preresolve: settings.preset.preresolve)
+            lastResort: lastResort(), preresolve: settings.preset.preresolve, translation: translation)
     }
 
     /// What is answered without asking anyone.

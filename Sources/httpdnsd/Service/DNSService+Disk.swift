@@ -38,7 +38,8 @@ extension DNSService {
     /// Tells the disk which policy is in force.
     func tellDiskOfPolicy() {
         disk?.adopt(
-            composition.identity(routes: routesInForce, generation: generation.current),
+            composition.identity(
+                routes: routesInForce, translation: translation, generation: generation.current),
             FreshnessPolicy(composition.settings.cache), flushInterval: composition.settings.cache.disk.flushInterval)
     }
 }

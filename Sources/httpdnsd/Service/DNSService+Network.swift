@@ -21,6 +21,12 @@ extension DNSService {
         let monitor = NetworkMonitor(on: loop, paths: paths, events: events) { [unowned self] in networkChanged($0) }
         monitor.watch(Composition.networkFiles(composition.settings))
         network = monitor
+        prefixDiscovery = PrefixDiscovery(clock: loop) { [unowned self] in
+            await composition.localDNS.ask($0)
+        } onChange: { [unowned self] _ in
+            takeTranslation()
+        }
+        discoverPrefix()
     }
 
     /// Begins anew with everything that another network makes doubtful.
@@ -33,6 +39,7 @@ extension DNSService {
         composition.networkChanged(hasOtherServers: hasOtherServers)
         forgetKeptVerdicts()
         resolver.networkChanged()
+        discoverPrefix()
         tellDiskOfPolicy()
         Loop.spawn { [resolver] in await resolver.refreshHot() }
         networkChanges.count += 1

@@ -2,6 +2,7 @@ import Configuration
 import DNSCache
 import DNSResolver
 import DNSServer
+import DNSWire
 import DiskCache
 import Logs
 import Platform
@@ -34,6 +35,10 @@ final class DNSService {
     let reloadTurn = Turnstile()
     private var routes: RoutePolicy
     var network: NetworkMonitor?
+    /// Nil until the network is watched.
+    var prefixDiscovery: PrefixDiscovery?
+    /// The prefix of which the log was told last.
+    var foundPrefix: NAT64Prefix?
     var networkChanges = NetworkChanges()
     private let rules: SharedClientRules
 
@@ -54,6 +59,7 @@ final class DNSService {
         self.events = events
         startedAt = loop.now
         paths = NetworkPaths()
+        paths.translator = Translation(settings.answers.dns64, found: .none).prefix
         let freshness = FreshnessPolicy(settings.cache)
         memory = MemoryCache(memory: budget.cache(settings.cache.memory), policy: freshness)
         // First of all: the file is opened on another thread meanwhile.
@@ -63,10 +69,10 @@ final class DNSService {
             limit: LocalDNSChannelLimit(maximum: min(descriptors.queries, budget.localDNSQueries)), loop: loop,
             events: events)
         reported = BadAddresses(clock: loop)
+        let policy = composition.policy(Translation(settings.answers.dns64, found: .none))
         store = AnswerStore(
             memory: memory, freshness: freshness, generation: generation, sources: composition.sources,
-            badAddresses: reported, clock: loop)
-        let policy = composition.policy()
+            isTranslating: policy.translation != .none, badAddresses: reported, clock: loop)
         routes = policy.routes
         store.rotatesAddresses = settings.answers.rotate
         store.archive = disk
@@ -105,7 +111,7 @@ final class DNSService {
         let old = composition
         let new = Composition(settings, replacing: old, paths: paths, loop: loop, events: events)
         if new.localDNS === old.localDNS { new.readLocalDNSAgain() }
-        let policy = new.policy()
+        let policy = new.policy(Translation(settings.answers.dns64, found: prefixDiscovery?.translation ?? .none))
         let freshness = FreshnessPolicy(settings.cache)
         // Hints and addresses that were passed on must not outlive the leave to pass them on.
         let mayGiveCached = settings.answers.answerIdentity == old.settings.answers.answerIdentity
@@ -127,6 +133,12 @@ final class DNSService {
         for provider in new.providers { provider.upstream.start() }
         resolver.preresolve()
         new.findLoops(with: resolver.probes)
+        if settings.answers.dns64 != old.settings.answers.dns64 || new.localDNS !== old.localDNS
+            || settings.providers.isEmpty != old.settings.providers.isEmpty
+        {
+            discoverPrefix()
+            reachServices()
+        }
         network?.watch(Composition.networkFiles(settings))
         if settings.cache != old.settings.cache {
             await store.rebuild(memory: budget.cache(settings.cache.memory), freshness: freshness)
@@ -137,7 +149,7 @@ final class DNSService {
     ///
     /// - Returns: whether it has.
     func takeRoutes() -> Bool {
-        let policy = composition.policy()
+        let policy = composition.policy(translation)
         guard policy.routes != routes else { return false }
         routes = policy.routes
         resolver.replace(

@@ -1,0 +1,85 @@
+import TestSupport
+import Testing
+
+extension Integration {
+    /// A machine on a network of IPv6 alone, whose router translates to IPv4 (NAT64).
+    @Suite(.serialized, .requires(.networkNamespaces), .requires(.noSystemResolverLists))
+    struct NAT64Tests {
+        /// The provider's address, and what leads there through the translator.
+        private static let (provider, translated) = ("192.0.2.99", "64:ff9b::c000:263")
+
+        private let host: ClientHost
+        private let directory: TemporaryDirectory
+        /// Behind the translator, where it listens at the address that stands for its own.
+        private let vendor: FakeHTTPDNS
+        private let localDNS: FakeLocalDNS
+
+        init() throws {
+            host = try ClientHost()
+            directory = try TemporaryDirectory()
+            try host.namespace.run(["ip", "-4", "address", "flush", "dev", "veth0"])
+            try host.namespace.run(["ip", "-6", "route", "add", "default", "via", ClientHost.neighbourAddresses[1]])
+            try host.neighbour.addAddress(Self.translated + "/128", to: "lo")
+            let zone = FakeZone([
+                "four.example.com": .init(a: ["198.51.100.4"]),
+                "both.example.com": .init(a: ["198.51.100.5"], aaaa: ["2001:db8::5"]),
+            ])
+            let network = FakeZone([
+                "ipv4only.arpa": .init(
+                    a: ["192.0.0.170", "192.0.0.171"], aaaa: ["64:ff9b::c000:aa", "64:ff9b::c000:ab"], ttl: 3_600)
+            ])
+            (vendor, localDNS) = try host.neighbour.inside {
+                (
+                    try FakeHTTPDNS(zone, host: Self.translated),
+                    try FakeLocalDNS(network, host: ClientHost.neighbourAddresses[1], port: 53)
+                )
+            }
+        }
+
+        private func daemon(_ answers: String) throws -> Daemon {
+            try Daemon(
+                DaemonConfiguration.aliyun("http://\(Self.provider):\(vendor.address.port)") + answers
+                    + DaemonConfiguration.rest(
+                        localDNS: localDNS.address, control: "\(directory.path)/control.sock"),
+                port: 53, namespace: host.namespace)
+        }
+
+        private func dig(_ daemon: Daemon, _ name: String) throws -> [String] {
+            try Dig(daemon.address, name, "AAAA", namespace: host.namespace).addresses
+        }
+
+        @Test
+        func `the provider is reached through the translator, and a name with IPv4 addresses alone has IPv6 addresses`()
+            throws
+        {
+            let daemon = try daemon("")
+            #expect(try dig(daemon, "four.example.com") == ["64:ff9b::c633:6404"])
+            #expect(try dig(daemon, "both.example.com") == ["2001:db8::5"])
+            #expect(Set(vendor.calls.map(\.name)) == ["four.example.com", "both.example.com"])
+            #expect(daemon.waitForLog { $0.contains("translates IPv4 addresses by 64:ff9b::/96") })
+            let status = try Daemon.run(["status", "--config", daemon.configurationFile]).output
+            #expect(status.contains("64:ff9b::/96 stands for IPv4 addresses"))
+        }
+
+        @Test func `an address behind the translator is not given once the machine has IPv4 of its own`() throws {
+            let daemon = try daemon("")
+            #expect(try dig(daemon, "four.example.com") == ["64:ff9b::c633:6404"])
+            try host.namespace.addAddress("10.9.0.1/24", to: "veth0")
+            try host.namespace.run(["ip", "-4", "route", "add", "default", "via", ClientHost.neighbourAddresses[0]])
+            #expect(daemon.waitForLog { $0.contains("does not translate IPv4 addresses any more") })
+            #expect(try dig(daemon, "four.example.com") == [])
+        }
+
+        @Test func `with dns64 off nobody is asked for a prefix`() throws {
+            let daemon = try daemon("[answers]\ndns64 = \"off\"\n")
+            #expect(try dig(daemon, "four.example.com") == [])
+            #expect(localDNS.questionCount("ipv4only.arpa") == 0)
+        }
+
+        @Test func `a prefix of the configuration is used without asking for one`() throws {
+            let daemon = try daemon("[answers]\ndns64 = \"64:ff9b::/96\"\n")
+            #expect(try dig(daemon, "four.example.com") == ["64:ff9b::c633:6404"])
+            #expect(localDNS.questionCount("ipv4only.arpa") == 0)
+        }
+    }
+}
