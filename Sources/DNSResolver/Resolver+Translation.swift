@@ -5,9 +5,9 @@ import Scheduling
 // DNS64 (RFC 6147): IPv6 addresses for protected names that have IPv4 addresses alone.
 
 extension ResolverPolicy {
-    /// Whether a name's AAAA is made of its A when a provider tells none.
+    /// Whether a name's AAAA is made of its A when a provider answers none.
     ///
-    /// Who checks signatures, or wants them, gets what was signed (RFC 6147 section 5.5), and clients that are to use IPv4 get
+    /// A client that checks signatures, or wants them, gets what was signed (RFC 6147 section 5.5), and clients that are to use IPv4 get
     /// no IPv6 addresses.
     func translates(_ type: RecordType, _ key: FlightKey) -> Bool {
         guard translation != .none, type == .aaaa, !key.isSigned, case .protect = key.route else { return false }
@@ -22,16 +22,16 @@ extension Resolver {
         case answer(Answer)
         /// They could not be found out.
         case failure(ExtendedError)
-        /// The name has none that can be translated: what was told.
+        /// The name has none that can be translated: the negative answer stands.
         case nothing
     }
 
-    /// What is answered for AAAA of a name of which a provider tells that it has no IPv6 address.
+    /// What is answered for AAAA of a name that has no IPv6 address by a provider's answer.
     ///
     /// Its IPv4 addresses come from the same flight, from the cache, or from a flight of their own, and from a provider: what
-    /// LocalDNS tells it translates itself.
-    /// - Parameter told: the denial.
-    func translated(_ flight: Flight, _ told: Answer, by policy: ResolverPolicy) async -> Translated {
+    /// LocalDNS answers it translates itself.
+    /// - Parameter negative: the provider's answer.
+    func translated(_ flight: Flight, _ negative: Answer, by policy: ResolverPolicy) async -> Translated {
         guard case .prefix(let prefix) = policy.translation else {
             // The policy that follows gives the flight up, and its clients ask anew.
             await clock.sleep(until: clock.now + Translation.longestWait)
@@ -39,47 +39,47 @@ extension Resolver {
         }
         switch await ipv4Addresses(flight) {
         case .records(let answer):
-            return prefix.translated(answer, longest: told.translationTTL).map(Translated.answer) ?? .nothing
+            return prefix.translated(answer, longest: negative.translationTTL).map(Translated.answer) ?? .nothing
         case .failure(let error): return .failure(error)
         }
     }
 
-    /// What a provider tells of the name's A; no records where no provider does.
-    private func ipv4Addresses(_ flight: Flight) async -> ToldAddresses {
+    /// A provider's answer to the name's A; no records where no provider has answered.
+    private func ipv4Addresses(_ flight: Flight) async -> IPv4Answer {
         let key = flight.key.asking(for: .a)
         let deadline = clock.now + Budget.answer
-        if flight.key.types.contains(.a) { return await flight.toldAddresses(until: deadline) }
-        if let answer = cache.toldAddresses(key) { return .records(answer) }
+        if flight.key.types.contains(.a) { return await flight.ipv4Answer(until: deadline) }
+        if let answer = cache.providerAnswer(key) { return .records(answer) }
         if let error = remembered(key, .a) { return .failure(error) }
         guard let other = join(key) else { return .failure(ExtendedError(.other, "too many questions are under way")) }
         // Neither may wait for the other.
         flight.awaitsOtherFamily = true
-        return await other.toldAddresses(until: other.awaitsOtherFamily ? clock.now : deadline)
+        return await other.ipv4Answer(until: other.awaitsOtherFamily ? clock.now : deadline)
     }
 
     /// The addresses that stand for a name's IPv4 addresses while the question for its IPv6 addresses fails; nil when there are
     /// none, or nothing is translated.
     func translatedInstead(_ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> Answer? {
         guard policy.translates(type, key), case .prefix(let prefix) = policy.translation,
-            let answer = cache.toldAddresses(key.asking(for: .a))
+            let answer = cache.providerAnswer(key.asking(for: .a))
         else { return nil }
         return prefix.translated(answer, longest: AnswerStore.failedFamilyTTL)
     }
 }
 
 /// What is known of a name's A.
-private enum ToldAddresses {
-    /// What a provider told; none where no provider did.
+private enum IPv4Answer {
+    /// Of a provider; without records where another source answered.
     case records(Answer)
     case failure(ExtendedError)
 }
 
 extension Flight {
-    /// What a provider tells of the name's A; no records where another source does.
-    fileprivate func toldAddresses(until deadline: Instant) async -> ToldAddresses {
+    /// A provider's answer to the name's A; no records where another source has answered.
+    fileprivate func ipv4Answer(until deadline: Instant) async -> IPv4Answer {
         await withCheckedContinuation { continuation in
             wait(for: .a, until: deadline) { [key] outcome, source in
-                let result: ToldAddresses =
+                let result: IPv4Answer =
                     switch outcome {
                     case .answer(let packed) where source.map(SourceTags.isProvider) ?? false:
                         .records(packed.unpacked(for: Question(name: key.name, type: .a)) ?? Answer())

@@ -71,7 +71,8 @@ package enum LogKind: String, CaseIterable, Sendable {
         switch self {
         case .startMemory, .query, .diskLoaded, .providerAddresses: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerCertificateAccepted,
-            .providerAccepted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged, .networkNAT64,
+            .providerAccepted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged,
+            .networkNAT64,
             .clockTrusted,
             .answerStale,
             .answerPreset, .diskBack:

@@ -357,6 +357,17 @@ struct ResolverTests {
     }
 
     @Test @Loop
+    func `a name that LocalDNS denies is denied at once where a provider calls the family empty`() async throws {
+        let machine = Machine(answersBothFamilies: false)
+        machine.vendor.behaviour = .unknown()
+        let denial = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 5))
+        machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        let reply = await machine.ask("www.example.com", .aaaa)
+        #expect(reply.packed != nil)
+        #expect(reply.waited.map { $0 < .seconds(1) } == true)
+    }
+
+    @Test @Loop
     func `when no upstream answers the client gets SERVFAIL with a reason`() async {
         let machine = Machine()
         machine.failEverything()

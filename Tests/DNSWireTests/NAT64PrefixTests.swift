@@ -31,7 +31,7 @@ struct NAT64PrefixTests {
         #expect(NAT64Prefix.prefixes(in: Array(known.suffix(1))) == [prefix])
     }
 
-    @Test func `several prefixes are found, each once, and addresses that tell nothing are passed over`() {
+    @Test func `several prefixes are found, each once, and other addresses are ignored`() {
         let found = NAT64Prefix.prefixes(
             in: addresses(
                 "2001:db8::1", "2001:db8:64::c000:ab", "64:ff9b::c000:aa", "192.0.0.170", "64:ff9b::c000:ab"))
@@ -47,7 +47,7 @@ struct NAT64PrefixTests {
         "2001:db8:0:0:100::192.0.0.170",
         "2001:db8::192.0.0.172",
     ])
-    func `an address that could be of no prefix, or of more than one, tells nothing`(text: String) throws {
+    func `an address that could be of no prefix, or of more than one, is ignored`(text: String) throws {
         let address = try #require(IPAddress(text))
         #expect(NAT64Prefix.prefixes(in: [address]) == [])
     }

@@ -5,16 +5,16 @@ import Scheduling
 // Addresses that stand for others, by the prefix of the policy in force (DNS64).
 
 extension AnswerStore {
-    /// The route under which they are kept: they are of no use by another prefix, or without one. No `[[forward]]` entry has it.
+    /// The route under which they are cached: they are of no use by another prefix, or without one. No `[[forward]]` entry has it.
     private static let translatedRoute = UInt16.max - 2
 
     /// Whether the addresses were made of others, by the prefix of the policy of that time.
     func isTranslated(_ entry: CacheEntry) -> Bool { entry.route == Self.translatedRoute }
 
-    /// The number of the route that an answer is kept under.
+    /// The number of the route under which an answer is cached.
     func routeTag(of route: Route, isTranslated: Bool) -> UInt16 { isTranslated ? Self.translatedRoute : route.tag }
 
-    /// Whether what a provider told may be used only while the policy is in force by which it was decided.
+    /// Whether a provider's answer may be used only while the policy is in force by which it was decided.
     ///
     /// Hints of service bindings are answers for other names, each with a route of its own. Addresses that were made of others
     /// are wrong by another prefix, and "no IPv6 address" is wrong since there is one.
@@ -22,9 +22,9 @@ extension AnswerStore {
         type.isServiceBinding || isTranslated(entry) || isTranslating && type == .aaaa && entry.isNegative
     }
 
-    /// What a provider told of the key's one type, with its TTLs counted down, while it is fresh and needs no refresh; nil when
-    /// nothing such is kept.
-    func toldAddresses(_ key: FlightKey) -> Answer? {
+    /// A provider's answer to the key's one type, with its TTLs counted down, while it is fresh and needs no refresh; nil when
+    /// none is cached.
+    func providerAnswer(_ key: FlightKey) -> Answer? {
         let question = Question(name: key.name, type: key.types[0])
         let cacheKey = QueryKey(question, dnssecOK: false, checkingDisabled: false, scope: key.scope)
         guard let entry = memory.entry(for: cacheKey), isUsable(entry, question.type, by: key.route), !isStale(entry),

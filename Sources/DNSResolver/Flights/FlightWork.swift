@@ -130,7 +130,9 @@ final class FlightWork {
         guard !open.isEmpty else { return end() }
         Loop.spawn { [self] in
             for told in open.bindings where !flight.isAbandoned { await fit(told) }
-            for (told, empty) in open.doubtful where !flight.isAbandoned {
+            // One may lead to another: what LocalDNS denies of a family that a provider calls empty.
+            while !open.doubtful.isEmpty, !flight.isAbandoned {
+                let (told, empty) = open.doubtful.removeFirst()
                 if let empty { await fitFamily(told, empty) } else { await deny(told) }
             }
             for (type, failure) in open.failed where !flight.isAbandoned { await fail(type, failure) }

@@ -4,7 +4,7 @@ package import Scheduling
 /// Finds out by which prefix the network translates IPv4 addresses: LocalDNS is asked for AAAA of ipv4only.arpa (RFC 7050), at
 /// the start, in another network, and before the answer's time is over.
 ///
-/// LocalDNS may be hijacked, and who chooses the prefix leads clients to itself. So nobody is asked and no prefix is used
+/// LocalDNS may be hijacked, and the prefix decides where clients connect. So LocalDNS is not asked and no prefix is used
 /// while it is not wanted, which is while the machine has a way to IPv4 of its own.
 @Loop
 package final class PrefixDiscovery {
@@ -67,7 +67,7 @@ package final class PrefixDiscovery {
         set(chosen(of: NAT64Prefix.prefixes(in: answer.addresses)))
     }
 
-    /// The prefix in use stays while the network tells it; of several the order of the records, which may turn, decides nothing.
+    /// The prefix in use stays while the network has it; of several the order of the records, which may rotate, decides nothing.
     private func chosen(of prefixes: [NAT64Prefix]) -> Translation {
         if case .prefix(let prefix) = translation, prefixes.contains(prefix) { return translation }
         return prefixes.min { $0.description < $1.description }.map(Translation.prefix) ?? .none

@@ -40,7 +40,7 @@ extension NAT64Prefix {
 }
 
 extension Answer {
-    /// Seconds for which "no address of this family" may be kept as told, which bounds what is made in its place: its SOA's, or
+    /// Seconds for which "no address of this family" may be cached as answered, which bounds what is made in its place: its SOA's, or
     /// 600 without one (RFC 6147 section 5.1.7).
     var translationTTL: UInt32 {
         authorities.first { $0.type == .soa }.map { min($0.ttl, $0.soaMinimum ?? $0.ttl) } ?? 600

@@ -55,7 +55,7 @@ extension NAT64Prefix {
     /// The prefixes by which the network's resolver made AAAA records of the addresses of ipv4only.arpa (RFC 7050 section 3),
     /// each once, in the order of the records.
     ///
-    /// An address that holds 192.0.0.170 or 192.0.0.171 at more than one place tells nothing, nor does one that holds them
+    /// An address that holds 192.0.0.170 or 192.0.0.171 at more than one place is ignored, as is one that holds them
     /// nowhere.
     package static func prefixes(in addresses: [IPAddress]) -> [NAT64Prefix] {
         var found: [NAT64Prefix] = []

@@ -61,9 +61,10 @@ package enum StoredRoute: UInt16, Hashable, Sendable {
     case forward = 3
 
     /// Converts the number of a route in the memory cache: all `[[forward]]` entries are one. Nil for the highest
-    /// numbers, which mean that the configuration itself, or perhaps a portal, gave the answer.
+    /// numbers, which mean that the configuration itself, or perhaps a portal, gave the answer, or
+    /// that its addresses stand for others.
     init?(tag: UInt16) {
-        guard tag < .max - 1 else { return nil }
+        guard tag < .max - 2 else { return nil }
         self = StoredRoute(rawValue: min(tag, 3)) ?? .forward
     }
 }

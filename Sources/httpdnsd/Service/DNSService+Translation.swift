@@ -16,7 +16,7 @@ extension DNSService {
     }
 
     /// Begins anew to look for the network's prefix, where it is wanted: while this machine has a way to IPv4 of its own, no
-    /// other one is needed, and whoever answers in place of LocalDNS must not offer one.
+    /// other one is needed, and an attacker in place of LocalDNS must not offer one.
     func discoverPrefix() {
         let isWanted =
             composition.settings.answers.dns64 == .auto && !composition.providers.isEmpty && paths.isIPv6Only

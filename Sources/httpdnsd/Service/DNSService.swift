@@ -37,7 +37,7 @@ final class DNSService {
     var network: NetworkMonitor?
     /// Nil until the network is watched.
     var prefixDiscovery: PrefixDiscovery?
-    /// The prefix of which the log was told last.
+    /// The prefix that was logged last.
     var foundPrefix: NAT64Prefix?
     var networkChanges = NetworkChanges()
     private let rules: SharedClientRules

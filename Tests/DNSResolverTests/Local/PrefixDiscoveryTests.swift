@@ -43,7 +43,8 @@ struct PrefixDiscoveryTests {
         #expect(machine.localDNS.asked.map(\.types) == [[.aaaa]])
     }
 
-    @Test @Loop func `where it is not wanted nobody is asked, and a prefix that was found is forgotten at once`() async
+    @Test @Loop func `where it is not wanted LocalDNS is not asked, and a prefix that was found is forgotten at once`()
+        async
     {
         let machine = Machine(Self.found)
         await machine.begin(isWanted: false, for: .seconds(600))

@@ -20,7 +20,7 @@ struct TranslationTests {
         NAT64Prefix(text).map(Translation.prefix) ?? .none
     }
 
-    /// A machine whose provider tells IPv4 addresses alone.
+    /// A machine whose provider answers IPv4 addresses alone.
     @Loop
     private func machine(
         _ families: FamilyPreference = .both, routes: RoutePolicy = RoutePolicy(),
@@ -39,7 +39,7 @@ struct TranslationTests {
         await machine.ask("www.example.com", .aaaa, signed: signed)
     }
 
-    /// Whether the client is told that there is no such record.
+    /// Whether the client gets NODATA.
     @Loop
     private func isEmpty(_ reply: ResolverTests.Reply) -> Bool {
         reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1)
@@ -89,7 +89,7 @@ struct TranslationTests {
         #expect(try records(translated).compactMap(\.address) == [IPAddress(Self.first)])
     }
 
-    @Test @Loop func `aliases are kept, signatures and addresses that no translator leads to are not`() async throws {
+    @Test @Loop func `aliases stay, signatures and addresses that no translator leads to are not`() async throws {
         let machine = machine()
         let (www, edge) = (try Name("www.example.com"), try Name("edge.example.net"))
         let alias = Record(name: www, type: .cname, ttl: 300, rdata: edge.wire)
@@ -134,7 +134,7 @@ struct TranslationTests {
         #expect(await isEmpty(aaaa(machine(translation: Translation.none))))
     }
 
-    @Test @Loop func `who checks signatures gets what was told`() async {
+    @Test @Loop func `a client that checks signatures gets what was answered`() async {
         #expect(await isEmpty(aaaa(machine(), signed: true)))
     }
 
@@ -159,7 +159,7 @@ struct TranslationTests {
         #expect(machine.localDNS.asked.map(\.types) == [[.aaaa]])
     }
 
-    @Test @Loop func `no address is made of what LocalDNS tells in reserve`() async {
+    @Test @Loop func `no address is made of what LocalDNS answers in reserve`() async {
         let machine = machine(both: false)
         machine.localDNS.behaviour = .addresses("203.0.113.9")
         machine.vendor.behaviour = .reply(
@@ -268,7 +268,7 @@ struct TranslationTests {
         #expect(machine.vendor.asked.count == asked + 1)
     }
 
-    @Test @Loop func `IPv6 addresses that a provider told outlast a change of the prefix`() async {
+    @Test @Loop func `IPv6 addresses that a provider answered outlast a change of the prefix`() async {
         let machine = machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1")
         #expect(await aaaa(machine).has("2001:db8::1"))
@@ -291,11 +291,35 @@ struct TranslationTests {
         #expect(replies[1].has(Self.first))
     }
 
-    @Test @Loop func `a prefix that does not come is awaited for a second, and what was told is given`() async {
+    @Test @Loop func `a prefix that does not come is awaited for a second, and NODATA is given then`() async {
         let machine = machine(translation: .awaited)
         let reply = await aaaa(machine)
         #expect(isEmpty(reply))
         #expect(reply.waited == .seconds(1))
+    }
+
+    @Test @Loop func `what is made is not archived, and the archive forgets the denial from before`() async throws {
+        let machine = machine(both: false)
+        let archive = Archive()
+        machine.store.archive = archive
+        #expect(await aaaa(machine).has(Self.first))
+        #expect(archive.stored == [.a] && archive.removed == [.aaaa])
+    }
+
+    /// Counts what it is given.
+    @Loop
+    private final class Archive: AnswerArchive {
+        private(set) var stored: [RecordType] = []
+        private(set) var removed: [RecordType] = []
+        let mayRecall = false
+
+        nonisolated init() {}
+
+        func store(_ entry: CacheEntry, for key: borrowing QueryKey) { stored.append(key.type) }
+        func remove(_ key: borrowing QueryKey) { removed.append(key.type) }
+        func remove(_ removal: AnswerStore.Removal) {}
+        func remove(holding address: IPAddress) {}
+        func recall(_ key: QueryKey, clock: any LoopClock) async {}
     }
 
     @Test @Loop func `an address is refreshed ahead by an A that is asked anew`() async throws {

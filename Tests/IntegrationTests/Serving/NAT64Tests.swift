@@ -19,7 +19,8 @@ extension Integration {
             directory = try TemporaryDirectory()
             try host.namespace.run(["ip", "-4", "address", "flush", "dev", "veth0"])
             try host.namespace.run(["ip", "-6", "route", "add", "default", "via", ClientHost.neighbourAddresses[1]])
-            try host.neighbour.addAddress(Self.translated + "/128", to: "lo")
+            // Without duplicate address detection: only then can it be bound at once.
+            try host.neighbour.run(["ip", "address", "add", Self.translated + "/128", "dev", "lo", "nodad"])
             let zone = FakeZone([
                 "four.example.com": .init(a: ["198.51.100.4"]),
                 "both.example.com": .init(a: ["198.51.100.5"], aaaa: ["2001:db8::5"]),
@@ -37,11 +38,12 @@ extension Integration {
         }
 
         private func daemon(_ answers: String) throws -> Daemon {
-            try Daemon(
-                DaemonConfiguration.aliyun("http://\(Self.provider):\(vendor.address.port)") + answers
-                    + DaemonConfiguration.rest(
-                        localDNS: localDNS.address, control: "\(directory.path)/control.sock"),
-                port: 53, namespace: host.namespace)
+            try Daemon(configuration(answers), port: 53, namespace: host.namespace)
+        }
+
+        private func configuration(_ answers: String) -> String {
+            DaemonConfiguration.aliyun("http://\(Self.provider):\(vendor.address.port)") + answers
+                + DaemonConfiguration.rest(localDNS: localDNS.address, control: "\(directory.path)/control.sock")
         }
 
         private func dig(_ daemon: Daemon, _ name: String) throws -> [String] {
@@ -70,7 +72,7 @@ extension Integration {
             #expect(try dig(daemon, "four.example.com") == [])
         }
 
-        @Test func `with dns64 off nobody is asked for a prefix`() throws {
+        @Test func `with dns64 off LocalDNS is not asked for a prefix`() throws {
             let daemon = try daemon("[answers]\ndns64 = \"off\"\n")
             #expect(try dig(daemon, "four.example.com") == [])
             #expect(localDNS.questionCount("ipv4only.arpa") == 0)
@@ -80,6 +82,21 @@ extension Integration {
             let daemon = try daemon("[answers]\ndns64 = \"64:ff9b::/96\"\n")
             #expect(try dig(daemon, "four.example.com") == ["64:ff9b::c633:6404"])
             #expect(localDNS.questionCount("ipv4only.arpa") == 0)
+        }
+
+        @Test func `a reload takes another prefix, for names and for services, and gives it up`() throws {
+            let daemon = try daemon("[answers]\ndns64 = \"off\"\n")
+            #expect(try dig(daemon, "four.example.com") == [])
+            func reload(_ answers: String) throws {
+                try directory.write(
+                    Daemon.listenTable(daemon.addresses) + configuration(answers), to: "other.toml")
+                try ChildProcess.succeed(["cp", "\(directory.path)/other.toml", daemon.configurationFile])
+                #expect(try Daemon.run(["reload", "--config", daemon.configurationFile]).status == 0)
+            }
+            try reload("[answers]\ndns64 = \"64:ff9b::/96\"\n")
+            #expect(try dig(daemon, "four.example.com") == ["64:ff9b::c633:6404"])
+            try reload("[answers]\ndns64 = \"off\"\n")
+            #expect(try dig(daemon, "four.example.com") == [])
         }
     }
 }

@@ -26,10 +26,12 @@ enum HTTPFixture {
 
     /// HTTPS to a port of loopback.
     static func secure(
-        _ port: UInt16, hosts: [String], authority: String, pins: [String] = [], address: IPAddress = loopback
+        _ port: UInt16, hosts: [String], authority: String, pins: [String] = [], address: IPAddress = loopback,
+        translated: IPAddress? = nil
     ) async throws -> HTTPTransfers {
-        let origin = HTTPOrigin(
+        var origin = HTTPOrigin(
             scheme: .https, address: address, port: port, hosts: hosts, caFile: authority, pins: pins)
+        origin.translated = translated
         return try await HTTPTransfers(origin, loop: LoopRunner.shared.loop)
     }
 

@@ -100,6 +100,15 @@ struct HTTPSecureTests {
         #expect(server?.requests.isEmpty == true)
     }
 
+    @Test func `a service behind a translator is asked at the translated address, by its own name`() async throws {
+        let transfers = try await HTTPFixture.secure(
+            nginx.address.port, hosts: ["right.example"], authority: certificates.authority,
+            address: .v4(0xc000_0201), translated: HTTPFixture.loopback)
+        #expect(await transfers.get("www.example.com").isSuccess)
+        #expect(nginx.waitForRequests(1))
+        #expect(nginx.requests.allSatisfy { $0.serverName == "right.example" })
+    }
+
     @Test func `a certificate of an unknown authority is refused`() async throws {
         let others = try TestCertificates()
         let transfers = try await HTTPFixture.secure(

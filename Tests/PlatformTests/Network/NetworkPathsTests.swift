@@ -1,0 +1,38 @@
+import DNSWire
+import Platform
+import Scheduling
+import TestSupport
+import Testing
+
+/// Which way leads to an address, by routes of the test's own.
+@Suite(.onLoop)
+struct NetworkPathsTests {
+    /// - Parameter families: to which there are routes.
+    @Loop
+    private func paths(_ families: RecordType..., by prefix: String? = nil) -> NetworkPaths {
+        let paths = NetworkPaths { families.contains($0.recordType) ? 1 : nil }
+        paths.translator = prefix.flatMap { NAT64Prefix($0) }
+        return paths
+    }
+
+    private func address(_ text: String) throws -> IPAddress { try #require(IPAddress(text)) }
+
+    @Test @Loop func `a machine with routes for IPv6 alone is on a network of IPv6 alone`() {
+        #expect(paths(.aaaa).isIPv6Only)
+        #expect(!paths(.a, .aaaa).isIPv6Only)
+        #expect(!paths(.a).isIPv6Only)
+        #expect(!paths().isIPv6Only)
+    }
+
+    @Test @Loop func `an IPv4 address without a route is reached through the translator`() throws {
+        let paths = paths(.aaaa, by: "64:ff9b::/96")
+        #expect(try paths.reached(address("192.0.2.1")) == address("64:ff9b::192.0.2.1"))
+        #expect(try paths.reached(address("2001:db8::1")) == address("2001:db8::1"))
+        #expect(try paths.reached(address("10.0.0.1")) == address("10.0.0.1"))
+    }
+
+    @Test @Loop func `with a route, or without a translator, an address is reached as it is`() throws {
+        #expect(try paths(.a, .aaaa, by: "64:ff9b::/96").reached(address("192.0.2.1")) == address("192.0.2.1"))
+        #expect(try paths(.aaaa).reached(address("192.0.2.1")) == address("192.0.2.1"))
+    }
+}
