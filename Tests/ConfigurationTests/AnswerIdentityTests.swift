@@ -65,6 +65,7 @@ import Testing
         ("answers.bogus", { $0.answers.bogus = [try #require(AddressPrefix("192.0.2.9/32"))] }),
         ("answers.private_addresses", { $0.answers.privateAddresses = .drop }),
         ("answers.private_names", { $0.answers.privateNames = [try Name("a")] }),
+        ("answers.dns64", { $0.answers.dns64 = .off }),
     ]
 
     private let base: Configuration
