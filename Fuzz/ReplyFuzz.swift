@@ -45,11 +45,16 @@ func fuzzReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     } else {
         // Correct and wrong counts.
         let answers = UInt16(kind & 8 == 0 ? ttlOffsets.count : kind)
+        let aging = kind & 16 == 0 ? Reply.Aging.stale : .fresh(age: UInt32(kind))
         isWritten = unsafe Reply.write(
             0, counts: PackedAnswer.SectionCounts(answer: answers), body: Span(_unsafeElements: body),
-            ttlOffsets: Span(_unsafeElements: ttlOffsets), rotates: kind & 32 != 0, echo: Reply.Echo(query),
-            message: span, aging: kind & 16 == 0 ? .stale : .fresh(age: UInt32(kind)), options: Span(), limit: limit,
-            into: &output)
+            ttlOffsets: Span(_unsafeElements: ttlOffsets), echo: Reply.Echo(query), message: span, aging: aging,
+            options: Span(), limit: limit, into: &output)
+        if kind & 32 != 0 {
+            unsafe output.rotateAddresses(
+                of: Span(_unsafeElements: body), ttlOffsets: Span(_unsafeElements: ttlOffsets), answers: Int(answers),
+                aging: aging)
+        }
     }
     check(output.count, isWritten, min(limit, capacity))
     if isWritten { check(output.span, query, bytes) }

@@ -83,10 +83,24 @@ struct Block {
         guard isSound else { return false }
         let body = unsafe UnsafeRawPointer(address + bodyStart).assumingMemoryBound(to: UInt8.self)
         let offsets = unsafe UnsafeRawPointer(address + ttlOffsetsStart).assumingMemoryBound(to: UInt16.self)
-        return unsafe Reply.write(
+        let isWritten = unsafe Reply.write(
             UInt16(header.responseCode), counts: header.counts, body: Span(_unsafeStart: body, count: bodyCount),
-            ttlOffsets: Span(_unsafeStart: offsets, count: header.counts.total), rotates: header.rotates, echo: echo,
-            message: message, aging: .fresh(age: age), options: Span(), limit: limit, into: &output)
+            ttlOffsets: Span(_unsafeStart: offsets, count: header.counts.total), echo: echo, message: message,
+            aging: .fresh(age: age), options: Span(), limit: limit, into: &output)
+        // Mostly there is one address: what it takes is found again there, so that nothing is held ready for it here.
+        if header.rotates { rotateAddresses(age: age, in: &output) }
+        return isWritten
+    }
+
+    /// Gives the addresses of the response that was just written another order.
+    @inline(never)
+    private func rotateAddresses(age: UInt32, in output: inout OutputSpan<UInt8>) {
+        let body = unsafe UnsafeRawPointer(address + bodyStart).assumingMemoryBound(to: UInt8.self)
+        let offsets = unsafe UnsafeRawPointer(address + ttlOffsetsStart).assumingMemoryBound(to: UInt16.self)
+        unsafe output.rotateAddresses(
+            of: Span(_unsafeStart: body, count: bodyCount),
+            ttlOffsets: Span(_unsafeStart: offsets, count: header.counts.total), answers: Int(header.counts.answer),
+            aging: .fresh(age: age))
     }
 
     /// The size in bytes of an entry's block; nil when a part is longer than its header can express, or the number of

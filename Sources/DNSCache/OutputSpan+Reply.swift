@@ -73,24 +73,31 @@ extension OutputSpan where Element == UInt8 {
         }
     }
 
-    /// Gives the addresses of the reply that was appended last another order: the query's ID chooses which comes first.
+    /// Gives the addresses of a reply another order: the query's ID chooses which comes first.
     ///
-    /// Their TTLs are written again. Nothing changes when a part of the records would lie outside of the reply.
+    /// Their TTLs are written again. Nothing changes when the reply is truncated, or when a part of the records would lie
+    /// outside of it.
     ///
-    /// - Parameter optionBytes: of the OPT record's options.
+    /// - Precondition: nothing but one reply with this body was written.
     @inline(never)
     mutating func rotateAddresses(
-        of body: Span<UInt8>, ttlOffsets: Span<UInt16>, answers: UInt16, echo: Reply.Echo, aging: Reply.Aging,
-        optionBytes: Int
+        of body: Span<UInt8>, ttlOffsets: Span<UInt16>, answers: Int, aging: Reply.Aging
     ) {
-        let rotation = AddressRotation(of: body, ttlOffsets: ttlOffsets, answers: Int(answers), id: echo.id)
-        guard let rotation, rotation.isWithin(body.count) else { return }
-        let (start, middle, end) = (rotation.start, rotation.middle, rotation.end)
-        let place = count &- body.count &- (echo.hasEDNS ? EDNS.recordLength &+ optionBytes : 0)
-        guard place >= 0 else { return }
-        unsafe withUnsafeMutableBufferPointer { buffer, _ in
-            guard let base = buffer.baseAddress else { return }
-            let records = unsafe UnsafeMutableRawPointer(base + place)
+        unsafe withUnsafeMutableBufferPointer { buffer, initialized in
+            guard let base = buffer.baseAddress, initialized > Header.length else { return }
+            let reply = UnsafeMutableRawPointer(base)
+            let head = unsafe UInt32(bigEndian: reply.loadUnaligned(as: UInt32.self))
+            let isTruncated = head & 0x0200 != 0
+            let rotation = AddressRotation(
+                of: body, ttlOffsets: ttlOffsets, answers: answers, id: UInt16(truncatingIfNeeded: head >> 16))
+            guard !isTruncated, let rotation, rotation.isWithin(body.count) else { return }
+            var place = Header.length
+            while place < initialized, unsafe base[place] != 0 { place &+= 1 &+ Int(unsafe base[place]) }
+            // Behind the root label: type and class.
+            place &+= 5
+            let (start, middle, end) = (rotation.start, rotation.middle, rotation.end)
+            guard place &+ end <= initialized else { return }
+            let records = unsafe reply + place
             unsafe body.withUnsafeBytes { bytes in
                 guard let from = bytes.baseAddress else { return }
                 unsafe (records + start).copyMemory(from: from + middle, byteCount: end &- middle)

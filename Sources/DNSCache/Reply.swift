@@ -46,10 +46,16 @@ package enum Reply {
         let echo = Echo(query)
         let room = min(limit, output.freeCapacity) - echo.fixedLength - answer.body.count
         let optionBytes = query.hasEDNS ? options.bytes(fitting: room) : []
-        return write(
+        let isWritten = write(
             answer.responseCode.rawValue, counts: answer.counts, body: answer.body.span,
-            ttlOffsets: answer.ttlOffsets.span, rotates: answer.rotates,
-            echo: echo, message: message, aging: aging, options: optionBytes.span, limit: limit, into: &output)
+            ttlOffsets: answer.ttlOffsets.span, echo: echo, message: message, aging: aging, options: optionBytes.span,
+            limit: limit, into: &output)
+        if answer.rotates {
+            output.rotateAddresses(
+                of: answer.body.span, ttlOffsets: answer.ttlOffsets.span, answers: Int(answer.counts.answer),
+                aging: aging)
+        }
+        return isWritten
     }
 
     /// Writes a reply without records: a failure, a refusal, or what a query with a fault gets.
@@ -67,7 +73,7 @@ package enum Reply {
         return write(
             (query.hasEDNS || code.rawValue <= 15 ? code : .serverFailure).rawValue,
             counts: PackedAnswer.SectionCounts(),
-            body: Span(), ttlOffsets: Span(), rotates: false, echo: echo, message: message, aging: .fresh(age: 0),
+            body: Span(), ttlOffsets: Span(), echo: echo, message: message, aging: .fresh(age: 0),
             options: optionBytes.span, limit: limit, into: &output)
     }
 
@@ -75,24 +81,15 @@ package enum Reply {
     @inline(__always)
     static func write(
         _ code: UInt16, counts: PackedAnswer.SectionCounts, body: Span<UInt8>, ttlOffsets: Span<UInt16>,
-        rotates: Bool, echo: Echo, message: Span<UInt8>, aging: Aging, options: Span<UInt8>, limit: Int,
+        echo: Echo, message: Span<UInt8>, aging: Aging, options: Span<UInt8>, limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
-        let isWritten = append(
+        append(
             code, echo: echo, counts: counts, message: message, body: body, ttlOffsets: ttlOffsets, aging: aging,
             options: options, limit: limit, to: &output)
-        guard isWritten else {
-            return writeTruncated(
+            || writeTruncated(
                 code, answers: Int(counts.answer), body: body, ttlOffsets: ttlOffsets, echo: echo, message: message,
                 aging: aging, limit: limit, into: &output)
-        }
-        // Mostly there is one address: so this stands behind the rest, and is a call.
-        if rotates {
-            output.rotateAddresses(
-                of: body, ttlOffsets: ttlOffsets, answers: counts.answer, echo: echo, aging: aging,
-                optionBytes: options.count)
-        }
-        return true
     }
 
     /// A reply with TC: the client is to ask again over TCP. Returns false, with nothing written, when not even that fits.
@@ -182,10 +179,6 @@ extension Reply {
             hasEDNS = query.hasEDNS
             dnssecOK = query.dnssecOK
         }
-
-        /// The query's.
-        @inline(__always)
-        var id: UInt16 { UInt16(truncatingIfNeeded: head >> 48) }
 
         /// Bytes of a reply without records and options.
         @inline(__always)
