@@ -10,7 +10,7 @@ extension ResolverPolicy {
     /// A client that checks signatures, or wants them, gets what was signed (RFC 6147 section 5.5), and clients that are to use IPv4 get
     /// no IPv6 addresses.
     func translates(_ type: RecordType, _ key: FlightKey) -> Bool {
-        guard translation != .none, type == .aaaa, !key.isSigned, case .protect = key.route else { return false }
+        guard isTranslating, type == .aaaa, !key.isSigned, case .protect = key.route else { return false }
         return !localAnswers.families.yields(.aaaa)
     }
 }

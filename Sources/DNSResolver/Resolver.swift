@@ -67,7 +67,7 @@ package final class Resolver {
     ///     same, and then flights go on.
     package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, isNewGeneration: Bool) {
         configured = policy
-        cache.adopt(policy.sources, freshness, isTranslating: policy.translation != .none)
+        cache.adopt(policy.sources, freshness, isTranslating: policy.isTranslating)
         putInForce(isNewGeneration: isNewGeneration)
     }
 
@@ -249,7 +249,7 @@ package final class Resolver {
             name: name,
             types: signed
                 ? types
-                : policy.localAnswers.families.limiting(types, for: type, isTranslating: policy.translation != .none),
+                : policy.localAnswers.families.limiting(types, for: type, isTranslating: policy.isTranslating),
             route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
             scope: policy.strategy.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
             generation: cache.generation)

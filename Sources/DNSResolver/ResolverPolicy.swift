@@ -13,6 +13,8 @@ package final class ResolverPolicy: Sendable {
     package let preresolve: [Name]
     /// Whether IPv6 addresses are made of IPv4 addresses.
     package let translation: Translation
+    /// Whether there is a prefix, or one is awaited.
+    let isTranslating: Bool
 
     /// - Parameter sources: the numbers of the sources that `strategy` asks.
     package init(
@@ -20,6 +22,7 @@ package final class ResolverPolicy: Sendable {
         lastResort: Presets = Presets(), preresolve: [Name] = [], translation: Translation = .none
     ) {
         self.translation = translation
+        isTranslating = translation != .none
         self.lastResort = lastResort
         self.preresolve = preresolve
         self.localAnswers = localAnswers

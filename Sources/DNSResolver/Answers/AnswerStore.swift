@@ -170,7 +170,7 @@ package final class AnswerStore {
     /// Whether the addresses of a source's answer rotate: an RRset has no order (RFC 2181 section 5), unless an address in
     /// it was reported bad, which is its last.
     private func mayRotate(_ answer: borrowing PackedAnswer) -> Bool {
-        rotatesAddresses && answer.isRotatable && !badAddresses.isReported(in: answer)
+        answer.counts.answer > 1 && rotatesAddresses && answer.isRotatable && !badAddresses.isReported(in: answer)
     }
 
     /// The server and age of a stale answer, for the text of an extended error.

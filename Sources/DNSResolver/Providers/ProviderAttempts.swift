@@ -67,7 +67,8 @@ final class ProviderAttempts: Cancellable {
     private let eligible: [Int]
     private let providers: [any Provider]
     private let probes: Probes
-    private let filter: AddressFilter
+    /// Nil when every answer passes unchanged.
+    private let filter: AddressFilter?
     private var plan: AttemptPlan
     private var tally: ProviderTally
     /// The attempts begun, in order.
@@ -85,7 +86,7 @@ final class ProviderAttempts: Cancellable {
 
     init(
         _ question: UpstreamQuestion, _ eligible: [Int], of providers: [any Provider], plan: AttemptPlan,
-        probes: Probes, filter: AddressFilter, report: @escaping Report
+        probes: Probes, filter: AddressFilter?, report: @escaping Report
     ) {
         self.question = question
         self.eligible = eligible
@@ -178,7 +179,7 @@ final class ProviderAttempts: Cancellable {
     /// Adds a reply to the tally, without its filtered addresses.
     private func take(_ reply: UpstreamReply, from asked: AttemptPlan.Candidate) -> ProviderTally.Verdict {
         // Without a filter no copy is made.
-        guard filter.isEmpty else {
+        if let filter {
             let admitted = filter.admitted(reply, to: question.name)
             return tally.take(admitted, from: asked.index, at: asked.endpoint.name)
         }

@@ -108,6 +108,8 @@ package final class ProviderSelector {
         _ question: UpstreamQuestion, of indices: [Int], report: @escaping ProviderAttempts.Report
     ) -> ProviderAttempts {
         ProviderAttempts(
-            question, indices, of: providers, plan: plan(indices), probes: probes, filter: filter, report: report)
+            question, indices, of: providers, plan: plan(indices), probes: probes,
+            filter: filter.isEmpty ? nil : filter,
+            report: report)
     }
 }
