@@ -227,7 +227,7 @@ struct HTTP2ConnectionTests {
         // nginx has closed its request to the backend.
         #expect(backend.waitForOpenConnections(atMost: 0))
         let (slow, others) = await HTTPFixture.leading(
-            10, on: transfers, HTTPFixture.request("slow.example.com"), timeout: .milliseconds(500))
+            10, on: transfers, HTTPFixture.request("slow.example.com"), timeout: .seconds(4))
         #expect(slow?.failure == .slow)
         #expect(others.allSucceeded)
         #expect(await transfers.openConnections == 1)
