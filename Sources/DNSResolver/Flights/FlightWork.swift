@@ -264,7 +264,7 @@ final class FlightWork {
             }
             return cache.keepUnverified(answer, for: key, type, server)
         }
-        // A family that nobody is to use is asked for only when the other one is made of it.
+        // A family that no client may use is asked for only when the other one is made of it.
         let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
         return cache.keep(policy.consistent(answer, for: key), for: key, type, source, server, isGiven: isGiven)
     }

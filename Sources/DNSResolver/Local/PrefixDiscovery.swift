@@ -36,7 +36,7 @@ package final class PrefixDiscovery {
         self.onChange = onChange
     }
 
-    /// Begins anew, and forgets what was found: the network is another one, or LocalDNS.
+    /// Starts over, and forgets the prefix that was found: the network is another one, or LocalDNS.
     ///
     /// - Parameter isWanted: false ends it.
     package func begin(isWanted: Bool) {

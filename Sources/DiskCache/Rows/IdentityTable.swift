@@ -1,4 +1,4 @@
-/// What sources and policies are called, kept once in the file and named by number in every answer.
+/// The names of sources and policies, stored once in the file; every answer refers to them by number.
 struct IdentityTable: ~Copyable {
     private let insert: SQLiteStatement
     private var numbers: [String: Int64]

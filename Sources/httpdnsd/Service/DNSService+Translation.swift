@@ -15,7 +15,7 @@ extension DNSService {
         Translation(composition.settings.answers.dns64, found: prefixDiscovery?.translation ?? .none)
     }
 
-    /// Begins anew to look for the network's prefix, where it is wanted: while this machine has a way to IPv4 of its own, no
+    /// Looks for the network's prefix from the start, where it is wanted: while this machine has a way to IPv4 of its own, no
     /// other one is needed, and an attacker in place of LocalDNS must not offer one.
     func discoverPrefix() {
         let isWanted =
