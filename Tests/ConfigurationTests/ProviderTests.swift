@@ -282,7 +282,7 @@ import Testing
         let loaded = try accepted("[[provider]]\ntype = \"doh-json\"\nurl = \"\(url)\"")
         #expect(
             loaded.warnings.map(\.description) == [
-                "t.toml:3: provider[1].url: AliDNS may refuse who shows no account: write account, access_key_id and secret, or use type doh"
+                "t.toml:3: provider[1].url: AliDNS may refuse requests without an account: write account, access_key_id and secret, or use type doh"
             ])
     }
 

@@ -45,90 +45,42 @@ extension Configuration.ProviderEntry {
     }
 
     private func checkAccount(at path: SettingPath, _ reading: Reading) {
-        let example = type.accountExample
-        if let example, account.isEmpty {
-            require("account", "the account's \(example.kind), such as \(quoted(example.text))", at: path, reading)
+        let keys = ProviderKeys(type: type, path: path, reading: reading)
+        if let example = type.descriptor.accountExample, account.isEmpty {
+            keys.require("account", "the account's \(example.kind), such as \(quoted(example.text))")
         }
-        switch type {
-        case .doh:
-            for key in ["account", "secret", "secret_file"] where reading.written.contains(path.appending(key: key)) {
-                reading.warn(path.appending(key: key), "has no effect: a provider of type doh has no account")
-            }
-        case .dohJSON: checkAliDNSAccount(at: path, reading)
-        case .aliyunV2:
-            if let secret, !Self.isHexadecimal(secret) {
-                let key = secretFile.isEmpty ? "secret" : "secret_file"
-                reading.fail(
-                    path.appending(key: key), "must be an even number of hexadecimal digits, as the console has it")
-            }
-        case .tencent:
-            for key in ["secret", "secret_file"] where reading.written.contains(path.appending(key: key)) {
-                reading.warn(path.appending(key: key), "has no effect: the key of type tencent is encryption_key")
-            }
-        case .tencentHTTPS where secret == nil:
-            let file = path.appending(key: "secret_file")
-            if reading.isSound(file), !reading.isMisspelt(file) {
-                require("secret", "the account's token", at: path, reading)
-            }
-        case .aliyun, .tencentHTTPS: break
-        }
-        let encrypted = path.appending(key: "client_subnet_encrypted")
+        type.descriptor.checkAccount(self, keys)
         if type != .tencent, !clientSubnetEncrypted {
-            reading.warn(encrypted, "has no effect: only the type tencent knows it")
+            keys.warn("client_subnet_encrypted", "has no effect: only the type tencent knows it")
         }
         if type != .dohJSON, !accessKeyID.isEmpty {
-            reading.warn(path.appending(key: "access_key_id"), "has no effect: only the type doh-json knows it")
-        }
-    }
-
-    /// Reports a key that the type cannot do without, unless something is wrong with it already.
-    private func require(_ key: String, _ what: String, at path: SettingPath, _ reading: Reading) {
-        let place = path.appending(key: key)
-        guard reading.isSound(place), !reading.isMisspelt(place) else { return }
-        reading.fail(place, "is missing: a provider of type \(type.rawValue) needs \(what)")
-    }
-
-    private static func isHexadecimal(_ secret: Secret) -> Bool {
-        TextDecoding.hexadecimal(secret.value) != nil
-    }
-
-    /// Requests are signed with all three parts of an account at AliDNS, or not at all.
-    private func checkAliDNSAccount(at path: SettingPath, _ reading: Reading) {
-        let parts = [
-            ("account", account.isEmpty), ("access_key_id", accessKeyID.isEmpty), ("secret", secret == nil),
-        ]
-        let missing = parts.filter(\.1).map { path.appending(key: $0.0) }
-        let secretFilePath = path.appending(key: "secret_file")
-        guard (1..<parts.count).contains(missing.count), reading.isSound(secretFilePath),
-            !reading.isMisspelt(secretFilePath)
-        else { return }
-        for place in missing where reading.isSound(place) && !reading.isMisspelt(place) {
-            reading.fail(
-                place, "is missing: AliDNS's account is written with account, access_key_id and secret together")
+            keys.warn("access_key_id", "has no effect: only the type doh-json knows it")
         }
     }
 
     private func checkRegion(at path: SettingPath, _ reading: Reading) {
         let place = path.appending(key: "region")
-        guard reading.isSound(place), !type.regions.contains(region) else { return }
-        guard !type.regions.isEmpty else {
+        let regions = type.descriptor.regions
+        guard reading.isSound(place), !regions.contains(region) else { return }
+        guard !regions.isEmpty else {
             if region != .cn {
                 reading.warn(place, "has no effect: a provider of type \(type.rawValue) has no regions")
             }
             return
         }
-        let list = type.regions.map { quoted($0.rawValue) }.joined(separator: ", ")
-        let choice = type.regions.count > 1 ? "one of \(list)" : list
+        let list = regions.map { quoted($0.rawValue) }.joined(separator: ", ")
+        let choice = regions.count > 1 ? "one of \(list)" : list
         reading.fail(place, "must be \(choice) for a provider of type \(type.rawValue)")
     }
 
     /// - Returns: whether the URL can be relied on.
     private mutating func completeURL(at path: SettingPath, _ reading: Reading) -> Bool {
         let place = path.appending(key: "url")
+        let descriptor = type.descriptor
         if !reading.written.contains(place) {
             // Of a region that the type has not, which is reported: as if it were the usual one.
-            guard let builtIn = type.builtInURL(in: region) ?? type.builtInURL(in: .cn) else {
-                let example = "https://HOST\(type.usualPath ?? "")"
+            guard let builtIn = descriptor.builtInURL(in: region) ?? descriptor.builtInURL(in: .cn) else {
+                let example = "https://HOST\(descriptor.usualPath ?? "")"
                 reading.fail(
                     place, "is missing: a provider of type \(type.rawValue) needs one, such as \(quoted(example))")
                 return false
@@ -136,22 +88,13 @@ extension Configuration.ProviderEntry {
             url = builtIn
         }
         guard reading.isSound(place) else { return false }
-        if type == .tencentHTTPS, url.scheme == .http {
-            reading.warn(place, "sends the account's token in clear, for anybody on the path to use: write https")
-        }
-        guard let usualPath = type.usualPath else {
+        descriptor.checkURL(self, ProviderKeys(type: type, path: path, reading: reading))
+        guard let usualPath = descriptor.usualPath else {
             while url.path.hasSuffix("/") { url.path.removeLast() }
             return true
         }
         if url.path.isEmpty {
             reading.fail(place, "has no path; most services are at https://HOST\(usualPath)")
-        }
-        if type == .dohJSON, account.isEmpty, BuiltInAliDNS.isAt(url.host),
-            reading.isSound(path.appending(key: "account"))
-        {
-            reading.warn(
-                place,
-                "AliDNS may refuse who shows no account: write account, access_key_id and secret, or use type doh")
         }
         return true
     }
@@ -160,10 +103,10 @@ extension Configuration.ProviderEntry {
     private mutating func completeStartupAddresses(at path: SettingPath, _ reading: Reading) {
         let place = path.appending(key: "startup_addresses")
         guard reading.isSound(place) else { return }
-        guard type.namesAddresses, url.scheme == .https else {
+        guard type.descriptor.namesAddresses, url.scheme == .https else {
             if !startupAddresses.isEmpty {
                 let reason =
-                    type.namesAddresses
+                    type.descriptor.namesAddresses
                     ? "over plain http anybody on the path could name other addresses"
                     : "a provider of type \(type.rawValue) does not tell its addresses"
                 reading.warn(place, "has no effect: \(reason)")
@@ -173,14 +116,14 @@ extension Configuration.ProviderEntry {
         if !reading.written.contains(place), !reading.isMisspelt(place),
             !reading.written.contains(path.appending(key: "addresses")), isBuiltIn
         {
-            startupAddresses = type.builtInStartupAddresses(in: region).map { AddressAndPort($0, port: url.port) }
+            startupAddresses = type.descriptor.startupAddresses(region).map { AddressAndPort($0, port: url.port) }
         }
         complete(\.startupAddresses, at: place, reading)
     }
 
     /// Whether the URL is that of the region's built-in service.
     private var isBuiltIn: Bool {
-        url.host == type.builtInURL(in: region)?.host && url.port == url.scheme.defaultPort
+        url.host == type.descriptor.builtInURL(in: region)?.host && url.port == url.scheme.defaultPort
     }
 
     /// Checks the addresses of a list, and gives those without a port the URL's.
@@ -201,7 +144,7 @@ extension Configuration.ProviderEntry {
         if addresses.isEmpty {
             switch url.host {
             case _ where isBuiltIn:
-                addresses = type.builtInAddresses(in: region).map { AddressAndPort($0, port: url.port) }
+                addresses = type.descriptor.addresses(region).map { AddressAndPort($0, port: url.port) }
             case .address(let address):
                 addresses = [AddressAndPort(address, port: url.port)]
             case .name where url.scheme == .http:
@@ -221,7 +164,7 @@ extension Configuration.ProviderEntry {
                 reading.warn(path.appending(key: key), "has no effect: the url is plain http")
             }
         } else if tlsNames.isEmpty, reading.isSound(path.appending(key: "tls_names")) {
-            tlsNames = type.certificateHosts(at: url.host)
+            tlsNames = type.descriptor.certificateHosts(url.host)
         }
     }
 }

@@ -5,7 +5,7 @@ extension Configuration.ProviderEntry {
     /// `aliyun-v2` and `tencent`, and for no other type.
     mutating func completeEncryption(at path: SettingPath, _ reading: Reading) {
         let place = path.appending(key: "encryption")
-        guard let choices = type.encryptions(in: region) else {
+        guard let choices = type.descriptor.encryptions(region) else {
             for (key, isSet) in [("encryption", encryption != nil), ("encryption_key", encryptionKey != nil)]
             where isSet {
                 reading.warn(
@@ -15,7 +15,7 @@ extension Configuration.ProviderEntry {
             return
         }
         guard reading.isSound(place) else { return }
-        let chosen = encryption ?? usualEncryption
+        let chosen = encryption ?? type.descriptor.usualEncryption(self)
         guard choices.contains(chosen) else {
             let list = choices.map { quoted($0.rawValue) }.joined(separator: ", ")
             return reading.fail(place, "must be one of \(list) for a provider of type \(type.rawValue)")
@@ -24,18 +24,13 @@ extension Configuration.ProviderEntry {
         checkEncryptionKey(for: chosen, at: path, reading)
     }
 
-    /// Over https a second encryption adds nothing, but whoever writes a key wants it used.
-    private var usualEncryption: PayloadEncryption {
-        if type == .tencent { return region == .intl ? .des : .aes }
-        return url.scheme == .http || encryptionKey != nil ? .gcm : .plain
-    }
-
     private func checkEncryptionKey(for encryption: PayloadEncryption, at path: SettingPath, _ reading: Reading) {
         let place = path.appending(key: "encryption_key")
         guard reading.isSound(place), !reading.isMisspelt(place) else { return }
         guard let key = encryptionKey?.value else {
             guard encryption != .plain else { return }
-            let way = type == .aliyunV2 ? " (or write encryption = \"none\")" : ""
+            let way =
+                type.descriptor.encryptions(region)?.contains(.plain) == true ? " (or write encryption = \"none\")" : ""
             return reading.fail(
                 place,
                 "is missing: a provider of type \(type.rawValue) needs the account's key for encryption \(quoted(encryption.rawValue))\(way)"
@@ -52,16 +47,5 @@ extension Configuration.ProviderEntry {
             }
         if let problem { reading.fail(place, "\(problem) for encryption \(quoted(encryption.rawValue))") }
         if encryption == .plain { reading.warn(place, "has no effect: encryption is \"none\"") }
-    }
-}
-
-extension ProviderType {
-    /// The ciphers of the service; nil: it has none. Outside China Tencent has no AES.
-    fileprivate func encryptions(in region: ServiceRegion) -> [PayloadEncryption]? {
-        switch self {
-        case .aliyunV2: [.plain, .cbc, .gcm]
-        case .tencent: region == .intl ? [.des] : [.des, .aes]
-        case .aliyun, .tencentHTTPS, .dohJSON, .doh: nil
-        }
     }
 }

@@ -50,7 +50,7 @@ extension Configuration {
         package var isAuthenticated: Bool { url.scheme == .https }
 
         /// Whether each question is billed: by the type, and by AliDNS to whoever has an account there.
-        var isMetered: Bool { type.isMetered || type == .dohJSON && !account.isEmpty }
+        var isMetered: Bool { type.descriptor.isMetered || type == .dohJSON && !account.isEmpty }
 
         static let settings: [Setting<ProviderEntry>] = [
             Setting("type", \.type, .choice(), default: "required", shapesAnswers: true, "The kind of service."),

@@ -1,7 +1,35 @@
 import DNSWire
+import HTTPDNS
+
+extension ProviderDescriptor {
+    /// Alibaba Cloud, `/d` and `/sign_d`.
+    static let aliyun = aliyun { _, _ in }
+
+    /// Alibaba Cloud's second interface, `/v2`.
+    static let aliyunV2: ProviderDescriptor = {
+        var descriptor = aliyun { entry, keys in
+            guard let secret = entry.secret, TextDecoding.hexadecimal(secret.value) == nil else { return }
+            keys.fail(
+                entry.secretFile.isEmpty ? "secret" : "secret_file",
+                "must be an even number of hexadecimal digits, as the console has it")
+        }
+        descriptor.encryptions = { _ in [.plain, .cbc, .gcm] }
+        // Over https a second encryption adds nothing, but a key that is written is meant to be used.
+        descriptor.usualEncryption = { $0.url.scheme == .http || $0.encryptionKey != nil ? .gcm : .plain }
+        return descriptor
+    }()
+
+    private static func aliyun(checkAccount: @escaping Check) -> ProviderDescriptor {
+        ProviderDescriptor(
+            accountExample: ("number", "139450"), isMetered: true, regions: [.cn, .hk, .sg, .de, .us],
+            addresses: BuiltInAliyun.addresses, namesAddresses: true, startupAddresses: BuiltInAliyun.addresses,
+            certificateHosts: { BuiltInAliyun.isAt($0) ? BuiltInAliyun.certificateHosts : [$0] },
+            checkAccount: checkAccount)
+    }
+}
 
 /// Alibaba Cloud's service, as help.aliyun.com/document_detail/111585.html and the vendor's SDKs have it.
-enum BuiltInAliyun {
+private enum BuiltInAliyun {
     /// Startup addresses: they answer questions too, and name those that are nearer.
     static func addresses(in region: ServiceRegion) -> [IPAddress] {
         let texts: [String] =
@@ -28,34 +56,6 @@ enum BuiltInAliyun {
         switch host {
         case .address(let address): ServiceRegion.allCases.contains { addresses(in: $0).contains(address) }
         case .name(let name): (try? Name("httpdns.aliyuncs.com")).map { name.isWithin($0) } ?? false
-        }
-    }
-}
-
-/// Tencent Cloud's service, as cloud.tencent.com/document/product/379/54976 has it.
-enum BuiltInTencent {
-    /// For encrypted questions over http; outside China with DES alone.
-    static func addresses(in region: ServiceRegion) -> [IPAddress] {
-        switch region {
-        case .cn: [.v4(0x771d_1d62), .v4(0x771c_1c62)]
-        case .intl: [.v4(0x2b84_3737)]
-        case .hk, .sg, .de, .us: []
-        }
-    }
-
-    /// For https. The vendor's SDKs check the certificate against the very address they connect to.
-    static let secureAddresses: [IPAddress] = [.v4(0x771d_1d63), .v4(0x771c_1c63)]
-}
-
-/// Alibaba Cloud's public resolver, as www.alibabacloud.com/help/en/dns/httpdns-doh-json-api has it.
-enum BuiltInAliDNS {
-    static let addresses = ["223.5.5.5", "223.6.6.6", "2400:3200::1", "2400:3200:baba::1"].compactMap { IPAddress($0) }
-
-    /// Whether `host` is this service: one of its addresses, or a name of the vendor's.
-    static func isAt(_ host: ServiceHost) -> Bool {
-        switch host {
-        case .address(let address): addresses.contains(address)
-        case .name(let name): (try? Name("alidns.com")).map { name.isWithin($0) } ?? false
         }
     }
 }

@@ -1,0 +1,68 @@
+import DNSWire
+
+/// What is particular to one type of HTTPDNS service: what is built in, and what its keys must be.
+///
+/// The types are in the folder `Types`; CONTRIBUTING.md says what a new one takes.
+struct ProviderDescriptor: Sendable {
+    /// Looks at a provider, and reports what is wrong with some of its keys.
+    typealias Check = @Sendable (Configuration.ProviderEntry, ProviderKeys) -> Void
+
+    /// What `account` holds, for the types that need one.
+    var accountExample: (kind: String, text: String)?
+    /// Whether each question to the service is billed.
+    var isMetered = false
+    /// The path of most services of this type, where the URL is the whole address that is asked; nil: the service's own
+    /// paths follow it.
+    var usualPath: String?
+    /// The scheme of the built-in service.
+    var builtInScheme = ServiceURL.Scheme.https
+    /// Where the vendor has services of this type; empty: the type has no regions.
+    var regions: [ServiceRegion] = []
+    /// The addresses of the built-in service in a region, none where a URL must be written: IPv6 last, for vendors ask to
+    /// use it only where there is no IPv4.
+    var addresses: @Sendable (ServiceRegion) -> [IPAddress] = { _ in [] }
+    /// Whether the service has a call that names the addresses to connect to.
+    var namesAddresses = false
+    /// The addresses at which the built-in service is asked for its addresses; none where it answers customers alone.
+    var startupAddresses: @Sendable (ServiceRegion) -> [IPAddress] = { _ in [] }
+    /// The hosts that a certificate may be for when the service is at this host and the file does not say.
+    var certificateHosts: @Sendable (ServiceHost) -> [ServiceHost] = { [$0] }
+    /// The ciphers of the service in a region; nil: it has none.
+    var encryptions: @Sendable (ServiceRegion) -> [PayloadEncryption]? = { _ in nil }
+    /// The cipher where none is written, of a type that has ciphers.
+    var usualEncryption: @Sendable (Configuration.ProviderEntry) -> PayloadEncryption = { _ in .plain }
+    /// Checks the keys of the account.
+    var checkAccount: Check = { _, _ in }
+    /// Checks what depends on the URL, once that is known.
+    var checkURL: Check = { _, _ in }
+
+    /// The service that is asked when the provider has no `url`; nil: a URL must be written.
+    func builtInURL(in region: ServiceRegion) -> ServiceURL? {
+        addresses(region).first.map { ServiceURL(builtInScheme, .address($0)) }
+    }
+}
+
+/// The keys of one provider in the file, as far as a `ProviderDescriptor` looks at them.
+struct ProviderKeys {
+    let type: ProviderType
+    let path: SettingPath
+    let reading: Reading
+
+    /// Whether the file holds the key.
+    func isWritten(_ key: String) -> Bool { reading.written.contains(path.appending(key: key)) }
+
+    /// Whether nothing is wrong with the key's value.
+    func isSound(_ key: String) -> Bool { reading.isSound(path.appending(key: key)) }
+
+    /// Whether nothing is wrong with the key or its name.
+    func isUsable(_ key: String) -> Bool { isSound(key) && !reading.isMisspelt(path.appending(key: key)) }
+
+    func fail(_ key: String, _ message: String) { reading.fail(path.appending(key: key), message) }
+    func warn(_ key: String, _ message: String) { reading.warn(path.appending(key: key), message) }
+
+    /// Reports a key that the type cannot do without, unless something is wrong with it already.
+    func require(_ key: String, _ what: String) {
+        guard isUsable(key) else { return }
+        fail(key, "is missing: a provider of type \(type.rawValue) needs \(what)")
+    }
+}
