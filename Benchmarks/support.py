@@ -16,7 +16,11 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-RELEASE = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product"]
+RELEASE = [
+    *["swift", "build", "-c", "release", "--static-swift-stdlib"],
+    *(["--scratch-path", os.environ["HTTPDNSD_RELEASE_PATH"]] if "HTTPDNSD_RELEASE_PATH" in os.environ else []),
+    "--product",
+]
 
 # nginx and the peers are in folders that are not in the PATH of an unprivileged user.
 os.environ["PATH"] += ":/usr/sbin:/sbin"
