@@ -10,6 +10,8 @@ package final class AnswerStore {
     static let failedFamilyTTL: UInt32 = 5
     /// The most seconds for which an unverified answer of LocalDNS for a protected name is cached.
     private static let unverifiedLifetime: UInt32 = 60
+    /// The most seconds for which a provider's denial of a name is cached that LocalDNS may know and has not answered.
+    static let provisionalLifetime: UInt32 = 10
     /// Seconds for which a verified answer of LocalDNS is used: as long as the verdict. Its own TTL is chosen by the
     /// server that answered.
     private static let verifiedLifetime: UInt32 = 600
@@ -242,10 +244,12 @@ package final class AnswerStore {
 
     /// Caches an unverified answer of LocalDNS for a protected name as fallback: for a minute at most, and not while
     /// there is a stale trusted answer, which takes precedence (decision 6).
+    ///
+    /// - Parameter replacesTrusted: whether the providers have just contradicted any such answer. Default false.
     package func keepUnverified(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String, replacesTrusted: Bool = false
     ) -> Flight.Outcome {
-        if let kept = told(key, type), kept.isTrusted {
+        if !replacesTrusted, let kept = told(key, type), kept.isTrusted {
             return .failure(
                 ExtendedError(.noReachableAuthority, "only LocalDNS answers, and an older answer is trusted more"))
         }

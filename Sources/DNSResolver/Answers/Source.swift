@@ -16,6 +16,6 @@ package enum Source: Hashable, Sendable {
     case preset
 }
 
-/// Called with one type's result as soon as it is final, the server that answered, and for an answer of LocalDNS the
-/// provider's empty response for that type.
-package typealias SettleType = @Loop (RecordType, UpstreamResult, Source, _ server: String, EmptyFamily?) -> Void
+/// Called with one type's result as soon as it is final, the server that answered, and what the providers found where the
+/// result is not theirs alone.
+package typealias SettleType = @Loop (RecordType, UpstreamResult, Source, _ server: String, ProviderFinding?) -> Void

@@ -37,6 +37,8 @@ final class FlightWork {
     /// Whether HTTPDNS was asked for the name after LocalDNS's answer was detected as forged.
     private var isAskedAgain = false
     private var isSettled = false
+    /// What the providers found of types that depend on LocalDNS too: mostly there are none.
+    private var findings: [(type: RecordType, finding: ProviderFinding)] = []
 
     private var key: FlightKey { flight.key }
     private var cache: AnswerStore { resolver.cache }
@@ -61,11 +63,16 @@ final class FlightWork {
     }
 
     private func settle(
-        _ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String, _ empty: EmptyFamily?
+        _ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String, _ finding: ProviderFinding?
     ) {
-        if let empty, case .answer(let answer) = result, prefersProviders, key.types == [type], type.isAddress {
+        guard let finding else { return settle(type, result, source, server) }
+        findings.append((type, finding))
+        switch (finding, result) {
+        case (.denied, .answer(let answer)) where source == .localDNS:
+            keep(answer, type, source, server)
+        case (.empty(let empty), .answer(let answer)) where prefersProviders && key.types == [type] && type.isAddress:
             open.doubtful.append((Told(type: type, answer: answer, source: source, server: server), empty))
-        } else {
+        default:
             settle(type, result, source, server)
         }
     }
@@ -257,16 +264,27 @@ final class FlightWork {
         if prefersProviders, source == .localDNS || source == .verifiedLocalDNS {
             resolver.fallbackAnswers.add(key, type, of: policy.strategy)
         }
-        if source == .localDNS, type.isAddress, prefersProviders {
+        let isDenied = isDenied(type)
+        if source == .localDNS, type.isAddress, prefersProviders || isDenied {
             if policy.lastResort.addresses(of: key.name) != nil {
                 return .failure(
                     ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not proven"))
             }
-            return cache.keepUnverified(answer, for: key, type, server)
+            return cache.keepUnverified(answer, for: key, type, server, replacesTrusted: isDenied)
         }
         // A family that no client may use is asked for only when the other one is made of it.
         let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
-        return cache.keep(policy.consistent(answer, for: key), for: key, type, source, server, isGiven: isGiven)
+        return cache.keep(
+            policy.consistent(answer, for: key), for: key, type, source, server,
+            longest: isDenied && source != .localDNS ? AnswerStore.provisionalLifetime : .max, isGiven: isGiven)
+    }
+
+    /// Whether the providers deny the name, and LocalDNS has addresses or has not answered.
+    private func isDenied(_ type: RecordType) -> Bool {
+        guard !findings.isEmpty else { return false }
+        return findings.contains { found in
+            if case .denied = found.finding { found.type == type } else { false }
+        }
     }
 
     /// A preset of last resort is better than an unexplained empty response, but is not combined with addresses that a

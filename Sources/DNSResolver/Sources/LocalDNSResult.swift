@@ -3,8 +3,6 @@ struct LocalDNSResult: Hashable, Sendable {
     let result: UpstreamResult
     /// Whether every address in it was verified to be the name's.
     let isVerified: Bool
-    /// Whether LocalDNS answered NXDOMAIN or NODATA, whether that is accepted or not.
-    var isDenial = false
 
     init(_ result: UpstreamResult) {
         self.result = result

@@ -40,9 +40,12 @@ final class SourcePair {
     ///
     /// - Parameters:
     ///   - isFirst: whether LocalDNS goes first: then its answer is taken at once, and checked in the background.
+    ///   - received: called once with the response before its check, and the server that sent it; returns whether it is
+    ///     to be checked. Not called after `cancel()`.
     ///   - done: called once with what may be used of the response, and the server that sent it; not after `cancel()`.
     func askLocalDNS(
         _ job: Job, _ type: RecordType, isFirst: Bool,
+        received: @escaping @Loop (UpstreamResult, _ server: String) -> Bool,
         done: @escaping @Loop (LocalDNSResult, _ server: String) -> Void
     ) -> any Cancellable {
         let (key, began) = (job.key, job.began)
@@ -51,7 +54,9 @@ final class SourcePair {
             var result = reply.results[type] ?? .failure(.timeout)
             // The forged address of a portal check is what makes the client show the portal.
             if key.route != .portal { result = selector.filter.admitted(result, to: key.name) }
-            guard let answerCheck else { return (LocalDNSResult(result), reply.server) }
+            guard !Task.isCancelled, received(result, reply.server), let answerCheck else {
+                return (LocalDNSResult(result), reply.server)
+            }
             let judged =
                 isFirst
                 ? answerCheck.withoutKnownLies(result, to: key, type)

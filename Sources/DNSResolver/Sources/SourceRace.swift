@@ -20,6 +20,8 @@ struct SourceRace {
         let result: UpstreamResult
         let source: Source
         let server: String
+        /// Whether the providers deny the name, and LocalDNS has addresses or has not answered.
+        let isDenied: Bool
     }
 
     /// The state of one type.
@@ -30,6 +32,9 @@ struct SourceRace {
         var httpdns: UpstreamResult?
         /// For a denial: its source and server.
         var denial: (source: Source, server: String)?
+        /// The response of LocalDNS, before its check.
+        var response: UpstreamResult?
+        /// What may be used of that response.
         var localDNS: LocalDNSResult?
         /// The LocalDNS server that answered.
         var localServer = ""
@@ -46,9 +51,16 @@ struct SourceRace {
             return nil
         }
 
-        mutating func settle(_ result: UpstreamResult, _ source: Source, _ server: String) {
+        /// Whether LocalDNS answered NXDOMAIN or NODATA, whether that is accepted or not.
+        var isDeniedByLocalDNS: Bool {
+            if case .answer(let answer)? = response { answer.isNegative(for: type) } else { false }
+        }
+
+        mutating func settle(
+            _ result: UpstreamResult, _ source: Source, _ server: String, isDenied: Bool = false
+        ) {
             isOpen = false
-            settled = Settled(type: type, result: result, source: source, server: server)
+            settled = Settled(type: type, result: result, source: source, server: server, isDenied: isDenied)
         }
     }
 
@@ -115,6 +127,8 @@ struct SourceRace {
         return next
     }
 
+    func isOpen(_ type: RecordType) -> Bool { entries.contains { $0.type == type && $0.isOpen } }
+
     var openTypes: [RecordType] {
         for index in entries.indices where !entries[index].isOpen { return entries.filter(\.isOpen).map(\.type) }
         return types
@@ -150,12 +164,14 @@ struct SourceRace {
         return nil
     }
 
-    /// For an answer of LocalDNS: the empty response of a provider for that type; nil: there was none.
+    /// What the providers found of a type that is settled by LocalDNS, or provisionally; nil: nothing.
     @inline(__always)
-    func emptyFamily(_ settled: Settled) -> EmptyFamily? {
+    func finding(_ settled: Settled) -> ProviderFinding? {
+        if settled.isDenied { return .denied }
         guard !emptyFamilies.isEmpty else { return nil }
         switch settled.source {
-        case .localDNS, .verifiedLocalDNS: return emptyFamilies.last { $0.type == settled.type }?.family
+        case .localDNS, .verifiedLocalDNS:
+            return emptyFamilies.last { $0.type == settled.type }.map { .empty($0.family) }
         case .forward, .provider, .rule, .preset: return nil
         }
     }
@@ -196,10 +212,19 @@ struct SourceRace {
         }
     }
 
-    mutating func take(_ type: RecordType, _ told: LocalDNSResult, from server: String) {
+    /// Takes the response of LocalDNS before its check: for a name that the providers deny it is enough.
+    mutating func take(_ type: RecordType, response: UpstreamResult, from server: String) {
         for index in entries.indices where entries[index].type == type {
-            entries[index].localDNS = told
+            entries[index].response = response
             entries[index].localServer = server
+            decide(index)
+        }
+    }
+
+    /// Takes what may be used of that response.
+    mutating func take(_ type: RecordType, _ result: LocalDNSResult) {
+        for index in entries.indices where entries[index].type == type {
+            entries[index].localDNS = result
             decide(index)
         }
     }
@@ -234,30 +259,38 @@ struct SourceRace {
         if let localDNS, case .answer = localDNS.result, first == .localDNS || httpdns != nil {
             entries[index].settle(localDNS.result, localDNS.source, entries[index].localServer)
         } else if let httpdns, let localDNS, !awaitsProbe {
-            entries[index].settle(failure(httpdns, localDNS), mayUseLocalDNS ? .localDNS : .rule, "")
+            let result = failure(httpdns, localDNS, isDenied: entries[index].isDeniedByLocalDNS)
+            entries[index].settle(result, mayUseLocalDNS ? .localDNS : .rule, "")
         }
     }
 
-    /// The providers deny a name that may be one of the local network: addresses of LocalDNS take precedence, and
-    /// nothing else.
+    /// The providers deny a name that may be one of the local network: records of LocalDNS take precedence, and nothing
+    /// else. They need no certificate, for no public service has the name.
     private mutating func decide(_ index: Int, _ denial: (source: Source, server: String)) {
-        guard let localDNS = entries[index].localDNS, let httpdns = entries[index].httpdns else { return }
-        if case .answer(let answer) = localDNS.result, !answer.isNegative(for: entries[index].type) {
-            entries[index].settle(localDNS.result, localDNS.source, entries[index].localServer)
-        } else {
+        guard let httpdns = entries[index].httpdns,
+            let response = entries[index].response ?? entries[index].localDNS?.result
+        else { return }
+        guard case .answer = response else {
+            return entries[index].settle(httpdns, denial.source, denial.server, isDenied: true)
+        }
+        if entries[index].isDeniedByLocalDNS {
             entries[index].settle(httpdns, denial.source, denial.server)
+        } else {
+            entries[index].settle(response, .localDNS, entries[index].localServer, isDenied: true)
         }
     }
 
     /// The result when neither source has an answer: "empty" only when no source that was asked failed.
-    private func failure(_ httpdns: UpstreamResult, _ localDNS: LocalDNSResult) -> UpstreamResult {
+    private func failure(
+        _ httpdns: UpstreamResult, _ localDNS: LocalDNSResult, isDenied: Bool
+    ) -> UpstreamResult {
         guard mayUseLocalDNS else {
             // A browser that gets SERVFAIL for a service binding may give up; without one it goes on with A and AAAA.
             if isServiceBinding, case .failure = httpdns { return .unknownEmpty(ttl: Self.failedServiceBindingTTL) }
             return httpdns
         }
         // What both call empty is empty, though neither is accepted alone.
-        if case .unknownEmpty = httpdns, localDNS.isDenial { return httpdns }
+        if case .unknownEmpty = httpdns, isDenied { return httpdns }
         guard hasProviders, case .failure(let first) = httpdns, case .failure(let second) = localDNS.result else {
             return localDNS.result
         }

@@ -97,11 +97,18 @@ final class SourceRun: Cancellable {
             for type in types {
                 lookUpsUnderWay += 1
                 lookUps.append(
-                    sources.askLocalDNS(job, type, isFirst: race.first == .localDNS) { [self] result, server in
-                        lookUpsUnderWay -= 1
-                        race.take(type, result, from: server)
-                        goOn()
-                    })
+                    sources.askLocalDNS(
+                        job, type, isFirst: race.first == .localDNS,
+                        received: { [self] response, server in
+                            race.take(type, response: response, from: server)
+                            goOn()
+                            return race.isOpen(type)
+                        },
+                        done: { [self] result, _ in
+                            lookUpsUnderWay -= 1
+                            race.take(type, result)
+                            goOn()
+                        }))
             }
         }
     }
@@ -147,7 +154,7 @@ final class SourceRun: Cancellable {
 
     private func tell() {
         while done != nil, let settled = race.takeSettled() {
-            settle(settled.type, settled.result, settled.source, settled.server, race.emptyFamily(settled))
+            settle(settled.type, settled.result, settled.source, settled.server, race.finding(settled))
         }
     }
 

@@ -52,9 +52,7 @@ package final class AnswerCheck {
             return LocalDNSResult(result)
         }
         let verdicts = await verdicts(on: answer, to: key, until: began + Budget.checked, endsAtProof: true)
-        var judged = LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: level))
-        judged.isDenial = answer.isNegative(for: type)
-        return judged
+        return LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: level))
     }
 
     /// LocalDNS's answer without addresses that are already known to be forged. Starts no check.

@@ -69,9 +69,18 @@ extension SimulationOracle.Case {
         return best ?? ["origin: addresses that LocalDNS has not told"]
     }
 
+    /// Whether a provider denied the name in the same flight, which may be one of the local network (section 1).
+    private func isOfNetwork(_ telling: Chronicle.Telling) -> Bool {
+        guard reign.mayBeLocal(name) else { return false }
+        return chronicle.tellings.contains { other in
+            guard case .provider = other.giver, other.name == name, other.type == telling.type else { return false }
+            return other.result == .nameError && other.flightBegan == telling.flightBegan
+        }
+    }
+
     /// Sections 8 and 9.
     private func faults(of kinds: [Conduct.Address], in telling: Chronicle.Telling) -> [String] {
-        guard route.isProtected else { return [] }
+        guard route.isProtected, !isOfNetwork(telling) else { return [] }
         let check = reign.check(of: name)
         guard check != .off else { return [] }
         var faults: [String] = []
@@ -285,6 +294,8 @@ extension SimulationOracle.Case {
         if case .localDNS = telling.giver, route.isProtected, type.isAddress {
             least = min(lifetime, Self.unprovenTime)
         }
+        // A denial that LocalDNS did not answer.
+        if telling.result == .nameError, reign.mayBeLocal(telling.name) { least = min(least, 10) }
         if !isOfOtherNetwork, age + 2 < least { faults.append("stale: before its time, \(age) s of \(lifetime)") }
         let before = (client.at - telling.at).wholeSeconds
         if isUndisturbed, !client.isSigned || !reign.yields(type), !reign.yields(type) {

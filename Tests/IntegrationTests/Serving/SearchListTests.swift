@@ -47,5 +47,28 @@ extension Integration {
             }
             withExtendedLifetime(resolvers) {}
         }
+
+        @Test(arguments: [CertificateServers.Kind.otherName, .silent, .refusing], [true, false])
+        func `a name of the search list that HTTPDNS denies is LocalDNS's, whatever its host has on port 443`(
+            kind: CertificateServers.Kind, listed: Bool
+        ) throws {
+            let servers = try CertificateServers()
+            let vendor = try FakeHTTPDNS(FakeZone())
+            let localDNS = try FakeLocalDNS()
+            localDNS.behave(.lie([kind.address]))
+            let directory = try TemporaryDirectory()
+            try directory.write("search example.com\n", to: "resolv.conf")
+            let daemon = try Daemon(
+                DaemonConfiguration.doh(vendor.url)
+                    + DaemonConfiguration.route(protect: listed ? ["example.com"] : nil)
+                    + DaemonConfiguration.rest(
+                        localDNS: localDNS.address, check: "auto", ports: [servers.port],
+                        control: directory.path + "/control.sock", resolvConf: directory.path + "/resolv.conf"))
+            let began = Stopwatch()
+            #expect(try daemon.client().ask(CertificateServers.name, RecordType.a).addresses == [kind.address])
+            #expect(began.fair < .milliseconds(1_000))
+            let status = try Daemon.run(["status", "--json", "--config", daemon.configurationFile]).output
+            #expect(status.contains("\"forged_checks\":0"))
+        }
     }
 }

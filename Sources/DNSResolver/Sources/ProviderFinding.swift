@@ -1,3 +1,12 @@
+/// What the providers found of a type whose result depends on LocalDNS too.
+package enum ProviderFinding: Sendable {
+    /// An indeterminate empty response.
+    case empty(EmptyFamily)
+    /// NXDOMAIN for a name that may be one of the local network: addresses of LocalDNS take precedence, and without a
+    /// response of LocalDNS the denial is provisional.
+    case denied
+}
+
 /// An indeterminate empty response of a provider for one address family, which may mean that it does not know the name.
 ///
 /// An object: mostly there is none, and passing it on then copies one word.

@@ -1,0 +1,148 @@
+import DNSCache
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// Names within a search domain of the network that the providers deny.
+@Suite(.onLoop)
+struct SearchDomainTests {
+    private typealias Machine = ResolverTests.Machine
+
+    /// The address that LocalDNS gives.
+    private static let given = "10.9.8.7"
+
+    /// A machine whose provider says that no name exists, for an hour.
+    @Loop
+    private func machine(
+        _ setting: CertificateRule.Setting = .auto, listed: Bool = false, mode: Mode = .httpdnsFirst,
+        searchDomains: [String] = ["example.com"], server: FakeHandshake.Server = .liar
+    ) throws -> Machine {
+        let machine = Machine(
+            policy: try Self.routes(mode, listed: listed, searchDomains), rule: CertificateRule(setting))
+        machine.handshake.servers[Self.given] = server
+        machine.localDNS.behaviour = .addresses(Self.given, ttl: 600)
+        deny(machine, after: .zero)
+        return machine
+    }
+
+    private static func routes(_ mode: Mode, listed: Bool, _ searchDomains: [String]) throws -> RoutePolicy {
+        RoutePolicy(
+            mode: mode, protect: listed ? NameList([try Name("example.com")]) : [],
+            searchDomains: try searchDomains.map { try Name($0) })
+    }
+
+    @Loop
+    private func deny(_ machine: Machine, after delay: Duration, code: ResponseCode = .nameError) {
+        let denial = UpstreamResult.answer(.negative(code, name: .root, ttl: 3_600))
+        machine.vendor.behaviour = .reply(after: delay, [.a: denial, .aaaa: denial])
+    }
+
+    // MARK: Honest networks
+
+    @Test(arguments: [false, true], [FakeHandshake.Server.liar, .refusing, .silent]) @Loop
+    func `LocalDNS's addresses are given at once, and no certificate is asked of them`(
+        listed: Bool, server: FakeHandshake.Server
+    ) async throws {
+        let machine = try machine(listed: listed, server: server)
+        let reply = await machine.ask()
+        #expect(reply.has(Self.given) && reply.waited == .zero)
+        #expect(machine.handshake.attempts.isEmpty && machine.checks.journal.total == 0)
+        await machine.clock.advance(by: .seconds(59))
+        #expect(await machine.ask().response?.origin == .cache)
+        await machine.clock.advance(by: .seconds(2))
+        #expect(await machine.ask().has(Self.given))
+        #expect(machine.vendor.asked.count == 2)
+    }
+
+    @Test(arguments: [false, true], [FakeHandshake.Server.liar, .silent]) @Loop
+    func `a denial that comes after LocalDNS's response is waited for, and no verdict is`(
+        listed: Bool, server: FakeHandshake.Server
+    ) async throws {
+        let machine = try machine(listed: listed, server: server)
+        deny(machine, after: .milliseconds(1_000))
+        let reply = await machine.ask()
+        #expect(reply.has(Self.given) && reply.waited == .milliseconds(1_000))
+    }
+
+    @Test @Loop func `with LocalDNS first a name that both its certificate and the providers deny is the network's`()
+        async throws
+    {
+        let machine = try machine(mode: .localDNSFirst)
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .seconds(2))
+        #expect(await machine.ask().has(Self.given))
+        await machine.clock.advance(by: .seconds(61))
+        let reply = await machine.ask()
+        #expect(reply.has(Self.given) && !reply.isStale)
+        #expect(machine.checks.journal.total == 1)
+    }
+
+    // MARK: Hijackers
+
+    @Test(arguments: [false, true]) @Loop
+    func `outside the search domains a denial is final`(listed: Bool) async throws {
+        let machine = try machine(listed: listed, searchDomains: ["other.example"])
+        #expect(await machine.ask().packed?.responseCode == .nameError)
+        #expect(machine.localDNS.asked.isEmpty)
+    }
+
+    @Test(arguments: [false, true]) @Loop
+    func `while HTTPDNS fails the addresses need a certificate like any other`(listed: Bool) async throws {
+        let machine = try machine(listed: listed)
+        machine.vendor.behaviour = .failure(.network("refused"))
+        let reply = await machine.ask()
+        #expect(reply.failure == .serverFailure)
+        #expect(reply.response?.extendedError?.code == .forgedAnswer)
+    }
+
+    @Test @Loop func `a name that exists at the provider without addresses has none of LocalDNS`() async throws {
+        let machine = try machine()
+        deny(machine, after: .zero, code: .noError)
+        #expect(await machine.ask().has(Self.given) == false)
+        #expect(machine.localDNS.asked.isEmpty)
+    }
+
+    // MARK: Cached denials
+
+    @Test(arguments: [false, true]) @Loop
+    func `a denial from another network does not keep LocalDNS's addresses away`(listed: Bool) async throws {
+        let machine = try machine(listed: listed, searchDomains: [])
+        #expect(await machine.ask().packed?.responseCode == .nameError)
+        let routes = try Self.routes(.httpdnsFirst, listed: listed, ["example.com"])
+        machine.resolver.replace(
+            with: ResolverPolicy(
+                localAnswers: machine.policy.localAnswers, routes: routes, strategy: machine.policy.strategy,
+                sources: machine.policy.sources),
+            freshness: FreshnessPolicy(), isNewGeneration: true)
+        machine.resolver.networkChanged()
+        let reply = await machine.ask()
+        #expect(reply.has(Self.given) && !reply.isStale)
+        #expect(await machine.ask().response?.origin == .cache)
+    }
+
+    @Test(arguments: [false, true]) @Loop
+    func `a denial that LocalDNS did not answer is asked for again after ten seconds`(isSilent: Bool) async throws {
+        let machine = try machine()
+        machine.localDNS.behaviour = isSilent ? .silence : .failure(.responseCode(.serverFailure))
+        #expect(await machine.ask().packed?.responseCode == .nameError)
+        machine.localDNS.behaviour = .addresses(Self.given)
+        await machine.clock.advance(by: .seconds(8))
+        #expect(await machine.ask().packed?.responseCode == .nameError)
+        await machine.clock.advance(by: .seconds(3))
+        let reply = await machine.ask()
+        #expect(reply.has(Self.given) && !reply.isStale)
+    }
+
+    @Test @Loop func `a denial that LocalDNS confirms is cached for its TTL`() async throws {
+        let machine = try machine()
+        let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 30))
+        machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        #expect(await machine.ask().packed?.responseCode == .nameError)
+        await machine.clock.advance(by: .seconds(3_000))
+        #expect(await machine.ask().response?.origin == .cache)
+        #expect(machine.vendor.asked.count == 1)
+    }
+}
