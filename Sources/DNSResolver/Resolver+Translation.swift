@@ -7,11 +7,11 @@ import Scheduling
 extension ResolverPolicy {
     /// Whether a name's AAAA is made of its A when a provider answers none.
     ///
-    /// A client that checks signatures, or wants them, gets what was signed (RFC 6147 section 5.5), and clients that are to use IPv4 get
-    /// no IPv6 addresses.
+    /// A client that checks signatures itself gets what was answered (RFC 6147 section 5.5), and clients that are to use IPv4
+    /// get no IPv6 addresses.
     func translates(_ type: RecordType, _ key: FlightKey) -> Bool {
-        guard isTranslating, type == .aaaa, !key.isSigned, case .protect = key.route else { return false }
-        return !localAnswers.families.yields(.aaaa)
+        guard isTranslating, type == .aaaa, !key.checkingDisabled, case .protect = key.route else { return false }
+        return !localAnswers.families.yields(.aaaa) && !localAnswers.families.excludes(.aaaa)
     }
 }
 
@@ -24,32 +24,40 @@ extension Resolver {
         case failure(ExtendedError)
         /// The name has none that can be translated: the negative answer stands.
         case nothing
+        /// Only LocalDNS answers them, unverified: the negative answer stands meanwhile.
+        case unverified
     }
 
     /// What is answered for AAAA of a name that has no IPv6 address by a provider's answer.
     ///
-    /// Its IPv4 addresses come from the same flight, from the cache, or from a flight of their own, and from a provider: what
-    /// LocalDNS answers it translates itself.
-    /// - Parameter negative: the provider's answer.
-    func translated(_ flight: Flight, _ negative: Answer, by policy: ResolverPolicy) async -> Translated {
+    /// Its IPv4 addresses come from the same flight, from the cache, or from a flight of their own, and from a provider or
+    /// from LocalDNS where certificates verify them.
+    /// - Parameters:
+    ///   - negative: the provider's answer.
+    ///   - deadline: until when the IPv4 addresses are awaited.
+    func translated(
+        _ flight: Flight, _ negative: Answer, by policy: ResolverPolicy, until deadline: Instant
+    ) async -> Translated {
         guard case .prefix(let prefix) = policy.translation else {
             // The policy that follows gives the flight up, and its clients ask anew.
             await clock.sleep(until: clock.now + Translation.longestWait)
             return .nothing
         }
-        switch await ipv4Addresses(flight) {
+        switch await ipv4Addresses(flight, until: deadline) {
+        case .unverified: return .unverified
+        case .records(let answer) where answer.hasSignatures:
+            return .nothing
         case .records(let answer):
             return prefix.translated(answer, longest: negative.translationTTL).map(Translated.answer) ?? .nothing
         case .failure(let error): return .failure(error)
         }
     }
 
-    /// A provider's answer to the name's A; no records where no provider has answered.
-    private func ipv4Addresses(_ flight: Flight) async -> IPv4Answer {
+    /// The trusted answer to the name's A.
+    private func ipv4Addresses(_ flight: Flight, until deadline: Instant) async -> IPv4Answer {
         let key = flight.key.asking(for: .a)
-        let deadline = clock.now + Budget.answer
         if flight.key.types.contains(.a) { return await flight.ipv4Answer(until: deadline) }
-        if let answer = cache.providerAnswer(key) { return .records(answer) }
+        if let answer = cache.trustedAnswer(key) { return .records(answer) }
         if let error = remembered(key, .a) { return .failure(error) }
         guard let other = join(key) else { return .failure(ExtendedError(.other, "too many questions are under way")) }
         // Neither may wait for the other.
@@ -61,7 +69,7 @@ extension Resolver {
     /// none, or nothing is translated.
     func translatedInstead(_ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> Answer? {
         guard policy.translates(type, key), case .prefix(let prefix) = policy.translation,
-            let answer = cache.providerAnswer(key.asking(for: .a))
+            let answer = cache.trustedAnswer(key.asking(for: .a)), !answer.hasSignatures
         else { return nil }
         return prefix.translated(answer, longest: AnswerStore.failedFamilyTTL)
     }
@@ -69,21 +77,23 @@ extension Resolver {
 
 /// What is known of a name's A.
 private enum IPv4Answer {
-    /// Of a provider; without records where another source answered.
+    /// Of a provider, or of LocalDNS and verified.
     case records(Answer)
+    /// Another source has answered.
+    case unverified
     case failure(ExtendedError)
 }
 
 extension Flight {
-    /// A provider's answer to the name's A; no records where another source has answered.
+    /// The trusted answer to the name's A.
     fileprivate func ipv4Answer(until deadline: Instant) async -> IPv4Answer {
         await withCheckedContinuation { continuation in
             wait(for: .a, until: deadline) { [key] outcome, source in
                 let result: IPv4Answer =
                     switch outcome {
-                    case .answer(let packed) where source.map(SourceTags.isProvider) ?? false:
+                    case .answer(let packed) where source.map(SourceTags.isTrusted) ?? false:
                         .records(packed.unpacked(for: Question(name: key.name, type: .a)) ?? Answer())
-                    case .answer: .records(Answer())
+                    case .answer: .unverified
                     case .failure(let error): .failure(error)
                     case nil: .failure(ExtendedError(.noReachableAuthority, "no answer in time about IPv4 addresses"))
                     }

@@ -78,10 +78,12 @@ struct ResolverTests {
         /// Asks, and moves time on until there is an answer; the time that this took is added to `waited`.
         func ask(
             _ name: String = "www.example.com", _ type: RecordType = .a, signed: Bool = false,
-            from client: IPAddress = .v4(0x7f00_0001), hidesNetwork: Bool = false
+            checkingDisabled: Bool = false, from client: IPAddress = .v4(0x7f00_0001), hidesNetwork: Bool = false
         ) async -> Reply {
             let reply = Reply(clock: clock)
-            start(name, type, reply, signed: signed, from: client, hidesNetwork: hidesNetwork)
+            start(
+                name, type, reply, signed: signed, checkingDisabled: checkingDisabled, from: client,
+                hidesNetwork: hidesNetwork)
             await clock.advance(by: .zero)
             while reply.response == nil, clock.now - reply.asked < .seconds(5) {
                 await clock.advance(by: .milliseconds(100))
@@ -91,13 +93,14 @@ struct ResolverTests {
 
         /// Asks without waiting.
         func start(
-            _ name: String, _ type: RecordType, _ reply: Reply, signed: Bool = false,
+            _ name: String, _ type: RecordType, _ reply: Reply, signed: Bool = false, checkingDisabled: Bool = false,
             from client: IPAddress = .v4(0x7f00_0001), hidesNetwork: Bool = false
         ) {
             let question = Question(name: (try? Name(name)) ?? .root, type: type)
             let client = ClientQuestion(
-                question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: false),
-                dnssecOK: signed, client: client, hidesNetwork: hidesNetwork, arrived: clock.now)
+                question: question, key: QueryKey(question, dnssecOK: signed, checkingDisabled: checkingDisabled),
+                dnssecOK: signed, checkingDisabled: checkingDisabled, client: client, hidesNetwork: hidesNetwork,
+                arrived: clock.now)
             resolver.respond(to: client) { [clock] in
                 reply.response = $0
                 reply.answered = clock.now
@@ -346,6 +349,34 @@ struct ResolverTests {
         let reply = await machine.ask("www.example.com", .aaaa)
         #expect(first.has("192.0.2.1"))
         #expect(reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
+    }
+
+    @Test @Loop
+    func `a provider's slow answer of the other family is waited for before LocalDNS's address is given`() async {
+        let machine = Machine(answersBothFamilies: false)
+        let addresses = UpstreamResult.answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))
+        machine.vendor.behaviour = .reply(after: .zero, [.a: addresses, .aaaa: .unknownEmpty(ttl: nil)])
+        machine.vendor.slow = [.a: .milliseconds(1_000)]
+        let first = Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, first)
+        let reply = await machine.ask("www.example.com", .aaaa)
+        #expect(reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1))
+        #expect(reply.waited == .milliseconds(1_000))
+    }
+
+    @Test(arguments: [Duration.zero, .milliseconds(400)]) @Loop
+    func `while a provider is silent about the other family LocalDNS's address is given in time`(later: Duration) async
+    {
+        let machine = Machine(answersBothFamilies: false)
+        machine.vendor.behaviour = .reply(after: .zero, [.aaaa: .unknownEmpty(ttl: nil)])
+        machine.vendor.slow = [.a: .seconds(10)]
+        machine.localDNS.slow = [.a: .seconds(10)]
+        let first = Reply(clock: machine.clock)
+        machine.start("www.example.com", .a, first)
+        await machine.clock.advance(by: later)
+        let reply = await machine.ask("www.example.com", .aaaa)
+        #expect(reply.has("2001:db8::9"))
+        #expect(reply.waited.map { $0 <= .milliseconds(1_900) } == true)
     }
 
     @Test @Loop

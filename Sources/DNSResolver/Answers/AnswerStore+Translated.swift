@@ -22,13 +22,13 @@ extension AnswerStore {
         type.isServiceBinding || isTranslated(entry) || isTranslating && type == .aaaa && entry.isNegative
     }
 
-    /// A provider's answer to the key's one type, with its TTLs counted down, while it is fresh and needs no refresh; nil when
-    /// none is cached.
-    func providerAnswer(_ key: FlightKey) -> Answer? {
+    /// A provider's or verified answer to the key's one type, with its TTLs counted down, while it is fresh and needs no
+    /// refresh; nil when none is cached.
+    func trustedAnswer(_ key: FlightKey) -> Answer? {
         let question = Question(name: key.name, type: key.types[0])
-        let cacheKey = QueryKey(question, dnssecOK: false, checkingDisabled: false, scope: key.scope)
+        let cacheKey = QueryKey(question, dnssecOK: key.dnssecOK, checkingDisabled: false, scope: key.scope)
         guard let entry = memory.entry(for: cacheKey), isUsable(entry, question.type, by: key.route), !isStale(entry),
-            SourceTags.isProvider(entry.source), entry.isHit(at: clock.now)
+            SourceTags.isTrusted(entry.source), entry.isHit(at: clock.now)
         else { return nil }
         return entry.answer.unpacked(for: question)?.aged(.fresh(age: entry.age(at: clock.now)))
     }

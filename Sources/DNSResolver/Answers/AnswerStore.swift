@@ -9,7 +9,7 @@ package final class AnswerStore {
     /// did not.
     static let failedFamilyTTL: UInt32 = 5
     /// The most seconds for which an unverified answer of LocalDNS for a protected name is cached.
-    private static let unverifiedLifetime: UInt32 = 60
+    static let unverifiedLifetime: UInt32 = 60
     /// The most seconds for which a provider's denial of a name is cached that LocalDNS may know and has not answered.
     static let provisionalLifetime: UInt32 = 10
     /// Seconds for which a verified answer of LocalDNS is used: as long as the verdict. Its own TTL is chosen by the
@@ -295,8 +295,13 @@ package final class AnswerStore {
     ///
     /// Nothing is cached, and the outcome is a failure, while there is an older answer: only an explicit NXDOMAIN or
     /// NODATA response ends its use.
-    package func keepEmpty(ttl: UInt32?, for key: FlightKey, _ type: RecordType) -> Flight.Outcome {
-        guard told(key, type) == nil else {
+    ///
+    /// - Parameter replacesStale: whether there was one, of LocalDNS, which a provider's empty response confirms. Default
+    ///   false.
+    package func keepEmpty(
+        ttl: UInt32?, for key: FlightKey, _ type: RecordType, replacesStale: Bool = false
+    ) -> Flight.Outcome {
+        guard replacesStale || told(key, type) == nil else {
             return .failure(ExtendedError(.other, "the sources say nothing of this name any more"))
         }
         let ttl = min(ttl ?? freshness.negativeTTL, freshness.negativeTTL)

@@ -6,24 +6,36 @@ import Scheduling
 @Loop
 final class FlightWork {
     /// An answer for one type, with its source and server.
-    private struct Told {
+    private struct Sourced {
         let type: RecordType
         let answer: Answer
         let source: Source
         let server: String
     }
 
+    /// A family that a provider calls empty, and what is the result unless that holds.
+    private struct Emptied {
+        let type: RecordType
+        let result: UpstreamResult
+        let source: Source
+        let server: String
+        let empty: EmptyFamily
+    }
+
     /// Results that are decided only when all types are known.
     private struct Open {
-        /// Depends on the name's other family: denials, and LocalDNS's answers for a family that a provider calls
-        /// empty.
-        var doubtful: [(told: Told, empty: EmptyFamily?)] = []
-        var bindings: [Told] = []
+        /// Denials, which depend on the name's other family.
+        var doubtful: [Sourced] = []
+        /// They depend on it too.
+        var emptied: [Emptied] = []
+        var bindings: [Sourced] = []
         var failed: [(type: RecordType, failure: UpstreamFailure)] = []
         /// "No IPv6 address", in whose place addresses may be made of the name's IPv4 addresses.
-        var untranslated: [Told] = []
+        var untranslated: [Sourced] = []
 
-        var isEmpty: Bool { doubtful.isEmpty && bindings.isEmpty && failed.isEmpty && untranslated.isEmpty }
+        var isEmpty: Bool {
+            doubtful.isEmpty && emptied.isEmpty && bindings.isEmpty && failed.isEmpty && untranslated.isEmpty
+        }
     }
 
     private let flight: Flight
@@ -70,8 +82,9 @@ final class FlightWork {
         switch (finding, result) {
         case (.denied, .answer(let answer)) where source == .localDNS:
             keep(answer, type, source, server)
-        case (.empty(let empty), .answer(let answer)) where prefersProviders && key.types == [type] && type.isAddress:
-            open.doubtful.append((Told(type: type, answer: answer, source: source, server: server), empty))
+        case (.empty(let empty), _) where prefersProviders && key.types == [type] && type.isAddress:
+            open.emptied.append(
+                Emptied(type: type, result: result, source: source, server: server, empty: empty))
         default:
             settle(type, result, source, server)
         }
@@ -84,7 +97,7 @@ final class FlightWork {
         case .answer(let answer):
             take(answer, type, source, server)
         case .unknownEmpty(let ttl):
-            finish(type, with: keepEmpty(ttl: ttl, type))
+            finish(type, with: keepEmpty(ttl: ttl, type, isAgreed: source == .localDNS && isEmpty(type)))
         case .failure(let failure):
             if case .noServer = failure, let answer = answerWithoutLocalDNS(type) {
                 return finish(type, with: .answer(answer), source: policy.sources.tag(of: .rule))
@@ -110,9 +123,9 @@ final class FlightWork {
             finish(type, with: kept, source: policy.sources.tag(of: source))
             checkBehind(told, type)
         } else if answer.responseCode == .nameError, key.mayFitFamilies(type) {
-            open.doubtful.append((Told(type: type, answer: answer, source: source, server: server), nil))
+            open.doubtful.append(Sourced(type: type, answer: answer, source: source, server: server))
         } else if policy.strategy.isGuarded(flight.key) {
-            open.bindings.append(Told(type: type, answer: answer, source: source, server: server))
+            open.bindings.append(Sourced(type: type, answer: answer, source: source, server: server))
         } else {
             keepOrTranslate(answer, type, source, server)
         }
@@ -136,14 +149,12 @@ final class FlightWork {
         isSettled = true
         guard !open.isEmpty else { return end() }
         Loop.spawn { [self] in
-            for told in open.bindings where !flight.isAbandoned { await fit(told) }
-            // One may lead to another: what LocalDNS denies of a family that a provider calls empty.
-            while !open.doubtful.isEmpty, !flight.isAbandoned {
-                let (told, empty) = open.doubtful.removeFirst()
-                if let empty { await fitFamily(told, empty) } else { await deny(told) }
-            }
+            for sourced in open.bindings where !flight.isAbandoned { await fit(sourced) }
+            // First, for each may lead to one of the others.
+            for emptied in open.emptied where !flight.isAbandoned { await fitFamily(emptied) }
+            for sourced in open.doubtful where !flight.isAbandoned { await deny(sourced) }
             for (type, failure) in open.failed where !flight.isAbandoned { await fail(type, failure) }
-            for told in open.untranslated where !flight.isAbandoned { await translate(told) }
+            for sourced in open.untranslated where !flight.isAbandoned { await translate(sourced) }
             end()
         }
     }
@@ -175,37 +186,46 @@ final class FlightWork {
 
     // MARK: Results that wait for other look-ups
 
-    private func fit(_ told: Told) async {
-        let fitted = await resolver.fit(told.answer, for: key, told.type)
+    private func fit(_ sourced: Sourced) async {
+        let fitted = await resolver.fit(sourced.answer, for: key, sourced.type)
         guard !flight.isAbandoned else { return }
         guard let fitted else {
-            return finish(told.type, with: cache.keepEmpty(ttl: nil, for: key, told.type))
+            return finish(sourced.type, with: cache.keepEmpty(ttl: nil, for: key, sourced.type))
         }
         let kept = cache.keep(
-            policy.consistent(fitted.answer, for: key), for: key, told.type, told.source, told.server,
+            policy.consistent(fitted.answer, for: key), for: key, sourced.type, sourced.source, sourced.server,
             longest: fitted.longest)
-        finish(told.type, with: kept, source: policy.sources.tag(of: told.source))
+        finish(sourced.type, with: kept, source: policy.sources.tag(of: sourced.source))
     }
 
     /// A provider that knows addresses of the other family knows the name: its empty response then holds for this
     /// family alone, whatever LocalDNS answers for it.
-    private func fitFamily(_ told: Told, _ empty: EmptyFamily) async {
-        await resolver.coalescer.otherFamily(of: flight, told.type, until: resolver.clock.now + Budget.hedge)
-        guard !flight.isAbandoned else { return }
+    private func fitFamily(_ emptied: Emptied) async {
+        let (type, empty) = (emptied.type, emptied.empty)
         let provider = Source.provider(index: empty.provider)
-        if cache.hasOtherFamily(key, told.type, toldBy: policy.sources.tag(of: provider)) {
-            keepOrTranslate(.negative(name: key.name, ttl: empty.ttl), told.type, provider, empty.server)
+        let none = Sourced(
+            type: type, answer: .negative(name: key.name, ttl: empty.ttl), source: provider, server: empty.server)
+        if policy.translates(type, key) {
+            let made = await resolver.translated(flight, none.answer, by: policy, until: empty.deadline)
+            guard !flight.isAbandoned else { return }
+            if case .answer(let answer) = made { return keepTranslated(answer, none) }
         } else {
-            settle(told.type, .answer(told.answer), told.source, told.server)
+            await resolver.coalescer.otherFamily(of: flight, type, until: empty.deadline)
+            guard !flight.isAbandoned else { return }
+        }
+        if cache.hasOtherFamily(key, type, toldBy: policy.sources.tag(of: provider)) {
+            keep(none.answer, type, provider, none.server)
+        } else {
+            settle(type, emptied.result, emptied.source, emptied.server)
         }
     }
 
-    private func deny(_ told: Told) async {
-        await resolver.coalescer.otherFamily(of: flight, told.type, until: resolver.clock.now + Budget.hedge)
+    private func deny(_ sourced: Sourced) async {
+        await resolver.coalescer.otherFamily(of: flight, sourced.type, until: resolver.clock.now + Budget.hedge)
         guard !flight.isAbandoned else { return }
-        var answer = told.answer
-        if cache.hasOtherFamily(key, told.type) { answer.responseCode = .noError }
-        keepOrTranslate(answer, told.type, told.source, told.server)
+        var answer = sourced.answer
+        if cache.hasOtherFamily(key, sourced.type) { answer.responseCode = .noError }
+        keepOrTranslate(answer, sourced.type, sourced.source, sourced.server)
     }
 
     private func fail(_ type: RecordType, _ failure: UpstreamFailure) async {
@@ -217,16 +237,27 @@ final class FlightWork {
     }
 
     /// Once all else is settled: what is made of A needs that.
-    private func translate(_ told: Told) async {
-        let made = await resolver.translated(flight, told.answer, by: policy)
+    private func translate(_ sourced: Sourced) async {
+        let made = await resolver.translated(
+            flight, sourced.answer, by: policy, until: resolver.clock.now + Budget.answer)
         guard !flight.isAbandoned else { return }
         switch made {
-        case .answer(let answer):
-            let kept = cache.keep(answer, for: key, told.type, told.source, told.server, isTranslated: true)
-            finish(told.type, with: preferring(kept, told.type), source: policy.sources.tag(of: told.source))
-        case .failure(let error): finish(told.type, with: .failure(error))
-        case .nothing: keep(told.answer, told.type, told.source, told.server)
+        case .answer(let answer): keepTranslated(answer, sourced)
+        case .failure(let error): finish(sourced.type, with: .failure(error))
+        case .nothing: keep(sourced.answer, sourced.type, sourced.source, sourced.server)
+        case .unverified:
+            let outcome = cache.keep(
+                sourced.answer, for: key, sourced.type, sourced.source, sourced.server,
+                longest: AnswerStore.unverifiedLifetime)
+            finish(
+                sourced.type, with: preferring(outcome, sourced.type), source: policy.sources.tag(of: sourced.source))
         }
+    }
+
+    /// - Parameter sourced: the answer in whose place the addresses were made.
+    private func keepTranslated(_ answer: Answer, _ sourced: Sourced) {
+        let outcome = cache.keep(answer, for: key, sourced.type, sourced.source, sourced.server, isTranslated: true)
+        finish(sourced.type, with: preferring(outcome, sourced.type), source: policy.sources.tag(of: sourced.source))
     }
 
     // MARK: Caching
@@ -235,10 +266,12 @@ final class FlightWork {
     private func keepOrTranslate(
         _ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String
     ) {
-        guard policy.translates(type, key), case .provider = source else { return keep(answer, type, source, server) }
+        guard policy.translates(type, key), case .provider = source, !answer.hasSignatures else {
+            return keep(answer, type, source, server)
+        }
         let real = answer.withoutMappedAddresses()
         guard real.responseCode == .noError, real.isNegative(for: type) else { return keep(real, type, source, server) }
-        open.untranslated.append(Told(type: type, answer: real, source: source, server: server))
+        open.untranslated.append(Sourced(type: type, answer: real, source: source, server: server))
     }
 
     private func keep(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
@@ -270,7 +303,8 @@ final class FlightWork {
                 return .failure(
                     ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not proven"))
             }
-            return cache.keepUnverified(answer, for: key, type, server, replacesTrusted: isDenied)
+            let replacesTrusted = isDenied || isEmpty(type) && answer.isNegative(for: type)
+            return cache.keepUnverified(answer, for: key, type, server, replacesTrusted: replacesTrusted)
         }
         // A family that no client may use is asked for only when the other one is made of it.
         let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
@@ -281,19 +315,29 @@ final class FlightWork {
 
     /// Whether the providers deny the name, and LocalDNS has addresses or has not answered.
     private func isDenied(_ type: RecordType) -> Bool {
-        guard !findings.isEmpty else { return false }
-        return findings.contains { found in
-            if case .denied = found.finding { found.type == type } else { false }
-        }
+        if case .denied? = finding(type) { true } else { false }
+    }
+
+    /// Whether a provider sent an indeterminate empty response, and none has answered.
+    private func isEmpty(_ type: RecordType) -> Bool {
+        if case .empty? = finding(type) { true } else { false }
+    }
+
+    @inline(__always)
+    private func finding(_ type: RecordType) -> ProviderFinding? {
+        guard !findings.isEmpty else { return nil }
+        return findings.last { $0.type == type }?.finding
     }
 
     /// A preset of last resort is better than an unexplained empty response, but is not combined with addresses that a
     /// source answered.
-    private func keepEmpty(ttl: UInt32?, _ type: RecordType) -> Flight.Outcome {
+    ///
+    /// - Parameter isAgreed: whether LocalDNS has denied the type after a provider called it empty.
+    private func keepEmpty(ttl: UInt32?, _ type: RecordType, isAgreed: Bool) -> Flight.Outcome {
         if type.isAddress, policy.lastResort.addresses(of: key.name) != nil, !cache.hasOtherFamily(key, type) {
             return .failure(ExtendedError(.other, "the sources say nothing of this name"))
         }
-        return cache.keepEmpty(ttl: ttl, for: key, type)
+        return cache.keepEmpty(ttl: ttl, for: key, type, replacesStale: isAgreed)
     }
 
     private func finish(

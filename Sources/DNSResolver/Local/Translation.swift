@@ -46,6 +46,12 @@ extension Answer {
         authorities.first { $0.type == .soa }.map { min($0.ttl, $0.soaMinimum ?? $0.ttl) } ?? 600
     }
 
+    /// Whether there are signatures, which a client that wants them could check: then nothing is made of the answer, nor in
+    /// its place (RFC 6147 section 5.5).
+    var hasSignatures: Bool {
+        answers.contains { $0.type == .rrsig } || authorities.contains { $0.type == .rrsig }
+    }
+
     /// The same without addresses of ::ffff:0:0/96: they stand for IPv4 addresses and lead nowhere (RFC 6147 section 5.1.4).
     consuming func withoutMappedAddresses() -> Answer {
         answers.removeAll { if case .v6(let value)? = $0.address { value >> 32 == 0xffff } else { false } }

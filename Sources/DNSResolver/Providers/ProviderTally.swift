@@ -1,4 +1,5 @@
 import DNSWire
+import Scheduling
 
 /// The replies of several providers to one question, combined type by type.
 struct ProviderTally {
@@ -38,6 +39,7 @@ struct ProviderTally {
 
     private let name: Name
     private let types: [RecordType]
+    private let deadline: Instant
     private var wasAsked = false
     /// One for each type, in the order of `types`.
     private(set) var entries: [Entry] = []
@@ -47,6 +49,7 @@ struct ProviderTally {
     init(_ question: borrowing UpstreamQuestion) {
         name = question.name
         types = question.types
+        deadline = question.deadline
         entries.reserveCapacity(types.count)
         for type in types { entries.append(Entry(type)) }
     }
@@ -75,7 +78,8 @@ struct ProviderTally {
             case .answer:
                 entries[index].settle(result, provider, server)
             case .unknownEmpty(let ttl):
-                entries[index].empty = EmptyFamily(provider: provider, server: server, told: ttl)
+                entries[index].empty = EmptyFamily(
+                    provider: provider, server: server, told: ttl, deadline: deadline)
                 entries[index].forgetFailure(of: provider)
                 verdict = .providerFinished
             case .failure(let failure):

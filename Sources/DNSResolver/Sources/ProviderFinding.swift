@@ -1,3 +1,5 @@
+import Scheduling
+
 /// What the providers found of a type whose result depends on LocalDNS too.
 package enum ProviderFinding: Sendable {
     /// An indeterminate empty response.
@@ -21,8 +23,11 @@ package final class EmptyFamily: Sendable {
     let server: String
     /// The TTL as sent by the service; nil: none was.
     let told: UInt32?
+    /// Until when answers of providers are awaited in that flight.
+    let deadline: Instant
 
-    init(provider: Int, server: String, told: UInt32?) {
+    init(provider: Int, server: String, told: UInt32?, deadline: Instant) {
+        self.deadline = deadline
         self.provider = provider
         self.server = server
         self.told = told

@@ -164,15 +164,15 @@ struct SourceRace {
         return nil
     }
 
-    /// What the providers found of a type that is settled by LocalDNS, or provisionally; nil: nothing.
+    /// What the providers found of a type that is not settled by an answer of theirs, or provisionally; nil: nothing.
     @inline(__always)
     func finding(_ settled: Settled) -> ProviderFinding? {
         if settled.isDenied { return .denied }
         guard !emptyFamilies.isEmpty else { return nil }
         switch settled.source {
-        case .localDNS, .verifiedLocalDNS:
+        case .localDNS, .verifiedLocalDNS, .rule:
             return emptyFamilies.last { $0.type == settled.type }.map { .empty($0.family) }
-        case .forward, .provider, .rule, .preset: return nil
+        case .forward, .provider, .preset: return nil
         }
     }
 

@@ -35,8 +35,10 @@ struct TranslationTests {
     }
 
     @Loop
-    private func aaaa(_ machine: Machine, signed: Bool = false) async -> ResolverTests.Reply {
-        await machine.ask("www.example.com", .aaaa, signed: signed)
+    private func aaaa(
+        _ machine: Machine, signed: Bool = false, checkingDisabled: Bool = false
+    ) async -> ResolverTests.Reply {
+        await machine.ask("www.example.com", .aaaa, signed: signed, checkingDisabled: checkingDisabled)
     }
 
     /// Whether the client gets NODATA.
@@ -128,14 +130,88 @@ struct TranslationTests {
         #expect(machine.vendor.asked.map(\.types) == [[.a], [.aaaa]])
     }
 
+    @Test(arguments: [Mode.httpdnsFirst, .httpdnsOnly], [["example.com"], []]) @Loop
+    func `an indeterminate empty response for AAAA is "no IPv6 address" of a name that has IPv4 addresses`(
+        mode: Mode, listed: [String]
+    ) async throws {
+        let protect = NameList(try listed.map { try Name($0) })
+        let machine = machine(
+            routes: RoutePolicy(mode: mode, protect: protect), rule: CertificateRule(.auto), both: false)
+        for localDNS in [FakeBehaviour.addresses("203.0.113.9"), .addresses("2001:db8::9")] {
+            let a = UpstreamResult.answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))
+            machine.vendor.behaviour = .reply(after: .zero, [.a: a, .aaaa: .unknownEmpty(ttl: nil)])
+            machine.localDNS.behaviour = localDNS
+            #expect(await aaaa(machine).has(Self.first))
+            await machine.clock.advance(by: .seconds(90_000))
+        }
+    }
+
+    @Test @Loop func `addresses are made of LocalDNS's verified ones while the provider fails`() async throws {
+        let machine = machine(rule: CertificateRule(.auto), both: false)
+        machine.handshake.servers["203.0.113.9"] = .honest
+        machine.localDNS.behaviour = .addresses("203.0.113.9")
+        machine.vendor.behaviour = .reply(
+            after: .zero, [.a: .failure(.network("refused")), .aaaa: .answer(.negative(name: .root, ttl: 3_600))])
+        #expect(await aaaa(machine).has("64:ff9b::203.0.113.9"))
+    }
+
+    @Test(arguments: [true, false]) @Loop
+    func `a client that wants signatures where there are none gets addresses, fresh and cached`(both: Bool) async {
+        let machine = machine(both: both)
+        #expect(await aaaa(machine, signed: true).has(Self.first))
+        let again = await aaaa(machine, signed: true)
+        #expect(again.has(Self.first) && again.response?.origin == .cache)
+    }
+
     // MARK: What is not
+
+    @Test @Loop func `"no IPv6 address" is cached for a minute while LocalDNS's IPv4 addresses are unverified`() async {
+        let machine = machine(both: false)
+        machine.localDNS.behaviour = .addresses("203.0.113.9")
+        machine.vendor.behaviour = .reply(
+            after: .zero, [.a: .failure(.network("refused")), .aaaa: .answer(.negative(name: .root, ttl: 3_600))])
+        #expect(await isEmpty(aaaa(machine)))
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        await machine.clock.advance(by: .seconds(61))
+        #expect(await aaaa(machine).has(Self.first))
+    }
 
     @Test @Loop func `without a prefix a name with IPv4 addresses alone has no AAAA`() async {
         #expect(await isEmpty(aaaa(machine(translation: Translation.none))))
     }
 
-    @Test @Loop func `a client that checks signatures gets what was answered`() async {
-        #expect(await isEmpty(aaaa(machine(), signed: true)))
+    @Test(arguments: [false, true]) @Loop
+    func `a client that checks signatures itself gets what was answered`(signed: Bool) async {
+        #expect(await isEmpty(aaaa(machine(), signed: signed, checkingDisabled: true)))
+    }
+
+    @Test(arguments: [RecordType.a, .aaaa]) @Loop
+    func `nothing is made where A or "no IPv6 address" is signed and the client wants signatures`(type: RecordType)
+        async throws
+    {
+        let machine = machine(both: false)
+        let www = try Name("www.example.com")
+        let signature = Record(name: www, type: .rrsig, ttl: 60, rdata: [0, type == .a ? 1 : 6])
+        var a = Answer(name: www, addresses: [.v4(0xc000_0201)], ttl: 60)
+        var denial = Answer.negative(name: www, ttl: 60)
+        if type == .a { a.answers.append(signature) } else { denial.authorities.append(signature) }
+        machine.vendor.behaviour = .reply(after: .zero, [.a: .answer(a), .aaaa: .answer(denial)])
+        let reply = await aaaa(machine, signed: true)
+        #expect(reply.packed?.responseCode == .noError && reply.packed?.counts.answer == 0)
+    }
+
+    @Test @Loop func `with prefer ipv4-only nothing is made for a client that wants signatures`() async {
+        #expect(await isEmpty(aaaa(machine(.ipv4Only), signed: true)))
+    }
+
+    @Test @Loop func `a name that no provider knows has LocalDNS's addresses, or none`() async {
+        let machine = machine(both: false)
+        machine.vendor.behaviour = .unknown()
+        machine.localDNS.behaviour = .addresses("2001:db8::9")
+        #expect(await aaaa(machine).has("2001:db8::9"))
+        let other = self.machine(routes: RoutePolicy(mode: .httpdnsOnly), both: false)
+        other.vendor.behaviour = .unknown()
+        #expect(await isEmpty(aaaa(other)))
     }
 
     @Test @Loop func `a name that does not exist does not exist`() async throws {

@@ -83,6 +83,42 @@ struct CertificateScenarioTests {
         #expect(machine.vendor.asked.count == 1)
     }
 
+    @Test(arguments: [false, true]) @Loop
+    func `a name that was deleted is not served stale: HTTPDNS calls it empty, LocalDNS denies it, once`(
+        listed: Bool
+    ) async throws {
+        let machine = try machine(listed: listed, server: .honest)
+        #expect(await machine.ask().has("192.0.2.1"))
+        await machine.clock.advance(by: .seconds(70))
+        machine.vendor.behaviour = .unknown()
+        let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 60))
+        machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        for _ in 0..<3 {
+            let reply = await machine.ask()
+            #expect(reply.packed?.counts == .init(authority: 1) && !reply.isStale)
+            await machine.clock.advance(by: .seconds(3))
+        }
+        #expect(machine.vendor.asked.count == 2)
+    }
+
+    @Test(arguments: [false, true], [false, true]) @Loop
+    func `LocalDNS cannot end the use of a stale answer alone: by a denial, or by a forged address`(
+        listed: Bool, denies: Bool
+    ) async throws {
+        let machine = try machine(listed: listed, server: .refusing)
+        #expect(await machine.ask().has("192.0.2.1"))
+        await machine.clock.advance(by: .seconds(70))
+        if denies {
+            cutHTTPDNS(machine)
+            let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 60))
+            machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        } else {
+            machine.vendor.behaviour = .unknown()
+        }
+        let reply = await machine.ask()
+        #expect(reply.has("192.0.2.1") && reply.isStale)
+    }
+
     @Test @Loop func `a verified answer of LocalDNS is used no longer than the verdict, whatever its TTL`() async throws
     {
         let machine = try machine(server: .honest)
