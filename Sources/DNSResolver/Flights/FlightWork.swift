@@ -5,39 +5,6 @@ import Scheduling
 /// The work of one flight: asks the sources, caches their answers, wakes the waiters.
 @Loop
 final class FlightWork {
-    /// An answer for one type, with its source and server.
-    private struct Sourced {
-        let type: RecordType
-        let answer: Answer
-        let source: Source
-        let server: String
-    }
-
-    /// A family that a provider calls empty, and what is the result unless that holds.
-    private struct Emptied {
-        let type: RecordType
-        let result: UpstreamResult
-        let source: Source
-        let server: String
-        let empty: EmptyFamily
-    }
-
-    /// Results that are decided only when all types are known.
-    private struct Open {
-        /// Denials, which depend on the name's other family.
-        var doubtful: [Sourced] = []
-        /// They depend on it too.
-        var emptied: [Emptied] = []
-        var bindings: [Sourced] = []
-        var failed: [(type: RecordType, failure: UpstreamFailure)] = []
-        /// "No IPv6 address", in whose place addresses may be made of the name's IPv4 addresses.
-        var untranslated: [Sourced] = []
-
-        var isEmpty: Bool {
-            doubtful.isEmpty && emptied.isEmpty && bindings.isEmpty && failed.isEmpty && untranslated.isEmpty
-        }
-    }
-
     private let flight: Flight
     /// In force when the flight began.
     private let policy: ResolverPolicy
@@ -45,15 +12,20 @@ final class FlightWork {
     private let resolver: Resolver
     /// Whether HTTPDNS goes before LocalDNS.
     private let prefersProviders: Bool
-    private var open = Open()
+    private var openResults: OpenResults?
     /// Whether HTTPDNS was asked for the name after LocalDNS's answer was detected as forged.
     private var isAskedAgain = false
     private var isSettled = false
-    /// What the providers found of types that depend on LocalDNS too: mostly there are none.
-    private var findings: [(type: RecordType, finding: ProviderFinding)] = []
 
     private var key: FlightKey { flight.key }
     private var cache: AnswerStore { resolver.cache }
+    /// Created when it is needed: mostly never.
+    private var open: OpenResults {
+        if let openResults { return openResults }
+        let open = OpenResults()
+        openResults = open
+        return open
+    }
 
     /// - Parameters:
     ///   - mode: for this flight; nil: the policy's.
@@ -78,13 +50,13 @@ final class FlightWork {
         _ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String, _ finding: ProviderFinding?
     ) {
         guard let finding else { return settle(type, result, source, server) }
-        findings.append((type, finding))
+        open.findings.append((type, finding))
         switch (finding, result) {
         case (.denied, .answer(let answer)) where source == .localDNS:
             keep(answer, type, source, server)
         case (.empty(let empty), _) where prefersProviders && key.types == [type] && type.isAddress:
             open.emptied.append(
-                Emptied(type: type, result: result, source: source, server: server, empty: empty))
+                OpenResults.Emptied(type: type, result: result, source: source, server: server, empty: empty))
         default:
             settle(type, result, source, server)
         }
@@ -123,9 +95,9 @@ final class FlightWork {
             finish(type, with: kept, source: policy.sources.tag(of: source))
             checkBehind(told, type)
         } else if answer.responseCode == .nameError, key.mayFitFamilies(type) {
-            open.doubtful.append(Sourced(type: type, answer: answer, source: source, server: server))
+            open.doubtful.append(OpenResults.Sourced(type: type, answer: answer, source: source, server: server))
         } else if policy.strategy.isGuarded(flight.key) {
-            open.bindings.append(Sourced(type: type, answer: answer, source: source, server: server))
+            open.bindings.append(OpenResults.Sourced(type: type, answer: answer, source: source, server: server))
         } else {
             keepOrTranslate(answer, type, source, server)
         }
@@ -147,7 +119,7 @@ final class FlightWork {
     /// Decides what had to wait until every type is settled.
     private func finish() {
         isSettled = true
-        guard !open.isEmpty else { return end() }
+        guard let open = openResults, !open.isEmpty else { return end() }
         Loop.spawn { [self] in
             for sourced in open.bindings where !flight.isAbandoned { await fit(sourced) }
             // First, for each may lead to one of the others.
@@ -186,7 +158,7 @@ final class FlightWork {
 
     // MARK: Results that wait for other look-ups
 
-    private func fit(_ sourced: Sourced) async {
+    private func fit(_ sourced: OpenResults.Sourced) async {
         let fitted = await resolver.fit(sourced.answer, for: key, sourced.type)
         guard !flight.isAbandoned else { return }
         guard let fitted else {
@@ -200,10 +172,10 @@ final class FlightWork {
 
     /// A provider that knows addresses of the other family knows the name: its empty response then holds for this
     /// family alone, whatever LocalDNS answers for it.
-    private func fitFamily(_ emptied: Emptied) async {
+    private func fitFamily(_ emptied: OpenResults.Emptied) async {
         let (type, empty) = (emptied.type, emptied.empty)
         let provider = Source.provider(index: empty.provider)
-        let none = Sourced(
+        let none = OpenResults.Sourced(
             type: type, answer: .negative(name: key.name, ttl: empty.ttl), source: provider, server: empty.server)
         if policy.translates(type, key) {
             let made = await resolver.translated(flight, none.answer, by: policy, until: empty.deadline)
@@ -220,7 +192,7 @@ final class FlightWork {
         }
     }
 
-    private func deny(_ sourced: Sourced) async {
+    private func deny(_ sourced: OpenResults.Sourced) async {
         await resolver.coalescer.otherFamily(of: flight, sourced.type, until: resolver.clock.now + Budget.hedge)
         guard !flight.isAbandoned else { return }
         var answer = sourced.answer
@@ -237,7 +209,7 @@ final class FlightWork {
     }
 
     /// Once all else is settled: what is made of A needs that.
-    private func translate(_ sourced: Sourced) async {
+    private func translate(_ sourced: OpenResults.Sourced) async {
         let made = await resolver.translated(
             flight, sourced.answer, by: policy, until: resolver.clock.now + Budget.answer)
         guard !flight.isAbandoned else { return }
@@ -255,7 +227,7 @@ final class FlightWork {
     }
 
     /// - Parameter sourced: the answer in whose place the addresses were made.
-    private func keepTranslated(_ answer: Answer, _ sourced: Sourced) {
+    private func keepTranslated(_ answer: Answer, _ sourced: OpenResults.Sourced) {
         let outcome = cache.keep(answer, for: key, sourced.type, sourced.source, sourced.server, isTranslated: true)
         finish(sourced.type, with: preferring(outcome, sourced.type), source: policy.sources.tag(of: sourced.source))
     }
@@ -271,7 +243,7 @@ final class FlightWork {
         }
         let real = answer.withoutMappedAddresses()
         guard real.responseCode == .noError, real.isNegative(for: type) else { return keep(real, type, source, server) }
-        open.untranslated.append(Sourced(type: type, answer: real, source: source, server: server))
+        open.untranslated.append(OpenResults.Sourced(type: type, answer: real, source: source, server: server))
     }
 
     private func keep(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
@@ -325,8 +297,8 @@ final class FlightWork {
 
     @inline(__always)
     private func finding(_ type: RecordType) -> ProviderFinding? {
-        guard !findings.isEmpty else { return nil }
-        return findings.last { $0.type == type }?.finding
+        guard let openResults else { return nil }
+        return openResults.findings.last { $0.type == type }?.finding
     }
 
     /// A preset of last resort is better than an unexplained empty response, but is not combined with addresses that a

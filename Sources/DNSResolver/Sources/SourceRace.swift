@@ -32,12 +32,8 @@ struct SourceRace {
         var httpdns: UpstreamResult?
         /// For a denial: its source and server.
         var denial: (source: Source, server: String)?
-        /// The response of LocalDNS, before its check.
-        var response: UpstreamResult?
-        /// What may be used of that response.
+        /// What may be used of LocalDNS's response.
         var localDNS: LocalDNSResult?
-        /// The LocalDNS server that answered.
-        var localServer = ""
         var isOpen = true
         /// Set until `takeSettled()` returns it.
         var settled: Settled?
@@ -49,11 +45,6 @@ struct SourceRace {
             if denial != nil, localDNS == nil { return Budget.lastStart }
             if httpdns == nil, localDNS?.isVerified == true { return Budget.verified }
             return nil
-        }
-
-        /// Whether LocalDNS answered NXDOMAIN or NODATA, whether that is accepted or not.
-        var isDeniedByLocalDNS: Bool {
-            if case .answer(let answer)? = response { answer.isNegative(for: type) } else { false }
         }
 
         mutating func settle(
@@ -79,6 +70,8 @@ struct SourceRace {
     private var entries: [Entry] = []
     /// The types for which a provider sent an empty response: outside the entries, which are copied for each question.
     private var emptyFamilies: [(type: RecordType, family: EmptyFamily)] = []
+    /// The responses of LocalDNS, before their checks: outside as well.
+    private var responses: [(type: RecordType, result: UpstreamResult, server: String)] = []
     /// Whether the failure of HTTPDNS is temporary, since all its addresses are in backoff.
     private var awaitsProbe = false
     private var hasStartedHTTPDNS = false
@@ -214,11 +207,8 @@ struct SourceRace {
 
     /// Takes the response of LocalDNS before its check: for a name that the providers deny it is enough.
     mutating func take(_ type: RecordType, response: UpstreamResult, from server: String) {
-        for index in entries.indices where entries[index].type == type {
-            entries[index].response = response
-            entries[index].localServer = server
-            decide(index)
-        }
+        responses.append((type, response, server))
+        for index in entries.indices where entries[index].type == type { decide(index) }
     }
 
     /// Takes what may be used of that response.
@@ -257,32 +247,37 @@ struct SourceRace {
         if let denial = entries[index].denial { return decide(index, denial) }
         let (httpdns, localDNS) = (entries[index].httpdns, entries[index].localDNS)
         if let localDNS, case .answer = localDNS.result, first == .localDNS || httpdns != nil {
-            entries[index].settle(localDNS.result, localDNS.source, entries[index].localServer)
+            entries[index].settle(localDNS.result, localDNS.source, response(of: entries[index].type)?.server ?? "")
         } else if let httpdns, let localDNS, !awaitsProbe {
-            let result = failure(httpdns, localDNS, isDenied: entries[index].isDeniedByLocalDNS)
+            let result = failure(entries[index].type, httpdns, localDNS)
             entries[index].settle(result, mayUseLocalDNS ? .localDNS : .rule, "")
         }
+    }
+
+    private func response(of type: RecordType) -> (type: RecordType, result: UpstreamResult, server: String)? {
+        responses.last { $0.type == type }
     }
 
     /// The providers deny a name that may be one of the local network: records of LocalDNS take precedence, and nothing
     /// else. They need no certificate, for no public service has the name.
     private mutating func decide(_ index: Int, _ denial: (source: Source, server: String)) {
-        guard let httpdns = entries[index].httpdns,
-            let response = entries[index].response ?? entries[index].localDNS?.result
-        else { return }
-        guard case .answer = response else {
-            return entries[index].settle(httpdns, denial.source, denial.server, isDenied: true)
-        }
-        if entries[index].isDeniedByLocalDNS {
-            entries[index].settle(httpdns, denial.source, denial.server)
-        } else {
-            entries[index].settle(response, .localDNS, entries[index].localServer, isDenied: true)
+        guard let httpdns = entries[index].httpdns else { return }
+        let type = entries[index].type
+        let response = response(of: type)
+        if case .answer(let answer)? = response?.result {
+            if answer.isNegative(for: type) {
+                entries[index].settle(httpdns, denial.source, denial.server)
+            } else {
+                entries[index].settle(.answer(answer), .localDNS, response?.server ?? "", isDenied: true)
+            }
+        } else if response != nil || entries[index].localDNS != nil {
+            entries[index].settle(httpdns, denial.source, denial.server, isDenied: true)
         }
     }
 
     /// The result when neither source has an answer: "empty" only when no source that was asked failed.
     private func failure(
-        _ httpdns: UpstreamResult, _ localDNS: LocalDNSResult, isDenied: Bool
+        _ type: RecordType, _ httpdns: UpstreamResult, _ localDNS: LocalDNSResult
     ) -> UpstreamResult {
         guard mayUseLocalDNS else {
             // A browser that gets SERVFAIL for a service binding may give up; without one it goes on with A and AAAA.
@@ -290,7 +285,11 @@ struct SourceRace {
             return httpdns
         }
         // What both call empty is empty, though neither is accepted alone.
-        if case .unknownEmpty = httpdns, isDenied { return httpdns }
+        if case .unknownEmpty = httpdns, case .answer(let answer)? = response(of: type)?.result,
+            answer.isNegative(for: type)
+        {
+            return httpdns
+        }
         guard hasProviders, case .failure(let first) = httpdns, case .failure(let second) = localDNS.result else {
             return localDNS.result
         }
