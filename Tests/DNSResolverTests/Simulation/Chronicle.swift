@@ -20,7 +20,14 @@ final class Chronicle {
         /// The `names` of each of its providers; an empty list means every name.
         var providerNames: [[String]]
         var isOn: Bool
-        var since: Instant
+        /// Of every name, by its number.
+        private(set) var routes: [DocumentedRoute] = []
+
+        init(_ policy: SimulationPlan.Policy, number: Int, of plan: SimulationPlan, isOn: Bool) {
+            (self.policy, self.number, self.isOn) = (policy, number, isOn)
+            providerNames = policy.providers.map { plan.providers[$0].names }
+            routes = documentedRoutes
+        }
 
         var mode: Mode { isOn ? policy.mode : .localDNSOnly }
     }
@@ -39,10 +46,7 @@ final class Chronicle {
         let at: Instant
         /// When the flight began that sent it.
         let flightBegan: Instant
-        let isWell: Bool
         var ended: Instant?
-        /// Whether the response was returned, instead of the question being cancelled or timing out.
-        var isTold = false
 
         var isAttackers: Bool { SimulationPlan.isAttackers(name) }
     }
@@ -76,13 +80,11 @@ final class Chronicle {
     private(set) var networkChanges: [Instant] = []
     /// Handshakes that detected a forged address, by address.
     private(set) var caught: [IPAddress: (at: Instant, network: Int)] = [:]
-    /// The largest number of handshakes under way at once: beyond 12, further addresses stay unchecked (section 8).
-    var mostHandshakes = 0
     /// When each server's present conduct began.
     var conductSince: [Instant] = []
-    /// When a probe of each server last failed or was refused because of the server's own conduct.
-    var lastFailedProbe: [Int: Instant] = [:]
-    /// Requests that providers have received for attackers' names.
+    /// Whether a provider has answered an attacker's question while it answers no others, or later.
+    private(set) var hasFavourites = false
+    /// Questions that servers have received for attackers' names.
     private var attackersRequests = 0
     /// Faults detected without the oracle.
     var faults: [String] = []
@@ -95,12 +97,8 @@ final class Chronicle {
     var reign: Reign { reigns[reigns.count - 1] }
 
     func begin(policy number: Int, of plan: SimulationPlan, isOn: Bool) {
-        let policy = plan.policies[number]
         epoch.policy = reigns.count
-        reigns.append(
-            Reign(
-                policy: policy, number: number, providerNames: policy.providers.map { plan.providers[$0].names },
-                isOn: isOn, since: clock.now))
+        reigns.append(Reign(plan.policies[number], number: number, of: plan, isOn: isOn))
     }
 
     func changeNetwork() {
@@ -132,23 +130,39 @@ final class Chronicle {
             Ask(
                 server: server.index, giver: server.giver, name: name, types: question.types,
                 isSigned: question.dnssecOK, network: question.clientNetwork?.description,
-                epoch: epoch, at: clock.now, flightBegan: question.deadline - budget,
-                isWell: server.conduct.isWell))
+                epoch: epoch, at: clock.now, flightBegan: question.deadline - budget))
         return asks.count - 1
     }
 
-    /// How a provider treats a request for an attacker's name, whatever its conduct for other names.
-    func conductForAttacker(_ ask: Int) -> Conduct? {
-        guard asks[ask].isAttackers else { return nil }
-        let conducts = attacks[asks[ask].name - SimulationPlan.names.count].conducts
+    /// How a server treats a question for an attacker's name, whatever its conduct for other names; nil for their
+    /// names.
+    func conductForAttacker(_ ask: Int, at server: SimulatedServer) -> Conduct? {
+        guard let attack = attack(on: asks[ask].name) else { return nil }
         attackersRequests += 1
-        return conducts[attackersRequests % conducts.count]
+        guard case .localDNS = server.giver else {
+            let conduct = attack.conducts[attackersRequests % attack.conducts.count]
+            if conduct.answers, !server.conduct.answers || server.conduct.delay > conduct.delay { hasFavourites = true }
+            return conduct
+        }
+        let local = attack.localConducts[attackersRequests % attack.localConducts.count]
+        var conduct = local.conduct
+        guard let victim = local.victim else { return conduct }
+        (conduct.owner, conduct.addresses) = (victim, server.conduct.addresses)
+        return conduct
     }
 
-    func end(_ ask: Int, isTold: Bool) {
-        asks[ask].ended = clock.now
-        asks[ask].isTold = isTold
+    /// What an address of this kind shows in a handshake for a name whose address it is not; nil where the name is no
+    /// attacker's.
+    func foreignHandshake(_ kind: Conduct.Address, for name: Int) -> Conduct.Address? {
+        guard let attack = attack(on: name) else { return nil }
+        return kind == .silent || kind == .refusing ? kind : attack.foreignHandshake
     }
+
+    private func attack(on name: Int) -> Attack? {
+        SimulationPlan.isAttackers(name) ? attacks[name - SimulationPlan.names.count] : nil
+    }
+
+    func end(_ ask: Int) { asks[ask].ended = clock.now }
 
     func tell(_ ask: Int, _ type: RecordType, _ result: Conduct.Result, _ conduct: Conduct) -> Int {
         let asked = asks[ask]

@@ -25,6 +25,8 @@ struct Conduct: Sendable {
     var ttl: UInt32
     /// What a LocalDNS returns; not used by other servers.
     var addresses: [Address]
+    /// The number of the name whose addresses a LocalDNS returns; nil: the one it is asked for.
+    var owner: Int?
 
     init(_ lots: inout SeededNumbers) {
         let family: RecordType = lots.happens(1, in: 2) ? .a : .aaaa
@@ -93,14 +95,24 @@ struct Conduct: Sendable {
         return plain
     }
 
-    /// Whether every question is answered within 100 ms, with records or a denial.
-    var isWell: Bool {
-        guard delay <= .milliseconds(100) else { return false }
-        return switch reply {
+    /// Whether every question is answered with records or a denial.
+    var answers: Bool {
+        switch reply {
         case .addresses, .noData, .nameError, .noDataAtAll, .nameErrorAtAll: true
         case .empty, .fails, .emptyAtAll, .failure, .silence: false
         }
     }
+
+    /// Whether other addresses of the same provider are asked for what this one does not answer.
+    var leavesOthers: Bool {
+        switch reply {
+        case .silence, .failure(.network), .failure(.slow), .failure(.unusable), .failure(.certificate): true
+        default: answers
+        }
+    }
+
+    /// Whether it answers within 100 ms.
+    var isWell: Bool { answers && delay <= .milliseconds(100) }
 }
 
 extension Conduct.Address {

@@ -41,9 +41,14 @@ extension Chronicle.Reign {
         return client?.networks[plan.networkBits].map { .network($0) } ?? .untold
     }
 
-    /// Section 1.
-    func route(of name: Int) -> DocumentedRoute {
-        let name = SimulationPlan.name(name)
+    /// The route of every name, by its number (section 1).
+    var documentedRoutes: [DocumentedRoute] {
+        (0..<SimulationPlan.names.count + Attack.domains.count).map { documentedRoute(of: SimulationPlan.name($0)) }
+    }
+
+    func route(of name: Int) -> DocumentedRoute { routes[name] }
+
+    private func documentedRoute(of name: String) -> DocumentedRoute {
         let listed = listedRoute(of: name)
         let route: DocumentedRoute =
             if let listed {

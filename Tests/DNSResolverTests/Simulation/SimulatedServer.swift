@@ -60,7 +60,6 @@ final class SimulatedServer: Upstream, Endpoint {
         case .authentication: hasRefusedProbe = true
         default: hasFailedProbe = true
         }
-        if hasFailedProbe || hasRefusedProbe { chronicle.lastFailedProbe[index] = clock.now }
         done(UpstreamReply(failure: failure, types: [.a]))
         judgeBackoff()
     }
@@ -93,10 +92,11 @@ final class SimulatedServer: Upstream, Endpoint {
     func retireConnections() {}
 
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        let (ask, conduct) = (chronicle.begin(question, at: self), conduct)
+        let ask = chronicle.begin(question, at: self)
+        let conduct = chronicle.conductForAttacker(ask, at: self) ?? conduct
         let (due, isAnswered) = due(conduct, question.deadline)
         guard await clock.sleep(until: due) else {
-            chronicle.end(ask, isTold: false)
+            chronicle.end(ask)
             return UpstreamReply(failure: .cancelled, types: question.types)
         }
         return reply(to: question, ask, conduct, isAnswered)
@@ -122,7 +122,7 @@ final class SimulatedServer: Upstream, Endpoint {
             self.server = server
             ask = server.chronicle.begin(question, at: server)
             began = server.clock.now
-            let conduct = server.chronicle.conductForAttacker(ask) ?? server.conduct
+            let conduct = server.chronicle.conductForAttacker(ask, at: server) ?? server.conduct
             let (due, isAnswered) = server.due(conduct, deadline)
             timer = server.clock.schedule(at: due) { [self] in
                 timer = nil
@@ -135,14 +135,14 @@ final class SimulatedServer: Upstream, Endpoint {
         func cancel() {
             guard let timer = timer.take() else { return }
             timer.cancel()
-            server.chronicle.end(ask, isTold: false)
+            server.chronicle.end(ask)
         }
     }
 
     private func reply(
         to question: UpstreamQuestion, _ ask: Int, _ conduct: Conduct, _ isAnswered: Bool
     ) -> UpstreamReply {
-        chronicle.end(ask, isTold: isAnswered)
+        chronicle.end(ask)
         guard isAnswered else { return UpstreamReply(failure: .timeout, types: question.types) }
         return UpstreamReply(question.types, server: name) { type in
             guard let result = conduct.result(for: type) else { return .failure(.timeout) }
@@ -185,7 +185,7 @@ final class SimulatedServer: Upstream, Endpoint {
             return (0..<2).map { SimulatedAddress(giver, name: name, number: 2 * telling + $0).address(type) }
         }
         return conduct.addresses.enumerated().map { place, kind in
-            SimulatedAddress(giver, name: name, number: 8 * kind.rawValue + place).address(type)
+            SimulatedAddress(giver, name: conduct.owner ?? name, number: 8 * kind.rawValue + place).address(type)
         }
     }
 
@@ -212,7 +212,7 @@ final class SimulatedProvider: Provider {
     nonisolated let isAuthenticated: Bool
     nonisolated let clientScoping: ClientScoping?
     private nonisolated let answersAnyType: Bool
-    let mayHedge = true
+    nonisolated let mayHedge: Bool
     var access = Backoff(.seconds(30)...(.seconds(600)))
     var ranking = AddressRanking()
     let unavailability: String? = nil
@@ -226,6 +226,7 @@ final class SimulatedProvider: Provider {
         names = plan.names.compactMap { try? Name($0) }
         isAuthenticated = plan.isAuthenticated
         answersAnyType = plan.answersAnyType
+        mayHedge = plan.mayHedge
         self.servers = servers
     }
 
@@ -253,20 +254,22 @@ final class SimulatedHandshake: Handshake {
         with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant
     ) async -> HandshakeOutcome {
         guard let simulated = SimulatedAddress(address), let kind = simulated.kind,
-            SimulationPlan.number(of: name) == simulated.name
+            let number = SimulationPlan.number(of: name),
+            let shown = number == simulated.name ? kind : chronicle.foreignHandshake(kind, for: number)
         else {
             chronicle.faults.append("handshake: with \(address) for \(name)")
             return .cancelled
         }
         underWay += 1
-        chronicle.mostHandshakes = max(chronicle.mostHandshakes, underWay)
         defer { underWay -= 1 }
-        let (time, outcome) = kind.handshake
+        let (time, outcome) = shown.handshake
         let due = chronicle.clock.now + time
         let network = chronicle.epoch.network
         guard await chronicle.clock.sleep(until: min(due, deadline)) else { return .cancelled }
         guard due < deadline else { return .noTLS }
-        if kind.isLiar, network == chronicle.epoch.network { chronicle.catchLiar(address) }
+        if kind.isLiar, number == simulated.name, network == chronicle.epoch.network {
+            chronicle.catchLiar(address)
+        }
         return outcome
     }
 }

@@ -21,18 +21,23 @@ final class SimulatedWorld {
         let epoch: Chronicle.Epoch
         /// The number of cache flushes before it.
         let flushes: Int
-        /// The number of questions sent to servers before it; `lastAsk`: before its reply.
-        let firstAsk: Int
-        var lastAsk: Int?
+        /// The providers' servers that were not in backoff then, by their indices.
+        let usable: Set<Int>
+        /// Whether no question for this name was under way then.
+        let isFirst: Bool
         var answered: Instant?
+        var outcome: SimulatedOutcome?
         var replies = 0
         var isAttacker: Bool { SimulationPlan.isAttackers(name) }
 
-        init(_ question: Question, _ asking: SimulationPlan.Asking, _ client: SimulatedClient, _ chronicle: Chronicle) {
+        init(
+            _ question: Question, _ asking: SimulationPlan.Asking, _ client: SimulatedClient, _ chronicle: Chronicle,
+            usable: Set<Int>, isFirst: Bool
+        ) {
+            (self.usable, self.isFirst) = (usable, isFirst)
             (self.question, name, isSigned) = (question, asking.name, asking.isSigned)
             (self.client, lateness) = (client, asking.lateness)
             (at, epoch, flushes) = (chronicle.clock.now, chronicle.epoch, chronicle.flushes.count)
-            firstAsk = chronicle.asks.count
         }
     }
 
@@ -64,7 +69,10 @@ final class SimulatedWorld {
     private var oracle: SimulationOracle
     /// The number of the policy in force, as numbered in the plan.
     private var policy = 0
-    private var policies: [ResolverPolicy] = []
+    /// Those used so far, by their numbers.
+    private var policies: [Int: ResolverPolicy]
+    /// Whether the oracle judges each reply.
+    private var isJudged = true
 
     init(_ plan: SimulationPlan) {
         self.plan = plan
@@ -105,12 +113,16 @@ final class SimulatedWorld {
             memory: memory, freshness: plan.policies[0].freshness, generation: generation, sources: first.sources,
             badAddresses: BadAddresses(clock: clock), clock: clock)
         resolver = Resolver(policy: first, cache: store, clock: clock)
-        policies = plan.policies.enumerated().map { number, policy in
-            number == 0
-                ? first
-                : Self.policy(policy, number, plan, providers, servers, checks: checks, tags: tags, clock: clock)
-        }
+        policies = [0: first]
         chronicle.begin(policy: 0, of: plan, isOn: true)
+    }
+
+    private func policy(_ number: Int) -> ResolverPolicy {
+        if let policy = policies[number] { return policy }
+        let policy = Self.policy(
+            plan.policies[number], number, plan, providers, servers, checks: checks, tags: tags, clock: clock)
+        policies[number] = policy
+        return policy
     }
 
     private static func policy(
@@ -178,6 +190,18 @@ final class SimulatedWorld {
         return chronicle.faults
     }
 
+    /// What honest clients got, in the order of their questions.
+    var outcomes: [SimulatedOutcome?] { clients.filter { !$0.isAttacker }.map(\.outcome) }
+
+    /// What they get when the world is played, judged by nothing.
+    func playedOutcomes() async -> [SimulatedOutcome?] {
+        isJudged = false
+        resolver.preresolve()
+        for step in plan.steps { await play(step) }
+        await clock.advance(by: Self.patience)
+        return outcomes
+    }
+
     private func play(_ step: SimulationPlan.Step) async {
         switch step {
         case .ask(let asking):
@@ -190,10 +214,10 @@ final class SimulatedWorld {
             policy = number
             chronicle.begin(policy: number, of: plan, isOn: resolver.isOn)
             resolver.replace(
-                with: policies[number], freshness: plan.policies[number].freshness, isNewGeneration: true)
+                with: policy(number), freshness: plan.policies[number].freshness, isNewGeneration: true)
             resolver.preresolve()
         case .reload:
-            resolver.replace(with: policies[policy], freshness: plan.policies[policy].freshness, isNewGeneration: false)
+            resolver.replace(with: policy(policy), freshness: plan.policies[policy].freshness, isNewGeneration: false)
             resolver.preresolve()
         case .turn(let isOn):
             if isOn != resolver.isOn { chronicle.begin(policy: policy, of: plan, isOn: isOn) }
@@ -238,7 +262,7 @@ final class SimulatedWorld {
     }
 
     private func ask(_ question: Question, _ asking: SimulationPlan.Asking, _ simulated: SimulatedClient) {
-        let client = Client(question, asking, simulated, chronicle)
+        let client = Client(question, asking, simulated, chronicle, usable: usable, isFirst: !isUnderWay(asking.name))
         clients.append(client)
         if !client.isSigned, let hit = hit(question) { return take(hit, for: client) }
         let key = QueryKey(question, dnssecOK: client.isSigned, checkingDisabled: false)
@@ -268,15 +292,35 @@ final class SimulatedWorld {
 
     private func take(_ reply: SimulatedReply?, for client: Client) {
         client.replies += 1
-        (client.answered, client.lastAsk) = (clock.now, chronicle.asks.count)
+        client.answered = clock.now
         guard let reply else {
             chronicle.faults.append("answers: \(client.question) has one that is no message")
             return
         }
-        chronicle.faults += oracle.judge(reply, to: client, chronicle, servers)
+        let one = SimulationOracle.Case(reply, to: client, chronicle, plan)
+        if !plan.attacks.isEmpty, !client.isAttacker { client.outcome = SimulatedOutcome(one) }
+        if isJudged { chronicle.faults += oracle.judge(one, servers) }
     }
 
     // MARK: Health
+
+    private func isUnderWay(_ name: Int) -> Bool {
+        let since = clock.now - Self.patience
+        for client in clients.reversed().prefix(while: { $0.at >= since })
+        where client.name == name && client.replies == 0 && client.at < clock.now { return true }
+        for ask in chronicle.asks.reversed().prefix(while: { $0.flightBegan >= since })
+        where ask.name == name && ask.ended == nil && ask.at < clock.now { return true }
+        return false
+    }
+
+    /// The providers' servers that are not in backoff, by their indices.
+    private var usable: Set<Int> {
+        var usable: Set<Int> = []
+        for provider in providers where !provider.access.isActive {
+            for server in provider.servers where server.health.isUsable { usable.insert(server.index) }
+        }
+        return usable
+    }
 
     private func judgeBackoffs() {
         for provider in providers {
@@ -289,7 +333,7 @@ final class SimulatedWorld {
 
     /// Checks that there are no more flights and waiters than the clients that may still wait.
     private func judgeLoad() {
-        let waiting = clients.count { clock.now - $0.at <= Self.patience * 2 }
+        let waiting = clients.reversed().prefix { clock.now - $0.at <= Self.patience * 2 }.count
         let load = resolver.load
         let limit = 16 + 8 * waiting
         if load.flights > limit || load.waiters > limit {

@@ -52,7 +52,7 @@ extension SimulationOracle.Case {
     private func localDNS(_ addresses: [SimulatedAddress]) -> [String] {
         let kinds = addresses.compactMap(\.kind)
         let candidates = chronicle.tellings.filter { telling in
-            telling.giver == addresses[0].giver && telling.name == name && telling.type == type
+            telling.name == name && telling.type == type && telling.giver == addresses[0].giver
                 && telling.network == scope.network
                 && telling.result == .records
                 && addresses.allSatisfy { address in
@@ -92,7 +92,7 @@ extension SimulationOracle.Case {
             }
         }
         // The outcome of a check that was displaced by others is not predicted.
-        if chronicle.mostHandshakes < 12, wasCaught(before: now) {
+        if wasCaught(before: now) {
             faults.append("lie: an address that is known to be forged")
         }
         guard reign.mode == .httpdnsFirst else { return faults }
@@ -100,7 +100,7 @@ extension SimulationOracle.Case {
             faults.append("lie: an address that nothing proves, of a name that is checked strictly")
         }
         let isInTime =
-            chronicle.mostHandshakes < 12 && telling.at + Self.checkTime <= telling.flightBegan + .milliseconds(2_250)
+            telling.at + Self.checkTime <= telling.flightBegan + .milliseconds(2_250)
         if isInTime, kinds.contains(.liar) { faults.append("lie: an address that shows another's certificate") }
         if isInTime, kinds.contains(.honest), !kinds.allSatisfy(\.isHonest) {
             faults.append("lie: a proven address among others")
@@ -127,7 +127,7 @@ extension SimulationOracle.Case {
             faults.append("lie: LocalDNS is believed that there is nothing")
         }
         if reply.responseCode == .nameError, !client.isSigned, type.isAddress, reign.policy.families == .both,
-            reign.mode != .localDNSFirst
+            reign.mode != .localDNSFirst, !chronicle.mayBeFlushed(name, since: telling.at)
         {
             let hasSibling = chronicle.tellings.contains { other in
                 other.ask == telling.ask && other.type == type.sibling && other.result == .records && other.ttl > 0

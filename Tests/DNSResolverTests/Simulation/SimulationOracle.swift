@@ -12,6 +12,12 @@ struct SimulationOracle {
 
     init(plan: SimulationPlan) { self.plan = plan }
 
+    private struct SimulatedQuestion: Hashable {
+        let server: Int
+        let name: Int
+        let isSigned: Bool
+    }
+
     /// One reply, and everything that it is judged by.
     @Loop
     struct Case {
@@ -19,6 +25,14 @@ struct SimulationOracle {
         let client: SimulatedWorld.Client
         let chronicle: Chronicle
         let plan: SimulationPlan
+        let addresses: [SimulatedAddress?]
+
+        init(
+            _ reply: SimulatedReply, to client: SimulatedWorld.Client, _ chronicle: Chronicle, _ plan: SimulationPlan
+        ) {
+            (self.reply, self.client, self.chronicle, self.plan) = (reply, client, chronicle, plan)
+            addresses = reply.answers.compactMap(\.address).map { SimulatedAddress($0) }
+        }
 
         var name: Int { client.name }
         var type: RecordType { client.question.type }
@@ -31,15 +45,12 @@ struct SimulationOracle {
         /// Whether neither policy nor network changed while the client waited.
         var isUndisturbed: Bool { client.epoch == chronicle.epoch }
         var isFailure: Bool { reply.responseCode == .serverFailure }
-        var addresses: [SimulatedAddress?] { reply.answers.compactMap(\.address).map { SimulatedAddress($0) } }
         /// Whether the answer is a preset of last resort, returned when no upstream answers.
         var isLastResort: Bool { reply.error?.code == .other && reply.error?.text == "preset of last resort" }
     }
 
-    mutating func judge(
-        _ reply: SimulatedReply, to client: SimulatedWorld.Client, _ chronicle: Chronicle, _ servers: [SimulatedServer]
-    ) -> [String] {
-        let one = Case(reply: reply, client: client, chronicle: chronicle, plan: plan)
+    mutating func judge(_ one: Case, _ servers: [SimulatedServer]) -> [String] {
+        let (reply, client) = (one.reply, one.client)
         var faults = one.form + one.time
         // An attacker's answers for its own names are checked no further.
         if client.isAttacker { return faults.map { "\($0) | \(one.text)" } }
@@ -51,9 +62,7 @@ struct SimulationOracle {
             }
         } else {
             faults += one.origin
-            faults += one.despair(servers)
-            faults += one.loss(servers)
-            faults += one.delay(servers)
+            faults += one.neglect(servers)
             faults += given.faults(with: one)
         }
         given.take(one)
@@ -64,17 +73,33 @@ struct SimulationOracle {
     func waste(in chronicle: Chronicle) -> [String] {
         var faults: [String] = []
         let asks = chronicle.asks
+        var earlier: [SimulatedQuestion: [Int]] = [:]
         for (index, ask) in asks.enumerated() where !ask.isAttackers {
-            for other in asks[..<index]
-            where other.server == ask.server && other.name == ask.name && other.isSigned == ask.isSigned
-                && other.network == ask.network
-                && other.epoch == ask.epoch && !Set(other.types).isDisjoint(with: ask.types)
-                && other.ended.map({ $0 > ask.at }) ?? true
+            let question = SimulatedQuestion(server: ask.server, name: ask.name, isSigned: ask.isSigned)
+            for other in earlier[question, default: []].map({ asks[$0] })
+            where other.network == ask.network && other.epoch == ask.epoch
+                && !Set(other.types).isDisjoint(with: ask.types) && other.ended.map({ $0 > ask.at }) ?? true
             {
                 faults.append("waste: asked twice at the same time, first \(other), then \(ask)")
             }
+            earlier[question, default: []].append(index)
+            if isBesideOthers(ask, asks[..<index]) {
+                faults.append("waste: a metered provider is asked beside one that is slow, \(ask)")
+            }
         }
         return faults
+    }
+
+    /// Whether a provider that may not be asked beside others is asked while each of them may still answer.
+    private func isBesideOthers(_ ask: Chronicle.Ask, _ asks: ArraySlice<Chronicle.Ask>) -> Bool {
+        guard case .provider(let number) = ask.giver, !plan.providers[number].mayHedge else { return false }
+        let others = asks.reversed().prefix { $0.at >= ask.flightBegan }.filter { other in
+            guard case .provider = other.giver else { return false }
+            return other.name == ask.name && other.flightBegan == ask.flightBegan && other.isSigned == ask.isSigned
+                && other.network == ask.network && other.epoch == ask.epoch
+                && !Set(other.types).isDisjoint(with: ask.types)
+        }
+        return !others.isEmpty && others.allSatisfy { $0.giver != ask.giver && $0.ended.map { $0 > ask.at } ?? true }
     }
 }
 

@@ -21,6 +21,8 @@ struct SimulationPlan: Sendable {
         var names: [String]
         /// Whether clients' networks are sent to it.
         var isToldNetworks: Bool
+        /// Whether it is asked beside another provider that is slow.
+        var mayHedge: Bool
     }
 
     /// An entry of `[preset]`.
@@ -108,18 +110,14 @@ struct SimulationPlan: Sendable {
         // Few names, so that each is asked for repeatedly.
         let names = (0..<lots.number(1...3)).map { _ in lots.number(0...(Self.names.count - 1)) }
         for _ in 0..<rounds { addRound(&lots, names: names, servers: servers) }
-        addAttacks(seed: seed)
+        addScenes(seed: seed, on: names)
     }
 
-    /// Adds attacks in one world of three. They are generated from a separate seed, so that the world is the same
-    /// without them.
-    private mutating func addAttacks(seed: UInt64) {
-        var lots = SeededNumbers(seed ^ 0x6174_7461_636b)
-        guard lots.happens(1, in: 3) else { return }
-        for number in 0..<lots.number(1...Attack.domains.count) {
-            attacks.append(Attack(&lots))
-            steps.insert(.attack(number), at: lots.number(0...(steps.count - 1)))
-        }
+    /// The same world without its attackers.
+    var peaceful: SimulationPlan {
+        var plan = self
+        plan.steps.removeAll { step in if case .attack = step { true } else { false } }
+        return plan
     }
 
     /// The number of a name: for a name that honest clients ask for, its place in `names`; for an attacker's name, that
@@ -198,6 +196,7 @@ extension SimulationPlan.Provider {
         isAuthenticated = lots.happens(3, in: 4)
         names = lots.happens(1, in: 6) ? [lots.pick(["example.com", "other.org"])] : []
         isToldNetworks = lots.happens(1, in: 5)
+        mayHedge = lots.happens(3, in: 4)
     }
 }
 

@@ -20,14 +20,27 @@ struct SimulationTests {
         var failed = 0
         for seed in Self.first..<(Self.first + Self.count) {
             let plan = SimulationPlan(seed: seed)
-            let faults = await SimulatedWorld(plan).play()
+            let faults = await Self.faults(of: plan)
             guard let fault = faults.first else { continue }
             failed += 1
             let shrunk = await Shrinking.shrunk(plan, kind: fault.kind)
-            let again = await SimulatedWorld(shrunk).play()
+            let again = await Self.faults(of: shrunk)
             Issue.record("world \(seed): \((again.isEmpty ? faults : again).joined(separator: "\n"))\n\(shrunk.text)")
             if failed == Self.reportLimit { return }
         }
+    }
+}
+
+extension SimulationTests {
+    /// The faults of a world; of one with attackers also the harm that they did to others, found by playing the same
+    /// world without them.
+    @Loop
+    fileprivate static func faults(of plan: SimulationPlan) async -> [String] {
+        let world = SimulatedWorld(plan)
+        let faults = await world.play()
+        guard faults.isEmpty, !plan.attacks.isEmpty else { return faults }
+        return SimulatedOutcome.harm(
+            world.outcomes, without: await SimulatedWorld(plan.peaceful).playedOutcomes())
     }
 }
 
@@ -42,7 +55,7 @@ private enum Shrinking {
             while start < plan.steps.count {
                 var smaller = plan
                 smaller.steps.removeSubrange(start..<min(start + size, plan.steps.count))
-                if await SimulatedWorld(smaller).play().contains(where: { $0.kind == kind }) {
+                if await SimulationTests.faults(of: smaller).contains(where: { $0.kind == kind }) {
                     plan = smaller
                 } else {
                     start += size
@@ -65,6 +78,7 @@ extension SimulationPlan {
         var lines = providers.enumerated().map { "provider \($0): \($1)" }
         lines += policies.enumerated().map { "policy \($0): \($1)" }
         lines += conducts.enumerated().map { "server \($0): \($1)" }
+        lines += attacks.enumerated().map { "attack \($0): \($1)" }
         lines += steps.map { "step \($0)" }
         return lines.joined(separator: "\n")
     }

@@ -1,0 +1,66 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+
+/// What a client got, as far as others must not be able to change it.
+struct SimulatedOutcome {
+    /// How good an answer is, from worst to best.
+    enum Worth: Int {
+        case failure, unverified, verified, trusted
+    }
+
+    private let question: Question
+    private let asked: Instant
+    private let worth: Worth
+    private let waited: Duration
+    /// Whether it may depend on when questions arrive: a query that had waited before, or servers that change.
+    private let isUncertain: Bool
+
+    @Loop
+    init(_ one: SimulationOracle.Case) {
+        (question, asked) = (one.client.question, one.client.at)
+        (worth, waited) = (one.worth, one.waited)
+        isUncertain = one.client.lateness > .zero || !one.isSettled
+    }
+
+    private var text: String { "\(worth) after \(waited)" }
+
+    /// Faults of what honest clients got, compared with what they get in the same world without attackers.
+    static func harm(_ outcomes: [SimulatedOutcome?], without peaceful: [SimulatedOutcome?]) -> [String] {
+        zip(outcomes, peaceful).compactMap { outcome, peaceful in
+            guard let outcome, let peaceful, !outcome.isUncertain, outcome.worth.rawValue < peaceful.worth.rawValue
+            else { return nil }
+            return "harm: \(outcome.question.name) \(outcome.question.type) asked at "
+                + "\(outcome.asked.nanoseconds / 1_000_000): \(outcome.text), and without attackers \(peaceful.text)"
+        }
+    }
+}
+
+extension SimulationOracle.Case {
+    fileprivate var worth: SimulatedOutcome.Worth {
+        if isFailure { return .failure }
+        if isLastResort { return .unverified }
+        guard isOfLocalDNS, route.isProtected, reign.mode != .localDNSFirst else { return .trusted }
+        return isVerified ? .verified : .unverified
+    }
+
+    /// Whether all servers have behaved as they do for so long that earlier failures have no effect, and none answers an
+    /// attacker's questions alone.
+    fileprivate var isSettled: Bool {
+        !chronicle.hasFavourites && isUndisturbed
+            && chronicle.conductSince.allSatisfy { client.at - $0 >= Self.memory }
+    }
+
+    /// Whether LocalDNS gave the addresses, or denied them.
+    var isOfLocalDNS: Bool {
+        if case .localDNS? = addresses.first??.giver { return true }
+        guard case .told(let number)? = reply.denial, chronicle.tellings.indices.contains(number),
+            case .localDNS = chronicle.tellings[number].giver
+        else { return false }
+        return true
+    }
+
+    /// Whether certificates verify all addresses of LocalDNS's answer, if there is time.
+    var isVerified: Bool { !addresses.isEmpty && addresses.allSatisfy { $0?.kind?.isHonest ?? false } }
+}

@@ -1,0 +1,119 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+import TestSupport
+
+// No source that works is left out: what a client may get while a source that may answer its name works.
+
+extension SimulationOracle.Case {
+    /// Earlier failures have no effect after this time: a flight's time, the longest pause, and a margin.
+    static let memory: Duration = .seconds(10)
+
+    /// Faults of a response that is worse than what a source would have answered in time.
+    func neglect(_ servers: [SimulatedServer]) -> [String] {
+        // A late query may have no time left.
+        guard isUndisturbed, client.lateness == .zero else { return [] }
+        switch route {
+        case .protect where !type.isAddress:
+            return isFailure && reign.policy.guardsServiceBindings
+                ? ["neglect: an HTTPS record is denied, never SERVFAIL"] : []
+        case .protect: return neglectOfProvider(servers) + neglectOfLocalDNS(servers)
+        case .bypass:
+            return hasNone && isWell(.localDNS(reign.policy.localDNS), servers) ? ["neglect: of LocalDNS"] : []
+        case .forward(_, let number):
+            return hasNone && isWell(.forwarder(number), servers) ? ["neglect: of the forward servers"] : []
+        }
+    }
+
+    /// Whether no source's answer was given.
+    private var hasNone: Bool { isFailure || isLastResort }
+
+    // MARK: Providers
+
+    private func neglectOfProvider(_ servers: [SimulatedServer]) -> [String] {
+        guard let limit = limitOfProviders, !client.isSigned, client.isFirst, let time = providersTime(servers),
+            time < limit, !isOlder
+        else { return [] }
+        return ["neglect: a provider answers within \(time)"]
+    }
+
+    /// The time within which a provider's answer goes before what was given; nil: whatever it takes.
+    private var limitOfProviders: Duration? {
+        if hasNone { return Budget.lastStart }
+        guard reign.mode == .httpdnsFirst, isOfLocalDNS else { return nil }
+        return isVerified ? Budget.verified : Budget.lastStart
+    }
+
+    /// Whether LocalDNS gave it in an earlier flight.
+    private var isOlder: Bool {
+        !hasNone
+            && chronicle.tellings.contains { telling in
+                guard case .localDNS = telling.giver else { return false }
+                return telling.name == name && telling.type == type && telling.network == scope.network
+                    && telling.flightBegan < client.at
+            }
+    }
+
+    /// How long after the question a provider that works has answered, at the latest; nil where none may be in time.
+    private func providersTime(_ servers: [SimulatedServer]) -> Duration? {
+        let eligible = reign.providers(for: name, type, in: plan)
+        let all = servers.filter { server in eligible.contains { server.giver == .provider($0) } }
+        let began: Duration = reign.mode == .localDNSFirst ? Budget.reserve : .zero
+        guard all.contains(where: { client.usable.contains($0.index) }) else {
+            // The next probe begins within 1 s, and then the question is asked there.
+            return answerTime(of: all).map { began + .seconds(1) + $0 * 2 }
+        }
+        var best: Duration?
+        if eligible.count == 1, all.allSatisfy({ $0.conduct.leavesOthers && hasBeenSo($0) }) {
+            // Its second address is asked beside the first.
+            let times = all.filter { client.usable.contains($0.index) }.compactMap { answerTime(of: [$0]) }
+            best = times.min().map { began + Budget.latestHedge + $0 }
+        }
+        for (place, number) in eligible.enumerated() {
+            let own = all.filter { $0.giver == .provider(number) }
+            guard own.allSatisfy({ client.usable.contains($0.index) }), let time = answerTime(of: own) else { continue }
+            // Those before it may be silent, each for 1 s, unless it is asked beside them.
+            let start: Duration =
+                place == 0
+                ? .zero
+                : plan.providers[number].mayHedge
+                    ? Budget.latestHedge + Budget.hedge * (place - 1) : .seconds(place)
+            best = min(best ?? .seconds(10), began + start + time)
+        }
+        return best
+    }
+
+    /// The longest time that these servers take to answer; nil where one may not, or where LocalDNS is asked as well.
+    private func answerTime(of servers: [SimulatedServer]) -> Duration? {
+        var longest: Duration?
+        for server in servers {
+            guard server.conduct.answers, server.conduct.delay < .seconds(1), hasBeenSo(server) else { return nil }
+            // LocalDNS is asked for a name that it may have and that a provider denies.
+            if reign.mayBeLocal(name), server.conduct.result(for: type) == .nameError { return nil }
+            longest = max(longest ?? .zero, server.conduct.delay)
+        }
+        return longest
+    }
+
+    // MARK: Plain servers
+
+    private func neglectOfLocalDNS(_ servers: [SimulatedServer]) -> [String] {
+        guard hasNone, reign.mode != .httpdnsOnly, isWell(.localDNS(reign.policy.localDNS), servers),
+            let server = servers.first(where: { $0.giver == .localDNS(reign.policy.localDNS) }),
+            server.conduct.reply == .addresses
+        else { return [] }
+        let isGood =
+            reign.mode == .localDNSFirst
+            ? !server.conduct.addresses.contains(where: \.isLiar)
+            : server.conduct.addresses.allSatisfy { $0 == .honest }
+        return isGood && reign.check(of: name) != .off ? ["neglect: of an honest LocalDNS"] : []
+    }
+
+    private func isWell(_ giver: SimulatedAddress.Giver, _ servers: [SimulatedServer]) -> Bool {
+        servers.allSatisfy { $0.giver != giver || $0.conduct.isWell && hasBeenSo($0) }
+    }
+
+    private func hasBeenSo(_ server: SimulatedServer) -> Bool {
+        client.at - chronicle.conductSince[server.index] >= Self.memory
+    }
+}
