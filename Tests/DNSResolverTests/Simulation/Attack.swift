@@ -31,7 +31,7 @@ struct Attack: Sendable {
 
     /// - Parameter victim: the name whose addresses LocalDNS gives; nil: a random one of `names`, or none.
     init(_ lots: inout SeededNumbers, names victims: [Int], victim: Int? = nil) {
-        count = lots.number(1...40)
+        count = lots.number(1...32)
         names = lots.pick([1, 5, 40, 40])
         interval = .milliseconds(lots.pick([0, 10, 90, 250, 400, 990, 1_000, 1_010, 1_300, 2_000]))
         type = lots.pick([.a, .aaaa])

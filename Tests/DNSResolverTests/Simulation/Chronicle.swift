@@ -80,6 +80,8 @@ final class Chronicle {
     private(set) var networkChanges: [Instant] = []
     /// Handshakes that detected a forged address, by address.
     private(set) var caught: [IPAddress: (at: Instant, network: Int)] = [:]
+    /// When an address or account of a provider last left its backoff.
+    private(set) var lastRecovery: Instant?
     /// When each server's present conduct began.
     var conductSince: [Instant] = []
     /// Whether a provider has answered an attacker's question while it answers no others, or later.
@@ -118,6 +120,13 @@ final class Chronicle {
     /// Whether cached answers of a name may have been flushed after an instant.
     func mayBeFlushed(_ name: Int, since instant: Instant) -> Bool {
         flushes.contains { instant <= $0.at && ($0.name ?? name) == name }
+    }
+
+    func note(_ event: ResolverEvent) {
+        switch event {
+        case .endpointRecovered, .certificateAccepted, .providerAccepted: lastRecovery = clock.now
+        default: break
+        }
     }
 
     func catchLiar(_ address: IPAddress) { caught[address] = (clock.now, epoch.network) }

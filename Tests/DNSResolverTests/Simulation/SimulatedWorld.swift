@@ -108,7 +108,7 @@ final class SimulatedWorld {
         )
         oracle = SimulationOracle(plan: plan)
         let first = SimulatedWorld.policy(
-            plan.policies[0], 0, plan, providers, servers, checks: checks, tags: tags, clock: clock)
+            plan.policies[0], 0, plan, providers, servers, checks: checks, tags: tags, chronicle)
         store = AnswerStore(
             memory: memory, freshness: plan.policies[0].freshness, generation: generation, sources: first.sources,
             badAddresses: BadAddresses(clock: clock), clock: clock)
@@ -120,7 +120,7 @@ final class SimulatedWorld {
     private func policy(_ number: Int) -> ResolverPolicy {
         if let policy = policies[number] { return policy }
         let policy = Self.policy(
-            plan.policies[number], number, plan, providers, servers, checks: checks, tags: tags, clock: clock)
+            plan.policies[number], number, plan, providers, servers, checks: checks, tags: tags, chronicle)
         policies[number] = policy
         return policy
     }
@@ -128,8 +128,9 @@ final class SimulatedWorld {
     private static func policy(
         _ policy: SimulationPlan.Policy, _ number: Int, _ plan: SimulationPlan, _ providers: [SimulatedProvider],
         _ servers: [SimulatedServer], checks: AddressChecks,
-        tags: (localDNS: [UInt16], forwarders: [UInt16], providers: [UInt16]), clock: ManualClock
+        tags: (localDNS: [UInt16], forwarders: [UInt16], providers: [UInt16]), _ chronicle: Chronicle
     ) -> ResolverPolicy {
+        let clock = chronicle.clock
         func names(_ texts: [String]) -> [Name] { texts.compactMap { try? Name($0) } }
         func presets(_ entries: [SimulationPlan.Preset], _ giver: SimulatedAddress.Giver) -> Presets {
             var presets = Presets()
@@ -151,7 +152,7 @@ final class SimulatedWorld {
         let strategy = Strategy(
             mode: policy.mode,
             selector: ProviderSelector(
-                providers: policy.providers.map { providers[$0] }, clock: clock, report: { _ in }),
+                providers: policy.providers.map { providers[$0] }, clock: clock, report: { chronicle.note($0) }),
             localDNS: server(.localDNS(policy.localDNS)),
             forwarders: policy.forwards.map { server(.forwarder($0.servers)) },
             answerCheck: AnswerCheck(

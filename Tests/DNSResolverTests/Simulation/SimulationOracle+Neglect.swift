@@ -44,13 +44,14 @@ extension SimulationOracle.Case {
         return isVerified ? Budget.verified : Budget.lastStart
     }
 
-    /// Whether LocalDNS gave it in an earlier flight.
+    /// Whether LocalDNS gave it in an earlier flight, and no provider has recovered since.
     private var isOlder: Bool {
         !hasNone
             && chronicle.tellings.contains { telling in
                 guard case .localDNS = telling.giver else { return false }
                 return telling.name == name && telling.type == type && telling.network == scope.network
                     && telling.flightBegan < client.at
+                    && chronicle.lastRecovery.map { $0 <= telling.flightBegan + SimulatedWorld.patience } ?? true
             }
     }
 
