@@ -30,8 +30,8 @@ package enum ResolverEvent: Hashable, Sendable {
     case serviceDisabled(provider: String)
     /// A disabled service is asked again.
     case serviceEnabled(provider: String)
-    /// A server of LocalDNS, or of a `forward` entry, failed again after it was put in backoff: the others are asked
-    /// before it.
+    /// A server of LocalDNS, or of a `forward` entry, did not answer a probe, and is in backoff: the others are
+    /// asked before it.
     case serverSilent(upstream: String, server: String, reason: String)
     /// Such a server answers again.
     case serverRecovered(upstream: String, server: String)

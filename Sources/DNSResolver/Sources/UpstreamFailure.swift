@@ -66,7 +66,7 @@ extension UpstreamFailure: CustomStringConvertible {
     }
 
     /// Whether the cause is on this host: it says nothing about the question.
-    var isOurs: Bool {
+    package var isOurs: Bool {
         switch self {
         case .overloaded, .cancelled: true
         default: false

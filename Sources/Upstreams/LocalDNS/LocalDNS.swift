@@ -9,7 +9,7 @@ package import Scheduling
 /// moves from server to server. The path of a response: socket, `AresChannel`, `LocalDNSQuery.read`, `ReceivedReply`.
 /// Neither /etc/resolv.conf, hosts files nor the environment is read here.
 @Loop
-package final class LocalDNS: Upstream {
+package final class LocalDNS: Upstream, LookupServers {
     package nonisolated let name: String
     /// The servers in the order in which they are queried while none is in backoff; at most `maximumServers`, none twice.
     /// Those of one group know the same names; each group may know others.
@@ -23,15 +23,11 @@ package final class LocalDNS: Upstream {
     /// The default of `[localdns] timeout`.
     package nonisolated static let defaultTimeout = Duration.milliseconds(1_500)
 
-    let loop: EventLoop
-    let clock: any LoopClock
-    let limit: LocalDNSChannelLimit
-    let paths: NetworkPaths
+    nonisolated let environment: LocalDNSEnvironment
+    private var clock: any LoopClock { environment.clock }
     private let timeout: Duration
-    let report: @Loop (ResolverEvent) -> Void
-    private var health: [LocalDNSServer: LocalDNSHealth] = [:]
-    /// EDNS support of servers that did not answer every query with EDNS.
-    private var support: [LocalDNSServer: EDNSSupport] = [:]
+    private let report: @Loop (ResolverEvent) -> Void
+    private let probes: LocalDNSProbes
     /// Finds servers while there are none, at most once a second; for `servers = "auto"` on a network that comes up
     /// later.
     package var findServers: (@Loop () -> [LocalDNSServer])?
@@ -43,8 +39,6 @@ package final class LocalDNS: Upstream {
     private var lastSearch: Instant?
     /// Detects servers in a forwarding loop with us; nil without our own listener.
     private var loops: LoopGuard?
-    /// When the network or the servers last changed: failures of lookups that began before are ignored.
-    private var forgotten = Instant(nanoseconds: .min)
     /// The lookups in progress.
     private var lookups: [ObjectIdentifier: LocalDNSLookup] = [:]
 
@@ -76,10 +70,8 @@ package final class LocalDNS: Upstream {
         self.name = name
         self.groups = Self.distinct(groups)
         self.timeout = timeout
-        self.limit = limit
-        self.paths = paths
-        self.loop = loop
-        self.clock = clock ?? loop
+        environment = LocalDNSEnvironment(limit: limit, paths: paths, loop: loop, clock: clock ?? loop)
+        probes = LocalDNSProbes(name: name, environment, report: report)
     }
 
     /// Replaces the servers, and discards the state of the old ones; lookups in progress restart.
@@ -97,10 +89,8 @@ package final class LocalDNS: Upstream {
     }
 
     private func forgetFailures() {
-        health = [:]
-        support = [:]
+        probes.forget()
         lastSearch = nil
-        forgotten = clock.now
         for lookup in lookups.values { lookup.startOver() }
     }
 
@@ -110,7 +100,7 @@ package final class LocalDNS: Upstream {
     /// - Parameter zone: the parent of the names queried: the zone of probes, or the zone the servers are configured
     ///   for.
     package func findLoops(with probes: LoopProbes, below zone: Name) {
-        let loops = self.loops ?? LoopGuard(of: self, probes: probes, zone: zone)
+        let loops = self.loops ?? LoopGuard(name: name, environment, probes: probes, zone: zone, report: report)
         self.loops = loops
         loops.probe(servers)
     }
@@ -126,8 +116,9 @@ package final class LocalDNS: Upstream {
     package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         searchIfNeeded()
         loops?.probeIfDue(servers)
+        probes.beginDue(at: servers.filter { !isLooping($0) })
         let deadline = min(question.deadline, clock.now + timeout)
-        let lookups = Set(question.types).map { LocalDNSLookup($0, of: question, deadline: deadline, localDNS: self) }
+        let lookups = Set(question.types).map { LocalDNSLookup($0, of: question, deadline: deadline, at: self) }
         for lookup in lookups { self.lookups[ObjectIdentifier(lookup)] = lookup }
         defer { for lookup in lookups { self.lookups[ObjectIdentifier(lookup)] = nil } }
         var reply = UpstreamReply([:])
@@ -159,77 +150,48 @@ package final class LocalDNS: Upstream {
         replaceServers([found.isEmpty ? earlierServers : found])
     }
 
-    /// Until when other servers are queried before `server`; nil if it is not in backoff.
-    package func asideUntil(_ server: LocalDNSServer) -> Instant? { health[server]?.aside(at: clock.now) }
+    /// The zone for which the servers are used, whose NS records their probes ask for. Default the root.
+    package var zone: Name {
+        get { probes.zone }
+        set { probes.zone = newValue }
+    }
+
+    /// When `server`, which is in backoff, is probed again; nil if it is not in backoff.
+    package func asideUntil(_ server: LocalDNSServer) -> Instant? { probes.health(of: server).backoff.nextProbe }
 
     // MARK: For lookups
 
-    /// The servers in the order in which a lookup that begins now queries them.
     func serversInOrder() -> [LocalDNSServer] {
-        let now = clock.now
-        let servers = self.servers.filter { !isLooping($0) }
-        let aside = servers.filter { health[$0]?.aside(at: now) != nil }
-        return aside.isEmpty ? servers : servers.filter { !aside.contains($0) } + aside
+        // One that is being probed stays with its group: those of another group may not know the name, or know another
+        // address for it.
+        groups.flatMap { $0.puttingLast(where: probes.isProbing) }.filter { !isLooping($0) }
+            .puttingLast(where: probes.isSilent)
     }
 
-    /// The index of the group of `server`; nil for a server that is not used any more.
     package func group(of server: LocalDNSServer) -> Int? { groups.firstIndex { $0.contains(server) } }
 
-    /// Whether `server` cannot be reached from here, and not just for a moment: a denial by the others is final without
-    /// it.
     func isAway(_ server: LocalDNSServer) -> Bool {
-        if isLooping(server) || paths.obstacle(to: server.address) != nil { return true }
-        guard let state = health[server], state.isSilent else { return false }
-        return state.aside(at: clock.now) != nil
+        isLooping(server) || environment.paths.obstacle(to: server.address) != nil || probes.isSilent(server)
     }
 
-    /// The failure of a lookup without servers.
     var noServer: UpstreamFailure {
         .noServer(servers.isEmpty ? "\(name) has no server" : "every server of \(name) leads back to us")
     }
 
-    /// The longest wait for a probe of `server` before the next one is queried; nil if the attempt is no probe.
-    /// Counts a probe as failed until it is answered, so that only one lookup makes it.
-    func beginsAttempt(at server: LocalDNSServer) -> Duration? {
-        guard let state = health[server], state.isSuspect, state.aside(at: clock.now) == nil else { return nil }
-        count(server)
-        return LocalDNSHealth.probeShare
-    }
-
-    /// - Parameter began: when the lookup began.
-    func failed(_ server: LocalDNSServer, began: Instant, because reason: String) {
-        guard began >= forgotten else { return }
-        count(server)
-        guard let state = health[server], state.isSilent, !state.isReported else { return }
-        health[server]?.isReported = true
-        report(.serverSilent(upstream: name, server: server.description, reason: reason))
-    }
-
-    private func count(_ server: LocalDNSServer) {
-        guard servers.contains(server) else { return }
-        health[server, default: LocalDNSHealth()].failed(at: clock.now)
-    }
+    func offersEDNS(to server: LocalDNSServer) -> Bool { probes.health(of: server).offersEDNS }
 
     func answered(_ server: LocalDNSServer) {
         if !isKnownToWork {
             isKnownToWork = true
             onWorking?(servers)
         }
-        guard let state = health.removeValue(forKey: server), state.isReported else { return }
-        report(.serverRecovered(upstream: name, server: server.description))
+        probes.answered(server)
     }
 
-    /// Whether a query to `server` has EDNS.
-    func offersEDNS(to server: LocalDNSServer) -> Bool { support[server]?.isOffered(at: clock.now) ?? true }
+    func failed(_ server: LocalDNSServer, began: Instant) { probes.suspect(server, since: began) }
 
-    /// Records that `server` has answered a query with EDNS.
-    func answeredWithEDNS(_ server: LocalDNSServer) { support[server] = nil }
-
-    /// Records that `server` has answered a query without EDNS after it refused one with EDNS (`isCertain`), or has not
-    /// responded to one so far.
-    func answeredPlain(_ server: LocalDNSServer, isCertain: Bool) {
-        guard servers.contains(server) else { return }
-        support[server, default: EDNSSupport()].answeredPlain(isCertain: isCertain, at: clock.now)
+    func answered(_ server: LocalDNSServer, withEDNS: Bool) {
+        if !withEDNS { probes.suspectEDNS(of: server) }
     }
 
     private nonisolated static func distinct(_ groups: [[LocalDNSServer]]) -> [[LocalDNSServer]] {
@@ -237,5 +199,12 @@ package final class LocalDNS: Upstream {
         return groups.map { group in
             group.filter { seen.count < maximumServers && seen.insert($0).inserted }
         }.filter { !$0.isEmpty }
+    }
+}
+
+extension [LocalDNSServer] {
+    /// In the same order, except that some come last.
+    fileprivate func puttingLast(where isLast: (LocalDNSServer) -> Bool) -> [LocalDNSServer] {
+        filter { !isLast($0) } + filter(isLast)
     }
 }

@@ -12,6 +12,10 @@ package import Scheduling
 /// over names that are not.
 @Loop
 package final class LocalDNSChannelLimit: Sendable {
+    /// The longest wait for a server that does not respond before the next one is queried; after it a query may be
+    /// displaced by another one of its own network.
+    nonisolated static let patience = Duration.milliseconds(400)
+
     /// The most open channels. Default 1,024.
     package nonisolated let maximum: Int
 
@@ -81,7 +85,7 @@ package final class LocalDNSChannelLimit: Sendable {
         }
         if let ticket = only.holdings.yielding(to: network) { return Place(isOnly: true, ticket: ticket) }
         guard let own = only.holdings.first(of: network), let channel = only.all[own],
-            now - channel.began >= LocalDNSLookup.longestShare
+            now - channel.began >= Self.patience
         else { return nil }
         return Place(isOnly: true, ticket: own)
     }

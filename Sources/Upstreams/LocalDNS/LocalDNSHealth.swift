@@ -1,37 +1,66 @@
 import DNSResolver
 import Scheduling
 
-/// The backoff of one server, so that a dead one delays only a few queries and not each one.
+/// The state of one server: whether it is silent, and whether it supports EDNS.
 ///
-/// A server that did not respond, could not be reached or sent invalid responses goes into backoff: the others are
-/// queried before it. After 1, 2, 4, then every 5 seconds one lookup queries it in its configured place, as a probe,
-/// and waits `probeShare` before the next server is queried as well. The first response of the server ends the backoff.
-/// SERVFAIL and REFUSED start none: they concern a name.
+/// Names are chosen by clients, so that a question of a client is never evidence against a server: one without an
+/// answer only makes the server suspect, and a probe decides (`LocalDNSProbes`). An answer ends the backoff, whatever
+/// its name.
 struct LocalDNSHealth: Sendable {
-    /// The time for a probe before another server is queried as well.
-    static let probeShare = Duration.milliseconds(150)
+    /// The first and the longest pause after a failed probe.
+    private static let pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(5))
+    /// How long a server that does not support EDNS is queried without it before a probe tries EDNS again.
+    static let plainTime = Duration.seconds(600)
 
-    private var backoff = Backoff(.seconds(1)...(.seconds(5)))
+    private(set) var backoff = Backoff(LocalDNSHealth.pauses)
+    private var lastAnswer: Instant?
+    /// When the last probe began.
+    private var lastProbe: Instant?
+    private var plainUntil: Instant?
 
-    /// Until when other servers are queried first; nil if they are not at `now`.
-    func aside(at now: Instant) -> Instant? {
-        guard let nextProbe = backoff.nextProbe, now < nextProbe else { return nil }
-        return nextProbe
+    /// Whether its last probe failed, and it has answered nothing since.
+    var isSilent: Bool { backoff.isActive }
+
+    /// Whether a query has EDNS.
+    var offersEDNS: Bool { plainUntil == nil }
+
+    /// Whether a client's question that began at `began`, and was not answered, is a reason for a probe.
+    func isSuspect(since began: Instant, at now: Instant) -> Bool {
+        !isSilent && !hasAnswered(since: began) && mayDoubt(at: now)
     }
 
-    /// Whether it failed when it was last queried.
-    var isSuspect: Bool { backoff.isActive }
+    /// Whether an answer to a client's question is a reason for a probe, since only a query without EDNS had it.
+    func isSuspectedOfRefusingEDNS(at now: Instant) -> Bool { !isSilent && offersEDNS && mayDoubt(at: now) }
 
-    /// Whether its probe failed too: that is more than a lost datagram or a name that takes long.
-    private(set) var isSilent = false
-
-    /// Whether its failure was reported.
-    var isReported = false
-
-    /// Counts a failure; failures of concurrent queries count once.
-    mutating func failed(at now: Instant) {
-        guard aside(at: now) == nil else { return }
-        isSilent = isSuspect
-        backoff.failed(at: now)
+    /// Whether a probe is due: of a silent server, or with EDNS of one that did not support it.
+    func isDue(at now: Instant) -> Bool {
+        if isSilent { return backoff.isDue(at: now, isUrgent: false) }
+        return plainUntil.map { now >= $0 } ?? false && mayDoubt(at: now)
     }
+
+    /// Whether any question was answered there since.
+    func hasAnswered(since began: Instant) -> Bool { lastAnswer.map { $0 > began } ?? false }
+
+    /// A server that works is probed at most so often, however many slow names clients ask for.
+    private func mayDoubt(at now: Instant) -> Bool {
+        !backoff.isProbing && (lastProbe.map { now - $0 >= AddressHealth.trust } ?? true)
+    }
+
+    mutating func probeBegan(_ number: Int, at now: Instant) {
+        backoff.probeBegan(number)
+        lastProbe = now
+    }
+
+    mutating func probeEnded(_ number: Int) { backoff.probeEnded(number) }
+
+    /// Called when a probe failed.
+    mutating func failed(at now: Instant) { backoff.failed(at: now) }
+
+    mutating func answered(at now: Instant) {
+        lastAnswer = now
+        if isSilent { backoff.succeeded() }
+    }
+
+    /// Called when a probe has shown whether it supports EDNS.
+    mutating func showed(edns: Bool, at now: Instant) { plainUntil = edns ? nil : now + Self.plainTime }
 }

@@ -6,11 +6,13 @@ import Scheduling
 /// The lookup of one question of one type at the servers, until one of them answers.
 ///
 /// Servers are queried in order, the next one as soon as one fails, and also when one has not responded for its share
-/// of the time (`longestShare` at most): that one may still answer. Once all were queried they are queried again, since
-/// datagrams get lost; the last query to a server has no EDNS, which some drop. The response decides:
+/// of the time (`LocalDNSChannelLimit.patience` at most): that one may still answer. Once all were queried they are
+/// queried again, since datagrams get lost; the last query to a server has no EDNS, which some drop. The response
+/// decides:
 /// - NOERROR ends the lookup.
-/// - NXDOMAIN ends it when every group has denied the name or refused to answer, or is away (`LocalDNS.isAway`); until then
-///   only the other groups are queried. If one of them fails, so does the lookup: it may be the one that knows the name.
+/// - NXDOMAIN ends it when every group has denied the name or refused to answer, or is away (`LookupServers.isAway`);
+///   until then only the other groups are queried. If one of them fails, so does the lookup: it may be the one that
+///   knows the name.
 /// - FORMERR, NOTIMP or BADVERS to a query with EDNS: the server is queried without EDNS, at once.
 /// - A response in another letter case is forged, or the server does not preserve it. It is not accepted, and the
 ///   lookup goes on listening; in parallel the server is queried over TCP, once, where a response cannot be forged
@@ -21,8 +23,6 @@ import Scheduling
 ///   a failed connection: the server is not queried any more.
 @Loop
 final class LocalDNSLookup: Sendable {
-    /// The longest wait for a server that does not respond before the next one is queried.
-    static let longestShare = Duration.milliseconds(400)
     /// The most datagrams to one server, each with its own ID, letter case and port. The last one has no EDNS.
     private var sendsPerServer: Int { asked.dnssecOK ? 3 : 2 }
 
@@ -42,7 +42,8 @@ final class LocalDNSLookup: Sendable {
     private(set) var answeredBy: LocalDNSServer?
     private let asked: UpstreamQuestion
     private let deadline: Instant
-    private let localDNS: LocalDNS
+    private let servers: any LookupServers
+    private var environment: LocalDNSEnvironment { servers.environment }
     private var began: Instant
     /// The next servers to query, and how many more times.
     private var candidates: [(server: LocalDNSServer, sends: Int)] = []
@@ -62,21 +63,21 @@ final class LocalDNSLookup: Sendable {
     private var outcome: UpstreamResult?
     private var waiter: CheckedContinuation<UpstreamResult, Never>?
 
-    init(_ type: RecordType, of asked: UpstreamQuestion, deadline: Instant, localDNS: LocalDNS) {
+    init(_ type: RecordType, of asked: UpstreamQuestion, deadline: Instant, at servers: any LookupServers) {
         question = Question(name: asked.name.lowercased, type: type)
         self.asked = asked
         self.deadline = deadline
-        self.localDNS = localDNS
-        began = localDNS.clock.now
+        self.servers = servers
+        began = servers.environment.clock.now
     }
 
     /// Sends the first query.
     func start() {
-        let clock = localDNS.clock
+        let clock = environment.clock
         guard clock.now < deadline else { return finish(.failure(.timeout)) }
-        candidates = localDNS.serversInOrder().map { ($0, sendsPerServer) }
-        guard !candidates.isEmpty else { return finish(.failure(localDNS.noServer)) }
-        share = min(Self.longestShare, (deadline - clock.now) / (candidates.count + 1))
+        candidates = servers.serversInOrder().map { ($0, sendsPerServer) }
+        guard !candidates.isEmpty else { return finish(.failure(servers.noServer)) }
+        share = min(LocalDNSChannelLimit.patience, (deadline - clock.now) / (candidates.count + 1))
         deadlineTimer = clock.schedule(at: deadline) { [self] in settle() }
         askNext()
     }
@@ -85,12 +86,12 @@ final class LocalDNSLookup: Sendable {
     func startOver() {
         guard outcome == nil, deadlineTimer != nil else { return }
         for (number, attempt) in attempts { close(number, attempt) }
-        began = localDNS.clock.now
+        began = environment.clock.now
         failure = nil
         denial = nil
         deniedBy = []
         askedBeside = []
-        candidates = localDNS.serversInOrder().map { ($0, sendsPerServer) }
+        candidates = servers.serversInOrder().map { ($0, sendsPerServer) }
         askNext()
     }
 
@@ -114,38 +115,38 @@ final class LocalDNSLookup: Sendable {
         }
         let (server, sends) = candidates.removeFirst()
         if sends > 1 { candidates.append((server, sends - 1)) }
-        ask(server, over: .udp, edns: sends > 1 && localDNS.offersEDNS(to: server))
+        ask(server, over: .udp, edns: sends > 1 && servers.offersEDNS(to: server))
     }
 
     /// Puts off a server for which there is no channel, while other queries are outstanding; otherwise the lookup
     /// fails.
     private func postpone(_ server: LocalDNSServer) {
-        note(.overloaded("\(localDNS.limit.maximum) queries to LocalDNS are under way"))
+        note(.overloaded("\(environment.limit.maximum) queries to LocalDNS are under way"))
         guard !attempts.isEmpty else { return settle() }
         let left = candidates.first { $0.server == server }?.sends ?? 0
         candidates.removeAll { $0.server == server }
         candidates.insert((server, left + 1), at: 0)
         shareTimer?.cancel()
-        shareTimer = localDNS.clock.schedule(after: share) { [self] in askNext() }
+        shareTimer = environment.clock.schedule(after: share) { [self] in askNext() }
     }
 
     /// Called when a query is displaced by one with priority, or by one of another client network.
     private func giveWay(_ number: Int) {
         guard let attempt = attempts.removeValue(forKey: number) else { return }
         attempt.channel.close()
-        note(.overloaded("\(localDNS.limit.maximum) queries to LocalDNS are under way"))
+        note(.overloaded("\(environment.limit.maximum) queries to LocalDNS are under way"))
         if attempts.isEmpty { settle() }
     }
 
     private func ask(
         _ server: LocalDNSServer, over transport: AresTransport, edns: Bool, isRefused: Bool = false
     ) {
-        if let obstacle = localDNS.paths.obstacle(to: server.address) {
+        if let obstacle = environment.paths.obstacle(to: server.address) {
             return giveUp(server, .network(obstacle))
         }
         lastAttempt += 1
         let number = lastAttempt
-        let place = localDNS.limit.enter(for: asked.holder, isOnly: attempts.isEmpty, at: localDNS.clock.now) {
+        let place = environment.limit.enter(for: asked.holder, isOnly: attempts.isEmpty, at: environment.clock.now) {
             [self] in giveWay(number)
         }
         guard let place else { return postpone(server) }
@@ -155,7 +156,7 @@ final class LocalDNSLookup: Sendable {
             edns: edns, using: &generator)
         do throws(AresError) {
             let channel = try AresChannel(
-                server: server, transport: transport, loop: localDNS.loop, takes: { [self] in takes($0, number) },
+                server: server, transport: transport, loop: environment.loop, takes: { [self] in takes($0, number) },
                 onEnd: { [self] in ended(number, $0) })
             attempts[number] = Attempt(
                 server: server, transport: transport, edns: edns, isRefused: isRefused, query: query, channel: channel,
@@ -164,17 +165,16 @@ final class LocalDNSLookup: Sendable {
             // May end at once, and then the lookup has already moved on.
             channel.send(query.bytes)
         } catch {
-            localDNS.limit.leave(place)
+            environment.limit.leave(place)
             giveUp(server, .network("\(error)"))
         }
     }
 
     /// Queries the next server when the attempt at `server` has had no response for its share of the time.
     private func waitForShare(of number: Int, at server: LocalDNSServer) {
-        let wait = min(share, localDNS.beginsAttempt(at: server) ?? share)
         shareTimer?.cancel()
-        shareTimer = localDNS.clock.schedule(after: wait) { [self] in
-            if attempts[number] != nil { localDNS.failed(server, began: began, because: "no answer in time") }
+        shareTimer = environment.clock.schedule(after: share) { [self] in
+            if attempts[number] != nil { servers.failed(server, began: began) }
             askNext()
         }
     }
@@ -198,12 +198,12 @@ final class LocalDNSLookup: Sendable {
 
     private func ended(_ number: Int, _ outcome: AresOutcome) {
         guard let attempt = attempts.removeValue(forKey: number) else { return }
-        localDNS.limit.leave(attempt.place)
+        environment.limit.leave(attempt.place)
         switch outcome {
         case .failure(let error) where isBeside(attempt):
             note(.network("\(error)"))
         case .failure(let error):
-            localDNS.failed(attempt.server, began: began, because: "\(error)")
+            servers.failed(attempt.server, began: began)
             giveUp(attempt.server, .network("\(error)"))
         case .reply(let bytes):
             do throws(LocalDNSReplyError) {
@@ -229,9 +229,9 @@ final class LocalDNSLookup: Sendable {
                 && message.flags.isDisjoint(with: [.recursionAvailable, .authoritative])
                 && !message.authorities.contains { $0.type == .soa }
             guard !isReferral else {
-                return giveUp(attempt.server, .unusable("the server does not do recursion"))
+                return giveUp(attempt.server, .rejected("the server does not do recursion"))
             }
-            localDNS.answered(attempt.server)
+            servers.answered(attempt.server)
             noteEDNS(attempt)
             guard answer.responseCode != .nameError else { return deny(answer, by: attempt.server) }
             answeredBy = attempt.server
@@ -239,7 +239,8 @@ final class LocalDNSLookup: Sendable {
         case .failure(let code) where attempt.edns && code.mayRefuseEDNS:
             ask(attempt.server, over: attempt.transport, edns: false, isRefused: true)
         case .failure(let code):
-            if code == .refused, let group = localDNS.group(of: attempt.server) { deniedBy.insert(group) }
+            if attempt.isRefused, !code.mayRefuseEDNS { noteEDNS(attempt) }
+            if code == .refused, let group = servers.group(of: attempt.server) { deniedBy.insert(group) }
             giveUp(attempt.server, .responseCode(code))
         case .endlessAliases:
             giveUp(attempt.server, .rejected("the name's chain of aliases has no end"))
@@ -251,20 +252,20 @@ final class LocalDNSLookup: Sendable {
     /// Removes the group of `server` from this lookup: the others may know the name.
     private func deny(_ answer: Answer, by server: LocalDNSServer) {
         denial = (answer, server)
-        if let group = localDNS.group(of: server) { deniedBy.insert(group) }
+        if let group = servers.group(of: server) { deniedBy.insert(group) }
         candidates.removeAll { hasDenied($0.server) }
         for (number, attempt) in attempts where hasDenied(attempt.server) { close(number, attempt) }
         guard attempts.isEmpty else { return }
-        if candidates.allSatisfy({ localDNS.isAway($0.server) }) { settle() } else { askNext() }
+        if candidates.allSatisfy({ servers.isAway($0.server) }) { settle() } else { askNext() }
     }
 
     private func hasDenied(_ server: LocalDNSServer) -> Bool {
-        localDNS.group(of: server).map(deniedBy.contains) ?? false
+        servers.group(of: server).map(deniedBy.contains) ?? false
     }
 
     /// Ends the lookup without an answer, or with a denial that no group can contradict.
     private func settle() {
-        guard let denial, localDNS.servers.allSatisfy({ hasDenied($0) || localDNS.isAway($0) }) else {
+        guard let denial, servers.servers.allSatisfy({ hasDenied($0) || servers.isAway($0) }) else {
             return finish(.failure(failure ?? .timeout))
         }
         answeredBy = denial.server
@@ -274,11 +275,10 @@ final class LocalDNSLookup: Sendable {
     /// Records whether the server supports EDNS. An answer without EDNS counts only after a refusal, or while an
     /// earlier query with EDNS still has no response.
     private func noteEDNS(_ attempt: Attempt) {
-        if attempt.edns {
-            localDNS.answeredWithEDNS(attempt.server)
-        } else if attempt.isRefused || attempts.values.contains(where: { $0.server == attempt.server && $0.edns }) {
-            localDNS.answeredPlain(attempt.server, isCertain: attempt.isRefused)
-        }
+        let isPlain =
+            !attempt.edns
+            && (attempt.isRefused || attempts.values.contains { $0.server == attempt.server && $0.edns })
+        if attempt.edns || isPlain { servers.answered(attempt.server, withEDNS: attempt.edns) }
     }
 
     /// Discards an invalid response.
@@ -287,7 +287,7 @@ final class LocalDNSLookup: Sendable {
         if attempt.transport == .udp {
             ask(attempt.server, over: .tcp, edns: attempt.edns, isRefused: attempt.isRefused)
         } else {
-            localDNS.failed(attempt.server, began: began, because: reason)
+            servers.failed(attempt.server, began: began)
             giveUp(attempt.server, .unusable(reason))
         }
     }
@@ -317,7 +317,7 @@ final class LocalDNSLookup: Sendable {
     private func close(_ number: Int, _ attempt: Attempt) {
         attempts[number] = nil
         attempt.channel.close()
-        localDNS.limit.leave(attempt.place)
+        environment.limit.leave(attempt.place)
     }
 
     private func finish(_ result: UpstreamResult) {

@@ -9,13 +9,13 @@ import Scheduling
 /// server when the servers or the network change, and for a looping server one per minute, if there are queries.
 @Loop
 final class LoopGuard {
-    /// The time-out of a probe.
-    static let timeout = Duration.seconds(1)
     /// The least time between two probes of a looping server.
     static let interval = Duration.seconds(60)
 
     private(set) var looping: Set<LocalDNSServer> = []
-    private weak var owner: LocalDNS?
+    private let name: String
+    private let environment: LocalDNSEnvironment
+    private let report: @Loop (ResolverEvent) -> Void
     private let probes: LoopProbes
     private let zone: Name
     /// The names being probed, one for each server.
@@ -24,10 +24,16 @@ final class LoopGuard {
     private var seen: Set<LocalDNSServer> = []
     private var lastProbe: Instant?
 
-    init(of owner: LocalDNS, probes: LoopProbes, zone: Name) {
-        self.owner = owner
+    /// - Parameter name: of the LocalDNS, for events.
+    init(
+        name: String, _ environment: LocalDNSEnvironment, probes: LoopProbes, zone: Name,
+        report: @escaping @Loop (ResolverEvent) -> Void
+    ) {
+        self.name = name
+        self.environment = environment
         self.probes = probes
         self.zone = zone
+        self.report = report
     }
 
     isolated deinit { for name in names.values { probes.close(name) } }
@@ -41,18 +47,21 @@ final class LoopGuard {
 
     /// Probes the looping ones of `servers` again if `interval` has passed.
     func probeIfDue(_ servers: [LocalDNSServer]) {
-        guard !looping.isEmpty, let owner, let lastProbe, owner.clock.now - lastProbe >= Self.interval else { return }
+        guard !looping.isEmpty, let lastProbe, environment.clock.now - lastProbe >= Self.interval else { return }
         send(to: servers.filter(looping.contains))
     }
 
     private func send(to servers: [LocalDNSServer]) {
-        lastProbe = owner?.clock.now
+        lastProbe = environment.clock.now
         for server in servers {
             close(server)
             let name = probes.open(below: zone) { [weak self] in self?.cameBack(from: server) }
             guard let name else { continue }
             names[server] = name
-            Loop.spawn { [weak self] in await self?.ask(server, for: name) }
+            Loop.spawn { [weak self, environment] in
+                let finding = await LoneServer(server, environment).ask(name, .a)
+                self?.judge(finding, of: server, for: name)
+            }
         }
     }
 
@@ -64,34 +73,15 @@ final class LoopGuard {
     private func cameBack(from server: LocalDNSServer) {
         // Late arrivals count as well: the name was sent to this server only.
         seen.insert(server)
-        guard let owner, looping.insert(server).inserted else { return }
-        owner.report(.serverLoops(upstream: owner.name, server: server.description))
+        guard looping.insert(server).inserted else { return }
+        report(.serverLoops(upstream: name, server: server.description))
     }
 
-    private func ask(_ server: LocalDNSServer, for name: Name) async {
-        guard let owner else { return }
-        // A separate instance: neither another server nor this one's state must affect the probe.
-        let alone = LocalDNS(
-            name: owner.name, servers: [server], timeout: Self.timeout, limit: owner.limit, paths: owner.paths,
-            loop: owner.loop, clock: owner.clock)
-        let reply = await alone.ask(
-            UpstreamQuestion(name: name, types: [.a], deadline: owner.clock.now + Self.timeout))
+    private func judge(_ finding: LoneServer.Finding, of server: LocalDNSServer, for probe: Name) {
         // No response proves nothing: the server stays looping.
-        guard names[server] == name, !seen.contains(server), reply.isHeard, looping.remove(server) != nil else {
+        guard names[server] == probe, !seen.contains(server), finding.isHeard, looping.remove(server) != nil else {
             return
         }
-        owner.report(.serverLoopEnded(upstream: owner.name, server: server.description))
-    }
-}
-
-extension UpstreamReply {
-    /// Whether a server has responded, be it with an error.
-    fileprivate var isHeard: Bool {
-        results.containsValue { result in
-            switch result {
-            case .answer, .failure(.responseCode): true
-            default: false
-            }
-        }
+        report(.serverLoopEnded(upstream: name, server: server.description))
     }
 }

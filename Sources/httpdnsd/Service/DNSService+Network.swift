@@ -78,8 +78,9 @@ extension Composition {
         localDNS.findLoops(with: probes, below: LoopProbes.zone)
         for (entry, forwarder) in zip(settings.forwards, forwarders) {
             // The servers may rightly send everything else to us.
-            let suffix = entry.suffixes.first { !$0.isRoot } ?? LoopProbes.zone
-            forwarder.findLoops(with: probes, below: suffix)
+            let suffix = entry.suffixes.first { !$0.isRoot }
+            forwarder.zone = suffix ?? .root
+            forwarder.findLoops(with: probes, below: suffix ?? LoopProbes.zone)
         }
     }
 

@@ -180,10 +180,13 @@ package final class FakeLocalDNS: Sendable {
         // The daemon's own probes for forwarding loops are neither counted nor delayed.
         guard !isProbe(question.name) else { return send(monitor.read { $0.zone }.reply(to: query)) }
         let (zone, behaviour) = monitor.withLock { state in
-            state.questions.append(
-                Question(
-                    name: question.name, type: question.type, id: query.id, from: from, overTCP: overTCP,
-                    edns: query.edns, flags: query.flags))
+            // The daemon's own probes for silence are not counted.
+            if question.name != "." || question.type != 2 {
+                state.questions.append(
+                    Question(
+                        name: question.name, type: question.type, id: query.id, from: from, overTCP: overTCP,
+                        edns: query.edns, flags: query.flags))
+            }
             let behaviour = state.behaviour(question)
             if behaviour == .hold { state.held.append(Held(query: query, send: send)) }
             return (state.zone, behaviour)

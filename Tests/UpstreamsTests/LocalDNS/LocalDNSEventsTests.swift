@@ -15,56 +15,63 @@ struct LocalDNSEventsTests {
     private final class Fixture {
         let clock = ManualClock()
         var events: [ResolverEvent] = []
+        /// Does not reply.
+        let raw: LocalDNSRawServer
+        let server: LocalDNSServer
         private(set) lazy var localDNS = LocalDNS(
-            servers: [LocalDNSEventsTests.server], loop: LoopRunner.shared.loop, clock: clock
+            servers: [server], loop: LoopRunner.shared.loop, clock: clock
         ) { self.events.append($0) }
 
-        func fail() { localDNS.failed(LocalDNSEventsTests.server, began: clock.now, because: "no answer in time") }
-    }
-
-    private static let silent = ResolverEvent.serverSilent(
-        upstream: "localdns", server: "192.0.2.53:53", reason: "no answer in time")
-
-    @Test @Loop func `a server that fails once is no news, nor is its next answer`() {
-        let fixture = Fixture()
-        for _ in 0..<5 { fixture.fail() }
-        fixture.localDNS.answered(Self.server)
-        #expect(fixture.events.isEmpty)
-    }
-
-    @Test @Loop func `a server whose probe fails again is reported once, and so is its return`() async {
-        let fixture = Fixture()
-        fixture.fail()
-        for _ in 0..<10 {
-            await fixture.clock.advance(by: .seconds(6))
-            _ = fixture.localDNS.beginsAttempt(at: Self.server)
-            fixture.fail()
+        init() throws {
+            raw = try LocalDNSRawServer()
+            server = LocalDNSServer(.v4(0x7f00_0001), port: raw.port)
         }
-        #expect(fixture.events == [Self.silent])
-        for _ in 0..<2 { fixture.localDNS.answered(Self.server) }
-        #expect(
-            fixture.events == [Self.silent, .serverRecovered(upstream: "localdns", server: "192.0.2.53:53")])
+
+        func fail() { localDNS.failed(server, began: clock.now) }
     }
 
-    @Test @Loop func `a probe that is not over yet is no failure`() async {
-        let fixture = Fixture()
-        fixture.fail()
-        await fixture.clock.advance(by: .seconds(2))
-        _ = fixture.localDNS.beginsAttempt(at: Self.server)
-        fixture.localDNS.answered(Self.server)
+    @Test @Loop func `questions that fail are no news, nor is the next answer`() throws {
+        let fixture = try Fixture()
+        for _ in 0..<5 { fixture.fail() }
+        fixture.localDNS.answered(fixture.server)
         #expect(fixture.events.isEmpty)
     }
 
-    @Test @Loop func `servers are reported as working once one has answered, and again when there are others`() {
-        let fixture = Fixture()
+    @Test @Loop func `a server whose probes fail is reported once, and so is its return`() async throws {
+        let fixture = try Fixture()
+        for _ in 0..<10 {
+            fixture.fail()
+            await fixture.clock.advance(by: .seconds(6))
+        }
+        let silent = ResolverEvent.serverSilent(
+            upstream: "localdns", server: fixture.server.description, reason: "no answer in time")
+        #expect(fixture.events == [silent])
+        for _ in 0..<2 { fixture.localDNS.answered(fixture.server) }
+        #expect(
+            fixture.events == [
+                silent, .serverRecovered(upstream: "localdns", server: fixture.server.description),
+            ])
+    }
+
+    @Test @Loop func `a probe that fails while questions are answered is no failure`() async throws {
+        let fixture = try Fixture()
+        fixture.fail()
+        await fixture.clock.advance(by: .milliseconds(500))
+        fixture.localDNS.answered(fixture.server)
+        await fixture.clock.advance(by: .seconds(2))
+        #expect(fixture.events.isEmpty)
+    }
+
+    @Test @Loop func `servers are reported as working once one has answered, and again when there are others`() throws {
+        let fixture = try Fixture()
         var told: [[LocalDNSServer]] = []
         fixture.localDNS.onWorking = { told.append($0) }
-        for _ in 0..<2 { fixture.localDNS.answered(Self.server) }
+        for _ in 0..<2 { fixture.localDNS.answered(fixture.server) }
         let other = LocalDNSServer(.v4(0xc000_0236))
         fixture.localDNS.replaceServers([[other]])
-        #expect(told == [[Self.server]])
+        #expect(told == [[fixture.server]])
         fixture.localDNS.answered(other)
-        #expect(told == [[Self.server], [other]])
+        #expect(told == [[fixture.server], [other]])
     }
 
     @Test @Loop func `while no server can be found, those that worked for an earlier process are asked`() async throws {

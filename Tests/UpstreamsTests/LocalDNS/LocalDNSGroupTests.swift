@@ -112,8 +112,9 @@ struct LocalDNSGroupTests {
         #expect(addresses(await reply) == ["192.0.2.1"])
     }
 
-    @Test @Loop func `silence of one group for the first time is no denial`() async throws {
-        let (silent, denying) = (try LocalDNSRawServer(), try server(Self.denied))
+    @Test @Loop func `silence of one group for a name is no denial while it answers the probe`() async throws {
+        let silent = try LocalDNSRawServer { $0.isProbe ? [$0.reply()] : [] }
+        let denying = try server(Self.denied)
         let clock = ManualClock()
         let localDNS = grouped([[silent], [denying]], clock: clock)
         let asked = try question("vpn.example")
@@ -121,8 +122,9 @@ struct LocalDNSGroupTests {
         await silent.received(1)
         await clock.advance(by: .milliseconds(400))
         await denying.received(1)
+        await repliesArrive(on: clock)
         await clock.advance(by: .milliseconds(400))
-        await silent.received(2)
+        await silent.received(3)
         await clock.advance(by: .milliseconds(700))
         #expect(await reply.results[.a] == .failure(.timeout))
     }
@@ -132,21 +134,83 @@ struct LocalDNSGroupTests {
         let clock = ManualClock()
         let localDNS = grouped([[silent], [denying]], clock: clock)
         let asked = try question("none.example")
-        // The first question, and the probe a second later.
-        for (round, wait) in [(0, 400), (1, 150)] {
-            async let reply = localDNS.ask(asked)
-            await silent.received(round * 2 + 1)
-            await clock.advance(by: .milliseconds(wait))
-            await denying.received(round + 1)
-            await clock.advance(by: .milliseconds(400))
-            await silent.received(round * 2 + 2)
-            await clock.advance(by: .milliseconds(1_100 - wait))
-            let result = await reply
-            #expect(isDenial(result) == (round == 1))
+        let first = Task { @Loop in await localDNS.ask(asked) }
+        await silent.received(1)
+        for _ in 0..<15 {
+            await clock.advance(by: .milliseconds(100))
+            await repliesArrive(on: clock)
         }
+        // The probe began at 0.4 s and failed at 1.4 s.
+        #expect(isDenial(await first.value))
         let count = silent.queries.count
         #expect(isDenial(await localDNS.ask(asked)))
         #expect(silent.queries.count == count)
+    }
+
+    @Test @Loop func `a group that comes back is used again, though no question goes there`() async throws {
+        let (vpn, denying) = (try LocalDNSRawServer(), try server(Self.denied))
+        let clock = ManualClock()
+        let localDNS = grouped([[vpn], [denying]], clock: clock)
+        let asked = try question("vpn.example")
+        let first = Task { @Loop in await localDNS.ask(asked) }
+        await vpn.received(1)
+        for _ in 0..<15 {
+            await clock.advance(by: .milliseconds(100))
+            await repliesArrive(on: clock)
+        }
+        _ = await first.value
+        #expect(localDNS.asideUntil(localDNS.servers[0]) != nil)
+        vpn.answer = { [$0.reply([rawRecord(1, rawGood)])] }
+        await clock.advance(by: .seconds(1))
+        #expect(isDenial(await localDNS.ask(asked)))
+        await repliesArrive(on: clock)
+        #expect(addresses(await localDNS.ask(asked)) == ["192.0.2.1"])
+    }
+
+    /// Asks for two names to which no server replies, one after the other.
+    @Loop
+    private func askSlowNames(of localDNS: LocalDNS, clock: ManualClock) async throws {
+        for number in 0..<2 {
+            let asked = try question("slow\(number).example", from: "192.0.2.66")
+            let reply = Task { @Loop in await localDNS.ask(asked) }
+            for _ in 0..<15 {
+                await clock.advance(by: .milliseconds(100))
+                await repliesArrive(on: clock)
+            }
+            _ = await reply.value
+        }
+    }
+
+    @Test @Loop func `names that one group is slow with take no other name from it`() async throws {
+        let vpn = try LocalDNSRawServer { $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        let denying = try server(Self.denied)
+        let clock = ManualClock()
+        let localDNS = grouped([[vpn], [denying]], clock: clock)
+        try await askSlowNames(of: localDNS, clock: clock)
+        #expect(addresses(await localDNS.ask(try question("vpn.example"))) == ["192.0.2.1"])
+        #expect(localDNS.asideUntil(localDNS.servers[0]) == nil)
+    }
+
+    @Test @Loop func `a name that both groups know has the address of the first, whatever that one is slow with`()
+        async throws
+    {
+        let vpn = try LocalDNSRawServer { $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        let other = try LocalDNSRawServer { $0.isSlow ? [] : [$0.reply([rawRecord(1, rawEvil)])] }
+        let clock = ManualClock()
+        let localDNS = grouped([[vpn], [other]], clock: clock)
+        try await askSlowNames(of: localDNS, clock: clock)
+        #expect(addresses(await localDNS.ask(try question("both.example"))) == ["192.0.2.1"])
+    }
+
+    @Test @Loop func `slow names put no server of the only group in backoff`() async throws {
+        let servers = try (0..<2).map { _ in
+            try LocalDNSRawServer { $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        }
+        let clock = ManualClock()
+        let localDNS = grouped([servers], clock: clock)
+        try await askSlowNames(of: localDNS, clock: clock)
+        #expect(localDNS.servers.map(localDNS.asideUntil) == [nil, nil])
+        #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
     }
 
     @Test @Loop func `a group that cannot be reached holds up no denial`() async throws {

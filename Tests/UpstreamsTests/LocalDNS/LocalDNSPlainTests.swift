@@ -9,10 +9,24 @@ import Testing
 /// Servers that do not support EDNS.
 @Suite(.onLoop)
 struct LocalDNSPlainTests {
+    /// The numbers of OPT records in the queries for a few names, asked one after the other.
+    @Loop
+    private func optionsInQueries(for count: Int, to server: LocalDNSRawServer, at localDNS: LocalDNS) async throws
+        -> [UInt8]
+    {
+        let before = server.questions.count
+        for number in 0..<count {
+            #expect(addresses(await localDNS.ask(try question("n\(number).example"))) == ["192.0.2.1"])
+        }
+        return server.questions.dropFirst(before).map(\.additionalCount)
+    }
+
     @Test(arguments: [UInt16(1), 4], [false, true]) @Loop
-    func `a server that answers EDNS with FORMERR or NOTIMP is asked without, at once, and so from then on`(
-        code: UInt16, isBare: Bool
-    ) async throws {
+    func
+        `a server that answers EDNS with FORMERR or NOTIMP is asked without, at once, and once a probe has shown it from the first`(
+            code: UInt16, isBare: Bool
+        ) async throws
+    {
         let server = try LocalDNSRawServer { query in
             guard query.additionalCount == 0 else {
                 return [isBare ? query.bareReply(code: code) : query.reply(flags: 0x8180 | code)]
@@ -21,24 +35,55 @@ struct LocalDNSPlainTests {
         }
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
-        for number in 0..<3 {
-            #expect(addresses(await localDNS.ask(try question("n\(number).example"))) == ["192.0.2.1"])
-        }
-        #expect(server.queries.map(\.additionalCount) == [1, 0, 0, 0])
-        await clock.advance(by: EDNSSupport.pause)
-        for number in 0..<2 {
-            #expect(addresses(await localDNS.ask(try question("n\(number).example"))) == ["192.0.2.1"])
-        }
-        #expect(server.queries.map(\.additionalCount) == [1, 0, 0, 0, 1, 0, 0])
+        #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [1, 0])
+        await repliesArrive(on: clock)
+        #expect(server.queries.filter(\.isProbe).map(\.additionalCount) == [1, 0])
+        #expect(try await optionsInQueries(for: 3, to: server, at: localDNS) == [0, 0, 0])
+        // Then a probe tries EDNS again.
+        await clock.advance(by: LocalDNSHealth.plainTime)
+        #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [0])
+        await repliesArrive(on: clock)
+        #expect(server.queries.filter(\.isProbe).map(\.additionalCount) == [1, 0, 1, 0])
         // It now supports EDNS, and is asked with it again.
         server.answer = { [$0.reply([rawRecord(1, rawGood)])] }
-        await clock.advance(by: EDNSSupport.pause)
-        for number in 0..<2 { _ = await localDNS.ask(try question("n\(number).example")) }
-        #expect(server.queries.suffix(2).map(\.additionalCount) == [1, 1])
+        await clock.advance(by: LocalDNSHealth.plainTime)
+        #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [0])
+        await repliesArrive(on: clock)
+        #expect(try await optionsInQueries(for: 2, to: server, at: localDNS) == [1, 1])
+    }
+
+    @Test(arguments: [UInt16(1), 4], [false, true]) @Loop
+    func `FORMERR or NOTIMP for one client's names costs other names no EDNS`(code: UInt16, isBare: Bool) async throws {
+        let server = try LocalDNSRawServer { query in
+            guard query.isSlow, query.additionalCount > 0 else { return [query.reply([rawRecord(1, rawGood)])] }
+            return [isBare ? query.bareReply(code: code) : query.reply(flags: 0x8180 | code)]
+        }
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([server], clock: clock)
+        for number in 0..<5 {
+            // The name itself is asked without EDNS at once.
+            #expect(addresses(await localDNS.ask(try question("slow\(number).example"))) == ["192.0.2.1"])
+            await repliesArrive(on: clock)
+        }
+        #expect(try await optionsInQueries(for: 2, to: server, at: localDNS) == [1, 1])
+        #expect(server.queries.count { $0.isProbe } == 1)
+    }
+
+    @Test @Loop func `a server that refuses EDNS, and refuses the name of a probe, is asked without EDNS`() async throws
+    {
+        let server = try LocalDNSRawServer { query in
+            if query.additionalCount > 0 { return [query.bareReply(code: 1)] }
+            return [query.isProbe ? query.bareReply(code: 5) : query.reply([rawRecord(1, rawGood)])]
+        }
+        let clock = ManualClock()
+        let localDNS = makeLocalDNS([server], clock: clock)
+        _ = await localDNS.ask(try question("a.example"))
+        await repliesArrive(on: clock)
+        #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [0])
     }
 
     @Test(arguments: [false, true]) @Loop
-    func `a server that drops EDNS is asked without the second time, and after some such questions from the first`(
+    func `a server that drops EDNS is asked without the last time, and once a probe has shown it from the first`(
         dnssecOK: Bool
     ) async throws {
         let server = try LocalDNSRawServer { query in
@@ -47,38 +92,33 @@ struct LocalDNSPlainTests {
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
         let sends = dnssecOK ? 2 : 1
-        for number in 0..<EDNSSupport.silenceLimit {
-            let asked = try question("n\(number).example", dnssecOK: dnssecOK)
-            async let reply = localDNS.ask(asked)
-            for send in 1...sends {
-                await server.received(number * (sends + 1) + send)
-                await clock.advance(by: .milliseconds(400))
-            }
-            #expect(addresses(await reply) == ["192.0.2.1"])
-            #expect(server.queries.count == (number + 1) * (sends + 1))
-            // A silent server is not asked first for a while, but there is no other here.
-            await clock.advance(by: .seconds(30))
+        let asked = try question("a.example", dnssecOK: dnssecOK)
+        let reply = Task { @Loop in await localDNS.ask(asked) }
+        for _ in 0..<4 {
+            await repliesArrive(on: clock)
+            await clock.advance(by: .milliseconds(400))
         }
-        let before = server.queries.count
-        #expect(addresses(await localDNS.ask(try question("late.example", dnssecOK: dnssecOK))) == ["192.0.2.1"])
-        #expect(server.queries.dropFirst(before).map(\.additionalCount) == [0])
+        #expect(addresses(await reply.value) == ["192.0.2.1"])
+        #expect(server.questions.map(\.additionalCount) == Array(repeating: 1, count: sends) + [0])
+        await repliesArrive(on: clock)
+        #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [0])
+        #expect(localDNS.asideUntil(localDNS.servers[0]) == nil)
     }
 
-    @Test @Loop func `one lost datagram does not turn EDNS off`() async throws {
+    @Test @Loop func `lost datagrams do not turn EDNS off`() async throws {
         let server = try LocalDNSRawServer()
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
         for number in 0..<10 {
             let asked = try question("n\(number).example")
             server.answer = { _ in [] }
-            async let reply = localDNS.ask(asked)
-            await server.received(3 * number + 1)
+            let reply = Task { @Loop in await localDNS.ask(asked) }
+            await repliesArrive(on: clock)
             server.answer = { [$0.reply([rawRecord(1, rawGood)])] }
             await clock.advance(by: .milliseconds(400))
-            #expect(addresses(await reply) == ["192.0.2.1"])
+            #expect(addresses(await reply.value) == ["192.0.2.1"])
             await clock.advance(by: .seconds(30))
-            #expect(addresses(await localDNS.ask(asked)) == ["192.0.2.1"])
-            #expect(server.queries.last?.additionalCount == 1)
+            #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [1])
         }
     }
 

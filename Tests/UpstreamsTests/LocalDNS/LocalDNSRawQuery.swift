@@ -16,6 +16,12 @@ struct RawQuery: Sendable {
     /// QNAME in wire form, as it was sent.
     var name: [UInt8] { Array(question.dropLast(4)) }
 
+    /// Whether its name begins with `slow`: a test's server may not reply to such names.
+    var isSlow: Bool { name.dropFirst().prefix(4).map { $0 | 0x20 } == Array("slow".utf8) }
+
+    /// Whether it is a query of a probe.
+    var isProbe: Bool { type == 2 }
+
     /// QNAME, QTYPE and QCLASS.
     var question: [UInt8] {
         var at = 12

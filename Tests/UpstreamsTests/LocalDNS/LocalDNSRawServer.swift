@@ -11,6 +11,8 @@ final class LocalDNSRawServer {
     let port: UInt16
     /// All queries, in order of arrival.
     private(set) var queries: [RawQuery] = []
+    /// All queries but those of probes.
+    var questions: [RawQuery] { queries.filter { !$0.isProbe } }
     /// The replies to send at once to a query.
     var answer: @Loop (RawQuery) -> [[UInt8]]
 
@@ -172,4 +174,15 @@ private func socketPort(_ descriptor: Int32, _ call: NameCall) -> UInt16? {
     }
     guard result == 0, address.sin_family == sa_family_t(AF_INET) else { return nil }
     return UInt16(bigEndian: address.sin_port)
+}
+
+/// Lets queries and replies on loopback that are under way arrive, and what they cause: each turn of the loop reads
+/// what the one before has sent.
+@Loop
+func repliesArrive(on clock: ManualClock) async {
+    let loop = LoopRunner.shared.loop
+    for _ in 0..<6 {
+        _ = await loop.sleep(until: loop.now)
+        await clock.advance(by: .zero)
+    }
 }

@@ -1,0 +1,54 @@
+import DNSResolver
+import DNSWire
+import Scheduling
+
+/// A query of the daemon's own to one server: no other server and no earlier failure has an influence on it.
+@Loop
+final class LoneServer: LookupServers {
+    /// What one query has shown.
+    struct Finding: Sendable {
+        let result: UpstreamResult
+        /// Whether it was answered with EDNS; nil when that cannot be said.
+        let takesEDNS: Bool?
+
+        /// Whether the server has responded, be it with an error.
+        var isHeard: Bool {
+            switch result {
+            case .answer, .failure(.responseCode), .failure(.rejected): true
+            default: false
+            }
+        }
+    }
+
+    /// The time-out of a query.
+    static let timeout = Duration.seconds(1)
+
+    let environment: LocalDNSEnvironment
+    private let server: LocalDNSServer
+    private var takesEDNS: Bool?
+
+    init(_ server: LocalDNSServer, _ environment: LocalDNSEnvironment) {
+        self.server = server
+        self.environment = environment
+    }
+
+    /// Queries the server, with the DO bit: so two datagrams have EDNS, and the third one has not.
+    func ask(_ name: Name, _ type: RecordType) async -> Finding {
+        let deadline = environment.clock.now + Self.timeout
+        let question = UpstreamQuestion(name: name, types: [type], dnssecOK: true, deadline: deadline)
+        let lookup = LocalDNSLookup(type, of: question, deadline: deadline, at: self)
+        lookup.start()
+        let result = await lookup.result()
+        return Finding(result: result, takesEDNS: takesEDNS)
+    }
+
+    var servers: [LocalDNSServer] { [server] }
+    func serversInOrder() -> [LocalDNSServer] { [server] }
+    func group(of server: LocalDNSServer) -> Int? { 0 }
+    func isAway(_ server: LocalDNSServer) -> Bool { false }
+    var noServer: UpstreamFailure { .noServer("no server") }
+    func offersEDNS(to server: LocalDNSServer) -> Bool { true }
+    func answered(_ server: LocalDNSServer) {}
+    func failed(_ server: LocalDNSServer, began: Instant) {}
+    func answered(_ server: LocalDNSServer, withEDNS: Bool) { takesEDNS = withEDNS }
+}
