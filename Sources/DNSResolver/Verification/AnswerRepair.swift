@@ -5,9 +5,10 @@ import Scheduling
 /// asked for the name.
 @Loop
 final class AnswerRepair {
-    /// Answers that are checked at once, and how many wait for a check; further ones stay unverified, for a minute.
-    private static let limit = 16
-    private static let queueLimit = 2_048
+    /// Answers that are checked at once, and how many wait for a check, shared fairly by client networks; further ones
+    /// stay unverified, for a minute.
+    private nonisolated static let limit = 16
+    private nonisolated static let queueLimit = 2_048
 
     /// The part of an answer of LocalDNS that is checked, and the server that gave it.
     ///
@@ -49,8 +50,8 @@ final class AnswerRepair {
 
     private let cache: AnswerStore
     private let clock: any LoopClock
-    private var queue: [Job] = []
-    private var underWay = 0
+    private var queue = FairQueue<Job>(capacity: AnswerRepair.queueLimit)
+    private var underWay = FairShare(capacity: AnswerRepair.limit)
 
     nonisolated init(cache: AnswerStore, clock: any LoopClock) {
         self.cache = cache
@@ -64,18 +65,18 @@ final class AnswerRepair {
         _ key: FlightKey, _ type: RecordType, _ told: Told, by check: AnswerCheck,
         askHTTPDNS: @escaping @Loop () -> Void
     ) {
-        guard queue.count < Self.queueLimit else { return }
-        queue.append(Job(key: key, type: type, told: told, check: check, askHTTPDNS: askHTTPDNS))
+        if queue.isFull, queue.displace(for: key.holder) == nil { return }
+        _ = queue.append(
+            Job(key: key, type: type, told: told, check: check, askHTTPDNS: askHTTPDNS), for: key.holder)
         beginNext()
     }
 
     private func beginNext() {
-        while underWay < Self.limit, !queue.isEmpty {
-            let job = queue.removeFirst()
-            underWay += 1
+        while !underWay.isFull, let job = queue.popFirst({ underWay.held(by: $0) }) {
+            let ticket = underWay.add(for: job.key.holder)
             Loop.spawn { [self] in
                 if await isLie(job) { job.askHTTPDNS() }
-                underWay -= 1
+                underWay.remove(ticket)
                 beginNext()
             }
         }

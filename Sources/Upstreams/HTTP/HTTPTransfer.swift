@@ -1,3 +1,4 @@
+import DNSResolver
 import DNSWire
 import HTTPDNS
 import Scheduling
@@ -46,7 +47,7 @@ final class HTTPTransfer: Cancellable {
     let timeout: Duration
     /// Called each time before the request is sent; nil: it may be sent.
     let permit: Permit?
-    /// The client network in whose part of the queue it waits.
+    /// The client network in whose share it is.
     let holder: ClientNetwork
     /// Whether it is sent on a new connection opened for it.
     let isRenewing: Bool
@@ -55,9 +56,11 @@ final class HTTPTransfer: Cancellable {
     /// When the caller stops waiting.
     let deadline: Instant
     /// Its place in the queue while it waits.
-    var place: HTTPQueuePlace?
+    var place: FairShare.Ticket?
     /// Its index in the list of active transfers; nil while it waits.
     var index: Int?
+    /// Its number among the active transfers, while those are counted by client network.
+    var share: FairShare.Ticket?
     /// What carries it, or will once it is ready; nil while it waits in the queue.
     var carrier: (any HTTPCarrier)?
     /// Its index among the requests that its carrier has sent; nil before it is sent.

@@ -1,3 +1,4 @@
+import DNSResolver
 package import DNSWire
 package import HTTPDNS
 package import Platform
@@ -21,9 +22,11 @@ package final class HTTPTransfers: HTTPTransferOwner {
     private var usesHTTP2: Bool
     /// When the server was last found not to support it.
     private var lastAsked = Instant(nanoseconds: 0)
-    private var waiting = HTTPQueue<HTTPTransfer>()
+    private var waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
     /// Transfers on a connection, or waiting for one being opened; in no order.
     private var active: [HTTPTransfer] = []
+    /// The active ones by client network, while others wait.
+    private var shares: HTTPShares?
     /// The active request with a new connection opened for it.
     private var renewal: HTTPTransfer?
     /// Scheduled for `alarm`, which is not later than the end of any transfer.
@@ -68,7 +71,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     /// - Parameters:
     ///   - timeout: the time-out of the attempt, from its dispatch.
     ///   - deadline: when it ends in any case, also while it is queued.
-    ///   - holder: the client network in whose part of the queue it waits.
+    ///   - holder: the client network in whose share of the active and of the queued requests it is.
     ///   - renewing: whether it is sent on a new connection opened for it, without being queued. When it is answered
     ///     there, with a status below 500 that is not 429, that connection takes all further requests and the older
     ///     ones are retired as by `retireConnections()`; if not, that connection is closed and the older ones are not
@@ -91,7 +94,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
             } else {
                 fail(transfer, .overloaded("a connection to \(origin.addressText) is being renewed"))
             }
-        } else if waiting.count >= HTTPLimits.waiting, !makeRoom(for: holder) {
+        } else if waiting.isFull, !makeRoom(for: holder) {
             fail(transfer, .overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)"))
         } else {
             // A service with a longer time-out is not silent before that.
@@ -100,8 +103,9 @@ package final class HTTPTransfers: HTTPTransferOwner {
             if waiting.count == 0, hasRoom {
                 dispatch(transfer)
             } else {
-                transfer.place = waiting.append(transfer, of: holder)
+                transfer.place = waiting.append(transfer, for: holder)
                 watchClock(until: deadline)
+                displaceActive(for: holder)
             }
         }
         return transfer
@@ -109,10 +113,30 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     /// Displaces a queued request of the client network that has the most. Returns false if there is none.
     private func makeRoom(for holder: ClientNetwork) -> Bool {
-        guard let transfer = waiting.yielding(to: holder), let place = transfer.place.take() else { return false }
-        waiting.remove(place)
+        guard let transfer = waiting.displace(for: holder) else { return false }
+        transfer.place = nil
         fail(transfer, .overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)"))
         return true
+    }
+
+    /// Takes the place of an active request of the client network that has most for one of `holder`, if that has
+    /// fewer.
+    ///
+    /// The displaced one waits in the queue again, and its time-out goes on: so its question is asked elsewhere in time.
+    private func displaceActive(for holder: ClientNetwork) {
+        guard active.count >= capacity else { return }
+        var shares = self.shares ?? HTTPShares(active)
+        self.shares = nil
+        let displaced = shares.yielding(to: holder)
+        if let displaced {
+            shares.remove(displaced)
+            release(displaced)
+            displaced.place = waiting.append(displaced, for: displaced.holder)
+        }
+        self.shares = shares
+        guard displaced != nil, hasRoom, let next = waiting.popFirst(of: holder) else { return }
+        next.place = nil
+        dispatch(next)
     }
 
     /// Opens a connection without sending a request on it: the request is refused at the last moment.
@@ -151,10 +175,11 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     /// Dispatches queued transfers while there is capacity.
     private func fill() {
-        while hasRoom, let transfer = waiting.popFirst() {
+        while hasRoom, let transfer = waiting.popFirst({ shares?.held(by: $0) ?? 0 }) {
             transfer.place = nil
             dispatch(transfer)
         }
+        if waiting.count == 0 { shares = nil }
     }
 
     private func dispatch(_ transfer: HTTPTransfer) {
@@ -178,6 +203,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
         }
         transfer.index = active.count
         active.append(transfer)
+        shares?.add(transfer)
         if !transfer.isStarted {
             transfer.isStarted = true
             transfer.end = min(transfer.end, loop.now + transfer.timeout)
@@ -203,12 +229,17 @@ package final class HTTPTransfers: HTTPTransferOwner {
         loop.atTurnEnd { transfer.finish(.failure(failure)) }
     }
 
-    /// Puts a transfer first in the queue; its time-out goes on. A renewal is sent on another new connection at once.
+    /// Sends a transfer again, in the place that it had if that is still free; its time-out goes on. A renewal is sent
+    /// on another new connection in any case.
     private func repeatLater(_ transfer: HTTPTransfer) {
-        if transfer.isRenewing { dispatch(transfer) } else { transfer.place = waiting.prepend(transfer) }
+        if transfer.isRenewing || hasRoom {
+            dispatch(transfer)
+        } else {
+            transfer.place = waiting.append(transfer, for: transfer.holder)
+        }
     }
 
-    /// Puts a transfer first in the queue as if it had not been sent: its connection's failure is no fault of the
+    /// Sends a transfer again as if it had not been sent: its connection's failure is no fault of the
     /// request.
     private func repeatAnew(_ transfer: HTTPTransfer) {
         transfer.isRepeated = true
@@ -226,6 +257,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
             active[index] = last
             last.index = index
         }
+        shares?.remove(transfer)
         transfer.carrier?.withdraw(transfer)
     }
 
@@ -300,7 +332,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     /// HTTP/1.1 each transfer has its own connection, which is closed with it.
     private func timeOut(_ transfer: HTTPTransfer) {
         let failure: HTTPFailure =
-            if !transfer.isStarted {
+            if transfer.index == nil {
                 .overloaded("\(active.count) requests are under way to \(origin.addressText)")
             } else {
                 replies == transfer.repliesBefore ? .timeout : .slow

@@ -36,4 +36,48 @@ struct AnswerRepairTests {
         #expect(machine.handshake.underWay == 1)
         #expect(flight == nil)
     }
+
+    /// Checks that have no verdict until their deadline.
+    @Loop
+    private final class HangingCheck: AddressCheck {
+        private let clock: ManualClock
+        /// The names that were checked.
+        private(set) var names: [Name] = []
+
+        init(clock: ManualClock) { self.clock = clock }
+
+        func verdict(
+            on address: IPAddress, for name: Name, isFirst: Bool, holder: ClientNetwork, until deadline: Instant
+        ) async -> AddressVerdict {
+            names.append(name)
+            _ = await clock.sleep(until: deadline)
+            return .unchecked
+        }
+
+        func goOn(_ address: IPAddress, for name: Name) {}
+        func known(_ address: IPAddress, for name: Name) -> AddressVerdict? { nil }
+        func watch(_ address: IPAddress, for name: Name, found: @escaping @Loop () -> Void) {}
+        func evidence(of name: Name) -> [HijackedAddress] { [] }
+    }
+
+    @Test @Loop func `a client whose answers fill the queue leaves no other's unchecked`() async throws {
+        let machine = Machine(policy: RoutePolicy(mode: .localDNSFirst), rule: CertificateRule(.auto))
+        let hanging = HangingCheck(clock: machine.clock)
+        let check = AnswerCheck(rule: CertificateRule(.auto), check: hanging, clock: machine.clock)
+        func begin(_ name: String, from client: String) throws {
+            let name = try Name(name)
+            let route = machine.policy.routes.route(for: name)
+            let key = FlightKey(
+                name: name, types: [.a], route: route, dnssecOK: false, checkingDisabled: false,
+                holder: ClientNetwork(try #require(IPAddress(client))))
+            let answer = Answer(name: name, addresses: [.v4(0xcb00_7109)], ttl: 60)
+            machine.resolver.repair.begin(key, .a, .init(answer, server: ""), by: check) {}
+        }
+        for number in 0..<3_000 { try begin("n\(number).example", from: "192.0.2.66") }
+        try begin("other.example", from: "192.0.2.1")
+        // The first free place is the other client's.
+        await machine.clock.advance(by: AddressChecks.longest)
+        #expect(hanging.names.contains(try Name("other.example")))
+        #expect(hanging.names.count == 32)
+    }
 }

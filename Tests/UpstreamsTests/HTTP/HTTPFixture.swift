@@ -39,12 +39,13 @@ enum HTTPFixture {
     ///
     /// - Returns: the result of each.
     static func parallel(
-        _ count: Int, on transfers: HTTPTransfers, timeout: Duration = .patience, name: String = "fast"
+        _ count: Int, on transfers: HTTPTransfers, timeout: Duration = .patience, name: String = "fast",
+        holder: ClientNetwork = .daemon
     ) async -> [Result<HTTPDNS.HTTPResponse, HTTPFailure>] {
         await withTaskGroup { group in
             for number in 0..<count {
                 group.addTask {
-                    await transfers.get("\(name)\(number).example.com", timeout: timeout)
+                    await transfers.get("\(name)\(number).example.com", timeout: timeout, holder: holder)
                 }
             }
             return await group.reduce(into: []) { $0.append($1) }
@@ -160,7 +161,7 @@ extension HTTPTransfers {
     /// Sends a request and waits for its end; it is given up when the task is cancelled.
     func perform(
         _ request: HTTPDNS.HTTPRequest, timeout: Duration, deadline: Instant, renewing: Bool = false,
-        permit: Permit? = nil
+        holder: ClientNetwork = .daemon, permit: Permit? = nil
     ) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
         let awaited = AwaitedTransfer()
         return await withTaskCancellationHandler {
@@ -168,7 +169,7 @@ extension HTTPTransfers {
                 awaited.continuation = continuation
                 guard !Task.isCancelled else { return awaited.cancel() }
                 awaited.work = begin(
-                    request, timeout: timeout, deadline: deadline, renewing: renewing, permit: permit
+                    request, timeout: timeout, deadline: deadline, holder: holder, renewing: renewing, permit: permit
                 ) { awaited.finish($0) }
             }
         } onCancel: {
@@ -183,10 +184,11 @@ extension HTTPTransfers {
 
     /// Asks for a name, with a deadline far in the future.
     func get(
-        _ name: String, timeout: Duration = .patience, renewing: Bool = false
+        _ name: String, timeout: Duration = .patience, renewing: Bool = false, holder: ClientNetwork = .daemon
     ) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
         await perform(
-            HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + .patience * 2, renewing: renewing)
+            HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + .patience * 2, renewing: renewing,
+            holder: holder)
     }
 }
 

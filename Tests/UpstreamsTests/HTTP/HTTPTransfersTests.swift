@@ -195,6 +195,31 @@ struct HTTPTransfersTests {
         #expect(await hanging.value.allSatisfy { $0.failure == .cancelled })
     }
 
+    @Test func `a client whose requests hang has every connection while it is alone, and shares them with another`()
+        async throws
+    {
+        server.misbehave(.hang)
+        server.misbehave(.delay(.zero), for: "www.example.com")
+        let transfers = try await HTTPFixture.plain(server.address)
+        let one = ClientNetwork(HTTPFixture.loopback)
+        let hanging = Task { await HTTPFixture.parallel(20, on: transfers, holder: one) }
+        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.connections, 12) })
+        let other = ClientNetwork(.v4(0xc000_0201))
+        #expect(await transfers.get("www.example.com", holder: other).isSuccess)
+        // What was displaced is queued, not failed.
+        #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.connections, 12) })
+        let others = Task { await HTTPFixture.parallel(20, on: transfers, name: "other", holder: other) }
+        #expect(
+            await HTTPFixture.eventually {
+                server.requests.count { $0.target.contains("other") } == HTTPLimits.connections / 2
+            })
+        #expect(await transfers.load == (HTTPLimits.connections, 32))
+        for task in [hanging, others] {
+            task.cancel()
+            #expect(await task.value.allSatisfy { $0.failure == .cancelled })
+        }
+    }
+
     @Test func `a cancelled request ends at once and leaves nothing behind`() async throws {
         server.misbehave(.hang)
         let transfers = try await HTTPFixture.plain(server.address)
