@@ -8,6 +8,9 @@ package enum Budget {
     package static let hedge: Duration = .milliseconds(300)
     /// The same where the first is usually slow.
     package static let latestHedge: Duration = .milliseconds(800)
+    /// A provider that is spared as a hedge (`hedge = false`) is asked nevertheless: with this much time left an answer
+    /// still comes before `lastStart`.
+    package static let spared: Duration = .seconds(1)
     /// LocalDNS is asked as fallback; at once when every provider is in backoff.
     package static let reserve: Duration = .milliseconds(500)
     /// An answer of LocalDNS that is verified by certificates waits for HTTPDNS no longer: an address of a service that

@@ -45,11 +45,11 @@ struct AttemptPlan {
     ///
     /// - Parameters:
     ///   - byTurns: whether a provider that was asked less goes before one that was asked more.
-    ///   - isHedge: whether it is asked beside another one that is slow.
-    mutating func next(byTurns: Bool, isHedge: Bool) -> Candidate? {
+    ///   - isSparing: whether providers that are spared as hedges are left out.
+    mutating func next(byTurns: Bool, isSparing: Bool) -> Candidate? {
         var best: (place: Int, provider: Int, own: Int)?
         for index in places.indices where places[index].isOpen {
-            guard places[index].candidate.isUsable, !isHedge || mayHedge(places[index].candidate) else { continue }
+            guard places[index].candidate.isUsable, !isSparing || mayHedge(places[index].candidate) else { continue }
             let asked = byTurns ? tries(of: places[index].candidate.index) : 0
             let own = places[index].tries
             if let best, (best.provider, best.own) <= (asked, own) { continue }
@@ -63,9 +63,11 @@ struct AttemptPlan {
         return places[best.place].candidate
     }
 
-    /// Whether a provider that has not been asked yet may be asked beside others.
-    var hasUnaskedProvider: Bool {
-        for place in places where place.candidate.isUsable && place.candidate.provider.mayHedge {
+    /// Whether some provider that can be asked has not been.
+    ///
+    /// - Parameter isSparing: whether those that are spared as hedges are left out.
+    func hasUnaskedProvider(isSparing: Bool) -> Bool {
+        for place in places where place.candidate.isUsable && (place.candidate.provider.mayHedge || !isSparing) {
             if tries(of: place.candidate.index) == 0 { return true }
         }
         return false

@@ -31,7 +31,7 @@ package protocol Provider: AnyObject, Sendable {
     var unavailability: String? { get }
 
     /// Whether it may be asked beside another provider that is slow; false avoids the cost of a metered one, which is
-    /// then asked only after the others have failed.
+    /// then asked only after the others have failed, or after `Budget.spared`.
     nonisolated var mayHedge: Bool { get }
 
     /// Backoff of the account: refused credentials. Written by `Probes`.

@@ -106,13 +106,18 @@ final class ProviderAttempts: Cancellable {
 
     /// Asks another provider, or address, as well, since the first is slow.
     ///
-    /// - Returns: whether a further provider is left for another hedge.
-    func hedge() -> Bool {
-        guard report != nil, underWay > 0 else { return false }
+    /// - Returns: when a further provider is asked as well; nil when none is left.
+    func hedge() -> Instant? {
+        guard report != nil, underWay > 0 else { return nil }
         hasHedged = true
         startNext(tally.openTypes, isHedge: true)
-        return plan.hasUnaskedProvider
+        let now = probes.clock.now
+        if plan.hasUnaskedProvider(isSparing: now < sparingEnds) { return now + Budget.hedge }
+        return plan.hasUnaskedProvider(isSparing: false) ? sparingEnds : nil
     }
+
+    /// When providers that are spared as hedges are asked nevertheless.
+    private var sparingEnds: Instant { question.deadline - (Budget.lastStart - Budget.spared) }
 
     /// How long the first attempt may take before another one is begun beside it: half as long again as is usual at its
     /// address. Nil when none is under way, or another one was begun already.
@@ -130,7 +135,9 @@ final class ProviderAttempts: Cancellable {
     private func startNext(_ types: [RecordType], isHedge: Bool = false) {
         let now = probes.clock.now
         let isLate = isHedge || begun.first.map { now - $0.began >= Budget.hedge } ?? false
-        guard now < question.deadline, let candidate = plan.next(byTurns: isLate, isHedge: isHedge) else { return }
+        guard now < question.deadline, 
+            let candidate = plan.next(byTurns: isLate, isSparing: isHedge && now < sparingEnds)
+        else { return }
         let isTogether = types.count == 1 || candidate.provider.answersBothFamilies
         var asked = question
         let attempt = Attempt(

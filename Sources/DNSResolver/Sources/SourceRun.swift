@@ -65,7 +65,7 @@ final class SourceRun: Cancellable {
         timer = nil
         let now = sources.clock.now
         if let due = hedgeDue, due <= now {
-            hedgeDue = attempts?.hedge() == true ? now + Budget.hedge : nil
+            hedgeDue = attempts?.hedge()
         }
         if let due = secondDue, due <= now {
             secondDue = nil

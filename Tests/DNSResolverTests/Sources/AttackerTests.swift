@@ -125,13 +125,48 @@ struct AttackerTests {
 
     @Test @Loop func `a metered provider is spared as a hedge, and asked once the others have failed`() async {
         let network = StrategyTests.Network()
-        network.first.behaviour = .failure(.timeout, after: .seconds(1))
+        network.first.behaviour = .failure(.timeout, after: .milliseconds(700))
         network.forwarder.behaviour = .silence
         await fly(network, metered: true)
-        await network.clock.advance(by: .milliseconds(999))
+        await network.clock.advance(by: .milliseconds(699))
         #expect(network.forwarder.asked.count == 1 && network.second.asked.isEmpty)
         await network.clock.advance(by: .milliseconds(1))
         #expect(network.addresses(.a) == ["192.0.2.2"])
+    }
+
+    @Test @Loop func `a metered provider is asked after 1 s, though the others are still silent`() async {
+        let network = StrategyTests.Network()
+        network.first.behaviour = .silence
+        network.forwarder.behaviour = .silence
+        await fly(network, metered: true)
+        await network.clock.advance(by: Budget.spared - .milliseconds(1))
+        #expect(network.second.asked.isEmpty)
+        await network.clock.advance(by: .milliseconds(1))
+        #expect(network.addresses(.a) == ["192.0.2.2"])
+    }
+
+    @Test @Loop func `of metered providers each is asked while those before it are silent`() async {
+        let network = StrategyTests.Network()
+        network.first.behaviour = .silence
+        network.forwarder.behaviour = .silence
+        await network.fly(
+            providers: [("first", network.first), ("second", network.forwarder), ("third", network.second)].map {
+                FakeProvider($0, addresses: [$1], mayHedge: false)
+            })
+        await network.clock.advance(by: Budget.spared)
+        #expect(network.forwarder.asked.count == 1 && network.second.asked.isEmpty)
+        await network.clock.advance(by: Budget.hedge)
+        #expect(network.addresses(.a) == ["192.0.2.2"])
+    }
+
+    @Test @Loop func `a metered provider costs nothing where the first one answers within 1 s`() async {
+        let network = StrategyTests.Network()
+        network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(950))
+        network.forwarder.behaviour = .silence
+        await fly(network, metered: true)
+        await network.clock.advance(by: .seconds(2))
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+        #expect(network.second.asked.isEmpty)
     }
 
     @Test @Loop func `an address that is always slow is hedged later than others, and so is not paid twice`() async {
