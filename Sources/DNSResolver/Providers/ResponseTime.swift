@@ -11,9 +11,4 @@ package struct ResponseTime: Hashable, Sendable {
     package mutating func take(_ sample: Duration) {
         average = average.map { $0 + (sample - $0) / Self.memory } ?? sample
     }
-
-    /// Records that nothing had come after `wait`: the response time would have been at least that.
-    package mutating func gaveUp(after wait: Duration) {
-        if average.map({ wait > $0 }) ?? true { take(wait) }
-    }
 }

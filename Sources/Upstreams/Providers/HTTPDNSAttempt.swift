@@ -11,9 +11,7 @@ final class HTTPDNSAttempt: Cancellable {
     let asked: ServiceQuestion
     /// Whether a new connection is made for it.
     let onNewConnection: Bool
-    /// When its request was sent.
-    var began = Instant(nanoseconds: 0)
-    /// The correction of our clock at that time, in seconds.
+    /// The correction of our clock when its request was sent, in seconds.
     var offset: Int64 = 0
     var isSecond = false
     /// Its request, while that is in progress.
@@ -51,6 +49,6 @@ final class HTTPDNSAttempt: Cancellable {
     func cancel() {
         done = nil
         transfer.take()?.cancel()
-        endpoint.take()?.giveUp(self)
+        endpoint = nil
     }
 }

@@ -110,7 +110,6 @@ final class HTTPDNSEndpoint: Endpoint {
         guard account.mayCall else { return end(attempt, .overloaded(account.limitText)) }
         if let obstacle = paths.obstacle(to: nextHop) { return end(attempt, .network(obstacle)) }
         attempt.offset = account.clock.offset
-        attempt.began = loop.now
         lastUse = loop.now
         do {
             let request = try service.request(for: attempt.asked, at: account.clock.now)
@@ -137,7 +136,7 @@ final class HTTPDNSEndpoint: Endpoint {
         switch result {
         case .success(let response):
             noteTime(of: response)
-            if let date = response.date { account.note(date) }
+            account.noteTime(of: response)
             switch service.outcome(of: response, to: attempt.asked) {
             case .results(let results):
                 answered(attempt.question.name)
@@ -150,7 +149,7 @@ final class HTTPDNSEndpoint: Endpoint {
                 attempt.finish(UpstreamReply(failure: .init(failure), types: attempt.question.types))
             }
         case .failure(let failure):
-            note(failure, of: attempt)
+            if attempt.onNewConnection { note(failure) }
             let told = failure == .withheld ? .overloaded(account.limitText) : UpstreamFailure(failure)
             attempt.finish(UpstreamReply(failure: told, types: attempt.question.types))
         }
@@ -165,7 +164,8 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     /// Measures the address's response time. Errors are left out: they are sent faster than answers, and would make the
-    /// address look fast.
+    /// address look fast. So are waits without a reply: a client chooses the name that is slow. Where the address is
+    /// slow, the probes that such waits cause have replies.
     private func noteTime(of response: HTTPResponse) {
         if response.isSuccess, let time = response.timeToFirstByte { health.responseTime.take(time) }
     }
@@ -178,27 +178,13 @@ final class HTTPDNSEndpoint: Endpoint {
         return account.clock.offset != offset
     }
 
-    /// Records what a request without a reply says about the address.
-    private func note(_ failure: HTTPFailure, of attempt: HTTPDNSAttempt) {
-        switch failure {
-        case .timeout, .slow: noteWait(since: attempt.began)
-        case .network, .certificate, .withheld, .overloaded, .unusable: break
-        }
-        guard attempt.onNewConnection else { return }
+    /// Records what a probe without a reply says about the address.
+    private func note(_ failure: HTTPFailure) {
         switch failure {
         case .timeout, .network, .certificate: owner.object?.cannotReach()
         case .slow, .withheld, .overloaded, .unusable: break
         }
     }
-
-    /// Called when an attempt is cancelled because a later one, at another address, answered first. Records its wait if
-    /// that lasted `Budget.hedge`.
-    func giveUp(_ attempt: HTTPDNSAttempt) {
-        if loop.now - attempt.began >= Budget.hedge { noteWait(since: attempt.began) }
-    }
-
-    /// Records that no reply had come since `began`.
-    private func noteWait(since began: Instant) { health.responseTime.gaveUp(after: loop.now - began) }
 
     // MARK: Connections
 

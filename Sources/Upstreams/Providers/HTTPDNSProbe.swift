@@ -4,8 +4,9 @@ import Scheduling
 
 /// The probe of one address: a query of the daemon's own, on a new connection.
 ///
-/// A private service may refuse all names but its own. So if the reply to the neutral name is unusable, a name that was
-/// answered here before is queried too; an answer to either shows that the address works.
+/// A private service may refuse all names but its own. So if it refuses the neutral name, a name that was answered here
+/// before is queried too; an answer to either shows that the address works. A client has chosen the second name: that
+/// it has no answer shows nothing.
 @Loop
 final class HTTPDNSProbe: Cancellable {
     private let neutral: Name
@@ -28,8 +29,10 @@ final class HTTPDNSProbe: Cancellable {
 
     func begin() {
         ask(neutral) { [self] reply in
-            guard let answered, answered != neutral, case .unusable? = reply.failure else { return done(reply) }
-            ask(answered, done)
+            guard let answered, answered != neutral, let failure = reply.failure, failure.isRefusal else {
+                return done(reply)
+            }
+            ask(answered) { [done] second in done(second.failure == nil ? second : reply) }
         }
     }
 
@@ -42,4 +45,16 @@ final class HTTPDNSProbe: Cancellable {
     }
 
     func cancel() { attempt.take()?.cancel() }
+}
+
+extension UpstreamFailure {
+    /// Whether the service has replied, perhaps with an error because of the name.
+    fileprivate var isRefusal: Bool {
+        switch self {
+        case .unusable, .authentication: true
+        case .timeout, .slow, .noServer, .network, .certificate, .forged, .busy, .responseCode, .rejected, .overloaded,
+            .cancelled:
+            false
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import DNSResolver
+import HTTPDNS
 import Scheduling
 
 /// State shared by all addresses of a provider: the service's time, and the day's quota of calls.
@@ -42,9 +43,11 @@ final class ServiceAccount {
     /// Called with the service's time of day in a reply over https, in seconds since 1970.
     var onDate: (@Loop (Int64) -> Void)?
 
-    /// Passes the time of day in a reply to `onDate`.
-    func note(_ date: Int64) {
-        if clock.isAuthenticated { onDate?(date) }
+    /// Passes the time of day in a reply to `onDate`. One from an HTTP cache has the time of its first use, and which
+    /// reply is long in a cache can be chosen by a client.
+    func noteTime(of response: HTTPResponse) {
+        guard clock.isAuthenticated, response.age ?? 0 == 0, let date = response.date else { return }
+        onDate?(date)
     }
 
     /// Corrects the clock by the service's time.

@@ -60,6 +60,9 @@ private final class FakeBootstrap: Upstream {
 
 @Suite(.onLoop, .timeLimit(.minutes(10)))
 struct HTTPDNSUpstreamTests {
+    /// The name that probes query here.
+    private static let neutral = "a.root-servers.net"
+
     let server: FakeHTTPDNS
     let name: Name
 
@@ -89,6 +92,15 @@ struct HTTPDNSUpstreamTests {
         let endpoint = try #require(await provider.endpoints.first)
         return await endpoint.ask(
             UpstreamQuestion(name: name ?? self.name, types: types, deadline: .bootTime + .patience))
+    }
+
+    /// The result of a probe.
+    @Loop
+    private func probe(_ provider: HTTPDNSUpstream) async throws -> UpstreamReply {
+        let endpoint = try #require(provider.endpoints.first)
+        return await withCheckedContinuation { continuation in
+            _ = endpoint.probe(until: .bootTime + .patience) { continuation.resume(returning: $0) }
+        }
     }
 
     private func failure(_ status: Int) async throws -> Set<UpstreamResult> {
@@ -184,6 +196,42 @@ struct HTTPDNSUpstreamTests {
         server.misbehave(.hang)
         let reply = try await ask(provider(timeout: .milliseconds(100)))
         #expect(reply.results == [.a: .failure(.timeout), .aaaa: .failure(.timeout)])
+    }
+
+    @Test @Loop func `names without a reply make no address look slow, and replies are measured`() async throws {
+        server.misbehave(.hang, for: "slow.example.com")
+        let provider = await provider(timeout: .milliseconds(500))
+        let endpoint = try #require(provider.endpoints.first)
+        _ = try await ask(provider, name: Name("slow.example.com"))
+        let question = try UpstreamQuestion(
+            name: Name("slow.example.com"), types: [.a], deadline: .bootTime + .patience)
+        let task = Task { await endpoint.ask(question) }
+        await LoopRunner.shared.loop.sleep(until: LoopRunner.shared.loop.now + Budget.hedge)
+        task.cancel()
+        _ = await task.value
+        #expect(endpoint.health.responseTime.average == nil)
+        _ = try await ask(provider)
+        #expect(endpoint.health.responseTime.average != nil)
+    }
+
+    @Test(arguments: [401, 503]) @Loop
+    func `a service that refuses the neutral name is well if it answers a name that it has answered`(
+        status: Int
+    ) async throws {
+        let provider = await provider()
+        _ = try await ask(provider)
+        server.misbehave(.status(status), for: Self.neutral)
+        #expect(try await probe(provider).failure == nil)
+        #expect(server.requests.map { $0.parameters["host"] } == [name.description, Self.neutral, name.description])
+    }
+
+    @Test(arguments: [HTTPFault.status(401), .status(400), .closeBeforeReply]) @Loop
+    func `what becomes of the second name of a probe is no evidence`(fault: HTTPFault) async throws {
+        server.misbehave(.status(503), for: Self.neutral)
+        let provider = await provider()
+        _ = try await ask(provider)
+        server.misbehave(fault, for: name.description)
+        #expect(try await probe(provider).failure == .unusable("status 503"))
     }
 
     @Test func `a wrong clock is corrected by the service's date, once and for all`() async throws {

@@ -1,4 +1,5 @@
 import DNSResolver
+import HTTPDNS
 import Scheduling
 import TestSupport
 import Testing
@@ -42,8 +43,20 @@ struct ServiceClockTests {
             provider: "vendor", clock: clock(isAuthenticated: isHTTPS), calls: DailyCalls(limit: 0), report: { _ in })
         var dates: [Int64] = []
         account.onDate = { dates.append($0) }
-        account.note(Self.today)
+        account.noteTime(of: HTTPResponse(status: 200, date: Self.today))
         #expect(dates == (isHTTPS ? [Self.today] : []))
+    }
+
+    @Test @Loop
+    func `a reply that was in an HTTP cache is no evidence against this machine's clock, and one of age 0 is`() {
+        let account = ServiceAccount(
+            provider: "vendor", clock: clock(isAuthenticated: true), calls: DailyCalls(limit: 0), report: { _ in })
+        var dates: [Int64] = []
+        account.onDate = { dates.append($0) }
+        account.noteTime(of: HTTPResponse(status: 200, age: 100_000, date: Self.today - 100_000))
+        #expect(dates.isEmpty)
+        account.noteTime(of: HTTPResponse(status: 200, age: 0, date: Self.today))
+        #expect(dates == [Self.today])
     }
 
     @Test @Loop
