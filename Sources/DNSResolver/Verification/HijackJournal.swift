@@ -4,11 +4,13 @@ package import Scheduling
 /// A journal of detected forgeries: addresses that LocalDNS gave for protected names and whose certificates are not the
 /// names'.
 ///
-/// Evidence for operators of the network. At most `capacity` pairs of a name and an address; beyond it the one that was
-/// seen longest ago is dropped.
+/// Evidence for operators of the network. At most `capacity` pairs of a name and an address, and at most `ownersLimit`
+/// of one owner's names: clients choose names. Beyond it the one that was seen longest ago is dropped.
 @Loop
 package final class HijackJournal {
     package nonisolated static let capacity = 256
+    /// Entries of names that end in the same two labels.
+    package nonisolated static let ownersLimit = 8
 
     private struct Key: Hashable {
         let name: Name
@@ -17,7 +19,7 @@ package final class HijackJournal {
 
     /// How many checks have failed since the start, including dropped entries.
     package private(set) var total = 0
-    private var kept: [Key: HijackedAddress] = [:]
+    private var held: [Key: HijackedAddress] = [:]
     /// The keys in the order in which the entries were last seen.
     private var order: [Key] = []
     private let timeOfDay: @Sendable () -> Int64
@@ -40,14 +42,14 @@ package final class HijackJournal {
     package func restore(_ earlier: [HijackedAddress]) {
         for entry in earlier where order.count < Self.capacity {
             let key = Key(name: entry.name, address: entry.address)
-            guard kept[key] == nil else { continue }
-            kept[key] = entry
+            guard held[key] == nil else { continue }
+            held[key] = entry
             order.insert(key, at: 0)
         }
     }
 
     /// The entries, the one seen last first.
-    package var entries: [HijackedAddress] { order.reversed().compactMap { kept[$0] } }
+    package var entries: [HijackedAddress] { order.reversed().compactMap { held[$0] } }
 
     /// The entries of one name in lower case, the one seen last first.
     package func entries(of name: Name) -> [HijackedAddress] { entries.filter { $0.name == name } }
@@ -57,16 +59,34 @@ package final class HijackJournal {
         let key = Key(name: name, address: address)
         let now = timeOfDay()
         var entry =
-            kept[key]
+            held[key]
             ?? HijackedAddress(
                 name: name, address: address, port: port, evidence: evidence, first: now, last: now, count: 0)
         (entry.port, entry.evidence, entry.last) = (port, evidence, now)
         entry.count += 1
-        kept[key] = entry
+        held[key] = entry
         order.removeAll { $0 == key }
         order.append(key)
-        if order.count > Self.capacity { kept[order.removeFirst()] = nil }
+        if order.count > Self.ownersLimit { limitOwner(of: name) }
+        if order.count > Self.capacity { held[order.removeFirst()] = nil }
         report(.addressForged(entry))
         onRecord?(entry)
+    }
+
+    private func limitOwner(of name: Name) {
+        let owner = name.owner
+        guard order.count(where: { $0.name.owner == owner }) > Self.ownersLimit,
+            let oldest = order.firstIndex(where: { $0.name.owner == owner })
+        else { return }
+        held[order.remove(at: oldest)] = nil
+    }
+}
+
+extension Name {
+    /// Its last two labels: names that share them mostly have one owner.
+    var owner: Name {
+        var name = self
+        for _ in 0..<max(0, labels.count - 2) { name = name.parent ?? .root }
+        return name
     }
 }

@@ -67,12 +67,24 @@ struct HijackJournalTests {
     @Test @Loop func `beyond its capacity the one seen longest ago is dropped, and the count goes on`() async throws {
         let network = Network()
         for number in 0...HijackJournal.capacity {
-            try await network.lie(about: "n\(number).example.com", at: Int64(number))
+            try await network.lie(about: "www.n\(number).example", at: Int64(number))
         }
         let journal = try #require(network.journal)
         #expect(journal.entries.count == HijackJournal.capacity)
-        #expect(journal.entries(of: try Name("n0.example.com")).isEmpty)
+        #expect(journal.entries(of: try Name("www.n0.example")).isEmpty)
         #expect(journal.total == HijackJournal.capacity + 1)
+    }
+
+    @Test @Loop func `names below one domain displace no other's entries, and the latest of them stay`() async throws {
+        let network = Network()
+        try await network.lie(about: "www.bank.example", at: 0)
+        for number in 1...HijackJournal.capacity {
+            try await network.lie(about: "n\(number).attacker.example", at: Int64(number))
+        }
+        let journal = try #require(network.journal)
+        #expect(journal.entries.count == HijackJournal.ownersLimit + 1)
+        #expect(journal.entries.first?.name.description == "n\(HijackJournal.capacity).attacker.example")
+        #expect(journal.entries(of: try Name("www.bank.example")).count == 1)
     }
 
     @Test @Loop func `what an earlier process saw is older than what this one saw`() async throws {
