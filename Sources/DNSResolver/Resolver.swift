@@ -15,7 +15,6 @@ package final class Resolver {
     let coalescer: Coalescer
     let repair: AnswerRepair
     let failures = FailureMemory()
-    let fallbackAnswers: FallbackAnswers
     let background = BackgroundLookups()
     /// The names that are queried to detect forwarding loops through LocalDNS.
     package nonisolated let probes = LoopProbes()
@@ -42,7 +41,6 @@ package final class Resolver {
         self.policy = policy
         self.cache = cache
         self.clock = clock
-        fallbackAnswers = FallbackAnswers(cache: cache)
         coalescer = Coalescer(clock: clock, limit: flightLimit)
         repair = AnswerRepair(cache: cache, clock: clock)
     }
@@ -128,7 +126,7 @@ package final class Resolver {
     func lookUp(_ client: ClientQuestion, _ reply: @escaping @Loop (Response) -> Void) {
         let type = client.question.type
         let key = flightKey(for: client)
-        let kept = cache.kept(for: client, key)
+        let kept = cache.kept(for: client, key) { yields(key, storedAt: $0) }
         if let kept, kept.isFresh {
             if kept.isEnding, cache.claimRefresh(client.key.scoped(to: key.scope)) { refreshAhead(key, type) }
             return reply(kept.response)
@@ -160,6 +158,11 @@ package final class Resolver {
                 reply(stale(kept, client.question, flight.key.route, or: .noReachableAuthority, "no answer in time"))
             }
         }
+    }
+
+    /// Whether LocalDNS's answer for a protected name yields, since a provider may have a better one.
+    private func yields(_ key: FlightKey, storedAt: Instant) -> Bool {
+        policy.routes.prefersProviders(key.route) && policy.strategy.hasProviderAnswered(key, since: storedAt)
     }
 
     /// How long a client waits for a flight before it gets a cached answer, if there is one.

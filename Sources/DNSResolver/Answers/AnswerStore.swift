@@ -105,9 +105,18 @@ package final class AnswerStore {
     }
 
     /// The cached answer for `key`, if it was obtained by this route.
-    package func kept(_ key: QueryKey, route: Route, at now: Instant) -> Kept? {
+    ///
+    /// - Parameter yields: whether an answer of LocalDNS for a protected name that was stored then yields to a provider:
+    ///   a verified one is stale, and any other is not given.
+    package func kept(
+        _ key: QueryKey, route: Route, at now: Instant, yields: (_ storedAt: Instant) -> Bool = { _ in false }
+    ) -> Kept? {
         guard var entry = memory.entry(for: key), isUsable(entry, key.type, by: route) else { return nil }
+        let hasYielded = isFallback(entry, by: route) && yields(entry.storedAt)
+        guard !hasYielded || entry.source == tag(of: .verifiedLocalDNS) else { return nil }
         switch entry.freshness(at: now, freshness) {
+        case .fresh where hasYielded:
+            return stale(entry, wait: freshness.staleWait, "\(origin(of: entry, at: now)), while no provider answered")
         case .fresh where generations.isOfNetwork(entry.generation):
             // Decided again under the present policy, with the same result: the UDP threads may serve it again.
             if entry.generation != generation {
@@ -116,7 +125,7 @@ package final class AnswerStore {
             }
             return Kept(
                 wait: nil, isTrusted: SourceTags.isTrusted(entry.source), isTold: isTold(entry),
-                isEnding: !entry.isHit(at: now),
+                isEnding: !entry.isHit(at: now) && !entry.isNeverHit,
                 response: Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
         case .fresh where endsFresh(entry, by: route), .stale where endsFresh(entry, by: route):
             return nil
@@ -131,6 +140,15 @@ package final class AnswerStore {
         }
     }
 
+    /// Whether it is LocalDNS's answer for a protected name.
+    private func isFallback(_ entry: CacheEntry, by route: Route) -> Bool {
+        if case .protect = route { isOfLocalDNS(entry) } else { false }
+    }
+
+    private func isOfLocalDNS(_ entry: CacheEntry) -> Bool {
+        entry.source == tag(of: .localDNS) || entry.source == tag(of: .verifiedLocalDNS)
+    }
+
     /// Whether it is not served stale: an answer for a portal check, and a denial by LocalDNS for a protected name,
     /// which nothing verifies.
     private func endsFresh(_ entry: CacheEntry, by route: Route) -> Bool {
@@ -142,10 +160,12 @@ package final class AnswerStore {
     }
 
     /// The cached answer for a client, whose question would be asked by the flight `flight`.
-    func kept(for client: ClientQuestion, _ flight: FlightKey) -> Kept? {
+    func kept(for client: ClientQuestion, _ flight: FlightKey, yields: (_ storedAt: Instant) -> Bool) -> Kept? {
         // Mostly there is no scope: then the key, which is long, is not copied.
-        guard let scope = flight.scope else { return kept(client.key, route: flight.route, at: clock.now) }
-        return kept(client.key.scoped(to: scope), route: flight.route, at: clock.now)
+        guard let scope = flight.scope else {
+            return kept(client.key, route: flight.route, at: clock.now, yields: yields)
+        }
+        return kept(client.key.scoped(to: scope), route: flight.route, at: clock.now, yields: yields)
     }
 
     private func stale(_ entry: CacheEntry, wait: Duration, _ text: String) -> Kept {
@@ -176,8 +196,10 @@ package final class AnswerStore {
     }
 
     /// The server and age of a stale answer, for the text of an extended error.
+    ///
+    /// A client learns no address of LocalDNS: it is of the operator's network.
     private func origin(of entry: CacheEntry, at now: Instant) -> String {
-        let server = serverNames.name(of: entry.server)
+        let server = isOfLocalDNS(entry) ? "LocalDNS" : serverNames.name(of: entry.server)
         return server.isEmpty ? "\(entry.age(at: now)) s old" : "told by \(server) \(entry.age(at: now)) s ago"
     }
 
@@ -247,13 +269,14 @@ package final class AnswerStore {
     ///
     /// - Parameter replacesTrusted: whether the providers have just contradicted any such answer. Default false.
     package func keepUnverified(
-        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String, replacesTrusted: Bool = false
+        _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String, isFallback: Bool,
+        replacesTrusted: Bool = false
     ) -> Flight.Outcome {
         if !replacesTrusted, let kept = told(key, type), kept.isTrusted {
             return .failure(
                 ExtendedError(.noReachableAuthority, "only LocalDNS answers, and an older answer is trusted more"))
         }
-        return keep(answer, for: key, type, .localDNS, server, longest: Self.unverifiedLifetime)
+        return keep(answer, for: key, type, .localDNS, server, longest: Self.unverifiedLifetime, isFallback: isFallback)
     }
 
     /// Caches an answer of LocalDNS for a protected name while its certificates are still to be checked: for a minute
@@ -272,15 +295,6 @@ package final class AnswerStore {
 
     private func holdsUnverified(_ key: borrowing QueryKey) -> Bool {
         memory.entry(for: key)?.source == sources.tag(of: .localDNS)
-    }
-
-    /// Removes the answer of LocalDNS, verified or not, if that is still the cached one.
-    func forgetFallback(_ key: FlightKey, _ type: RecordType) {
-        let cacheKey = queryKey(key, type)
-        let source = memory.entry(for: cacheKey)?.source
-        guard source == sources.tag(of: .localDNS) || source == sources.tag(of: .verifiedLocalDNS) else { return }
-        memory.remove(cacheKey)
-        archive(of: key)?.remove(cacheKey)
     }
 
     /// Removes the unverified answer of LocalDNS, if that is still the cached one.
@@ -346,13 +360,16 @@ package final class AnswerStore {
     /// - Parameters:
     ///   - longest: seconds that no TTL exceeds, whatever shorter ones are raised to.
     ///   - isTranslated: whether the addresses were made of others. Of use under this policy alone: no archive gets them.
+    ///   - isFallback: whether LocalDNS gave it in place of a provider: the loop decides at each question whether it
+    ///     yields, so that no UDP thread may serve it.
     ///   - isGiven: whether clients may get it; if not, it is not stored.
     package func keep(
         _ answer: consuming Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
-        longest: UInt32 = .max, isTranslated: Bool = false, isGiven: Bool = true
+        longest: UInt32 = .max, isTranslated: Bool = false, isFallback: Bool = false, isGiven: Bool = true
     ) -> Flight.Outcome {
         let question = Question(name: key.name, type: type)
-        let limit = min(longest, longestLifetime(of: source, by: key.route))
+        let limit =
+            isFallback ? min(longest, Self.verifiedLifetime) : min(longest, longestLifetime(of: source, by: key.route))
         let normalized = freshness.normalized(sunk(answer), for: question).limited(to: limit)
         guard var packed = PackedAnswer(normalized, for: question) else {
             return .failure(ExtendedError(.other, "the answer is longer than a message can be"))
@@ -372,7 +389,7 @@ package final class AnswerStore {
                 answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
                 route: routeTag(of: key.route, isTranslated: isTranslated), source: sources.tag(of: source),
                 server: serverNames.number(of: server), isNegative: normalized.isNegative(for: type),
-                refreshMargin: source == .rule ? 0 : freshness.refreshMargin(lifetime: lifetime))
+                refreshMargin: refreshMargin(of: source, lifetime, isFallback: isFallback))
             memory.store(entry, for: cacheKey)
             if isTranslated {
                 archive(of: key)?.remove(cacheKey)
@@ -381,6 +398,11 @@ package final class AnswerStore {
             }
         }
         return .answer(packed)
+    }
+
+    private func refreshMargin(of source: Source, _ lifetime: UInt32, isFallback: Bool) -> UInt32 {
+        if isFallback { return lifetime }
+        return source == .rule ? 0 : freshness.refreshMargin(lifetime: lifetime)
     }
 
     /// The most seconds of a TTL from a source.

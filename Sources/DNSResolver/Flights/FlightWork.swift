@@ -266,9 +266,10 @@ final class FlightWork {
     private func keepTold(
         _ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String
     ) -> Flight.Outcome {
-        if prefersProviders, source == .localDNS || source == .verifiedLocalDNS {
-            resolver.fallbackAnswers.add(key, type, of: policy.strategy)
-        }
+        let isOfLocalDNS = source == .localDNS || source == .verifiedLocalDNS
+        // Where a provider calls the name empty or denies it, LocalDNS does not stand in for a provider that is away.
+        let isFallback =
+            isOfLocalDNS && prefersProviders && finding(type) == nil && policy.strategy.hasProvider(for: key)
         let isDenied = isDenied(type)
         if source == .localDNS, type.isAddress, prefersProviders || isDenied {
             if policy.lastResort.addresses(of: key.name) != nil {
@@ -276,13 +277,15 @@ final class FlightWork {
                     ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not proven"))
             }
             let replacesTrusted = isDenied || isEmpty(type) && answer.isNegative(for: type)
-            return cache.keepUnverified(answer, for: key, type, server, replacesTrusted: replacesTrusted)
+            return cache.keepUnverified(
+                answer, for: key, type, server, isFallback: isFallback, replacesTrusted: replacesTrusted)
         }
         // A family that no client may use is asked for only when the other one is made of it.
         let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
         return cache.keep(
             policy.consistent(answer, for: key), for: key, type, source, server,
-            longest: isDenied && source != .localDNS ? AnswerStore.provisionalLifetime : .max, isGiven: isGiven)
+            longest: isDenied && source != .localDNS ? AnswerStore.provisionalLifetime : .max, isFallback: isFallback,
+            isGiven: isGiven)
     }
 
     /// Whether the providers deny the name, and LocalDNS has addresses or has not answered.

@@ -14,8 +14,9 @@ package final class AddressHealth {
     package static let trust: Duration = .seconds(5)
 
     package var backoff = Backoff(AddressHealth.pauses)
-    /// When a question, including a probe's, was last answered here, or when the network last changed.
+    /// When a question, including a probe's, was last answered here.
     private var lastAnswer: Instant?
+    private var lastNetworkChange: Instant?
     private var lastCleanProbe: Instant?
     /// Why the certificate was refused by the last probe; nil when it was not, or one was accepted since.
     package private(set) var refusedCertificate: String?
@@ -57,12 +58,18 @@ package final class AddressHealth {
 
     /// Whether a question that began at `began`, and was not answered, is a reason for a probe.
     package func isSuspect(since began: Instant, at now: Instant) -> Bool {
-        guard isUsable, !backoff.isProbing, !hasAnswered(since: began) else { return false }
+        guard isUsable, !backoff.isProbing, !isOutdated(began) else { return false }
         return lastCleanProbe.map { now - $0 >= Self.trust } ?? true
     }
 
     /// Whether any question was answered there since.
     package func hasAnswered(since began: Instant) -> Bool { lastAnswer.map { $0 > began } ?? false }
+
+    /// Whether a failure of what began then says nothing any more: a question was answered there since, or the network
+    /// has changed.
+    package func isOutdated(_ began: Instant) -> Bool {
+        hasAnswered(since: began) || lastNetworkChange.map { $0 > began } ?? false
+    }
 
     /// Called when a probe was answered.
     package func probeAnswered(at now: Instant) {
@@ -81,7 +88,8 @@ package final class AddressHealth {
     /// Resets the state, since the network has changed: results of probes begun before are meaningless.
     package func networkChanged(at now: Instant) {
         backoff.succeeded()
-        lastAnswer = now
+        lastAnswer = nil
+        lastNetworkChange = now
         lastCleanProbe = nil
         refusedCertificate = nil
         responseTime = ResponseTime()

@@ -14,8 +14,6 @@ final class Probes {
 
     /// How many backoffs have ended: failures remembered from before count no longer.
     private(set) var recoveries = 0
-    /// Called when a backoff ends.
-    var onRecovery: (@Loop () -> Void)?
     /// The number of the latest probe.
     private var lastProbe = 0
     let clock: any LoopClock
@@ -120,8 +118,7 @@ final class Probes {
             answered(endpoint, of: provider, isProbe: true)
         case .overloaded, .cancelled:
             break
-        case _ where health.hasAnswered(since: began):
-            // A question was answered meanwhile, or the network has changed.
+        case _ where health.isOutdated(began):
             break
         case .authentication(let reason):
             answered(endpoint, of: provider, isProbe: true)
@@ -135,13 +132,8 @@ final class Probes {
     private func accept(_ provider: any Provider) {
         guard provider.access.isActive else { return }
         provider.access.succeeded()
-        noteRecovery()
-        report(.providerAccepted(provider: provider.name))
-    }
-
-    private func noteRecovery() {
         recoveries += 1
-        onRecovery?()
+        report(.providerAccepted(provider: provider.name))
     }
 
     private func failed(_ endpoint: any Endpoint, of provider: any Provider, _ failure: UpstreamFailure) {
@@ -170,7 +162,7 @@ final class Probes {
         let hadGoodCertificate = !isBack || health.refusedCertificate == nil
         if isProbe { health.probeAnswered(at: clock.now) } else { health.answered(at: clock.now) }
         guard isBack else { return }
-        noteRecovery()
+        recoveries += 1
         report(
             hadGoodCertificate
                 ? .endpointRecovered(provider: provider.name, endpoint: endpoint.name)

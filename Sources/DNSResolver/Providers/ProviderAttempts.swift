@@ -135,7 +135,7 @@ final class ProviderAttempts: Cancellable {
     private func startNext(_ types: [RecordType], isHedge: Bool = false) {
         let now = probes.clock.now
         let isLate = isHedge || begun.first.map { now - $0.began >= Budget.hedge } ?? false
-        guard now < question.deadline, 
+        guard now < question.deadline,
             let candidate = plan.next(byTurns: isLate, isSparing: isHedge && now < sparingEnds)
         else { return }
         let isTogether = types.count == 1 || candidate.provider.answersBothFamilies

@@ -29,6 +29,9 @@ final class SourcePair {
     /// Why none of the providers could be asked.
     func reasonAgainstProviders(_ job: Job) -> String { selector.providers.reasonAgainst(job.providers) }
 
+    /// Whether an address that LocalDNS gave is verified to be the name's.
+    func isVerified(_ job: Job) -> Bool { answerCheck?.isVerified(job.key.name) ?? false }
+
     /// Creates the attempts at the providers, which may begin until `Budget.lastStart`; `start()` begins the first one.
     func askProviders(_ job: Job, _ types: [RecordType], report: @escaping ProviderAttempts.Report) -> ProviderAttempts
     {

@@ -74,6 +74,8 @@ struct SourceRace {
     private var responses: [(type: RecordType, result: UpstreamResult, server: String)] = []
     /// Whether the failure of HTTPDNS is temporary, since all its addresses are in backoff.
     private var awaitsProbe = false
+    /// When a denial of LocalDNS is next taken, if the name's other family is verified by then.
+    private var denialDue = Budget.verified
     private var hasStartedHTTPDNS = false
     private var hasStartedLocalDNS = false
 
@@ -98,6 +100,17 @@ struct SourceRace {
         return true
     }
 
+    /// Whether LocalDNS denies a type that HTTPDNS has not answered: nothing verifies a denial but the name's other family.
+    private func isDenied(_ index: Int) -> Bool {
+        guard entries[index].isOpen, entries[index].httpdns == nil, entries[index].localDNS != nil else { return false }
+        return isNegative(entries[index].type)
+    }
+
+    /// Whether LocalDNS answered NXDOMAIN or NODATA, whether that is accepted or not.
+    private func isNegative(_ type: RecordType) -> Bool {
+        if case .answer(let answer)? = response(of: type)?.result { answer.isNegative(for: type) } else { false }
+    }
+
     /// Whether the first source is known not to answer some type, so that the second is asked before its time.
     @inline(__always)
     var needsSecond: Bool {
@@ -111,11 +124,12 @@ struct SourceRace {
     }
 
     /// When a result that is already known is taken although the other source has not answered: a denial of the
-    /// providers, or a verified answer of LocalDNS. Nil when there is none.
+    /// providers, or a verified answer of LocalDNS, and its denial of the other family. Nil when there is none.
     var nextConcession: Instant? {
         var next: Instant?
         for index in entries.indices {
-            if let due = entries[index].concession { next = min(next ?? began + due, began + due) }
+            guard let due = entries[index].concession ?? (isDenied(index) ? denialDue : nil) else { continue }
+            next = min(next ?? began + due, began + due)
         }
         return next
     }
@@ -182,23 +196,23 @@ struct SourceRace {
     /// Takes the results of the providers.
     ///
     /// - Parameter isLast: whether no more will follow.
-    mutating func take(_ told: [ProviderTally.Entry], isLast: Bool) {
+    mutating func take(_ reported: [ProviderTally.Entry], isLast: Bool) {
         if isLast { awaitsProbe = false }
         for index in entries.indices where entries[index].isOpen {
-            for place in told.indices where told[place].type == entries[index].type {
-                guard let result = told[place].result else { continue }
+            for place in reported.indices where reported[place].type == entries[index].type {
+                guard let result = reported[place].result else { continue }
                 if case .answer(let answer) = result {
-                    let source = Source.provider(index: told[place].provider)
+                    let source = Source.provider(index: reported[place].provider)
                     if mayBeLocal, answer.responseCode == .nameError {
                         entries[index].httpdns = result
-                        entries[index].denial = (source, told[place].server)
+                        entries[index].denial = (source, reported[place].server)
                         decide(index)
                     } else {
-                        entries[index].settle(result, source, told[place].server)
+                        entries[index].settle(result, source, reported[place].server)
                     }
                 } else {
                     entries[index].httpdns = result
-                    if let empty = told[place].empty { emptyFamilies.append((told[place].type, empty)) }
+                    if let empty = reported[place].empty { emptyFamilies.append((reported[place].type, empty)) }
                     decide(index)
                 }
             }
@@ -213,6 +227,7 @@ struct SourceRace {
 
     /// Takes what may be used of that response.
     mutating func take(_ type: RecordType, _ result: LocalDNSResult) {
+        if result.isVerified { denialDue = Budget.verified }
         for index in entries.indices where entries[index].type == type {
             entries[index].localDNS = result
             decide(index)
@@ -230,7 +245,10 @@ struct SourceRace {
     }
 
     /// Settles the types whose wait for the other source has ended.
-    mutating func concede(at now: Instant) {
+    ///
+    /// - Parameter isVerified: whether an address of LocalDNS, perhaps of another flight, is verified for the name.
+    mutating func concede(at now: Instant, isVerified: () -> Bool) {
+        concedeDenials(at: now, isVerified: isVerified)
         for index in entries.indices {
             guard let due = entries[index].concession, began + due <= now else { continue }
             if entries[index].denial == nil {
@@ -238,6 +256,21 @@ struct SourceRace {
             } else {
                 entries[index].localDNS = LocalDNSResult(.failure(.timeout))
             }
+            decide(index)
+        }
+    }
+
+    /// Settles the families that LocalDNS denies of a name that has a verified address: they fail, which is no answer
+    /// of their own, so that the client has those addresses at once.
+    private mutating func concedeDenials(at now: Instant, isVerified: () -> Bool) {
+        guard began + denialDue <= now, entries.indices.contains(where: isDenied) else { return }
+        guard entries.contains(where: { $0.localDNS?.isVerified == true }) || isVerified() else {
+            denialDue += Budget.hedge
+            return
+        }
+        for index in entries.indices where isDenied(index) {
+            entries[index].httpdns = .failure(.timeout)
+            entries[index].localDNS = LocalDNSResult(.failure(.timeout))
             decide(index)
         }
     }
@@ -285,11 +318,7 @@ struct SourceRace {
             return httpdns
         }
         // What both call empty is empty, though neither is accepted alone.
-        if case .unknownEmpty = httpdns, case .answer(let answer)? = response(of: type)?.result,
-            answer.isNegative(for: type)
-        {
-            return httpdns
-        }
+        if case .unknownEmpty = httpdns, isNegative(type) { return httpdns }
         guard hasProviders, case .failure(let first) = httpdns, case .failure(let second) = localDNS.result else {
             return localDNS.result
         }

@@ -74,7 +74,7 @@ final class SourceRun: Cancellable {
         }
         if let due = concessionDue, due <= now {
             concessionDue = nil
-            race.concede(at: now)
+            race.concede(at: now) { sources.isVerified(job) }
             goOn()
         }
         if timer == nil { setTimer() }

@@ -83,13 +83,26 @@ package final class Strategy {
         if case .protect = key.route { selector.probes.recoveries } else { 0 }
     }
 
-    /// Sets the callback for when an address or account of a provider works again; it replaces the previous one.
-    func whenProviderRecovers(_ body: @escaping @Loop () -> Void) { selector.probes.onRecovery = body }
-
     /// Which of a flight's providers can be asked, given their backoffs.
     func outlook(for key: FlightKey) -> ProviderSelector.Outlook {
         guard case .protect = key.route else { return .usable }
-        return selector.outlook(selector.eligible(for: key.name, type: key.types[0], signed: key.isSigned))
+        return selector.outlook(eligible(for: key))
+    }
+
+    /// Whether a provider may be asked for a protected name.
+    func hasProvider(for key: FlightKey) -> Bool { !eligible(for: key).isEmpty }
+
+    /// Whether a provider that may be asked for the name has answered any question since, as far as `storedAt`, which
+    /// has whole seconds, can tell.
+    func hasProviderAnswered(_ key: FlightKey, since storedAt: Instant) -> Bool {
+        let stored = storedAt + .seconds(1)
+        return eligible(for: key).contains { index in
+            selector.providers[index].endpoints.contains { $0.health.hasAnswered(since: stored) }
+        }
+    }
+
+    private func eligible(for key: FlightKey) -> [Int] {
+        selector.eligible(for: key.name, type: key.types[0], signed: key.isSigned)
     }
 
     /// Whether an answer for a protected name came from LocalDNS and its addresses are still to be checked.

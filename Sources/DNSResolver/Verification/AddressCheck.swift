@@ -7,7 +7,7 @@ package enum AddressVerdict: Hashable, Sendable {
     case verified
     /// It shows a certificate that is not: the address is discarded.
     case forged
-    /// It speaks no TLS: refused, or silent.
+    /// It speaks no TLS: refused, silent, or mute.
     case noTLS
     /// Another failure, such as plain HTTP or a reset: neither verified nor forged.
     case unclear
@@ -15,7 +15,7 @@ package enum AddressVerdict: Hashable, Sendable {
     case unreachable
     /// There was no time or no room for a check.
     case unchecked
-    /// Unchecked, and for other names it has lately shown wrong certificates and no right one.
+    /// Unchecked, and for other names of the same owner it has lately shown wrong certificates and no right one.
     case discredited
 }
 
@@ -37,6 +37,9 @@ package protocol AddressCheck: AnyObject, Sendable {
 
     /// A verdict that is still cached; nil when there is none.
     func known(_ address: IPAddress, for name: Name) -> AddressVerdict?
+
+    /// Whether a verdict that is still cached verifies an address of the name.
+    func hasVerified(_ name: Name) -> Bool
 
     /// Calls `found` when a check that is under way, or waits for its turn, detects that the address is not the name's.
     /// Starts no check, and does not prolong one.

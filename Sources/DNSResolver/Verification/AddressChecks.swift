@@ -28,6 +28,9 @@ package final class AddressChecks: AddressCheck {
     private struct Subject: Hashable {
         let name: Name
         let address: IPAddress
+
+        /// The address, and all names of one owner.
+        var ofOwner: Subject { Subject(name: name.owner, address: address) }
     }
 
     /// Tried in this order until one speaks TLS.
@@ -50,8 +53,8 @@ package final class AddressChecks: AddressCheck {
     private var running: [Subject: PendingCheck] = [:]
     /// Fires at the end of the next turn for which others wait.
     private var turnTimer: LoopTimer?
-    /// Whether addresses have lately shown a right certificate, for any name.
-    private var shown: [IPAddress: (isRight: Bool, until: Instant)] = [:]
+    /// Whether addresses have lately shown a right certificate, for any name of one owner.
+    private var shown: [Subject: (isRight: Bool, until: Instant)] = [:]
     private var silent = SilentAddresses()
     /// Incremented when everything is forgotten: the results of checks that began before are ignored.
     private var epoch = 0
@@ -91,7 +94,7 @@ package final class AddressChecks: AddressCheck {
         else { return }
         let until = clock.now + min(rest, lifetime)
         verdicts[subject] = (verdict, until)
-        note(verdict, at: address, until: until)
+        note(verdict, of: subject, until: until)
     }
 
     package func known(_ address: IPAddress, for name: Name) -> AddressVerdict? {
@@ -99,6 +102,10 @@ package final class AddressChecks: AddressCheck {
             return nil
         }
         return verdict
+    }
+
+    package func hasVerified(_ name: Name) -> Bool {
+        verdicts.contains { $0.key.name == name && $0.value.verdict == .verified && clock.now < $0.value.until }
     }
 
     package func watch(_ address: IPAddress, for name: Name, found: @escaping @Loop () -> Void) {
@@ -112,15 +119,15 @@ package final class AddressChecks: AddressCheck {
     ) async -> AddressVerdict {
         if let verdict = known(address, for: name) { return verdict }
         guard !silent.isSilent(address, at: clock.now) else { return .noTLS }
-        guard clock.now < deadline, !Task.isCancelled else { return unchecked(address) }
         let subject = Subject(name: name, address: address)
+        guard clock.now < deadline, !Task.isCancelled else { return unchecked(subject) }
         if let check = pending(subject, holder) {
             let verdict = await wait(for: check, of: subject, isFirst: isFirst, until: deadline)
             if let verdict, verdict != .unchecked { return verdict }
         }
         // There was no room for it: until the deadline another client's check may reach a verdict.
         guard await clock.sleep(until: deadline) else { return .unchecked }
-        return known(address, for: name) ?? unchecked(address)
+        return known(address, for: name) ?? unchecked(subject)
     }
 
     /// - Returns: nil at `deadline` or when the task is cancelled.
@@ -141,8 +148,8 @@ package final class AddressChecks: AddressCheck {
         return verdict
     }
 
-    private func unchecked(_ address: IPAddress) -> AddressVerdict {
-        guard let shown = shown[address], !shown.isRight, clock.now < shown.until else { return .unchecked }
+    private func unchecked(_ subject: Subject) -> AddressVerdict {
+        guard let shown = shown[subject.ofOwner], !shown.isRight, clock.now < shown.until else { return .unchecked }
         return .discredited
     }
 
@@ -282,16 +289,10 @@ package final class AddressChecks: AddressCheck {
 
     private func run(_ subject: Subject, _ check: PendingCheck) async {
         let began = epoch
-        let (verdict, hasAnswered) = await look(at: subject)
+        let (verdict, conduct) = await look(at: subject)
         if let ticket = check.ticket.take() { active.remove(ticket) }
         running[subject] = nil
         let mayGoOn = check.gaveWay && check.isWaitedFor && checks[subject] === check
-        let conduct: SilentAddresses.Conduct =
-            if hasAnswered {
-                .answered
-            } else {
-                verdict == nil || verdict == .unreachable ? .unknown : .silent
-            }
         silent.ended(subject.address, began == epoch ? conduct : .unknown, at: clock.now)
         if verdict == nil, mayGoOn {
             (check.task, check.gaveWay) = (nil, false)
@@ -316,29 +317,30 @@ package final class AddressChecks: AddressCheck {
 
     /// Tries the ports in turn; the first one with a certificate decides.
     ///
-    /// - Returns: the verdict, nil when it was cancelled; and whether there was any response, including a refusal.
-    private func look(at subject: Subject) async -> (verdict: AddressVerdict?, hasAnswered: Bool) {
+    /// - Returns: the verdict, nil when it was cancelled; and what the handshakes say of the address.
+    private func look(at subject: Subject) async -> (verdict: AddressVerdict?, conduct: SilentAddresses.Conduct) {
         let deadline = clock.now + Self.longest
         var verdict = AddressVerdict.noTLS
-        var hasAnswered = false
+        var conduct = SilentAddresses.Conduct.silent
         for (index, port) in ports.enumerated() {
             let share = (deadline - clock.now) / (ports.count - index)
             let end = clock.now + share
             let outcome = await handshake.shakeHands(
                 with: subject.address, port: port, as: subject.name, until: end)
-            if outcome != .cancelled, outcome != .unreachable, clock.now < end { hasAnswered = true }
             switch outcome {
-            case .proven: return (.verified, true)
+            case .proven: return (.verified, .answered)
             case .wrongCertificate(let evidence):
                 if !isClockDoubtful { journal.record(subject.name, subject.address, port: port, evidence) }
-                return (.forged, true)
-            case .noTLS: break
-            case .unclear: verdict = .unclear
-            case .unreachable: return (.unreachable, false)
-            case .cancelled: return (nil, hasAnswered)
+                return (.forged, .answered)
+            case .noTLS: conduct = .answered
+            case .unclear: (verdict, conduct) = (.unclear, .answered)
+            case .silent: break
+            case .mute: if conduct == .silent { conduct = .unknown }
+            case .unreachable: return (.unreachable, .unknown)
+            case .cancelled: return (nil, conduct == .answered ? .answered : .unknown)
             }
         }
-        return (verdict, hasAnswered)
+        return (verdict, conduct)
     }
 
     private var isClockDoubtful: Bool { timeOfDay?.doubt != nil }
@@ -351,19 +353,21 @@ package final class AddressChecks: AddressCheck {
             if verdicts.count >= Self.capacity { verdicts = [:] }
         }
         verdicts[subject] = (verdict, now + lifetime)
-        note(verdict, at: subject.address, until: now + lifetime)
+        note(verdict, of: subject, until: now + lifetime)
         if verdict == .verified || verdict == .forged { onVerdict?(subject.name, subject.address, verdict, lifetime) }
     }
 
-    /// Records what an address has shown; a right certificate takes precedence over a wrong one.
-    private func note(_ verdict: AddressVerdict, at address: IPAddress, until end: Instant) {
+    /// Records what an address has shown for the names of one owner; a right certificate takes precedence over a wrong
+    /// one. A name that its owner points at another's address shows nothing of the other's names.
+    private func note(_ verdict: AddressVerdict, of subject: Subject, until end: Instant) {
         guard verdict == .verified || verdict == .forged else { return }
         let now = clock.now
         let isRight = verdict == .verified
-        if !isRight, let shown = shown[address], shown.isRight, now < shown.until { return }
+        let subject = subject.ofOwner
+        if !isRight, let shown = shown[subject], shown.isRight, now < shown.until { return }
         if shown.count >= Self.capacity { shown = shown.filter { now < $0.value.until } }
         if shown.count >= Self.capacity { shown = [:] }
-        shown[address] = (isRight, end)
+        shown[subject] = (isRight, end)
     }
 }
 

@@ -38,6 +38,9 @@ package final class AnswerCheck {
         return level == .strict && rule.setting == .auto && timeOfDay?.doubt != nil ? .lenient : level
     }
 
+    /// Whether an address of a name in lower case is known to be verified.
+    func isVerified(_ name: Name) -> Bool { check.hasVerified(name) }
+
     /// The recorded forgeries for a name in lower case, the one seen last first.
     func evidence(of name: Name) -> [HijackedAddress] { check.evidence(of: name) }
 

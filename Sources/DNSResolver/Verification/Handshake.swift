@@ -16,8 +16,12 @@ package enum HandshakeOutcome: Hashable, Sendable {
     case proven
     /// It is not.
     case wrongCertificate(CertificateEvidence)
-    /// The connection was refused, or there was no response in time.
+    /// The connection was refused.
     case noTLS
+    /// There was no response at all in time: not even a TCP connection.
+    case silent
+    /// There was a TCP connection, and no TLS in time: perhaps for this name alone.
+    case mute
     /// The address is unreachable from here, which says nothing about the server.
     case unreachable
     /// Anything else; the reason is for logs.

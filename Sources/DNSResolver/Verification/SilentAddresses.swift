@@ -17,9 +17,9 @@ struct SilentAddresses {
     /// The result of a handshake for its address.
     enum Conduct {
         case answered
-        /// It took its whole time.
+        /// It took its whole time, and there was not even a TCP connection.
         case silent
-        /// It was cancelled early.
+        /// It was cancelled early, or the address was mute, perhaps for one name alone.
         case unknown
     }
 

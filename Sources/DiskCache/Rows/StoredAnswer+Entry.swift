@@ -36,13 +36,14 @@ extension StoredAnswer {
         guard StoredRoute(tag: routeTag) == route else { return nil }
         let isSamePolicy = policy == identity.digest
         if identity.rules.contains(tag), !isSamePolicy { return nil }
-        if identity.standIns.contains(tag), route != .bypass, !isSamePolicy { return nil }
+        let isStandIn = identity.standIns.contains(tag) && route != .bypass
+        if isStandIn, !isSamePolicy { return nil }
         let age = age(reading, isClockSound: isClockSound)
         return CacheEntry(
             answer: answer, storedAt: reading.now - .seconds(age), lifetime: lifetime,
             // A generation other than the current one: the loop decides again before a thread serves it.
             generation: isSamePolicy ? identity.generation : identity.generation &- 1, route: routeTag, source: tag,
-            isNegative: isNegative)
+            isNegative: isNegative, refreshMargin: isStandIn ? lifetime : 0)
     }
 
     /// Seconds since it was stored. An unknown age makes the answer stale, and not only by a little: a client waits

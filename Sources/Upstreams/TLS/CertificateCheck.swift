@@ -45,7 +45,9 @@ package final class CertificateCheck: Handshake {
                 do throws(CurlError) {
                     let attempt = try begin(SocketAddress(address, port: port), host, continuation)
                     started.attempt = attempt
-                    attempt.timer = loop.schedule(at: deadline) { [weak self] in self?.end(attempt, .noTLS) }
+                    attempt.timer = loop.schedule(at: deadline) { [weak self] in
+                        self?.end(attempt, attempt.outcomeInTime)
+                    }
                 } catch {
                     continuation.resume(returning: .cancelled)
                 }
@@ -113,7 +115,7 @@ package final class CertificateCheck: Handshake {
         // No descriptor is left in this process: that says nothing about the server.
         case CURLE_COULDNT_CONNECT where sockets.shortage != nil: .cancelled
         case CURLE_COULDNT_CONNECT: isUnreachable(attempt) ? .unreachable : .noTLS
-        case CURLE_OPERATION_TIMEDOUT: .noTLS
+        case CURLE_OPERATION_TIMEDOUT: attempt.outcomeInTime
         default: .unclear(CurlError(code).description)
         }
     }
@@ -197,6 +199,11 @@ private final class Attempt {
         try easy.setSockets(sockets)
         try easy.set(CURLOPT_SSL_CTX_DATA, object: seen)
         try checked(ccurl_set_on_tls(easy.pointer, curlWatchVerification))
+    }
+
+    /// The outcome where nothing has ended it in time.
+    var outcomeInTime: HandshakeOutcome {
+        seen.hasBegun ? .mute : .silent
     }
 
     func end(_ outcome: HandshakeOutcome) {

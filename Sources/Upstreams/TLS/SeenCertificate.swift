@@ -15,6 +15,8 @@ final class SeenCertificate {
     /// Owned; nil until one was presented.
     private var certificate: OpaquePointer?
 
+    /// Whether the handshake has begun, so that there is a TCP connection.
+    fileprivate(set) var hasBegun = false
     /// Whether a certificate of the chain has expired or is not yet valid.
     fileprivate(set) var isOutOfDate = false
 
@@ -74,8 +76,9 @@ func curlWatchVerification(
 ) -> CURLcode {
     guard let context, let userData else { return CURLE_ABORTED_BY_CALLBACK }
     let tls = OpaquePointer(context)
-    let host = Unmanaged<SeenCertificate>.fromOpaque(userData).takeUnretainedValue().host
-    guard CertificateName.require(host, in: SSL_CTX_get0_param(tls)),
+    let seen = Unmanaged<SeenCertificate>.fromOpaque(userData).takeUnretainedValue()
+    seen.hasBegun = true
+    guard CertificateName.require(seen.host, in: SSL_CTX_get0_param(tls)),
         SSL_CTX_set_ex_data(tls, copenssl_application_data, userData) == 1
     else { return CURLE_OUT_OF_MEMORY }
     SSL_CTX_set_verify(tls, SSL_CTX_get_verify_mode(tls), noteVerification)

@@ -108,6 +108,18 @@ struct ProvenanceTests {
         #expect(await machine.ask().response?.extendedError?.text == "told by vendor 100 s ago")
     }
 
+    @Test(arguments: [Source.localDNS, .verifiedLocalDNS]) @Loop
+    func `the reason of a stale answer of LocalDNS does not show its address`(source: Source) async throws {
+        let name = try Name("www.example.com")
+        let machine = Machine(policy: RoutePolicy(bypass: NameList([name])))
+        machine.failEverything()
+        let key = machine.resolver.flightKey(name, .a)
+        let answer = Answer(name: name, addresses: [.v4(0xcb00_7109)], ttl: 60)
+        _ = machine.store.keep(answer, for: key, .a, source, "192.168.1.1:53")
+        await machine.clock.advance(by: .seconds(100))
+        #expect(await machine.ask().response?.extendedError?.text == "told by LocalDNS 100 s ago")
+    }
+
     @Test func `a text longer than a string is cut into several`() {
         let record = Record.chaosText(String(repeating: "x", count: 300), name: .root)
         #expect(record.rdata.count == 302)

@@ -48,7 +48,7 @@ struct AddressHealthTests {
         let health = AddressHealth()
         health.backoff.failed(at: at(1))
         health.networkChanged(at: at(2))
-        #expect(health.isUsable && health.hasAnswered(since: at(1.9)))
+        #expect(health.isUsable && health.isOutdated(at(1.9)) && !health.hasAnswered(since: at(1.9)))
     }
 
     @Test func `what is known of its speed survives failures and successes`() {

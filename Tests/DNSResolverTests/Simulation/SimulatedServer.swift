@@ -266,7 +266,7 @@ final class SimulatedHandshake: Handshake {
         let due = chronicle.clock.now + time
         let network = chronicle.epoch.network
         guard await chronicle.clock.sleep(until: min(due, deadline)) else { return .cancelled }
-        guard due < deadline else { return .noTLS }
+        guard due < deadline else { return .silent }
         if kind.isLiar, number == simulated.name, network == chronicle.epoch.network {
             chronicle.catchLiar(address)
         }

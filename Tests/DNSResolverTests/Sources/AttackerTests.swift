@@ -1,3 +1,4 @@
+import DNSCache
 import DNSResolver
 import DNSWire
 import Scheduling
@@ -89,18 +90,70 @@ struct AttackerTests {
 
     // MARK: What LocalDNS answered in the meantime
 
-    @Test @Loop func `what LocalDNS answered while the provider was down is dropped once it answers again`()
+    @Test @Loop func `what LocalDNS answered while the provider was down is not given once it answers again`()
         async throws
+    {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.network("refused"))
+        #expect(await machine.ask("bank.example").has("203.0.113.9"))
+        #expect(await machine.ask("bank.example").response?.origin == .cache)
+        #expect(try machine.hit("bank.example") == nil)
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        await machine.clock.advance(by: .seconds(2))
+        _ = await machine.ask("other.example")
+        #expect(await machine.ask("bank.example").has("192.0.2.1"))
+        #expect(try machine.hit("bank.example") != nil)
+    }
+
+    /// A machine whose LocalDNS is verified, after the name `slow.example` took HTTPDNS longer than that.
+    @Loop
+    private func conceded(to answer: FakeBehaviour) async -> Machine {
+        let machine = Machine(rule: CertificateRule(.auto))
+        machine.handshake.servers["203.0.113.9"] = .honest
+        machine.vendor.probeBehaviour = .addresses("192.0.2.1")
+        machine.vendor.behaviour = answer
+        #expect(await machine.ask("slow.example").has("203.0.113.9"))
+        machine.vendor.behaviour = .addresses("192.0.2.1")
+        await machine.clock.advance(by: .seconds(3))
+        return machine
+    }
+
+    @Test @Loop func `a verified answer of LocalDNS yields to a provider that was only slow`() async {
+        let machine = await conceded(to: .silence)
+        _ = await machine.ask("other.example")
+        #expect(await machine.ask("slow.example").has("192.0.2.1"))
+    }
+
+    @Test @Loop func `a verified answer of LocalDNS is given after 0.2 s where the provider is slow again`() async {
+        let machine = await conceded(to: .silence)
+        _ = await machine.ask("other.example")
+        machine.vendor.behaviour = .silence
+        let reply = await machine.ask("slow.example")
+        #expect(reply.has("203.0.113.9") && reply.isStale)
+        #expect(reply.waited == .milliseconds(200))
+    }
+
+    @Test @Loop func `an unverified answer of LocalDNS is not given, even for 0.2 s, once a provider answers again`()
+        async
     {
         let machine = Machine()
         machine.vendor.behaviour = .failure(.network("refused"))
         #expect(await machine.ask("bank.example").has("203.0.113.9"))
         machine.vendor.behaviour = .addresses("192.0.2.1")
         await machine.clock.advance(by: .seconds(2))
-        #expect(try machine.hit("bank.example") != nil)
         _ = await machine.ask("other.example")
-        #expect(try machine.hit("bank.example") == nil)
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(450))
         #expect(await machine.ask("bank.example").has("192.0.2.1"))
+    }
+
+    @Test @Loop func `while no provider answers LocalDNS's answers are given at once, and asked for once`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.network("refused"))
+        for _ in 0..<20 {
+            #expect(await machine.ask("bank.example").has("203.0.113.9"))
+            await machine.clock.advance(by: .seconds(2))
+        }
+        #expect(machine.localDNS.asked.count { $0.types == [.a] } == 1)
     }
 
     // MARK: Hedging

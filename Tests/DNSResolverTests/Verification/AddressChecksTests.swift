@@ -279,6 +279,33 @@ struct AddressChecksTests {
         #expect(["a", "b", "c"].allSatisfy { bench.verdicts[$0] == .verified })
     }
 
+    @Test @Loop func `an address that is mute for some names is checked for others`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .mute
+        for number in 0..<40 {
+            bench.begin("192.0.2.1", "n\(number).attacker.example", as: "\(number)")
+            await bench.advance(1_600)
+        }
+        bench.handshake.servers["192.0.2.1"] = .honest
+        bench.begin("192.0.2.1", "www.bank.example", as: "bank")
+        await bench.advance()
+        #expect(bench.verdicts["bank"] == .verified)
+    }
+
+    @Test @Loop func `a flood of names at a mute address keeps no honest check waiting`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.66"] = .mute
+        for round in 0..<100 {
+            for number in 0..<10 { bench.begin("192.0.2.66", "n\(round)-\(number).attacker.example", as: "mute") }
+            let honest = "198.51.\(round).1"
+            bench.handshake.servers[honest] = .init(.proven, after: .milliseconds(80))
+            bench.begin(honest)
+            await bench.advance(80)
+            #expect(bench.verdicts[honest] == .verified)
+            await bench.advance(20)
+        }
+    }
+
     @Test @Loop func `on another network a silent address has another chance at once`() async {
         let bench = Bench()
         bench.handshake.servers["192.0.2.1"] = .silent
@@ -311,6 +338,16 @@ struct AddressChecksTests {
         await bench.advance(400)
         #expect(bench.verdicts.values.count { $0 == .forged } == 2)
         #expect(bench.verdicts.values.count { $0 == .discredited } == 598)
+    }
+
+    @Test @Loop func `wrong certificates for one owner's names discredit no address of another owner's`() async {
+        let bench = Bench()
+        bench.handshake.servers["192.0.2.1"] = .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(300))
+        for number in 0..<600 { bench.begin("192.0.2.1", "n\(number).attacker.example", as: "\(number)") }
+        bench.begin("192.0.2.1", "www.bank.example", as: "bank")
+        await bench.advance(400)
+        #expect(bench.verdicts.values.count { $0 == .forged } == 2)
+        #expect(bench.verdicts["bank"] == .unchecked)
     }
 
     @Test @Loop func `an address that shows a right certificate too is not discredited`() async {

@@ -61,6 +61,45 @@ struct CertificateScenarioTests {
         #expect(!machine.vendor.health.isUsable)
     }
 
+    /// Asks for both families of a name whose AAAA LocalDNS denies, and HTTPDNS is silent.
+    @Loop
+    private func askBothFamilies(
+        _ machine: ResolverTests.Machine
+    ) async -> (a: ResolverTests.Reply, aaaa: ResolverTests.Reply) {
+        machine.vendor.behaviour = .silence
+        machine.localDNS.behaviour = .addresses(Self.given, ttl: 600)
+        let (a, aaaa) = (ResolverTests.Reply(clock: machine.clock), ResolverTests.Reply(clock: machine.clock))
+        machine.start("www.example.com", .a, a)
+        machine.start("www.example.com", .aaaa, aaaa)
+        for _ in 0..<23 { await machine.clock.advance(by: .milliseconds(100)) }
+        return (a, aaaa)
+    }
+
+    @Test(arguments: [false, true], [false, true]) @Loop
+    func `HTTPDNS is silent: of a name with IPv4 alone both families are answered after 0.8 s`(
+        listed: Bool, isTogether: Bool
+    ) async throws {
+        let protect = listed ? [try Name("example.com")] : []
+        let machine = ResolverTests.Machine(
+            policy: RoutePolicy(protect: NameList(protect)), rule: CertificateRule(.auto),
+            answersBothFamilies: isTogether)
+        machine.handshake.servers[Self.given] = .init(.proven, after: .milliseconds(100))
+        let (a, aaaa) = await askBothFamilies(machine)
+        #expect(a.has(Self.given) && a.waited == .milliseconds(800))
+        #expect(aaaa.packed?.responseCode == .noError && aaaa.packed?.counts == .init(authority: 1))
+        #expect(aaaa.waited.map { $0 <= .milliseconds(810) } == true)
+        // Not longer than until the next question: HTTPDNS may know addresses of that family.
+        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1")
+        await machine.clock.advance(by: .seconds(5))
+        #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
+    }
+
+    @Test @Loop func `HTTPDNS is silent: a denial of LocalDNS alone is not taken before 1.9 s`() async throws {
+        let machine = try machine(server: .refusing)
+        let (a, aaaa) = await askBothFamilies(machine)
+        #expect(a.waited == .milliseconds(1_900) && aaaa.waited == .milliseconds(1_900))
+    }
+
     @Test @Loop func `a slow answer of HTTPDNS that comes by 0.8 s goes before LocalDNS's verified one`() async throws {
         let machine = try machine(server: .honest)
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(790))

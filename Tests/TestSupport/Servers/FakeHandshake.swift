@@ -22,7 +22,9 @@ package final class FakeHandshake: Handshake {
         package static let liar = Server(
             .wrongCertificate(CertificateEvidence(reason: "the certificate is for another name", subject: "CN=liar")))
         package static let refusing = Server(.noTLS)
-        package static let silent = Server(.noTLS, after: .seconds(3_600))
+        package static let silent = Server(.silent, after: .seconds(3_600))
+        /// Accepts connections, and is silent then.
+        package static let mute = Server(.mute, after: .seconds(3_600))
         package static let unreachable = Server(.unreachable)
         package static let plain = Server(.unclear("not TLS"))
     }
@@ -65,6 +67,6 @@ package final class FakeHandshake: Handshake {
             cancelled += 1
             return .cancelled
         }
-        return due < deadline ? server.outcome : .noTLS
+        return due < deadline || server.outcome == .mute ? server.outcome : .silent
     }
 }

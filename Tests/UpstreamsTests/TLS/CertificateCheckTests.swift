@@ -79,10 +79,20 @@ struct CertificateCheckTests {
         #expect(evidence.subject == "CN=www.example.com")
     }
 
-    @Test func `a server that refuses, or is silent for too long, has no TLS`() async throws {
+    @Test func `a server that refuses has no TLS, and one that only accepts a connection is mute`() async throws {
         let servers = try CertificateServers()
         #expect(try await shakeHands(servers, .refusing) == .noTLS)
-        #expect(try await shakeHands(servers, .silent, within: .milliseconds(100)) == .noTLS)
+        #expect(try await shakeHands(servers, .silent, within: .milliseconds(100)) == .mute)
+    }
+
+    @Test func `an address that accepts no connection in time is silent`() async throws {
+        let hole = try BlackHole(.dropping, addresses: 1, network: 61)
+        let check = CertificateCheck(loop: LoopRunner.shared.loop)
+        let outcome = await check.shakeHands(
+            with: try #require(IPAddress("127.0.61.1")), port: hole.addresses[0].port,
+            as: try Name(CertificateServers.name), until: .bootTime + .milliseconds(100))
+        #expect(outcome == .silent)
+        withExtendedLifetime(hole) {}
     }
 
     @Test func `an address that cannot be reached is unreachable, and not without TLS`() async throws {
