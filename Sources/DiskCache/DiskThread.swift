@@ -9,9 +9,9 @@ final class DiskThread {
     private let cache: DiskCache
     private let folder: StoreFolder
     private var open: OpenStore?
-    /// When a file that could not be used is tried again, and the delay of the following retry.
+    /// When a file that could not be used is tried again.
     private var retryAt: Instant?
-    private var retryDelay: Duration
+    private var backoff: Backoff
     /// Whether it was reported that the disk is not used.
     private var isToldUnavailable = false
     private var flushAt: Instant?
@@ -25,7 +25,7 @@ final class DiskThread {
     init(_ cache: DiskCache) {
         self.cache = cache
         folder = StoreFolder(path: cache.settings.path)
-        retryDelay = cache.settings.retry.lowerBound
+        backoff = Backoff(cache.settings.retry)
     }
 
     /// Real time: the thread's waits do not depend on the clock of the answers.
@@ -88,7 +88,7 @@ final class DiskThread {
         cache.hasMore.store(true, ordering: .releasing)
         // After a fault only a write shows whether the file is usable again.
         if cache.shared.withLock({ $0.pending.needsAll }), !flush() { return }
-        retryDelay = cache.settings.retry.lowerBound
+        backoff.succeeded()
         cache.shared.withLock { shared in
             shared.status.reason = ""
             shared.status.state = .loading
@@ -106,8 +106,8 @@ final class DiskThread {
             shared.status.state = .memoryOnly
             shared.status.reason = reason
         }
-        retryAt = now + retryDelay
-        retryDelay = min(retryDelay * 2, cache.settings.retry.upperBound)
+        let now = now
+        retryAt = now + backoff.failed(at: now)
         if !isToldUnavailable { cache.report(.unavailable(reason: reason)) }
         isToldUnavailable = true
     }

@@ -29,8 +29,8 @@ final class ScheduledAddresses {
     static let refreshInterval: Duration = .seconds(8 * 3_600)
     /// The time after which a disabled service is asked again.
     static let disabledInterval: Duration = .seconds(86_400)
-    /// The least time between two rounds without success: it doubles from the lower to the upper bound.
-    static let retryInterval: ClosedRange<Duration> = .seconds(30)...(.seconds(3_600))
+    /// The pauses after rounds without success.
+    nonisolated static let retryInterval: ClosedRange<Duration> = .seconds(30)...(.seconds(3_600))
     /// The least time between two rounds made because every address has failed.
     static let circleInterval: Duration = .seconds(300)
     /// The most addresses of each family that are used, the first ones.
@@ -54,8 +54,7 @@ final class ScheduledAddresses {
     private var isOutdated = false
     /// The index of the startup address that is tried first.
     private var first = 0
-    /// Consecutive rounds without success.
-    private var failures = 0
+    private var backoff = Backoff(ScheduledAddresses.retryInterval)
     private var lastCircle: Instant?
     /// Returned by the service in this process, or restored; empty: none yet.
     private var addresses: [SocketAddress] = []
@@ -123,7 +122,7 @@ final class ScheduledAddresses {
     func askAgain() {
         guard due != nil else { return }
         due = clock.now
-        failures = 0
+        backoff.succeeded()
         isOutdated = isAsking
         refreshIfDue()
     }
@@ -199,7 +198,7 @@ final class ScheduledAddresses {
     // MARK: Results
 
     private func take(_ told: [SocketAddress], for lifetime: Duration) {
-        failures = 0
+        backoff.succeeded()
         due = clock.now + lifetime
         if isDisabled {
             isDisabled = false
@@ -211,7 +210,7 @@ final class ScheduledAddresses {
     }
 
     private func disable() {
-        failures = 0
+        backoff.succeeded()
         due = clock.now + Self.disabledInterval
         guard !isDisabled else { return }
         isDisabled = true
@@ -219,9 +218,8 @@ final class ScheduledAddresses {
     }
 
     private func fail(_ reason: String) {
-        let pause = Self.retryInterval.lowerBound * (1 << min(failures, 10))
-        failures += 1
-        due = clock.now + min(pause, Self.retryInterval.upperBound)
+        let now = clock.now
+        due = now + backoff.failed(at: now)
         onEvent?(.failed(reason))
     }
 

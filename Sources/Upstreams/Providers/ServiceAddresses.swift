@@ -14,6 +14,9 @@ final class ServiceAddresses {
     /// Bounds of the time between two look-ups, whatever the TTL is.
     static let refreshInterval: ClosedRange<Duration> = .seconds(60)...(.seconds(86_400))
     /// The least time between two look-ups without success: while no address is known, and while old ones are.
+    ///
+    /// No `Backoff`: a look-up is only made when a client needs the addresses, and costs one query to a server of LocalDNS,
+    /// which has a backoff of its own. Without addresses nothing else can be asked, so waiting longer would gain nothing.
     static let retryInterval: (withoutAddresses: Duration, withAddresses: Duration) = (.seconds(1), .seconds(30))
     /// The least time between a look-up and an early one made because an address does not answer.
     static let failureInterval: Duration = .seconds(10)

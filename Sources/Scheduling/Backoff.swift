@@ -1,11 +1,10 @@
-package import Scheduling
-
 /// The backoff of something that fails: how long it is not used, with one probe at a time to detect that it works
 /// again.
 ///
 /// The first failure begins a pause, and each failed probe after it doubles the pause up to the longest one. One
-/// success ends it. The only health state: addresses and accounts of providers, servers of LocalDNS, and addresses
-/// whose certificates are checked have one each.
+/// success ends it. The only health state: addresses, accounts and scheduling calls of providers, servers of LocalDNS,
+/// addresses whose certificates are checked, the look-up of the network's prefix, and the file of the cache have one
+/// each.
 package struct Backoff: Sendable {
     /// Where nothing else is left to ask, a probe may begin after this part of the pause ...
     private static let urgentPart = 4

@@ -1,4 +1,3 @@
-import DNSResolver
 import Scheduling
 import Testing
 
