@@ -61,7 +61,7 @@ int clinux_route_receive(int descriptor, void *buffer, size_t size) {
     return message.msg_flags & MSG_TRUNC ? -ENOBUFS : (int)length;
 }
 
-static int route_interface(int descriptor, int family, const void *address) {
+static int route_lookup(int descriptor, int family, const void *address, void *source) {
     size_t length = family == AF_INET6 ? 16 : 4;
     struct {
         struct nlmsghdr header;
@@ -96,21 +96,21 @@ static int route_interface(int descriptor, int family, const void *address) {
         return -EBADMSG;
     const struct rtmsg *route = NLMSG_DATA(&reply.header);
     size_t left = RTM_PAYLOAD(&reply.header);
+    int index = 0;
     for (const struct rtattr *at = RTM_RTA(route); RTA_OK(at, left); at = RTA_NEXT(at, left)) {
-        if (at->rta_type != RTA_OIF || RTA_PAYLOAD(at) < sizeof(int))
-            continue;
-        int index;
-        memcpy(&index, RTA_DATA(at), sizeof index);
-        return index > 0 ? index : -ENODEV;
+        if (at->rta_type == RTA_OIF && RTA_PAYLOAD(at) >= sizeof index)
+            memcpy(&index, RTA_DATA(at), sizeof index);
+        if (at->rta_type == RTA_PREFSRC && RTA_PAYLOAD(at) >= length)
+            memcpy(source, RTA_DATA(at), length);
     }
-    return -ENODEV;
+    return index > 0 ? index : -ENODEV;
 }
 
-int clinux_route_interface(int family, const void *address) {
+int clinux_route_lookup(int family, const void *address, void *source) {
     int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     if (descriptor < 0)
         return -errno;
-    int index = route_interface(descriptor, family, address);
+    int index = route_lookup(descriptor, family, address, source);
     close(descriptor);
     return index;
 }

@@ -31,6 +31,14 @@ struct NAT64PrefixTests {
         #expect(NAT64Prefix.prefixes(in: Array(known.suffix(1))) == [prefix])
     }
 
+    @Test(arguments: [
+        ("64:ff9b::/96", String(repeating: "0.", count: 16) + "b.9.f.f.4.6.0.0.ip6.arpa"),
+        ("2001:db8::/32", "8.b.d.0.1.0.0.2.ip6.arpa"), ("2001:db8:100::/40", "1.0.8.b.d.0.1.0.0.2.ip6.arpa"),
+    ])
+    func `the names of its addresses are below one zone`(prefix: String, zone: String) throws {
+        #expect(try NAT64Prefix(prefix)?.reverseZone == Name(zone))
+    }
+
     @Test func `several prefixes are found, each once, and other addresses are ignored`() {
         let found = NAT64Prefix.prefixes(
             in: addresses(

@@ -17,11 +17,12 @@ int clinux_route_dump(int descriptor, uint16_t type);
 /// -EAGAIN when there is none, -ENOBUFS when some were lost because the socket or `buffer` had no room.
 int clinux_route_receive(int descriptor, void *buffer, size_t size);
 
-/// Asks the kernel for the interface of the route to an address.
+/// Asks the kernel for the route to an address: its interface, and the address that packets are sent from.
 ///
-/// `family` is AF_INET or AF_INET6, `address` its 4 or 16 bytes. Returns the interface's index, or -errno: -ENETUNREACH
-/// and the like when there is no route, -ENODEV when the route has no interface.
-int clinux_route_interface(int family, const void *address);
+/// `family` is AF_INET or AF_INET6, `address` and `source` have its 4 or 16 bytes; `source` is left as it is where the
+/// kernel reports none. Returns the interface's index, or -errno: -ENETUNREACH and the like when there is no route,
+/// -ENODEV when the route has no interface.
+int clinux_route_lookup(int family, const void *address, void *source);
 
 /// A new non-blocking inotify descriptor, closed on exec.
 int clinux_inotify_create(void);

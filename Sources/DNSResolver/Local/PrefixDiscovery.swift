@@ -5,13 +5,16 @@ package import Scheduling
 /// the start, in another network, and before the answer's time is over.
 ///
 /// LocalDNS may be hijacked, and the prefix decides where clients connect. So LocalDNS is not asked and no prefix is used
-/// while it is not wanted, which is while the machine has a way to IPv4 of its own.
+/// while it is not wanted, which is while the machine has a way to IPv4 of its own; and what LocalDNS has not confirmed for
+/// a while is not used either.
 @Loop
 package final class PrefixDiscovery {
     /// Bounds of the time between two look-ups, whatever the TTL says.
-    static let refreshInterval: ClosedRange<Duration> = .seconds(60)...(.seconds(86_400))
-    /// The least time between two look-ups without success, which doubles from the first to the last.
-    static let retryInterval: ClosedRange<Duration> = .seconds(1)...(.seconds(300))
+    nonisolated static let refreshInterval: ClosedRange<Duration> = .seconds(60)...(.seconds(600))
+    /// A prefix that was not confirmed for so many of these times is dropped.
+    static let longestUse = 3
+    /// The pauses after look-ups without success.
+    nonisolated static let retryInterval: ClosedRange<Duration> = .seconds(1)...(.seconds(300))
     /// How long a look-up may take.
     static let timeout: Duration = .seconds(3)
 
@@ -25,13 +28,16 @@ package final class PrefixDiscovery {
     private let onChange: @Loop (Translation) -> Void
     /// Counts what was begun: what an earlier look-up brings means nothing any more.
     private var round = 0
-    private var failures = 0
+    private var backoff: Backoff
+    /// When the prefix in use is dropped unless it is confirmed before.
+    private var end = Instant(nanoseconds: .min)
     private var timer: LoopTimer?
 
     /// - Parameter onChange: called with what is known now, whenever that changes.
     package nonisolated init(clock: any LoopClock, ask: @escaping Ask, onChange: @escaping @Loop (Translation) -> Void)
     {
         self.clock = clock
+        backoff = Backoff(Self.retryInterval)
         self.ask = ask
         self.onChange = onChange
     }
@@ -41,7 +47,7 @@ package final class PrefixDiscovery {
     /// - Parameter isWanted: false ends it.
     package func begin(isWanted: Bool) {
         round += 1
-        failures = 0
+        backoff.succeeded()
         timer?.cancel()
         timer = nil
         set(isWanted ? .awaited : .none)
@@ -60,10 +66,12 @@ package final class PrefixDiscovery {
 
     private func take(_ result: UpstreamResult?) {
         guard case .answer(let answer)? = result else { return retry() }
-        failures = 0
+        backoff.succeeded()
         let ttl = answer.answers.isEmpty ? answer.translationTTL : answer.answers.map(\.ttl).min() ?? 0
-        lookUpAgain(
-            after: min(max(.seconds(Int64(ttl)), Self.refreshInterval.lowerBound), Self.refreshInterval.upperBound))
+        let lifetime = min(
+            max(.seconds(Int64(ttl)), Self.refreshInterval.lowerBound), Self.refreshInterval.upperBound)
+        end = clock.now + lifetime * Self.longestUse
+        lookUpAgain(at: clock.now + lifetime)
         set(chosen(of: NAT64Prefix.prefixes(in: answer.addresses)))
     }
 
@@ -73,16 +81,16 @@ package final class PrefixDiscovery {
         return prefixes.min { $0.description < $1.description }.map(Translation.prefix) ?? .none
     }
 
-    /// A prefix that was found stays in use: silence denies nothing.
+    /// A prefix that was found stays in use for a while: silence denies nothing.
     private func retry() {
-        let pause = Self.retryInterval.lowerBound * (1 << min(failures, 9))
-        failures += 1
-        lookUpAgain(after: min(pause, Self.retryInterval.upperBound))
-        if translation == .awaited { set(.none) }
+        let now = clock.now
+        let next = now + backoff.failed(at: now)
+        if now >= end { set(.none) }
+        lookUpAgain(at: now < end ? min(next, end) : next)
     }
 
-    private func lookUpAgain(after pause: Duration) {
-        timer = clock.schedule(at: clock.now + pause) { [weak self] in self?.lookUp() }
+    private func lookUpAgain(at time: Instant) {
+        timer = clock.schedule(at: time) { [weak self] in self?.lookUp() }
     }
 
     private func set(_ translation: Translation) {

@@ -6,7 +6,7 @@ package import DNSWire
 /// meaningful only in the network where the addresses are in use.
 package enum NetworkNames {
     /// The list unless `[route] network_names` replaces it.
-    package static let builtIn = NameList((suffixes + translation + privateReverseZones).compactMap { try? Name($0) })
+    package static let builtIn = NameList((suffixes + privateReverseZones).compactMap { try? Name($0) })
 
     /// The domain of multicast DNS (RFC 6762). Below it only domains of the system's search list belong to the network.
     static let multicast = (try? Name("local")) ?? .root
@@ -18,8 +18,9 @@ package enum NetworkNames {
     ]
 
     /// Queried by hosts to detect the prefix by which their network translates IPv4 addresses (RFC 7050): only the
-    /// network's own resolver knows it (RFC 8880).
-    private static let translation = ["ipv4only.arpa"] + ["170", "171"].map { $0 + ".0.0.192.in-addr.arpa" }
+    /// network's own resolver knows it (RFC 8880). No list replaces them.
+    package static let translation =
+        (["ipv4only.arpa"] + ["170", "171"].map { $0 + ".0.0.192.in-addr.arpa" }).compactMap { try? Name($0) }
 
     /// Reverse zones of RFC 1918, RFC 3927 (169.254.0.0/16), RFC 6598 (100.64.0.0/10), RFC 4193 (fc00::/7) and RFC 4291
     /// (fe80::/10).

@@ -12,10 +12,14 @@ package struct RoutePolicy: Equatable, Sendable {
     ///     see `isInSearchDomain` for their use.
     ///   - providers: the `names` of each provider; none means every name.
     ///   - networkNames: suffixes of the local network, except where one of the lists or a provider has them.
+    ///   - translator: the prefix by which the network translates IPv4 addresses: it has the names of such addresses.
     package init(
         mode: Mode = .httpdnsFirst, protect: NameList = [], bypass: NameList = [], forward: [NameList] = [],
-        searchDomains: [Name] = [], providers: [[Name]] = [[]], networkNames: NameList = NetworkNames.builtIn
+        searchDomains: [Name] = [], providers: [[Name]] = [[]], networkNames: NameList = NetworkNames.builtIn,
+        translator: NAT64Prefix? = nil
     ) {
+        let networkNames =
+            Array(networkNames) + NetworkNames.translation + (translator.map { [$0.reverseZone] } ?? [])
         self.mode = mode
         lists = RoutingLists(
             protect: protect, bypass: bypass, forward: forward, searchDomains: searchDomains, providers: providers,
@@ -93,10 +97,10 @@ private final class RoutingLists: Sendable, Equatable {
 
     init(
         protect: NameList, bypass: NameList, forward: [NameList], searchDomains: [Name], providers: [[Name]],
-        networkNames: NameList
+        networkNames: [Name]
     ) {
         self.networkNames = Self.table(
-            of: Array(networkNames) + searchDomains.filter { $0.isWithin(NetworkNames.multicast) })
+            of: networkNames + searchDomains.filter { $0.isWithin(NetworkNames.multicast) })
         protectsUnlisted = protect.isEmpty
         self.searchDomains = Self.table(of: searchDomains)
         providerNames = Self.table(of: providers.flatMap { $0 })

@@ -33,6 +33,13 @@ package struct NAT64Prefix: Hashable, Sendable {
         return .v6(bits | embedded(value))
     }
 
+    /// The zone of the reverse names of its addresses (RFC 3596 section 2.5).
+    package var reverseZone: Name {
+        let digits = network.address.bytes.prefix(network.length / 8).flatMap { [$0 >> 4, $0 & 15] }
+        let labels = digits.reversed().map { String($0, radix: 16) + "." }
+        return (try? Name(labels.joined() + "ip6.arpa")) ?? .root
+    }
+
     private var isWellKnown: Bool { bits == Self.wellKnown && network.length == 96 }
 
     /// The bits of an IPv4 address in their places.

@@ -9,19 +9,30 @@ package import Scheduling
 /// only after a second, even when the cable is plugged in right after. So nothing is sent there.
 @Loop
 package final class NetworkPaths {
-    /// Returns the interface of the route to an address; nil when there is no route or the kernel does not report it.
-    package typealias Lookup = @Loop (IPAddress) -> UInt32?
+    /// A route of the kernel.
+    package struct Route: Equatable, Sendable {
+        /// The index of its interface.
+        package var interface: UInt32
+        /// The address that packets are sent from; nil: the kernel reports none.
+        package var source: IPAddress?
 
-    private let interface: Lookup
+        package init(interface: UInt32, source: IPAddress? = nil) {
+            self.interface = interface
+            self.source = source
+        }
+    }
+
+    /// Returns the route to an address; nil when there is none or the kernel does not report it.
+    package typealias Lookup = @Loop (IPAddress) -> Route?
+
+    private let kernelRoute: Lookup
     /// Indices of the interfaces that have an address but no carrier. Empty where the network cannot be watched.
     private var deadLinks: Set<UInt32> = []
     /// The prefix by which the network translates IPv4 addresses; nil: it does not, as far as is known.
     package var translator: NAT64Prefix?
 
-    /// - Parameter interface: asks the kernel, unless replaced in a test.
-    package nonisolated init(interface: @escaping Lookup = NetworkPaths.routedInterface) {
-        self.interface = interface
-    }
+    /// - Parameter route: asks the kernel, unless replaced in a test.
+    package nonisolated init(route: @escaping Lookup = NetworkPaths.kernelRoute) { kernelRoute = route }
 
     package func update(deadLinks: Set<UInt32>) { self.deadLinks = deadLinks }
 
@@ -31,12 +42,21 @@ package final class NetworkPaths {
     package func obstacle(to address: IPAddress) -> String? {
         // A link-local address exists on every link: the routes do not say which one is meant.
         guard !deadLinks.isEmpty, !address.isLinkLocal else { return nil }
-        guard let index = interface(address), deadLinks.contains(index) else { return nil }
+        guard let route = kernelRoute(address), deadLinks.contains(route.interface) else { return nil }
         return "the interface that leads there has no carrier"
     }
 
     /// Whether the kernel has a route to `address`, with or without a carrier; asks the kernel each time.
-    package func hasRoute(to address: IPAddress) -> Bool { interface(address) != nil }
+    package func hasRoute(to address: IPAddress) -> Bool { route(to: address) != nil }
+
+    /// A link-local source is an address that a host chose for want of another one (RFC 3927): its packets do not leave
+    /// the link, whatever a default route says.
+    private func route(to address: IPAddress) -> Route? {
+        guard let route = kernelRoute(address), address.isLinkLocal || route.source?.isLinkLocal != true else {
+            return nil
+        }
+        return route
+    }
 
     /// The address to connect to for `address`: where there is no way to an IPv4 address but through the network's translator,
     /// the one that stands for it; else itself. Asks the kernel each time while there is a translator.
@@ -60,18 +80,22 @@ package final class NetworkPaths {
     /// Asks the kernel each time, so only for infrequent use.
     package func routedFirst(_ addresses: [SocketAddress]) -> [SocketAddress] {
         guard addresses.count > 1 else { return addresses }
-        let hasRoute = addresses.map { interface($0.ip).map { !deadLinks.contains($0) } ?? false }
+        let hasRoute = addresses.map { route(to: $0.ip).map { !deadLinks.contains($0.interface) } ?? false }
         let order = addresses.indices.filter { hasRoute[$0] } + addresses.indices.filter { !hasRoute[$0] }
         return order.map { addresses[$0] }
     }
 
-    package static func routedInterface(to address: IPAddress) -> UInt32? {
+    /// What the kernel says.
+    package static func kernelRoute(to address: IPAddress) -> Route? {
         let family: Int32 =
             switch address {
             case .v4: AF_INET
             case .v6: AF_INET6
             }
-        let result = address.bytes.withUnsafeBytes { clinux_route_interface(family, $0.baseAddress) }
-        return result > 0 ? UInt32(result) : nil
+        var source = [UInt8](repeating: 0, count: address.bytes.count)
+        let result = clinux_route_lookup(family, address.bytes, &source)
+        guard result > 0 else { return nil }
+        let isReported = source.contains { $0 != 0 }
+        return Route(interface: UInt32(result), source: isReported ? IPAddress(bytes: source[...]) : nil)
     }
 }

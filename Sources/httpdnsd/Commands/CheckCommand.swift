@@ -57,7 +57,7 @@ extension Configuration {
         where !names.contains(name) && names.count < Self.exampleLimit {
             names.append(name)
         }
-        let routes = Composition.routes(self)
+        let routes = Composition.routes(self, Translation(answers.dns64, found: .none))
         return names.map { "example   \($0): \(sources(of: $0, by: routes.route(for: $0)))" }
     }
 

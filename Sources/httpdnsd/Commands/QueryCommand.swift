@@ -115,7 +115,7 @@ private final class SingleLookup {
     func run(_ settings: Configuration) async {
         let logger = Logger(label: "httpdnsd") { _ in SwiftLogNoOpLogHandler() }
         let composition = Composition(settings, loop: loop, events: EventLog(logger, clock: loop))
-        let policy = composition.routes()
+        let policy = composition.routes(Translation(settings.answers.dns64, found: .none))
         var asked: [Question] = []
         for question in questions {
             if via == nil, let reply = composition.localAnswers().reply(to: question, policy: policy) {

@@ -195,7 +195,7 @@ struct Composition {
 
     /// What decides how questions are answered.
     func policy(_ translation: Translation) -> ResolverPolicy {
-        let routes = routes()
+        let routes = routes(translation)
         return ResolverPolicy(
             localAnswers: localAnswers(), routes: routes, strategy: strategy(mode: routes.mode), sources: sources,
             lastResort: lastResort(), preresolve: settings.preset.preresolve, translation: translation)
@@ -216,15 +216,15 @@ struct Composition {
         return presets
     }
 
-    /// The names of the lists.
-    func routes() -> RoutePolicy { Self.routes(settings) }
+    /// The names of the lists, and of addresses behind the network's translator.
+    func routes(_ translation: Translation) -> RoutePolicy { Self.routes(settings, translation) }
 
-    nonisolated static func routes(_ settings: Configuration) -> RoutePolicy {
+    nonisolated static func routes(_ settings: Configuration, _ translation: Translation) -> RoutePolicy {
         RoutePolicy(
             mode: Mode(settings.route.mode), protect: settings.route.protect, bypass: settings.route.bypass,
             forward: settings.forwards.map(\.suffixes), searchDomains: searchDomains(settings),
             providers: settings.providers.map(\.names),
-            networkNames: settings.route.networkNames ?? NetworkNames.builtIn)
+            networkNames: settings.route.networkNames ?? NetworkNames.builtIn, translator: translation.prefix)
     }
 
     /// Who is asked; `onlyProvider` leaves the other ones out.

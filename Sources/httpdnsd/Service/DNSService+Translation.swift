@@ -26,9 +26,7 @@ extension DNSService {
     /// Answers by the prefix that was found, or without one, from now on.
     func takeTranslation() {
         reachServices()
-        resolver.replace(
-            with: composition.policy(translation), freshness: FreshnessPolicy(composition.settings.cache),
-            isNewGeneration: true)
+        take(composition.policy(translation))
         tellDiskOfPolicy()
         // While it is looked for again nothing is known.
         guard composition.settings.answers.dns64 == .auto, translation != .awaited, foundPrefix != translation.prefix

@@ -151,10 +151,15 @@ final class DNSService {
     func takeRoutes() -> Bool {
         let policy = composition.policy(translation)
         guard policy.routes != routes else { return false }
+        take(policy)
+        return true
+    }
+
+    /// Answers by another policy of the same configuration from now on.
+    func take(_ policy: ResolverPolicy) {
         routes = policy.routes
         resolver.replace(
             with: policy, freshness: FreshnessPolicy(composition.settings.cache), isNewGeneration: true)
-        return true
     }
 }
 

@@ -66,8 +66,8 @@ struct PrefixDiscoveryTests {
         #expect(machine.heard.last == prefix())
     }
 
-    @Test(arguments: [(0, 60), (3_600, 3_600), (1_000_000, 86_400)] as [(UInt32, Int64)]) @Loop
-    func `it is looked up again at the end of its time, a minute at least, a day at most`(ttl: UInt32, seconds: Int64)
+    @Test(arguments: [(0, 60), (300, 300), (600, 600), (3_600, 600)] as [(UInt32, Int64)]) @Loop
+    func `it is looked up again at the end of its time, a minute at least, ten at most`(ttl: UInt32, seconds: Int64)
         async
     {
         let machine = Machine(.addresses("64:ff9b::192.0.0.170", ttl: ttl))
@@ -108,6 +108,34 @@ struct PrefixDiscoveryTests {
         machine.localDNS.behaviour = .addresses("192.0.0.170")
         await machine.clock.advance(by: .seconds(1))
         #expect(machine.heard.last == Translation.none)
+    }
+
+    @Test(arguments: [(60, 180), (3_600, 1_800)] as [(UInt32, Int64)]) @Loop
+    func `a prefix that LocalDNS has not confirmed for three times its time is used no longer`(
+        ttl: UInt32, seconds: Int64
+    ) async {
+        let machine = Machine(.addresses("64:ff9b::192.0.0.170", ttl: ttl))
+        await machine.begin()
+        machine.localDNS.behaviour = .failure(.network("unreachable"))
+        await machine.clock.advance(by: .seconds(seconds - 1))
+        #expect(machine.heard == [.awaited, prefix()])
+        await machine.clock.advance(by: .seconds(1))
+        #expect(machine.heard == [.awaited, prefix(), .none])
+        machine.localDNS.behaviour = Self.found
+        await machine.clock.advance(by: .seconds(300))
+        #expect(machine.heard.last == prefix())
+    }
+
+    @Test @Loop func `a prefix that LocalDNS confirms now and then stays`() async {
+        let machine = Machine(.addresses("64:ff9b::192.0.0.170", ttl: 60))
+        await machine.begin()
+        for _ in 0..<10 {
+            machine.localDNS.behaviour = .failure(.network("unreachable"))
+            await machine.clock.advance(by: .seconds(100))
+            machine.localDNS.behaviour = Self.found
+            await machine.clock.advance(by: .seconds(64))
+        }
+        #expect(machine.heard == [.awaited, prefix()])
     }
 
     @Test @Loop func `in another network nothing of the old one is used, also not what it answers late`() async {

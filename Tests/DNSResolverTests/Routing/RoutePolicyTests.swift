@@ -15,6 +15,24 @@ struct RoutePolicyTests {
     }
 
     @Test
+    func `the network answers the reverse names of addresses behind its translator, and of no other ones`() throws {
+        let policy = RoutePolicy(translator: NAT64Prefix("64:ff9b::/96"))
+        let zeros = String(repeating: "0.", count: 16)
+        #expect(try policy.route(for: Name("1.2.0.0.0.0.0.c." + zeros + "b.9.f.f.4.6.0.0.ip6.arpa")) == .bypass)
+        #expect(try policy.route(for: Name("1.0.8.b.d.0.1.0.0.2.ip6.arpa")) == .protect(explicit: false))
+        #expect(try policy.route(for: Name("1.2.0.192.in-addr.arpa")) == .protect(explicit: false))
+    }
+
+    @Test
+    func `a list decides about the reverse names behind a translator all the same`() throws {
+        let zone = try Name("b.9.f.f.4.6.0.0.ip6.arpa")
+        let policy = RoutePolicy(protect: [zone], translator: NAT64Prefix("64:ff9b::/96"))
+        #expect(
+            try policy.route(for: Name("1.2.0.0.0.0.0.c.\(String(repeating: "0.", count: 16))\(zone)"))
+                == .protect(explicit: true))
+    }
+
+    @Test
     func `a suffix matches whole labels only`() throws {
         let policy = RoutePolicy(bypass: [try Name("ample.com")])
         #expect(policy.route(for: try Name("www.example.com")) == .protect(explicit: false))

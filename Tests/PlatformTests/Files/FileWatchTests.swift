@@ -139,18 +139,18 @@ import Testing
         resume.cancel()
     }
 
-    @Test @Loop func `the kernel reports by which interface an address is reached`() {
+    @Test @Loop func `the kernel reports by which interface an address is reached, and from which source`() {
         let loopback = if_nametoindex("lo")
-        #expect(NetworkPaths.routedInterface(to: .v4(0x7f00_0001)) == loopback)
+        #expect(NetworkPaths.kernelRoute(to: .v4(0x7f00_0001)) == .init(interface: loopback, source: .v4(0x7f00_0001)))
         // Refused in every case (RFC 1122 section 3.2.1.3).
-        #expect(NetworkPaths.routedInterface(to: .v4(0)) ?? loopback == loopback)
+        #expect(NetworkPaths.kernelRoute(to: .v4(0))?.interface ?? loopback == loopback)
     }
 
     @Test @Loop func `an address is out of reach only while its own link has no carrier`() throws {
         var asked: [IPAddress] = []
         let paths = NetworkPaths { address in
             asked.append(address)
-            return address == .v4(1) ? 2 : address == .v4(2) ? 3 : nil
+            return [.v4(1): 2, .v4(2): 3][address].map { .init(interface: $0) }
         }
         #expect(paths.obstacle(to: .v4(1)) == nil)
         #expect(asked.isEmpty)

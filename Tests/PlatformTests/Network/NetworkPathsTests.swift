@@ -7,10 +7,15 @@ import Testing
 /// Which way leads to an address, by routes of the test's own.
 @Suite(.onLoop)
 struct NetworkPathsTests {
-    /// - Parameter families: to which there are routes.
+    /// - Parameters:
+    ///   - families: to which there are routes.
+    ///   - source: of these routes.
+    ///   - prefix: of a translator.
     @Loop
-    private func paths(_ families: RecordType..., by prefix: String? = nil) -> NetworkPaths {
-        let paths = NetworkPaths { families.contains($0.recordType) ? 1 : nil }
+    private func paths(_ families: RecordType..., from source: IPAddress? = nil, by prefix: String? = nil)
+        -> NetworkPaths
+    {
+        let paths = NetworkPaths { families.contains($0.recordType) ? .init(interface: 1, source: source) : nil }
         paths.translator = prefix.flatMap { NAT64Prefix($0) }
         return paths
     }
@@ -22,6 +27,19 @@ struct NetworkPathsTests {
         #expect(!paths(.a, .aaaa).isIPv6Only)
         #expect(!paths(.a).isIPv6Only)
         #expect(!paths().isIPv6Only)
+    }
+
+    @Test @Loop func `a default route from a link-local address is no way to the Internet`() throws {
+        let (ipv4, ipv6) = (try address("169.254.7.9"), try address("2001:db8::9"))
+        let paths = NetworkPaths { .init(interface: 1, source: $0.recordType == .a ? ipv4 : ipv6) }
+        #expect(paths.isIPv6Only)
+        #expect(try !paths.hasRoute(to: address("192.0.2.1")) && paths.hasRoute(to: address("169.254.1.1")))
+        paths.translator = NAT64Prefix("64:ff9b::/96")
+        #expect(try paths.reached(address("192.0.2.1")) == address("64:ff9b::192.0.2.1"))
+    }
+
+    @Test @Loop func `a route from a private address may lead to the Internet`() throws {
+        #expect(try !paths(.a, .aaaa, from: address("172.17.0.2")).isIPv6Only)
     }
 
     @Test @Loop func `an IPv4 address without a route is reached through the translator`() throws {

@@ -72,7 +72,7 @@ struct NetworkChangeTests {
 
     /// Paths on which nothing on loopback can be reached.
     @Loop private func deadPaths() -> NetworkPaths {
-        let paths = NetworkPaths { _ in 1 }
+        let paths = NetworkPaths { _ in .init(interface: 1) }
         paths.update(deadLinks: [1])
         return paths
     }

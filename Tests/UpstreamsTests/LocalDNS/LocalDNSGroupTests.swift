@@ -216,7 +216,7 @@ struct LocalDNSGroupTests {
     @Test @Loop func `a group that cannot be reached holds up no denial`() async throws {
         let denying = try server(Self.denied)
         let away = LocalDNSServer(.v4(0xc000_0201))
-        let paths = NetworkPaths(interface: { $0 == away.address ? 7 : 1 })
+        let paths = NetworkPaths(route: { .init(interface: $0 == away.address ? 7 : 1) })
         paths.update(deadLinks: [7])
         let localDNS = LocalDNS(
             groups: [[away], [LocalDNSServer(.v4(0x7f00_0001), port: denying.port)]], paths: paths,

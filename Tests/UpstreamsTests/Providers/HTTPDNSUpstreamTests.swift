@@ -128,7 +128,7 @@ struct HTTPDNSUpstreamTests {
     @Test @Loop func `while the way to a service has no carrier nothing is sent, and its connection waits`()
         async throws
     {
-        let paths = NetworkPaths { _ in 1 }
+        let paths = NetworkPaths { _ in .init(interface: 1) }
         let provider = await provider(paths: paths)
         let answer = UpstreamResult.answer(Answer(name: name, addresses: [.v4(0xc000_0207)], ttl: 60))
         #expect(try await ask(provider).results[.a] == answer)
@@ -145,7 +145,7 @@ struct HTTPDNSUpstreamTests {
 
     @Test @Loop func `addresses to which there is no route come last, until there is one`() async {
         let network = Network()
-        let paths = NetworkPaths { network.families.contains($0.recordType) ? 1 : nil }
+        let paths = NetworkPaths { network.families.contains($0.recordType) ? .init(interface: 1) : nil }
         let four = SocketAddress(.v4(0xc000_0201), port: 80)
         let six = SocketAddress(.v6(0x2001_0db8 << 96 | 1), port: 80)
         let provider = await provider(addresses: [four, six], paths: paths)

@@ -54,7 +54,8 @@ struct ScheduledAddressesTests {
     }
 
     @Loop private func make(
-        _ startup: [String] = ["192.0.2.1", "192.0.2.2"], paths: NetworkPaths = NetworkPaths { _ in 1 }
+        _ startup: [String] = ["192.0.2.1", "192.0.2.2"],
+        paths: NetworkPaths = NetworkPaths { _ in .init(interface: 1) }
     ) -> (ScheduledAddresses, Seen) {
         let outcomes = OutcomeList()
         let account = ServiceAccount(
@@ -242,7 +243,7 @@ struct ScheduledAddressesTests {
 
     @Test @Loop func `startup addresses without a route come last`() async {
         let (addresses, _) = make(
-            ["192.0.2.1", "2001:db8::1"], paths: NetworkPaths { $0.recordType == .aaaa ? 1 : nil })
+            ["192.0.2.1", "2001:db8::1"], paths: NetworkPaths { $0.recordType == .aaaa ? .init(interface: 1) : nil })
         addresses.start()
         await pass(.zero, addresses)
         #expect(service.asked == ["2001:db8::1", "192.0.2.1"])
