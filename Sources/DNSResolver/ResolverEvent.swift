@@ -46,6 +46,9 @@ package enum ResolverEvent: Hashable, Sendable {
     case answerStale(Question, Route, reason: String)
     /// LocalDNS gave an address for a protected name whose certificate is not the name's.
     case addressForged(HijackedAddress)
+    /// The same, but addresses of unrelated names show one certificate: the network intercepts connections, whatever
+    /// LocalDNS answers.
+    case connectionsIntercepted(HijackedAddress)
     /// No source had an answer, and clients get the configured addresses of last resort.
     case answerPreset(Question, Route, reason: String)
     /// A limit of the resolver is reached.
@@ -97,6 +100,8 @@ extension ResolverEvent: CustomStringConvertible {
             "\(question) (\(route)) is answered from what is past its TTL: \(reason)"
         case .addressForged(let entry):
             "LocalDNS lies: it gave \(entry.address) for \(entry.name), and \(entry.evidence)"
+        case .connectionsIntercepted(let entry):
+            "this network intercepts TLS: \(entry.address) for \(entry.name) shows a certificate that the addresses of unrelated names show too, and \(entry.evidence)"
         case .answerPreset(let question, let route, let reason):
             "\(question) (\(route)) is answered from preset.last_resort: \(reason)"
         case .overloaded(let reason):

@@ -47,6 +47,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     // MARK: The network
     case networkChanged = "network.changed"
     case networkUnwatched = "network.unwatched"
+    case networkIntercepted = "network.intercepted"
     case networkNAT64 = "network.nat64"
 
     // MARK: The disk
@@ -81,7 +82,8 @@ package enum LogKind: String, CaseIterable, Sendable {
             .reloadRestartNeeded,
             .providerAddressAside, .providerClock, .providerLimit, .providerAddressesUntold, .providerDisabled,
             .localDNSNoServers, .localDNSServerSilent,
-            .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkUnwatched, .diskUnavailable, .answerFailed,
+            .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkIntercepted, .networkUnwatched,
+            .diskUnavailable, .answerFailed,
             .limitQueries,
             .limitConnections, .logDropped, .logQueriesDropped:
             .warning

@@ -28,12 +28,14 @@ struct ReportTests {
         (status.networkChanges, status.networkChangeAge) = (3, 12)
         status.clock = "is before this version was released"
         status.portal = "10.0.0.1"
+        status.interception = "0123456789abcdef0123"
         status.nat64 = "64:ff9b::/96"
         #expect(try StatusReport(json: Array(status.json.utf8)) == status)
         #expect(status.json.contains("\"network_changes\":3"))
         #expect(status.text.contains("nat64     64:ff9b::/96 stands for IPv4 addresses"))
         #expect(status.text.contains("clock     this machine's is before this version was released"))
         #expect(status.isCutOff && status.text.contains("LocalDNS gives 10.0.0.1 for unrelated names"))
+        #expect(status.text.contains("show one certificate (SHA-256 0123456789abcdef...)"))
         #expect(status.json.contains("\"forgeable\":[\"a \\\"quoted\\\" \\n name\\u007f\"]"))
     }
 

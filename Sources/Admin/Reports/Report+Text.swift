@@ -30,6 +30,14 @@ extension StatusReport {
                         + "(or it is hijacked, and HTTPDNS is blocked)",
                 ])
         }
+        if !interception.isEmpty {
+            rows.append(
+                [
+                    "portal",
+                    "addresses of unrelated names show one certificate (SHA-256 \(interception.prefix(16))...), and no provider "
+                        + "can be reached: log in to this network (or it intercepts all connections)",
+                ])
+        }
         if networkChanges > 0 {
             let ago = Self.duration(networkChangeAge ?? 0)
             rows.append(["network", "changed \(counted(networkChanges, "time")), last \(ago) ago"])

@@ -24,6 +24,8 @@ package struct StatusReport: JSONRecord {
     package var clock = ""
     /// The address that LocalDNS gives for unrelated names while no provider can be reached; empty: none.
     package var portal = ""
+    /// SHA-256 of the certificate that addresses of unrelated names show while no provider can be reached; empty: none.
+    package var interception = ""
     /// How often the network has changed since the start, and how many seconds ago it last did.
     package var networkChanges = 0
     package var networkChangeAge: Int?
@@ -75,6 +77,7 @@ package struct StatusReport: JSONRecord {
         case "forwards": forwards = try reader.records()
         case "clock": clock = try reader.string()
         case "portal": portal = try reader.string()
+        case "interception": interception = try reader.string()
         case "network_changes": networkChanges = try reader.int()
         case "network_change_seconds": networkChangeAge = try reader.optionalInt()
         case "nat64": nat64 = try reader.string()
@@ -108,6 +111,7 @@ package struct StatusReport: JSONRecord {
         writer.member("forwards", records: forwards)
         writer.member("clock", clock)
         writer.member("portal", portal)
+        writer.member("interception", interception)
         writer.member("network_changes", networkChanges)
         writer.member("network_change_seconds", networkChangeAge)
         writer.member("nat64", nat64)

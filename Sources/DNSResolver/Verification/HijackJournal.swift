@@ -69,7 +69,8 @@ package final class HijackJournal {
         order.append(key)
         if order.count > Self.ownersLimit { limitOwner(of: name) }
         if order.count > Self.capacity { held[order.removeFirst()] = nil }
-        report(.addressForged(entry))
+        let isIntercepted = CaptivePortal.sign(in: entries, now: now) == .certificate(evidence.fingerprint)
+        report(isIntercepted ? .connectionsIntercepted(entry) : .addressForged(entry))
         onRecord?(entry)
     }
 

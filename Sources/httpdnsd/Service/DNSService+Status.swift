@@ -30,7 +30,11 @@ extension DNSService {
         status.clock = composition.timeOfDay.doubt?.description ?? ""
         if status.isCutOff {
             let entries = composition.checks.journal.entries
-            status.portal = CaptivePortal.address(in: entries, now: Int64(time(nil))).map(\.description) ?? ""
+            switch CaptivePortal.sign(in: entries, now: Int64(time(nil))) {
+            case .address(let address): status.portal = address.description
+            case .certificate(let fingerprint): status.interception = fingerprint
+            case nil: break
+            }
         }
         status.networkChanges = networkChanges.count
         status.networkChangeAge = networkChanges.last.map { Int((loop.now - $0).components.seconds) }

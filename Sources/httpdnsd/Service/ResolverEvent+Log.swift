@@ -78,18 +78,20 @@ extension LogMessage {
             self.init(.answerFailed, about: route.description, text, Self.fields(question, route, reason))
         case .answerStale(let question, let route, let reason):
             self.init(.answerStale, about: route.description, text, Self.fields(question, route, reason))
-        case .addressForged(let entry):
-            self.init(
-                .localDNSForged, about: "", text,
-                [
-                    "name": "\(entry.name)", "address": "\(entry.address)", "reason": "\(entry.evidence.reason)",
-                    "subject": "\(entry.evidence.subject)", "issuer": "\(entry.evidence.issuer)",
-                ])
+        case .addressForged(let entry): self.init(.localDNSForged, about: "", text, Self.fields(entry))
+        case .connectionsIntercepted(let entry): self.init(.networkIntercepted, about: "", text, Self.fields(entry))
         case .answerPreset(let question, let route, let reason):
             self.init(.answerPreset, about: route.description, text, Self.fields(question, route, reason))
         case .overloaded(let reason):
             self.init(.limitQueries, about: "flights", text, ["reason": "\(reason)"])
         }
+    }
+
+    private static func fields(_ entry: HijackedAddress) -> Logger.Metadata {
+        [
+            "name": "\(entry.name)", "address": "\(entry.address)", "reason": "\(entry.evidence.reason)",
+            "subject": "\(entry.evidence.subject)", "issuer": "\(entry.evidence.issuer)",
+        ]
     }
 
     /// Names may be any, so the subject is the route: else every name that fails would have a line.

@@ -33,9 +33,17 @@ struct HijackJournalTests {
         }
 
         /// A check of `name` fails, at this time of day.
-        func lie(about name: String, from address: String = "203.0.113.66", at seconds: Int64) async throws {
+        ///
+        /// - Parameter fingerprint: of the certificate; empty: not available.
+        func lie(
+            about name: String, from address: String = "203.0.113.66", showing fingerprint: String = "",
+            at seconds: Int64
+        ) async throws {
             time.seconds.withLock { $0 = seconds }
-            handshake.servers[address] = .liar
+            handshake.servers[address] = .init(
+                .wrongCertificate(
+                    CertificateEvidence(
+                        reason: "the certificate is for another name", subject: "CN=liar", fingerprint: fingerprint)))
             guard let ip = IPAddress(address), let checks else { return }
             let name = try Name(name)
             checks.forgetAll()
@@ -62,6 +70,24 @@ struct HijackJournalTests {
             network.events.first?.description
                 == "LocalDNS lies: it gave 203.0.113.66 for a.example.com, and the certificate is for another name: subject CN=liar"
         )
+    }
+
+    @Test @Loop func `one certificate at addresses of unrelated names is the network's doing, not LocalDNS's`()
+        async throws
+    {
+        let network = Network()
+        try await network.lie(about: "www.example.com", from: "192.0.2.1", showing: "aa", at: 100)
+        try await network.lie(about: "www.example.net", from: "192.0.2.2", showing: "aa", at: 101)
+        let last = try #require(network.events.last)
+        #expect(last.description.hasPrefix("this network intercepts TLS: 192.0.2.2 for www.example.net shows"))
+    }
+
+    @Test @Loop func `another certificate, or one of an hour ago, is a forgery of LocalDNS`() async throws {
+        let network = Network()
+        try await network.lie(about: "www.example.com", from: "192.0.2.1", showing: "aa", at: 100)
+        try await network.lie(about: "www.example.net", from: "192.0.2.2", showing: "bb", at: 101)
+        try await network.lie(about: "www.example.org", from: "192.0.2.3", showing: "bb", at: 3_701)
+        #expect(network.events.allSatisfy { if case .addressForged = $0 { true } else { false } })
     }
 
     @Test @Loop func `beyond its capacity the one seen longest ago is dropped, and the count goes on`() async throws {
