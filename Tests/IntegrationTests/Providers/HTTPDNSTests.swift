@@ -161,6 +161,21 @@ extension Integration {
             #expect(metered.callCount("badexample.com") == 0)
         }
 
+        /// The shape of the recipes in `conf/`.
+        @Test func `with one provider that has names, and no list, any other name comes whole and unchecked`() throws {
+            let (https, binding): (UInt16, [UInt8]) = (65, [0, 1, 0])
+            let zone = FakeZone([
+                "other.example.net": .init(a: ["192.0.2.77"], others: [https: [binding]], ttl: 3_600)
+            ])
+            let stage = try Stage(.aliyun, localDNS: zone, provider: #"names = ["example.com"]"#)
+            let reply = try stage.ask("other.example.net")
+            // Of a protected name it would be 60 s at most, and SERVFAIL where a certificate is wrong.
+            #expect(reply.addresses == ["192.0.2.77"] && reply.answers.allSatisfy { $0.ttl > 3_590 })
+            #expect(try stage.ask("other.example.net", https).answers.map(\.data) == [binding])
+            #expect(stage.vendor.callCount("other.example.net") == 0)
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+        }
+
         @Test(arguments: [
             HTTPFault.closeBeforeReply, .closeMidBody, .garbage, .status(500), .status(404, body: "no"),
             .status(429, retryAfter: 5), .oversizedBody(70_000), .truncatedBody, .lyingLength, .body([]),

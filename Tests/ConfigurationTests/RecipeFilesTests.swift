@@ -1,0 +1,119 @@
+import Configuration
+import DNSWire
+import Foundation
+import Testing
+
+/// The files of `conf/` that operators copy, read as they are.
+@Suite struct RecipeFilesTests {
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "conf")
+
+    private static func text(_ file: String) throws -> String {
+        try String(contentsOf: folder.appending(path: file), encoding: .utf8)
+    }
+
+    /// What a shell or Compose makes of `${NAME:-default}` and `${NAME:?reason}`.
+    private static func expanded(_ value: String, _ variables: [String: String]) -> String {
+        guard value.hasPrefix("${"), value.hasSuffix("}") else { return value }
+        let inside = value.dropFirst(2).dropLast()
+        let parts = inside.split(separator: ":", maxSplits: 1)
+        let fallback = parts.dropFirst().first ?? ""
+        return variables[String(parts[0])] ?? (fallback.hasPrefix("-") ? String(fallback.dropFirst()) : "")
+    }
+
+    /// The environment of the service in compose.yaml.
+    private static func composeEnvironment(_ variables: [String: String]) throws -> [String: String] {
+        var environment: [String: String] = [:]
+        for line in try text("compose.yaml").split(separator: "\n") {
+            let line = line.drop { $0 == " " }
+            guard line.hasPrefix("HTTPDNSD_"), let colon = line.firstIndex(of: ":") else { continue }
+            let value = line[line.index(after: colon)...].drop { $0 == " " }
+            environment[String(line[..<colon])] = expanded(String(value), variables)
+        }
+        return environment
+    }
+
+    /// The environment of the container in kubernetes.yaml, with the values of its secret.
+    private static func kubernetesEnvironment(_ secret: [String: String]) throws -> [String: String] {
+        var environment: [String: String] = [:]
+        var name: String?
+        for line in try text("kubernetes.yaml").split(separator: "\n") {
+            let line = line.drop { $0 == " " }
+            if line.hasPrefix("- name: HTTPDNSD_") {
+                name = String(line.dropFirst("- name: ".count))
+            } else if let key = name, line.hasPrefix("value: ") {
+                environment[key] = String(line.dropFirst("value: ".count))
+                name = nil
+            } else if let key = name, line.hasPrefix("valueFrom: "), let range = line.firstRange(of: "key: ") {
+                environment[key] = secret[String(line[range.upperBound...].prefix { $0.isLetter })]
+                name = nil
+            }
+        }
+        return environment
+    }
+
+    private func loaded(_ environment: [String: String]) throws -> LoadedConfiguration {
+        try accepted(Self.text("container.toml"), environment: environment)
+    }
+
+    @Test func `the environment of compose.yaml makes a whole configuration`() throws {
+        let environment = try Self.composeEnvironment(["HTTPDNS_ACCOUNT": "139450", "LOCALDNS": "192.0.2.53"])
+        let loaded = try loaded(environment)
+        #expect(loaded.warnings.isEmpty, "\(loaded.warnings)")
+        let provider = try #require(loaded.configuration.providers.first)
+        #expect(loaded.configuration.providers.count == 1 && provider.type == .aliyun)
+        #expect(provider.account == "139450" && provider.names.map(\.description) == ["example.com"])
+        #expect(loaded.configuration.localDNS.servers.written.map(\.description) == ["192.0.2.53:53"])
+    }
+
+    @Test func `the environment of kubernetes.yaml makes a whole configuration`() throws {
+        let environment = try Self.kubernetesEnvironment(["account": "139450", "secret": ""])
+        let loaded = try loaded(environment)
+        #expect(loaded.warnings.isEmpty, "\(loaded.warnings)")
+        let configuration = loaded.configuration
+        #expect(configuration.providers.map(\.account) == ["139450"])
+        #expect(configuration.providers.flatMap(\.names).map(\.description) == ["example.com"])
+        #expect(configuration.forwards.map { $0.suffixes.map(\.description) } == [["cluster.local"]])
+        #expect(configuration.forwards.flatMap(\.servers).map(\.description) == ["10.96.0.10:53"])
+    }
+
+    @Test func `a variable that a recipe sets is one that the container reads, and each of these is documented`() throws
+    {
+        let container = try Self.text("container.toml")
+        let names = Set(
+            try Self.composeEnvironment([:]).keys.map { $0 } + Self.kubernetesEnvironment([:]).keys.map { $0 })
+        #expect(names.count >= 6)
+        for name in names { #expect(container.contains("${\(name):-}"), "\(name)") }
+        let page = try documentationLines("Recipes.md").joined(separator: "\n")
+        for part in container.split(separator: "${").dropFirst() {
+            let name = String(part.prefix { $0 != ":" }).replacing("HTTPDNSD_2_", with: "HTTPDNSD_")
+            let short = name.replacing("HTTPDNSD_", with: "_")
+            #expect(page.contains("`\(name)`") || page.contains("`\(short)`"), "\(name)")
+        }
+    }
+
+    @Test func `the container passes dns64 on`() throws {
+        var environment = try Self.composeEnvironment(["HTTPDNS_ACCOUNT": "139450", "LOCALDNS": "192.0.2.53"])
+        #expect(try loaded(environment).configuration.answers.dns64 == .auto)
+        environment["HTTPDNSD_DNS64"] = "64:ff9b::/96"
+        #expect(try loaded(environment).configuration.answers.dns64.description == "64:ff9b::/96")
+    }
+
+    /// No IPv6 address of DNSPod's DoH service is published: it is reached by IPv4, or through a network's NAT64.
+    private static let withoutIPv6: Set<String> = ["dnspod"]
+
+    @Test func `each service of the file that comes with the program has an address for networks of IPv6 alone`() throws
+    {
+        let path = Self.folder.appending(path: "httpdnsd.toml").path
+        for provider in try Configuration.load(path: path, environment: [:]).configuration.providers {
+            let hasIPv6 = provider.addresses.contains { $0.address.recordType == .aaaa }
+            #expect(hasIPv6 != Self.withoutIPv6.contains(provider.name), "\(provider.name)")
+        }
+    }
+
+    @Test func `the list of network names in that file, taken into use, leaves NAT64 working`() throws {
+        let text = try Self.text("httpdnsd.toml").replacing("# network_names =", with: "network_names =")
+        let names = try #require(try accepted(text).configuration.route.networkNames)
+        #expect(Array(names).map(\.description) == ["lan", "168.192.in-addr.arpa"])
+    }
+}
