@@ -1,0 +1,32 @@
+// sources: Sources/CLinux Sources/Scheduling Sources/DNSWire Sources/HTTPDNS Sources/Platform Sources/Configuration
+//
+// Any bytes as a file like /etc/hosts: each line is read or reported within the limits, no name is there twice, and the
+// entries, written as such a file again, are read as the same.
+
+@testable import Configuration
+import DNSWire
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzHostsFile(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let bytes = Array(UnsafeBufferPointer(start: data, count: count))
+    let file = HostsFile(bytes)
+
+    let lines = bytes.count { $0 == UInt8(ascii: "\n") } + 1
+    precondition(Set(file.entries.map(\.name)).count == file.entries.count, "a name is there twice")
+    for entry in file.entries {
+        precondition(!entry.isWildcard && !entry.name.isFixed, "a name that such a file cannot set")
+        precondition(entry.name == entry.name.lowercased, "a name with capital letters")
+        precondition((1...HostsFile.maximumAddresses).contains(entry.addresses.count), "too few or many addresses")
+        precondition(Set(entry.addresses).count == entry.addresses.count, "an address is there twice")
+    }
+    precondition(file.problems.count <= HostsFile.toldLines + 2, "more problems than are reported")
+    precondition(file.problems.allSatisfy { $0.line.map((1...lines).contains) ?? true }, "a line that is none")
+
+    let text = file.entries.flatMap { entry in entry.addresses.map { "\($0) \(entry.name)\n" } }.joined()
+    // In a name of the file a # would begin a comment.
+    guard !text.contains("#") else { return 0 }
+    let again = HostsFile(Array(text.utf8))
+    precondition(again.entries == file.entries && again.problems.isEmpty, "another file, written again")
+    return 0
+}
