@@ -68,12 +68,19 @@ import Testing
         #expect(Schema.keys.allSatisfy { !$0.summary.isEmpty && !$0.defaultText.isEmpty })
     }
 
-    @Test func `the file that comes with the program loads without a warning`() throws {
+    @Test(arguments: [
+        ("httpdnsd.toml", ["127.0.0.1:53", "[::1]:53"], "/var/lib/httpdnsd/cache.sqlite"),
+        ("try.toml", ["127.0.0.1:5353"], ""),
+    ])
+    func `the files that come with the program load without a warning`(
+        file: String, listen: [String], cache: String
+    ) throws {
         let path = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "conf/httpdnsd.toml").path
+            .deletingLastPathComponent().appending(path: "conf/\(file)").path
         let loaded = try Configuration.load(path: path, environment: [:])
         #expect(loaded.warnings.isEmpty, "\(loaded.warnings)")
-        #expect(loaded.configuration.listen.addresses.map(\.description) == ["127.0.0.1:5353"])
+        #expect(loaded.configuration.listen.addresses.map(\.description) == listen)
+        #expect(loaded.configuration.cache.disk.path == cache)
         #expect(
             loaded.configuration.providers.map(\.url.description) == [
                 "https://223.5.5.5/dns-query", "https://1.12.12.12/dns-query", "https://1.1.1.1/dns-query",
@@ -161,6 +168,21 @@ import Testing
         #expect(try accepted(aliyun).warnings.map(\.line) == [1])
         #expect(try accepted(aliyun + "names = [\"example.com\"]").warnings.isEmpty)
         #expect(try accepted(aliyun + "[route]\nprotect = [\"example.com\"]").warnings.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("/run/httpdnsd/c", "/run"), ("/var/run/c", "/var/run"), ("/tmp/c", "/tmp"), ("/dev/shm/a/c", "/dev/shm"),
+    ])
+    func `a cache file that a restart removes is warned about`(path: String, directory: String) throws {
+        #expect(
+            try accepted(minimal + "[cache.disk]\npath = \"\(path)\"\n").warnings.map(\.message) == [
+                "\"\(path)\" does not outlast a restart, because \(directory) is emptied; the default is /var/lib/httpdnsd/cache.sqlite"
+            ])
+    }
+
+    @Test(arguments: ["/var/lib/httpdnsd/c", "/var/tmp/c", "/runner/c", "/tmpfiles/c", ""])
+    func `a cache file that outlasts a restart is no reason to warn`(path: String) throws {
+        #expect(try accepted(minimal + "[cache.disk]\npath = \"\(path)\"\n").warnings.isEmpty)
     }
 
     @Test func `a wildcard listener is itself for a loopback server`() {

@@ -68,7 +68,18 @@ extension Configuration {
         /// 100 ms to 1 h.
         package var flushInterval = Duration.seconds(1)
 
+        /// Directories that systems empty when they start, or that systemd removes with the service.
+        private static let volatile = ["/run", "/var/run", "/tmp", "/dev/shm"]
+
         package init() {}
+
+        func finish(at path: SettingPath, _ reading: Reading) {
+            guard let directory = Self.volatile.first(where: { self.path.hasPrefix($0 + "/") }) else { return }
+            reading.warn(
+                path.appending(key: "path"),
+                "\(quoted(self.path)) does not outlast a restart, because \(directory) is emptied; the default is"
+                    + " \(Disk().path)")
+        }
 
         static let settings: [Setting<Disk>] = [
             Setting(

@@ -82,10 +82,16 @@ extension Integration {
                 ])
         }
 
-        @Test func `a configuration file that is not there is named`() throws {
-            let outcome = try Daemon.run(["check", "--config", "/nowhere/httpdnsd.toml"])
+        @Test(arguments: [
+            ["serve"], ["check"], ["query", "www.example.com"], ["query", "www.example.com", "--via", "cache"],
+            ["status"],
+            ["cache", "list"], ["switch", "off"], ["badip", "list"], ["reload"], ["healthcheck"],
+            ["healthcheck", "--server", "127.0.0.1:9"], ["status", "--socket", "/nowhere/control.sock"],
+        ])
+        func `a mistyped configuration file never means another server`(command: [String]) throws {
+            let outcome = try Daemon.run(command + ["--config", "/nowhere/httpdnsd.toml"])
             #expect(outcome.status == 78)
-            #expect((outcome.output + outcome.errors).contains("/nowhere/httpdnsd.toml"))
+            #expect(outcome.errors == "/nowhere/httpdnsd.toml: cannot be read: No such file or directory\n")
         }
 
         @Test func `variables of the environment are put in, and a default where there is none`() throws {
