@@ -5,6 +5,7 @@
 #include <link.h>
 #include <malloc.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +19,15 @@
 const char *clinux_error_text(int code) { return strerrordesc_np(code); }
 
 void clinux_thread_set_name(const char *name) { prctl(PR_SET_NAME, name); }
+
+static void ignore(int number) { (void)number; }
+
+void clinux_make_threads_interruptible(void) {
+    // Without SA_RESTART. SIGURG, because programs that know nothing of it are not ended by it.
+    struct sigaction action = {.sa_handler = ignore};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGURG, &action, NULL);
+}
 
 void clinux_make_undumpable(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 

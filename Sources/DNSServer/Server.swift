@@ -99,6 +99,10 @@ package final class Server: Sendable {
         }
     }
 
+    /// Whether every UDP thread has come round since the last call, at the first since the start; begins another probe of
+    /// each. `NamedThread.allowInterrupts` must have been called.
+    package func probeThreads() -> Bool { threads.count { !$0.probe() } == 0 }
+
     /// Stops in two phases: takes no new work, waits for what is outstanding, at most 2.5 s, and closes all sockets.
     /// Hits are answered over UDP until then.
     ///

@@ -18,6 +18,9 @@ int clinux_is_dumpable(void);
 /// Sets the name of the calling thread, as `top -H` shows it; cut after 15 bytes.
 void clinux_thread_set_name(const char *name);
 
+/// Makes SIGURG do nothing but interrupt the system call in which its thread waits.
+void clinux_make_threads_interruptible(void);
+
 /// The number of CPUs on which the calling thread may run, or -errno.
 int clinux_affinity_count(void);
 

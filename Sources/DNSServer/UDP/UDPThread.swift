@@ -19,10 +19,12 @@ final class UDPThread: Sendable {
     /// can answer is so long.
     static let longestQuery = 4_096
 
-    /// The stage of shutdown that the thread has reached.
+    /// What the thread does, or is to do next.
     private enum Stage: Int, AtomicRepresentable {
         /// Takes every query.
         case serving
+        /// The same, and says so by going back to `serving`: the stage is read for each batch anyway.
+        case probed
         /// Takes no new work: misses that the kernel had queued go to the loop, afterwards only hits are answered.
         case draining
         /// Ends after the datagrams queued in the kernel.
@@ -67,12 +69,14 @@ final class UDPThread: Sendable {
                     socket: socket, lateReplies: lateReplies, batch: buffers, handler: handler, misses: misses,
                     refusals: refusals, feed: feed, prepared: prepared)
                 service.serveEarly()
-                while stage.load(ordering: .relaxed) == .serving {
-                    let count = service.receive()
-                    if service.handler.isOutdated { service = service.updated }
-                    _ = service.serve(count)
-                    if misses.isRefusing, count < Self.batchSize { Self.pause() }
-                }
+                repeat {
+                    while stage.load(ordering: .relaxed) == .serving {
+                        let count = service.receive()
+                        if service.handler.isOutdated { service = service.updated }
+                        _ = service.serve(count)
+                        if misses.isRefusing, count < Self.batchSize { Self.pause() }
+                    }
+                } while change(.probed, to: .serving)
                 service.takeRest()
                 drained()
                 service.takesMisses = false
@@ -94,6 +98,21 @@ final class UDPThread: Sendable {
     /// Lets datagrams accumulate for 1 ms. Under overload, small batches cost so much in thread switches that SERVFAIL
     /// responses take the time in which queries could be answered.
     private static func pause() { _ = poll(nil, 0, 1) }
+
+    /// Whether the thread has come round since the last probe; begins another one.
+    ///
+    /// A thread that waits for a query is woken by the interrupt. It may miss that just before it waits: then it comes
+    /// round with the next probe, or the next query. `NamedThread.allowInterrupts` must have been called.
+    func probe() -> Bool {
+        let isAlive = change(.serving, to: .probed) || stage.load(ordering: .relaxed) != .probed
+        thread.withLock { $0?.interrupt() }
+        return isAlive
+    }
+
+    /// Returns whether the stage was `expected`.
+    private func change(_ expected: Stage, to stage: Stage) -> Bool {
+        self.stage.compareExchange(expected: expected, desired: stage, ordering: .relaxed).exchanged
+    }
 
     /// Makes the thread take no new work: it handles what the kernel has queued, calls `drained`, and then answers hits
     /// until `stop`. A miss gets no response: its client retransmits, and the next process answers.

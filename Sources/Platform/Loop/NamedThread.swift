@@ -44,6 +44,17 @@ package final class NamedThread: Sendable {
         if let thread = handle.withLock({ $0.take() }) { pthread_detach(thread) }
     }
 
+    /// Lets `interrupt` do its work: called once, before it.
+    package static func allowInterrupts() { clinux_make_threads_interruptible() }
+
+    /// Makes the system call in which the thread waits fail with `EINTR`. Does nothing to a thread that does not wait, or
+    /// was joined.
+    package func interrupt() {
+        handle.withLock { handle in
+            if let handle { pthread_kill(handle, SIGURG) }
+        }
+    }
+
     /// Waits for the thread to end. Blocks: not for the loop, except at exit. A second call returns at once.
     package func join() {
         if let thread = handle.withLock({ $0.take() }) { pthread_join(thread, nil) }

@@ -11,6 +11,8 @@ package struct ServiceManager: Sendable {
         case reloading
         /// Shutting down.
         case stopping
+        /// A sign of life, for a manager that watches.
+        case alive
 
         /// The lines that are sent.
         fileprivate var message: String {
@@ -19,6 +21,7 @@ package struct ServiceManager: Sendable {
             // Type=notify-reload needs the time of this message.
             case .reloading: "RELOADING=1\nMONOTONIC_USEC=\(Self.microseconds)"
             case .stopping: "STOPPING=1"
+            case .alive: "WATCHDOG=1"
             }
         }
 
@@ -29,6 +32,9 @@ package struct ServiceManager: Sendable {
         }
     }
 
+    /// Within which the time between two signs of life is taken to be, whatever the manager says.
+    private static let watchdogRange: ClosedRange<Duration> = .milliseconds(100) ... .seconds(3_600)
+
     private let path: String
 
     /// - Parameter path: the value of the environment variable `NOTIFY_SOCKET`: a path, or `@` and the name of an
@@ -36,6 +42,16 @@ package struct ServiceManager: Sendable {
     package init?(path: String?) {
         guard let path, path.hasPrefix("/") || path.hasPrefix("@"), path.utf8.count > 1 else { return nil }
         self.path = path
+    }
+
+    /// The longest time between two signs of life, 100 ms to 1 h; nil when the manager does not watch this process.
+    ///
+    /// - Parameter environment: with `WATCHDOG_USEC` and `WATCHDOG_PID` as in sd_watchdog_enabled(3).
+    package static func watchdog(_ environment: [String: String]) -> Duration? {
+        guard let text = environment["WATCHDOG_USEC"], let limit = Int64(text), limit > 0,
+            environment["WATCHDOG_PID"].map({ Int32($0) == getpid() }) ?? true
+        else { return nil }
+        return min(max(.microseconds(limit), watchdogRange.lowerBound), watchdogRange.upperBound)
     }
 
     /// Sends a state, without waiting.

@@ -29,6 +29,7 @@ final class RunningServer {
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
     private let manager = ServiceManager(path: processEnvironment()["NOTIFY_SOCKET"])
+    private var watchdog: Watchdog?
 
     nonisolated init(
         on sockets: ServerSockets, source: ConfigurationSource, descriptors: DescriptorBudget,
@@ -69,6 +70,7 @@ final class RunningServer {
         startControl(on: listener, of: service)
         service.watchNetwork()
         announce(service.server)
+        startWatchdog(of: service.server)
         service.resolver.preresolve()
         service.disk?.load()
         // The first answers still need some of the pages, and had to wait for what takes them away (2 ms, measured).
@@ -78,6 +80,7 @@ final class RunningServer {
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
         tell(.stopping)
+        watchdog?.stop()
         log.logger.log(.stop, "stopping: outstanding questions are answered first")
         stopControl()
         listener?.removeFile()
@@ -112,6 +115,11 @@ final class RunningServer {
         print("httpdnsd: serving DNS on \(addresses) (UDP and TCP)")
         fflush(nil)
         tell(.ready)
+    }
+
+    private func startWatchdog(of server: Server) {
+        guard manager != nil, let limit = ServiceManager.watchdog(processEnvironment()) else { return }
+        watchdog = Watchdog(of: server, limit: limit, clock: loop) { [unowned self] in tell(.alive) }
     }
 
     private func tell(_ state: ServiceManager.State) {

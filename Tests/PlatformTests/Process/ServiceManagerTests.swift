@@ -18,6 +18,26 @@ import Testing
         #expect(reloading.last?.hasPrefix("MONOTONIC_USEC=") == true)
         try manager.tell(.stopping)
         #expect(socket.receive() == "STOPPING=1")
+        try manager.tell(.alive)
+        #expect(socket.receive() == "WATCHDOG=1")
+    }
+
+    @Test(arguments: [
+        (["WATCHDOG_USEC": "30000000"], Duration.seconds(30)),
+        (["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "\(getpid())"], .seconds(30)),
+        (["WATCHDOG_USEC": "1"], .milliseconds(100)), (["WATCHDOG_USEC": "9223372036854775807"], .seconds(3_600)),
+    ])
+    func `a manager that watches says how often it wants a sign of life`(variables: [String: String], limit: Duration) {
+        #expect(ServiceManager.watchdog(variables) == limit)
+    }
+
+    @Test(arguments: [
+        [:], ["WATCHDOG_USEC": ""], ["WATCHDOG_USEC": "0"], ["WATCHDOG_USEC": "-1"], ["WATCHDOG_USEC": "30s"],
+        ["WATCHDOG_USEC": "99999999999999999999"], ["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"],
+        ["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": ""], ["WATCHDOG_PID": "\(getpid())"],
+    ])
+    func `a manager that does not watch, or watches another process, wants none`(variables: [String: String]) {
+        #expect(ServiceManager.watchdog(variables) == nil)
     }
 
     @Test(arguments: [nil, "", "/", "@", "relative", "vsock:2:1234"])
