@@ -7,6 +7,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case startDescriptors = "start.descriptors"
     case startMemory = "start.memory"
     case startIPv4Only = "start.ipv4_only"
+    case startAddressAbsent = "start.address_absent"
     case startAuthorities = "start.authorities"
     case startControlSocket = "start.control_socket"
     case serviceManager = "service_manager"
@@ -78,7 +79,8 @@ package enum LogKind: String, CaseIterable, Sendable {
             .answerStale,
             .answerPreset, .diskBack:
             .notice
-        case .configurationWarning, .startDescriptors, .startIPv4Only, .startControlSocket, .serviceManager,
+        case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket,
+            .serviceManager,
             .reloadRestartNeeded,
             .providerAddressAside, .providerClock, .providerLimit, .providerAddressesUntold, .providerDisabled,
             .localDNSNoServers, .localDNSServerSilent,

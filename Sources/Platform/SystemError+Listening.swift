@@ -19,8 +19,6 @@ extension SystemError {
             return
                 "a port below 1024 needs root, or `setcap cap_net_bind_service=+ep` on the executable, or in a systemd "
                 + "unit AmbientCapabilities=CAP_NET_BIND_SERVICE; or listen on a higher port"
-        case EADDRNOTAVAIL:
-            return "no interface of this machine has this address; `ip address` lists those there are"
         case EAFNOSUPPORT:
             return "\(address.family == .ipv6 ? "IPv6" : "IPv4") is switched off here; take the address out of the list"
         default: return nil

@@ -10,6 +10,7 @@ struct ReportTests {
         status.uptime = 61
         status.isOn = false
         status.listen = ["127.0.0.1:53", "[::1]:53"]
+        status.absent = ["[::1]:53"]
         var provider = StatusReport.Provider()
         provider.name = "a \"quoted\" \n name\u{7f}"
         provider.isAuthenticated = false
@@ -32,6 +33,7 @@ struct ReportTests {
         status.nat64 = "64:ff9b::/96"
         #expect(try StatusReport(json: Array(status.json.utf8)) == status)
         #expect(status.json.contains("\"network_changes\":3"))
+        #expect(status.text.contains("listen    127.0.0.1:53, [::1]:53 (not on this machine yet)\n"))
         #expect(status.text.contains("nat64     64:ff9b::/96 stands for IPv4 addresses"))
         #expect(status.text.contains("clock     this machine's is before this version was released"))
         #expect(status.isCutOff && status.text.contains("LocalDNS gives 10.0.0.1 for unrelated names"))

@@ -11,7 +11,10 @@ extension StatusReport {
                 "config",
                 "\(configuration), reloaded \(counted(reloads, "time")), generation \(generation)",
             ],
-            ["listen", listen.joined(separator: ", ")],
+            [
+                "listen",
+                listen.map { $0 + (absent.contains($0) ? " (not on this machine yet)" : "") }.joined(separator: ", "),
+            ],
             ["switch", isOn ? "on, mode \(mode)" : "OFF: names go to LocalDNS, until it is switched on or restarted"],
         ]
         rows += providers.flatMap(\.rows)

@@ -16,6 +16,8 @@ package struct StatusReport: JSONRecord {
     package var isOn = true
     package var mode = ""
     package var listen: [String] = []
+    /// Those of `listen` that no interface of the machine has.
+    package var absent: [String] = []
     /// In the order in which they are queried.
     package var providers: [Provider] = []
     package var localDNS: [Server] = []
@@ -72,6 +74,7 @@ package struct StatusReport: JSONRecord {
         case "switch": isOn = try reader.string() == "on"
         case "mode": mode = try reader.string()
         case "listen": listen = try reader.strings()
+        case "listen_absent": absent = try reader.strings()
         case "providers": providers = try reader.records()
         case "localdns": localDNS = try reader.records()
         case "forwards": forwards = try reader.records()
@@ -106,6 +109,7 @@ package struct StatusReport: JSONRecord {
         writer.member("switch", isOn ? "on" : "off")
         writer.member("mode", mode)
         writer.member("listen", strings: listen)
+        writer.member("listen_absent", strings: absent)
         writer.member("providers", records: providers)
         writer.member("localdns", records: localDNS)
         writer.member("forwards", records: forwards)

@@ -1,6 +1,7 @@
 import Configuration
 import DNSServer
 import Glibc
+import Logging
 import Logs
 import Platform
 import Scheduling
@@ -82,13 +83,19 @@ final class Daemon {
     private func bind() throws -> ServerSockets {
         let addresses = try settings.listen.addresses.map(Self.socketAddress)
         let threads = settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads
+        for address in addresses where !address.isOnThisMachine {
+            log.logger.log(
+                .startAddressAbsent,
+                "no interface of this machine has \(address) yet: it is served as soon as one has (`ip address` lists them)",
+                ["address": "\(address)"])
+        }
         do throws(SystemError) {
             return try ServerSockets.bind(addresses, threads: threads)
         } catch {
             // Nobody asked for IPv6 where the machine has none: it is only the default.
             let ipv4 = addresses.filter { $0.family == .ipv4 }
             guard settings.listen.addresses == Configuration.Listen().addresses, ipv4.count < addresses.count,
-                error.code == EADDRNOTAVAIL || error.code == EAFNOSUPPORT
+                error.code == EAFNOSUPPORT
             else { throw error }
             log.logger.log(.startIPv4Only, "no IPv6 on this machine: serving IPv4 only")
             return try ServerSockets.bind(ipv4, threads: threads)

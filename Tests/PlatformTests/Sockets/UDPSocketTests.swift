@@ -87,13 +87,22 @@ import Testing
         #expect(ipv6.sender.address.port == ipv4.address.port)
     }
 
-    @Test func `an address that no interface has is refused with advice`() throws {
-        let error = #expect(throws: SystemError.self) {
-            // Reserved for documentation (RFC 5737).
-            _ = try UDPSocket.bind(SocketAddress(ipv4: 0xc000_0201, port: 5_353))
-        }
-        #expect(error?.code == EADDRNOTAVAIL)
-        #expect(error?.advice?.contains("ip address") == true)
+    /// Reserved for documentation (RFC 5737, RFC 3849).
+    @Test(arguments: ["192.0.2.1:0", "[2001:db8::1]:0"])
+    func `an address that no interface has is bound, and said to be absent`(text: String) throws {
+        let address = try #require(SocketAddress(text))
+        let sockets = try UDPSocket.bind(address, count: 2)
+        let bound = sockets.sender.address
+        #expect(try ListeningSocket(bound).address == bound)
+        #expect(!bound.isOnThisMachine)
+        let error = #expect(throws: SystemError.self) { _ = try UDPSocket.bind(bound) }
+        #expect(error?.code == EADDRINUSE)
+        withExtendedLifetime(sockets) {}
+    }
+
+    @Test(arguments: ["127.0.0.1:53", "[::1]:53", "0.0.0.0:53", "[::]:53"])
+    func `an address that an interface has, and a wildcard, are said to be there`(text: String) throws {
+        #expect(try #require(SocketAddress(text)).isOnThisMachine)
     }
 
     @Test(arguments: [
