@@ -5,13 +5,16 @@ import Upstreams
 
 /// The client of the control API for the commands: one request after the other over the server's Unix socket. Blocks.
 package struct ControlClient {
-    /// The longest time of a request, in seconds: a reload reads files, a flush walks the whole cache.
-    private static let timeout = 60
-
     private let socket: String
+    private let timeout: Duration
 
-    /// - Parameter socket: path of the server's socket.
-    package init(socket: String) { self.socket = socket }
+    /// - Parameters:
+    ///   - socket: path of the server's socket.
+    ///   - timeout: the longest time of a request, up to an hour; a part of a millisecond is left out.
+    package init(socket: String, timeout: Duration) {
+        self.socket = socket
+        self.timeout = timeout
+    }
 
     /// A response with its parsed report.
     package struct Reply<Report: JSONRecord> {
@@ -68,7 +71,7 @@ package struct ControlClient {
             try easy.set(CURLOPT_NOPROXY, text: "*")
             try easy.set(CURLOPT_PROTOCOLS_STR, text: "http")
             try easy.set(CURLOPT_NOSIGNAL, 1)
-            try easy.set(CURLOPT_TIMEOUT, Self.timeout)
+            try easy.set(CURLOPT_TIMEOUT_MS, Int(timeout / .milliseconds(1)))
             try easy.set(CURLOPT_HTTPHEADER, list: headers.pointer)
             try easy.set(CURLOPT_WRITEDATA, object: received)
             try checked(ccurl_set_on_body(easy.pointer, receiveControlBody))
@@ -85,6 +88,11 @@ package struct ControlClient {
 
     /// The text of libcurl's error for the user of the command.
     private func failure(_ error: CurlError) -> String {
+        if error.code == CURLE_OPERATION_TIMEDOUT.rawValue {
+            let milliseconds = Int(timeout / .milliseconds(1))
+            let text = milliseconds.isMultiple(of: 1_000) ? "\(milliseconds / 1_000) s" : "\(milliseconds) ms"
+            return "\(socket): no answer within \(text): is the server stopped?"
+        }
         guard error.code == CURLE_COULDNT_CONNECT.rawValue else { return "\(socket): \(error)" }
         if access(socket, F_OK) != 0, errno == ENOENT {
             return "\(socket): there is no control socket: httpdnsd does not run, or serves without one"

@@ -142,7 +142,7 @@ extension CacheCommand {
         }
 
         func run() throws {
-            let reply = try control.perform { client throws(ControlError) in
+            let reply = try control.perform(within: .seconds(60)) { client throws(ControlError) in
                 try client.post("/v1/cache/flush", as: FlushReport.self) { writer in
                     if let name { writer.member("name", name) }
                     if let suffix { writer.member("suffix", suffix) }

@@ -13,8 +13,18 @@ struct ControlOptions: ParsableArguments {
     @Flag(help: "Print JSON, each object on one line.")
     var json = false
 
-    /// The server's control API; leaves with status 78 when the configuration does not tell where it is.
-    func client() throws -> ControlClient { ControlClient(socket: try socketPath()) }
+    @Option(
+        help: .init(
+            "How long the server may take, such as 500ms or 2m. (default: 5s; reload 30s, cache flush 60s)",
+            valueName: "duration"))
+    var timeout: String?
+
+    private static let timeouts: ClosedRange<Duration> = .milliseconds(1) ... .seconds(3_600)
+
+    func validate() throws {
+        guard let timeout, Configuration.duration(of: timeout).map(Self.timeouts.contains) != true else { return }
+        throw ValidationError("--timeout \(timeout): not a duration from 1ms to 1h, such as 500ms, 10s or 2m")
+    }
 
     private func socketPath() throws -> String {
         if let socket { return socket }
@@ -32,11 +42,16 @@ struct ControlOptions: ParsableArguments {
         return settings.control.socket
     }
 
-    /// Asks or tells the server; prints why not, and leaves with status 1, or 2 when the server finds the request wrong.
+    /// Sends a request to the server; prints why that failed, and leaves with status 1, with 2 when the server refuses the
+    /// request as wrong, and with 78 when the configuration has no control socket.
+    ///
+    /// - Parameter limit: the longest time of each request, unless `--timeout` says another one.
     func perform<Report: JSONRecord>(
+        within limit: Duration = .seconds(5),
         _ request: (ControlClient) throws(ControlError) -> ControlClient.Reply<Report>
     ) throws -> ControlClient.Reply<Report> {
-        let client = try client()
+        let limit = timeout.flatMap { Configuration.duration(of: $0) } ?? limit
+        let client = ControlClient(socket: try socketPath(), timeout: limit)
         do throws(ControlError) {
             return try request(client)
         } catch {

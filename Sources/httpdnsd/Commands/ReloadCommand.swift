@@ -15,7 +15,7 @@ struct ReloadCommand: ParsableCommand {
     @OptionGroup var control: ControlOptions
 
     func run() throws {
-        let reply = try control.perform { client throws(ControlError) in
+        let reply = try control.perform(within: .seconds(30)) { client throws(ControlError) in
             try client.post("/v1/reload", accepted: [200, 422], as: ReloadReport.self)
         }
         let report = reply.report

@@ -16,6 +16,21 @@ extension Integration {
 
         // MARK: The socket
 
+        @Test(arguments: [([String](), "5 s"), (["--timeout", "300ms"], "300 ms")])
+        func `a server that is stopped holds no command for long`(option: [String], limit: String) throws {
+            let stage = try ControlStage()
+            stage.daemon.signal(SIGSTOP)
+            defer { stage.daemon.signal(SIGCONT) }
+            let outcome = try Daemon.run(["status", "--socket", stage.socket] + option)
+            #expect(outcome.status == 1)
+            #expect(outcome.errors == "\(stage.socket): no answer within \(limit): is the server stopped?\n")
+        }
+
+        @Test(arguments: ["0s", "-1s", "5", "2h"])
+        func `a time-out that is none is a usage error`(text: String) throws {
+            #expect(try Daemon.run(["status", "--timeout=\(text)"]).status == 2)
+        }
+
         @Test func `the socket is its owner's alone, and is removed at the end`() throws {
             let stage = try ControlStage()
             #expect(mode(stage.socket) == 0o600)
