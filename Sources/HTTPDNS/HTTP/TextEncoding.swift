@@ -7,8 +7,17 @@ package enum TextEncoding {
     }
 
     /// Base64 with the URL alphabet and without padding (RFC 4648 section 5), as RFC 8484 section 6 requires.
-    static func base64URL(_ bytes: [UInt8]) -> String {
-        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    static func base64URL(_ bytes: [UInt8]) -> String { base64(bytes, lastDigits: "-_") }
+
+    /// Base64 with the standard alphabet and padding (RFC 4648 section 4).
+    package static func base64(_ bytes: [UInt8]) -> String {
+        var text = base64(bytes, lastDigits: "+/")
+        while !text.utf8.count.isMultiple(of: 4) { text += "=" }
+        return text
+    }
+
+    private static func base64(_ bytes: [UInt8], lastDigits: String) -> String {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\(lastDigits)".utf8)
         var text: [UInt8] = []
         text.reserveCapacity(bytes.count / 3 * 4 + 4)
         for start in stride(from: 0, to: bytes.count, by: 3) {

@@ -1,0 +1,163 @@
+import DNSWire
+import HTTPDNS
+import Logs
+
+/// Reads rdata field by field as text. Every byte that is not printable ASCII comes out escaped, so that nothing in it
+/// speaks to a terminal.
+struct RecordDataReader {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ rdata: [UInt8]) { rest = rdata[...] }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    /// The form for unknown types.
+    static func unknown(_ rdata: [UInt8]) -> String {
+        rdata.isEmpty ? "\\# 0" : "\\# \(rdata.count) \(hexadecimal(rdata))"
+    }
+
+    /// The next field; nil when there is none, or it is malformed.
+    mutating func text(of field: RecordTextField) -> String? {
+        switch field {
+        case .number(let length): return number(length).map { "\($0)" }
+        case .time:
+            return number(4).map { seconds in
+                String(LogTime(milliseconds: Int64(seconds) * 1_000).description.filter(\.isNumber).prefix(14))
+            }
+        case .name: return name()
+        case .type: return number(2).map { "\(RecordType(rawValue: UInt16(truncatingIfNeeded: $0)))" }
+        case .string: return string().map(Self.quoted)
+        case .strings: return strings()
+        case .tag: return string().flatMap(Self.tag)
+        case .text: return remainder().map(Self.quoted)
+        case .hexadecimal: return remainder().map(Self.hexadecimal)
+        case .base64: return remainder().map(TextEncoding.base64)
+        case .types: return types()
+        case .parameters: return parameters()
+        }
+    }
+
+    private mutating func take(_ count: Int) -> [UInt8]? {
+        guard rest.count >= count else { return nil }
+        defer { rest = rest.dropFirst(count) }
+        return Array(rest.prefix(count))
+    }
+
+    private mutating func number(_ length: Int) -> UInt32? {
+        take(length).map { $0.reduce(0) { $0 << 8 | UInt32($1) } }
+    }
+
+    /// A character string (RFC 1035 section 3.3).
+    private mutating func string() -> [UInt8]? { number(1).flatMap { take(Int($0)) } }
+
+    private mutating func strings() -> String? {
+        var texts: [String] = []
+        while !isAtEnd {
+            guard let string = string() else { return nil }
+            texts.append(Self.quoted(string))
+        }
+        return texts.isEmpty ? nil : texts.joined(separator: " ")
+    }
+
+    private mutating func remainder() -> [UInt8]? { isAtEnd ? nil : take(rest.count) }
+
+    /// A name, with the final dot that makes it complete.
+    private mutating func name() -> String? {
+        var end = rest.startIndex
+        // A length beyond the end is caught by the condition; one above 63 is refused by the name.
+        while end < rest.endIndex, rest[end] != 0 { end += 1 + Int(rest[end]) }
+        guard end < rest.endIndex, let name = try? Name(wire: Array(rest[...end])) else { return nil }
+        rest = rest[(end + 1)...]
+        return name.isRoot ? "." : "\(name)."
+    }
+
+    private mutating func types() -> String? {
+        var types: [String] = []
+        var last = -1
+        while !isAtEnd {
+            guard let window = number(1).map({ Int($0) }), window > last, let bits = string(),
+                (1...32).contains(bits.count)
+            else { return nil }
+            last = window
+            for bit in 0..<bits.count * 8 where bits[bit / 8] & (0x80 >> UInt8(bit % 8)) != 0 {
+                types.append("\(RecordType(rawValue: UInt16(truncatingIfNeeded: window << 8 | bit)))")
+            }
+        }
+        return types.joined(separator: " ")
+    }
+
+    /// The parameters of a service that `ServiceBinding` has found well-formed.
+    private mutating func parameters() -> String? {
+        var texts: [String] = []
+        while !isAtEnd {
+            guard let key = number(2), let length = number(2), let value = take(Int(length)) else { return nil }
+            texts.append(Self.parameter(UInt16(truncatingIfNeeded: key), value))
+        }
+        return texts.joined(separator: " ")
+    }
+
+    // MARK: Texts of values
+
+    private static func parameter(_ key: UInt16, _ value: [UInt8]) -> String {
+        let name = parameterName(key)
+        switch key {
+        case 0: return name + "=" + numbers(value).map(parameterName).joined(separator: ",")
+        case 1: return name + "=" + quoted(list(value))
+        case 3: return name + "=" + numbers(value).map(String.init).joined()
+        case 4, 6: return name + "=" + addresses(value, length: key == 4 ? 4 : 16).joined(separator: ",")
+        case 5: return name + "=" + TextEncoding.base64(value)
+        default: return value.isEmpty ? name : name + "=" + quoted(value)
+        }
+    }
+
+    private static func parameterName(_ key: UInt16) -> String {
+        let names = ["mandatory", "alpn", "no-default-alpn", "port", "ipv4hint", "ech", "ipv6hint"]
+        return Int(key) < names.count ? names[Int(key)] : "key\(key)"
+    }
+
+    private static func numbers(_ value: [UInt8]) -> [UInt16] {
+        stride(from: 0, to: value.count - 1, by: 2).map { UInt16(value[$0]) << 8 | UInt16(value[$0 + 1]) }
+    }
+
+    private static func addresses(_ value: [UInt8], length: Int) -> [String] {
+        stride(from: 0, to: value.count, by: length).compactMap { start in
+            IPAddress(bytes: value[start..<min(start + length, value.count)])?.description
+        }
+    }
+
+    /// The items of `alpn` with commas between them; commas and backslashes in an item are escaped (RFC 9460 appendix
+    /// A.1).
+    private static func list(_ value: [UInt8]) -> [UInt8] {
+        var (text, rest) = ([UInt8](), value[...])
+        while let length = rest.popFirst() {
+            if !text.isEmpty { text.append(UInt8(ascii: ",")) }
+            for byte in rest.prefix(Int(length)) {
+                if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "\\") { text.append(UInt8(ascii: "\\")) }
+                text.append(byte)
+            }
+            rest = rest.dropFirst(Int(length))
+        }
+        return text
+    }
+
+    private static func tag(_ bytes: [UInt8]) -> String? {
+        let text = String(decoding: bytes, as: UTF8.self)
+        return !bytes.isEmpty
+            && text.unicodeScalars.allSatisfy { $0.isASCII && $0.properties.isAlphabetic || ("0"..."9").contains($0) }
+            ? text : nil
+    }
+
+    private static func quoted(_ bytes: [UInt8]) -> String {
+        var text = "\""
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): text += "\\" + String(UnicodeScalar(byte))
+            case 0x20...0x7e: text += String(UnicodeScalar(byte))
+            default: text += "\\" + (byte < 10 ? "00" : byte < 100 ? "0" : "") + "\(byte)"
+            }
+        }
+        return text + "\""
+    }
+
+    private static func hexadecimal(_ bytes: [UInt8]) -> String { TextEncoding.hexadecimal(bytes).uppercased() }
+}
