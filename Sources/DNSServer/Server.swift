@@ -18,6 +18,7 @@ package final class Server: Sendable {
     private let intake: QueryIntake
     nonisolated let refusals = RefusalShare()
     private let events: EventLog
+    private nonisolated let rules: SharedClientRules
     /// Passes on the answered queries; off by default.
     package nonisolated let feed: QueryFeed
     private var listeners: [TCPListener]
@@ -39,6 +40,8 @@ package final class Server: Sendable {
         self.limits = limits
         handler = QueryHandler(cache: cache, generation: generation, rules: rules, keepalive: limits.keepalive)
         self.events = events
+        self.rules = rules
+        rules.refused.report(to: events, clock: loop)
         let feed = QueryFeed(on: loop)
         self.feed = feed
         let memory = MemoryReturn(clock: loop)
@@ -64,6 +67,9 @@ package final class Server: Sendable {
 
     /// The number of queries that wait for the resolver, and of open TCP connections.
     package var load: (queries: Int, connections: Int) { (pending.count, connections.count) }
+
+    /// Queries of clients that are not on the access list, since the start.
+    package nonisolated var refusedQueries: Int { rules.refused.count }
 
     /// Begins to answer.
     ///

@@ -23,6 +23,8 @@ package final class SharedClientRules: Sendable {
     private let list: Mutex<AccessList>
     /// 0: no scoping. Read on a miss only, and not copied: a larger handler makes every hit slower.
     private let scopingBits: Atomic<Int>
+    /// Here, and not in the handlers: a larger handler makes every hit slower.
+    let refused = RefusedClients()
 
     package init(_ rules: ClientRules) {
         list = Mutex(rules.access)

@@ -61,6 +61,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case answerFailed = "answer.failed"
     case answerStale = "answer.stale"
     case answerPreset = "answer.preset"
+    case clientRefused = "client.refused"
     case limitQueries = "limit.queries"
     case limitConnections = "limit.connections"
     case query = "query"
@@ -86,7 +87,7 @@ package enum LogKind: String, CaseIterable, Sendable {
             .localDNSNoServers, .localDNSServerSilent,
             .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkIntercepted, .networkUnwatched,
             .diskUnavailable, .answerFailed,
-            .limitQueries,
+            .clientRefused, .limitQueries,
             .limitConnections, .logDropped, .logQueriesDropped:
             .warning
         case .startAuthorities, .reloadRefused, .providerCertificateRefused, .providerRefused, .diskSetAside:

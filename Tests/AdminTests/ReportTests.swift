@@ -26,6 +26,7 @@ struct ReportTests {
         status.localDNS = [.init(address: "192.0.2.53:53", state: .onTrial, retry: nil)]
         status.forwards = [.init(suffixes: ["corp.example"], servers: status.localDNS)]
         status.cache.entries = 7
+        status.refused = 12
         (status.networkChanges, status.networkChangeAge) = (3, 12)
         status.clock = "is before this version was released"
         status.portal = "10.0.0.1"
@@ -33,6 +34,7 @@ struct ReportTests {
         status.nat64 = "64:ff9b::/96"
         #expect(try StatusReport(json: Array(status.json.utf8)) == status)
         #expect(status.json.contains("\"network_changes\":3"))
+        #expect(status.text.contains("refused   12 queries of clients that are not in listen.allow"))
         #expect(status.text.contains("listen    127.0.0.1:53, [::1]:53 (not on this machine yet)\n"))
         #expect(status.text.contains("nat64     64:ff9b::/96 stands for IPv4 addresses"))
         #expect(status.text.contains("clock     this machine's is before this version was released"))

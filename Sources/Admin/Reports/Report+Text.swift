@@ -57,6 +57,9 @@ extension StatusReport {
                 "\(counted(flights, "flight")), \(counted(waiters, "waiter")), \(counted(queries, "query", "queries")), \(counted(connections, "TCP connection"))",
             ],
         ]
+        if refused > 0 {
+            rows.append(["refused", "\(counted(refused, "query", "queries")) of clients that are not in listen.allow"])
+        }
         if presets > 0 || lastResorts > 0 {
             rows.append([
                 "preset",

@@ -40,6 +40,8 @@ package struct StatusReport: JSONRecord {
     /// Queries that wait for an answer, and open TCP connections.
     package var queries = 0
     package var connections = 0
+    /// Queries of clients that are not in `listen.allow`, since the start.
+    package var refused = 0
     /// The number of addresses reported as bad.
     package var badAddresses = 0
     /// How many checks of LocalDNS's addresses detected a forged answer, and the last of them.
@@ -89,6 +91,7 @@ package struct StatusReport: JSONRecord {
         case "waiters": waiters = try reader.int()
         case "queries": queries = try reader.int()
         case "connections": connections = try reader.int()
+        case "refused_queries": refused = try reader.int()
         case "bad_addresses": badAddresses = try reader.int()
         case "forged_checks": forgedChecks = try reader.int()
         case "forged": forged = try reader.records()
@@ -124,6 +127,7 @@ package struct StatusReport: JSONRecord {
         writer.member("waiters", waiters)
         writer.member("queries", queries)
         writer.member("connections", connections)
+        writer.member("refused_queries", refused)
         writer.member("bad_addresses", badAddresses)
         writer.member("forged_checks", forgedChecks)
         writer.member("forged", records: forged)

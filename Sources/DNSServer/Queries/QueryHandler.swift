@@ -20,7 +20,7 @@ struct QueryHandler: Sendable {
 
     /// Returned with SERVFAIL when a limit is reached.
     static let overloaded = ExtendedError(.other, "too many queries wait for an answer")
-    private static let prohibited = ExtendedError(.prohibited)
+    private static let prohibited = ExtendedError(.prohibited, "this client is not in listen.allow")
 
     private let cache: MemoryCache
     private let generation: PolicyGeneration
@@ -99,7 +99,7 @@ struct QueryHandler: Sendable {
             return fail(query, message, query.fault, over: transport, into: &reply)
         }
         guard access.allows(client) else {
-            return fail(query, message, .refused, error: Self.prohibited, over: transport, into: &reply)
+            return refuse(query, message, client, over: transport, into: &reply)
         }
         guard query.class.rawValue == RecordClass.internet.rawValue, !query.type.isMeta else { return .miss }
         if query.hasKeepalive, transport == .tcp { return answerWithOptions(query, message, client, now, into: &reply) }
@@ -166,6 +166,15 @@ struct QueryHandler: Sendable {
     ) -> Disposition {
         guard let query = Query.read(message) else { return .ignore }
         return fail(query, message, code, error: error, over: transport, into: &reply)
+    }
+
+    @inline(never)
+    private func refuse(
+        _ query: Query, _ message: Span<UInt8>, _ client: IPAddress, over transport: Transport,
+        into reply: inout OutputSpan<UInt8>
+    ) -> Disposition {
+        shared.refused.add(client)
+        return fail(query, message, .refused, error: Self.prohibited, over: transport, into: &reply)
     }
 
     @inline(never)

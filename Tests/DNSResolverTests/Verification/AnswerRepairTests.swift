@@ -56,6 +56,7 @@ struct AnswerRepairTests {
 
         func goOn(_ address: IPAddress, for name: Name) {}
         func known(_ address: IPAddress, for name: Name) -> AddressVerdict? { nil }
+        func hasVerified(_ name: Name) -> Bool { false }
         func watch(_ address: IPAddress, for name: Name, found: @escaping @Loop () -> Void) {}
         func evidence(of name: Name) -> [HijackedAddress] { [] }
     }

@@ -26,6 +26,19 @@ extension Integration {
             #expect(outcome.errors == "\(stage.socket): no answer within \(limit): is the server stopped?\n")
         }
 
+        @Test func `clients that are refused are counted, logged once, and learn why`() throws {
+            let stage = try ControlStage(listen: "allow = [\"127.0.0.1\"]")
+            let client = try stage.daemon.client(from: "127.0.0.7")
+            for _ in 0..<50 { #expect(try client.ask("www.example.com").rcode == ResponseCode.refused) }
+            let reply = try client.ask(.query("www.example.com", edns: TestEDNS()))
+            #expect(reply.edns?.option(15) == [0, 18] + Array("this client is not in listen.allow".utf8))
+            #expect(try stage.ask("www.example.com").rcode == ResponseCode.noError)
+            #expect(try stage.run("status").output.contains("refused   51 queries of clients"))
+            #expect(stage.daemon.waitForLog { $0.contains("client 127.0.0.7 is not in listen.allow and gets REFUSED") })
+            #expect(try stage.daemon.stop() == 0)
+            #expect(stage.daemon.errors.split(separator: "\n").count { $0.contains("gets REFUSED") } <= 2)
+        }
+
         @Test(arguments: ["0s", "-1s", "5", "2h"])
         func `a time-out that is none is a usage error`(text: String) throws {
             #expect(try Daemon.run(["status", "--timeout=\(text)"]).status == 2)
