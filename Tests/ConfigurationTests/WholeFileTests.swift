@@ -170,6 +170,21 @@ import Testing
         #expect(try accepted(aliyun + "[route]\nprotect = [\"example.com\"]").warnings.isEmpty)
     }
 
+    @Test func `a server that is open to all is warned about, one for this machine is not`() throws {
+        func warnings(_ listen: String, allow: String) throws -> [String] {
+            try accepted("[listen]\naddresses = [\"\(listen)\"]\nallow = [\"\(allow)\"]\n" + minimal).warnings.map(
+                \.message)
+        }
+        #expect(
+            try warnings("0.0.0.0:53", allow: "0.0.0.0/0") == [
+                "\"0.0.0.0/0\" answers everyone that reaches \"0.0.0.0:53\": strangers can have others flooded with"
+                    + " replies; list the networks of your clients"
+            ])
+        #expect(try warnings("[::]:53", allow: "::/0").count == 1)
+        #expect(try warnings("127.0.0.1:53", allow: "0.0.0.0/0").isEmpty)
+        #expect(try warnings("0.0.0.0:53", allow: "10.0.0.0/8").isEmpty)
+    }
+
     @Test(arguments: [
         ("/run/httpdnsd/c", "/run"), ("/var/run/c", "/var/run"), ("/tmp/c", "/tmp"), ("/dev/shm/a/c", "/dev/shm"),
     ])

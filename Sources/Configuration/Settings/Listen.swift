@@ -46,6 +46,14 @@ extension Configuration {
             if allow.isEmpty {
                 reading.warn(path.appending(key: "allow"), "is empty: every client will be refused")
             }
+            if let all = allow.first(where: { $0.length == 0 }),
+                let open = addresses.first(where: { !$0.address.isLoopback })
+            {
+                reading.warn(
+                    path.appending(key: "allow"),
+                    "\(quoted(all.description)) answers everyone that reaches \(quoted(open.description)): strangers can have"
+                        + " others flooded with replies; list the networks of your clients")
+            }
         }
     }
 }

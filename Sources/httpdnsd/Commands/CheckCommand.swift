@@ -2,6 +2,7 @@ import ArgumentParser
 import Configuration
 import DNSResolver
 import DNSWire
+import Platform
 
 /// `httpdnsd check`: reads the configuration and says what it would do.
 struct CheckCommand: ParsableCommand {
@@ -14,18 +15,24 @@ struct CheckCommand: ParsableCommand {
         let loaded = try file.load()
         for warning in loaded.warnings { printError("warning: \(warning)") }
         let settings = loaded.configuration
-        if let text = settings.unprovableLocalDNS { printError("warning: \(text)") }
+        for remark in settings.remarks { printError("warning: \(remark)") }
         let problems = settings.problems(in: file.path)
         for problem in problems { printError(problem) }
         guard problems.isEmpty, let resolvers = try? Composition.localDNSServers(settings) else {
             throw ExitStatus.configuration.exitCode
         }
-        print("listen    \(Self.list(settings.listen.addresses))")
+        print("listen    \(settings.listen.addresses.map(Self.text).joined(separator: ", "))")
+        print("allow     \(Self.list(settings.listen.allow))")
         for provider in settings.providers {
             let mark = provider.isAuthenticated ? "" : "  (not authenticated: can be forged or replayed on the path)"
-            print("provider  \(provider.name): \(provider.type.rawValue) at \(provider.url)\(mark)")
+            let names = provider.names.isEmpty ? "" : ", for \(Self.brief(provider.names))"
+            print("provider  \(provider.name): \(provider.type.rawValue) at \(provider.url)\(names)\(mark)")
         }
         print("mode      \(settings.route.mode.rawValue)")
+        for (list, names) in [("protect", settings.route.protect), ("bypass ", settings.route.bypass)]
+        where !names.isEmpty {
+            print("\(list)   \(Self.brief(names))")
+        }
         for forward in settings.forwards {
             print("forward   \(Self.list(forward.suffixes)) to \(Self.list(forward.servers))")
         }
@@ -34,9 +41,24 @@ struct CheckCommand: ParsableCommand {
         if !searched.isEmpty {
             print("search    \(Self.list(searched)): names below that the providers deny are asked of localdns")
         }
+        let disk = settings.cache.disk.path
+        print("cache     \(settings.cache.memory >> 20) MiB of memory, \(disk.isEmpty ? "no file" : "and \(disk)")")
         for line in settings.answerLines { print(line) }
         for line in settings.exampleLines { print(line) }
         print("\(file.path) is good")
+    }
+
+    /// The most names of a list that are printed.
+    private static let listLimit = 10
+
+    private static func brief(_ names: some Collection<Name>) -> String {
+        let more = names.count - listLimit
+        return list(names.prefix(listLimit)) + (more > 0 ? " and \(more) more" : "")
+    }
+
+    private static func text(_ endpoint: AddressAndPort) -> String {
+        let isHere = SocketAddress(endpoint)?.isOnThisMachine ?? false
+        return "\(endpoint)\(isHere ? "" : " (not on this machine yet)")"
     }
 
     private static func list(_ items: some Sequence<some CustomStringConvertible>) -> String {

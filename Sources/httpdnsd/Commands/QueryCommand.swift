@@ -24,17 +24,28 @@ struct QueryCommand: ParsableCommand {
     @OptionGroup var control: ControlOptions
 
     @Argument(help: "The name.")
-    var name: String
+    var name: String?
 
-    @Argument(help: "The types, such as A, AAAA, MX or TYPE65.")
-    var types = ["A"]
+    @Argument(help: "The types, such as A, AAAA, MX or TYPE65; A unless given.")
+    var types: [String] = []
+
+    @Option(
+        name: .customShort("x"),
+        help: .init(
+            "Look up the name of this address, instead of a name; the type is PTR unless given.", valueName: "address"))
+    var address: String?
 
     @Option(help: .init("Ask only this: httpdns, localdns, cache, or a provider by its name.", valueName: "source"))
     var via: String?
 
     func validate() throws {
-        try checkName(name)
-        for type in types {
+        if let address, IPAddress(address) == nil { throw ValidationError("-x \(address): not an IP address") }
+        if address == nil, name == nil { throw ValidationError("Say what to look up: a NAME, or -x ADDRESS.") }
+        if let host = subject.urlHost {
+            throw ValidationError("\(subject): a URL, not a name\(host.isEmpty ? "" : "; ask for \(host)")")
+        }
+        try checkName(subject)
+        for type in typeTexts {
             guard let type = RecordType(type), !type.isMeta else {
                 throw ValidationError("\(type): not a type that can be looked up, such as A, AAAA or MX")
             }
@@ -44,7 +55,7 @@ struct QueryCommand: ParsableCommand {
     func run() throws {
         if via == "cache" { return try askCache() }
         let settings = try control.file.load().configuration
-        guard let name = try? Name(name) else { throw ExitStatus.usage.exitCode }
+        guard let name = try? Name(subject) else { throw ExitStatus.usage.exitCode }
         let questions = recordTypes.map { Question(name: name, type: $0) }
         let loop = try EventLoop()
         let lookup = SingleLookup(questions, via: via, loop: loop)
@@ -67,15 +78,24 @@ struct QueryCommand: ParsableCommand {
 }
 
 extension QueryCommand {
+    /// The name to look up.
+    private var subject: String { address.flatMap { IPAddress($0)?.reverseName } ?? name ?? "" }
+
+    /// The types as written. With an address no name is given, so the first argument is one of them.
+    private var typeTexts: [String] {
+        let written = (address == nil ? [] : [name].compactMap { $0 }) + types
+        return written.isEmpty ? [address == nil ? "A" : "PTR"] : written
+    }
+
     /// What is asked for, each once.
     private var recordTypes: [RecordType] {
-        types.compactMap { RecordType($0) }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+        typeTexts.compactMap { RecordType($0) }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
     /// Prints what the running server has cached for the name and types.
     private func askCache() throws {
         let reply = try control.perform { client throws(ControlError) in
-            try client.get("/v1/cache/entry", [("name", name)], as: CacheReport.self)
+            try client.get("/v1/cache/entry", [("name", subject)], as: CacheReport.self)
         }
         let types = recordTypes.map(\.description)
         var report = reply.report
@@ -83,7 +103,7 @@ extension QueryCommand {
         if control.json {
             print(report.json)
         } else if report.entries.isEmpty {
-            printError("\(name) \(types.joined(separator: " ")) is not cached")
+            printError("\(subject) \(types.joined(separator: " ")) is not cached")
         } else {
             print(report.showText)
         }
@@ -184,5 +204,26 @@ extension UpstreamResult {
     {
         guard case .answer = self else { return true }
         return source == .localDNS && routes.prefersProviders(route)
+    }
+}
+
+extension String {
+    /// The host of a URL, possibly empty; nil for a text that is none.
+    fileprivate var urlHost: String? {
+        guard let scheme = firstRange(of: "://") else { return nil }
+        let authority = self[scheme.upperBound...].prefix { !"/?#".contains($0) }
+        let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+        return String(host.prefix { $0 != ":" })
+    }
+}
+
+extension IPAddress {
+    /// Its name in the reverse tree (RFC 1035 section 3.5, RFC 3596 section 2.5).
+    fileprivate var reverseName: String {
+        switch self {
+        case .v4: bytes.reversed().map { "\($0)." }.joined() + "in-addr.arpa"
+        case .v6:
+            bytes.reversed().flatMap { [$0 & 15, $0 >> 4] }.map { String($0, radix: 16) + "." }.joined() + "ip6.arpa"
+        }
     }
 }

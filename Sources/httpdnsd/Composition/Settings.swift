@@ -173,10 +173,14 @@ extension Configuration {
         } catch {
             problems.append("\(file): localdns.servers: \(error)")
         }
-        problems += unreadableAuthorities.map { provider, file in
-            "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
-        }
         return problems + loopProblems
+    }
+
+    /// What will not work on this machine although the server serves: one line each.
+    var remarks: [String] {
+        unreadableAuthorities.map { provider, file in
+            "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
+        } + [unprovableLocalDNS].compactMap { $0 }
     }
 
     /// Providers over https whose authorities cannot be read, each with the file: every request to them would fail.

@@ -16,12 +16,15 @@ extension DNSService {
         do {
             // On a thread of its own: the loop never waits for a disk.
             let source = source
-            let loaded = try await NamedThread.run("reload") {
-                Result { () throws(ConfigurationRefusal) in try source.check() }
+            let (loaded, remarks) = try await NamedThread.run("reload") {
+                Result { () throws(ConfigurationRefusal) in
+                    let loaded = try source.check()
+                    return (loaded, remarks: loaded.configuration.remarks)
+                }
             }.get()
             var settings = loaded.configuration
             report.restartNeeded = settings.keepStartSettings(of: composition.settings)
-            report.warnings = loaded.warnings.map(\.description)
+            report.warnings = loaded.warnings.map(\.description) + remarks
             await replaceConfiguration(with: settings)
             // The old lists.
             returnFreeMemory()

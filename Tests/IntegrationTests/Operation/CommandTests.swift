@@ -113,6 +113,54 @@ extension Integration {
             #expect((outcome.output + outcome.errors).contains("NOT_SET_ANYWHERE"))
         }
 
+        @Test func `check shows lists, clients, absent addresses and the cache`() throws {
+            let names = (0..<12).map { "n\($0).example" }
+            let outcome = try Daemon.check(
+                """
+                [listen]
+                addresses = ["127.0.0.1:5399", "192.0.2.1:5399"]
+                allow = ["127.0.0.0/8", "192.0.2.0/24"]
+
+                """ + DaemonConfiguration.aliyun("http://127.0.0.1:9", "names = [\"example.com\"]")
+                    + DaemonConfiguration.route(protect: ["www.example.com"], bypass: names)
+                    + DaemonConfiguration.rest())
+            #expect(outcome.status == 0)
+            for line in [
+                "listen    127.0.0.1:5399, 192.0.2.1:5399 (not on this machine yet)",
+                "allow     127.0.0.0/8, 192.0.2.0/24", "protect   www.example.com",
+                "bypass    \(names.prefix(10).joined(separator: ", ")) and 2 more",
+                "cache     64 MiB of memory, no file",
+            ] { #expect(outcome.output.contains(line + "\n"), "\(outcome.output)") }
+            #expect(outcome.output.contains(", for example.com"))
+        }
+
+        @Test(arguments: [
+            ("https://www.example.com/a", "; ask for www.example.com"),
+            ("http://u@x.example:80?q", "; ask for x.example"),
+            ("ftp://", ""),
+        ])
+        func `query refuses a URL`(url: String, advice: String) throws {
+            let outcome = try Daemon.run(["query", url])
+            #expect(outcome.status == 2)
+            #expect(outcome.errors.contains("\(url): a URL, not a name\(advice)\n"))
+        }
+
+        @Test(arguments: [
+            ("192.0.2.1", "1.2.0.192.in-addr.arpa"),
+            ("2001:db8::1f", "f.1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa"),
+        ])
+        func `query looks up the name of an address`(address: String, name: String) throws {
+            let stage = try Stage()
+            let arguments = ["query", "--config", stage.daemon.configurationFile, "-x", address]
+            #expect(try Daemon.run(arguments).output.hasPrefix("\(name) PTR: "))
+            #expect(try Daemon.run(arguments + ["TXT"]).output.hasPrefix("\(name) TXT: "))
+        }
+
+        @Test(arguments: [["query"], ["query", "-x", "www.example.com"], ["query", "-x", "192.0.2.1", "NOTYPE"]])
+        func `query without a name, an address or a type that is one is a usage error`(command: [String]) throws {
+            #expect(try Daemon.run(command).status == 2)
+        }
+
         @Test func `version is printed`() throws {
             let outcome = try Daemon.run(["--version"])
             #expect(outcome.status == 0)
@@ -167,13 +215,15 @@ extension Integration {
             #expect(stage.vendor.requests.isEmpty && stage.localDNS.questionCount() == 0)
         }
 
-        @Test func `a provider whose authorities cannot be read fails the check`() throws {
+        @Test func `check warns of a provider whose authorities cannot be read, with which the server would serve`()
+            throws
+        {
             let text =
                 Self.good
                 + "[[provider]]\ntype = \"doh\"\nurl = \"https://127.0.0.1/dns-query\"\nca_file = \"/nowhere/ca.pem\"\n"
             let outcome = try Daemon.check(text)
-            #expect(outcome.status == 78)
-            #expect((outcome.output + outcome.errors).contains("/nowhere/ca.pem"))
+            #expect(outcome.status == 0)
+            #expect(outcome.errors.contains("warning: /nowhere/ca.pem: cannot be read"))
         }
 
         @Test func `listening where a configured server is, is refused`() throws {
