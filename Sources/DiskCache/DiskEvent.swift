@@ -7,7 +7,7 @@ package enum DiskEvent: Equatable, Sendable {
     /// The file was damaged or invalid, and a new one was started.
     ///
     /// - Parameter path: its new path; nil when it could not be renamed.
-    case setAside(path: String?, reason: String)
+    case quarantined(path: String?, reason: String)
     /// The answers of the previous run are in memory.
     ///
     /// - Parameter isComplete: false when memory has no room for all: the others are read when they are queried.

@@ -13,7 +13,7 @@ final class DiskThread {
     private var retryAt: Instant?
     private var backoff: Backoff
     /// Whether it was reported that the disk is not used.
-    private var isToldUnavailable = false
+    private var isReportedUnavailable = false
     private var flushAt: Instant?
     private var replacedAt: Instant?
 
@@ -35,7 +35,7 @@ final class DiskThread {
     func run() {
         while true {
             let isStopping = cache.shared.withLock { $0.isStopping }
-            if open == nil, !isStopping || !isToldUnavailable, retryAt.map({ $0 <= now }) ?? true { openFile() }
+            if open == nil, !isStopping || !isReportedUnavailable, retryAt.map({ $0 <= now }) ?? true { openFile() }
             if isStopping { return finish() }
             answerStateReaders()
             guard cache.shared.withLock({ $0.identity != nil }) else {
@@ -93,8 +93,8 @@ final class DiskThread {
             shared.status.reason = ""
             shared.status.state = .loading
         }
-        if isToldUnavailable { cache.report(.back) }
-        isToldUnavailable = false
+        if isReportedUnavailable { cache.report(.back) }
+        isReportedUnavailable = false
     }
 
     /// Continues in memory only, and schedules a retry.
@@ -108,8 +108,8 @@ final class DiskThread {
         }
         let now = now
         retryAt = now + backoff.failed(at: now)
-        if !isToldUnavailable { cache.report(.unavailable(reason: reason)) }
-        isToldUnavailable = true
+        if !isReportedUnavailable { cache.report(.unavailable(reason: reason)) }
+        isReportedUnavailable = true
     }
 
     private func fail(_ error: SQLiteError) {
@@ -131,8 +131,8 @@ final class DiskThread {
         }
         replacedAt = now
         close()
-        let target = folder.setAside(at: cache.clock.reading.secondsSince1970)
-        cache.report(.setAside(path: target, reason: reason))
+        let target = folder.quarantine(at: cache.clock.reading.secondsSince1970)
+        cache.report(.quarantined(path: target, reason: reason))
         cache.shared.withLock { $0.pending.needsAll = true }
         retryAt = now
     }
@@ -187,12 +187,12 @@ final class DiskThread {
             open.read += rows.count
             open.loadPosition = next
             let before = cache.memory.statistics.entries
-            let kept = rows.count { cache.remember($0, from: open) }
+            let cached = rows.count { cache.remember($0, from: open) }
             let grown = cache.memory.statistics.entries - before
-            open.loaded += kept
-            cache.shared.withLock { $0.status.loaded += kept }
+            open.loaded += cached
+            cache.shared.withLock { $0.status.loaded += cached }
             // Further answers would evict those read before, and are used less.
-            let isFull = grown < kept - kept / 8
+            let isFull = grown < cached - cached / 8
             if isFull { open.loadPosition = nil }
             if open.loadPosition == nil { finishLoading(isComplete: !isFull) }
         } catch {

@@ -31,7 +31,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case providerRefused = "provider.refused"
     case providerAccepted = "provider.accepted"
     case providerAddresses = "provider.addresses"
-    case providerAddressesUntold = "provider.addresses_untold"
+    case providerAddressesUnavailable = "provider.addresses_unavailable"
     case providerDisabled = "provider.disabled"
     case providerEnabled = "provider.enabled"
     case localDNSNoServers = "localdns.no_servers"
@@ -54,7 +54,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     // MARK: The disk
     case diskUnavailable = "disk.unavailable"
     case diskBack = "disk.back"
-    case diskSetAside = "disk.set_aside"
+    case diskQuarantined = "disk.quarantined"
     case diskLoaded = "disk.loaded"
 
     // MARK: Questions
@@ -83,14 +83,14 @@ package enum LogKind: String, CaseIterable, Sendable {
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket,
             .serviceManager,
             .reloadRestartNeeded,
-            .providerAddressAside, .providerClock, .providerLimit, .providerAddressesUntold, .providerDisabled,
+            .providerAddressAside, .providerClock, .providerLimit, .providerAddressesUnavailable, .providerDisabled,
             .localDNSNoServers, .localDNSServerSilent,
             .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkIntercepted, .networkUnwatched,
             .diskUnavailable, .answerFailed,
             .clientRefused, .limitQueries,
             .limitConnections, .logDropped, .logQueriesDropped:
             .warning
-        case .startAuthorities, .reloadRefused, .providerCertificateRefused, .providerRefused, .diskSetAside:
+        case .startAuthorities, .reloadRefused, .providerCertificateRefused, .providerRefused, .diskQuarantined:
             .error
         case .startFailed: .critical
         }

@@ -9,7 +9,7 @@ import Synchronization
 /// dropped and counted, as are lines that the stream refuses, for instance on a full disk.
 final class LogWriter: Sendable {
     /// Capacity in bytes up to which storage is retained for the next lines.
-    private static let kept = 64 << 10
+    private static let retained = 64 << 10
 
     private struct State {
         var lines: [UInt8] = []
@@ -100,7 +100,7 @@ final class LogWriter: Sendable {
             }
             lost += dropped + stream.put(lines)
             if lost > 0, stream.put(droppedLine(lost)) == 0 { lost = 0 }
-            lines.removeAll(keepingCapacity: lines.capacity <= Self.kept)
+            lines.removeAll(keepingCapacity: lines.capacity <= Self.retained)
         }
     }
 }

@@ -106,8 +106,8 @@ import Testing
         try Data(garbage(100)).write(to: URL(fileURLWithPath: path))
         let machine = try Machine(path)
         #expect(machine.load())
-        guard case .setAside(let target?, let reason)? = machine.events.all.first else {
-            Issue.record("nothing was told: \(machine.events.all)")
+        guard case .quarantined(let target?, let reason)? = machine.events.all.first else {
+            Issue.record("no event was reported: \(machine.events.all)")
             return
         }
         #expect(FileManager.default.contents(atPath: target) == Data(garbage(100)))
@@ -125,7 +125,7 @@ import Testing
         try file.close()
         machine.disk.shared.withLock { $0.damage = "SQLite finds it damaged" }
         try machine.put("b.example.com")
-        #expect(machine.wait { setAside(machine).count == 1 } && machine.flush())
+        #expect(machine.wait { quarantined(machine).count == 1 } && machine.flush())
         machine.disk.stop()
         let next = try Machine(path)
         #expect(next.load() && next.has("www.example.com") && next.has("b.example.com"))
@@ -137,7 +137,7 @@ import Testing
         do { try SQLiteConnection(path, .readWrite).execute("PRAGMA user_version = 99") }
         let machine = try Machine(path)
         #expect(machine.load() && machine.memory.statistics.entries == 0)
-        #expect(setAside(machine).count == 1)
+        #expect(quarantined(machine).count == 1)
         machine.disk.stop()
     }
 
@@ -171,7 +171,7 @@ import Testing
         try #require(try ChildProcess.run(["sqlite3", path, change]).status == 0)
         let machine = try Machine(path)
         #expect(machine.load() && machine.memory.statistics.entries == 0)
-        #expect(machine.events.all.contains { if case .setAside = $0 { true } else { false } })
+        #expect(machine.events.all.contains { if case .quarantined = $0 { true } else { false } })
         machine.disk.stop()
     }
 
@@ -182,7 +182,7 @@ import Testing
         #expect(machine.flush())
         machine.disk.shared.withLock { $0.damage = "SQLite finds it damaged" }
         try machine.put("more.example.com")
-        #expect(machine.wait { machine.events.all.contains { if case .setAside = $0 { true } else { false } } })
+        #expect(machine.wait { machine.events.all.contains { if case .quarantined = $0 { true } else { false } } })
         #expect(machine.flush())
         machine.disk.stop()
         let next = try Machine(path)
@@ -200,13 +200,13 @@ import Testing
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         let machine = try Machine(path)
         #expect(machine.load())
-        #expect(setAside(machine) == ["answers are not as they were written"])
+        #expect(quarantined(machine) == ["answers are not as they were written"])
         machine.disk.stop()
     }
 
-    /// The reasons for which files were set aside.
-    private func setAside(_ machine: Machine) -> [String] {
-        machine.events.all.compactMap { if case .setAside(_, let reason) = $0 { reason } else { nil } }
+    /// The reasons for which files were quarantined.
+    private func quarantined(_ machine: Machine) -> [String] {
+        machine.events.all.compactMap { if case .quarantined(_, let reason) = $0 { reason } else { nil } }
     }
 
     @Test func `damage that no row shows is found in the background, and the file replaced with what memory has`()
@@ -218,7 +218,7 @@ import Testing
         try clear()
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         let machine = try Machine(path)
-        #expect(machine.wait { setAside(machine) == ["SQLite finds it damaged"] })
+        #expect(machine.wait { quarantined(machine) == ["SQLite finds it damaged"] })
         #expect(machine.events.all.first == .loaded(count: names.count, isComplete: true))
         #expect(machine.load())
         machine.disk.stop()
@@ -226,7 +226,7 @@ import Testing
         #expect(next.load() && names.allSatisfy { next.has($0) })
         // This file is sound.
         next.disk.stop()
-        #expect(setAside(next).isEmpty)
+        #expect(quarantined(next).isEmpty)
     }
 
     @Test func `a check that cannot be made finds nothing, and one of another kind of file does`() throws {
@@ -248,11 +248,11 @@ import Testing
     @Test func `a file that turns bad again soon is not replaced again: it is the disk that is bad`() throws {
         try Data(garbage(100)).write(to: URL(fileURLWithPath: path))
         let machine = try Machine(path, retry: .milliseconds(5) ... .seconds(60))
-        #expect(machine.load() && setAside(machine).count == 1)
+        #expect(machine.load() && quarantined(machine).count == 1)
         machine.disk.shared.withLock { $0.damage = "SQLite finds it damaged" }
         try machine.put("www.example.com")
         #expect(machine.wait { machine.events.all.contains { if case .unavailable = $0 { true } else { false } } })
-        #expect(setAside(machine).count == 1)
+        #expect(quarantined(machine).count == 1)
         machine.disk.stop()
     }
 
@@ -270,10 +270,10 @@ import Testing
             }
             machine.disk.wake.post()
         }
-        #expect(machine.wait { !setAside(machine).isEmpty })
+        #expect(machine.wait { !quarantined(machine).isEmpty })
         // Damage is handled before anything else is written.
         try machine.put("b.example.com")
-        #expect(machine.flush() && setAside(machine) == ["read: a row is not as it was written"])
+        #expect(machine.flush() && quarantined(machine) == ["read: a row is not as it was written"])
         #expect(!machine.events.all.contains { if case .unavailable = $0 { true } else { false } })
         machine.disk.stop()
     }

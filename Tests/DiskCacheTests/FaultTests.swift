@@ -82,7 +82,7 @@ struct FaultTests {
     @Test func `what was to be stored or removed while the disk failed is so once it is back`() async throws {
         let clock = TestClock()
         let machine = try Machine(path, clock: clock, system: system)
-        let names = ["by-key.example.com", "by-name.example.com", "kept.example.com"]
+        let names = ["by-key.example.com", "by-name.example.com", "stored.example.com"]
         for name in names { try machine.put(name) }
         #expect(machine.flush() && machine.load())
         csqlite_faults_plan(1, 1_000_000_000)
@@ -95,7 +95,7 @@ struct FaultTests {
         #expect(machine.wait { machine.events.all.contains(.back) } && machine.flush())
         machine.disk.stop()
         let next = try Machine(path, clock: clock)
-        #expect(next.load() && names.filter { next.has($0) } == ["kept.example.com"])
+        #expect(next.load() && names.filter { next.has($0) } == ["stored.example.com"])
         #expect(await next.disk.states().map(\.value) == ["3"])
         next.disk.stop()
     }
@@ -123,12 +123,12 @@ struct FaultTests {
         machine.disk.load()
         #expect(machine.wait { machine.events.all.contains(.back) } && machine.load())
         #expect(names.allSatisfy { machine.has($0) })
-        #expect(!hasSetAside(machine))
+        #expect(!hasQuarantined(machine))
         machine.disk.stop()
     }
 
-    private func hasSetAside(_ machine: Machine) -> Bool {
-        machine.events.all.contains { if case .setAside = $0 { true } else { false } }
+    private func hasQuarantined(_ machine: Machine) -> Bool {
+        machine.events.all.contains { if case .quarantined = $0 { true } else { false } }
     }
 
     @Test func `what waits is written in one transaction`() throws {

@@ -124,6 +124,6 @@ import Testing
         #expect(machine.wait { machine.disk.status.state == .memoryOnly })
         machine.disk.stop()
         #expect(FileManager.default.contents(atPath: path) == Data("some notes".utf8))
-        #expect(!machine.events.all.contains { if case .setAside = $0 { true } else { false } })
+        #expect(!machine.events.all.contains { if case .quarantined = $0 { true } else { false } })
     }
 }

@@ -13,7 +13,7 @@ import Testing
     }
 
     /// The keys that these changes add to a file without them.
-    private func kept(by changes: PendingChanges) -> Set<[UInt8]> {
+    private func added(by changes: PendingChanges) -> Set<[UInt8]> {
         changes.answers.reduce(into: []) { keys, change in
             if change.entry == nil { keys.remove(change.key) } else { keys.insert(change.key) }
         }
@@ -54,10 +54,10 @@ import Testing
         }
         changes.remove(keyBytes("c.example.org"))
         changes.remove(.name(name("a.example.com")))
-        #expect(kept(by: changes) == [keyBytes("b.example.com")])
+        #expect(added(by: changes) == [keyBytes("b.example.com")])
         changes.store(try entry("a.example.com"), for: keyBytes("a.example.com"))
         changes.store(try entry("c.example.org"), for: keyBytes("c.example.org"))
-        #expect(kept(by: changes) == Set(["a.example.com", "b.example.com", "c.example.org"].map(keyBytes)))
+        #expect(added(by: changes) == Set(["a.example.com", "b.example.com", "c.example.org"].map(keyBytes)))
     }
 
     @Test func `of an answer that is removed, what it had replaced is removed too`() throws {
@@ -65,18 +65,18 @@ import Testing
         changes.store(try entry("other.example.com"), for: keyBytes("www.example.com"))
         changes.store(try entry("www.example.com"), for: keyBytes("www.example.com"))
         changes.remove(.holding(address(of: "www.example.com")))
-        #expect(kept(by: changes).isEmpty && removed(by: changes) == [keyBytes("www.example.com")])
+        #expect(added(by: changes).isEmpty && removed(by: changes) == [keyBytes("www.example.com")])
     }
 
     @Test func `more answers than may wait are left to be written from memory, and none waits any more`() throws {
         var changes = PendingChanges()
-        let kept = try entry("www.example.com")
-        for number in 0..<PendingChanges.limit { changes.store(kept, for: keyBytes("n\(number).example.com")) }
+        let answer = try entry("www.example.com")
+        for number in 0..<PendingChanges.limit { changes.store(answer, for: keyBytes("n\(number).example.com")) }
         changes.remove(keyBytes("gone.example.com"))
         #expect(!changes.needsAll && changes.answers.count == PendingChanges.limit + 1)
-        changes.store(kept, for: keyBytes("more.example.com"))
+        changes.store(answer, for: keyBytes("more.example.com"))
         #expect(changes.needsAll && removed(by: changes) == [keyBytes("gone.example.com")])
-        changes.store(kept, for: keyBytes("later.example.com"))
+        changes.store(answer, for: keyBytes("later.example.com"))
         #expect(changes.answers.count == 1)
     }
 
@@ -101,7 +101,7 @@ import Testing
         changes.store(try entry("www.example.com"), for: keyBytes("www.example.com"))
         changes.remove(.name(name("www.example.com")))
         #expect(changes.removals == [.name(name("www.example.com"))] && !changes.needsAll)
-        #expect(kept(by: changes).isEmpty)
+        #expect(added(by: changes).isEmpty)
     }
 
     @Test func `records that wait are bounded, and known ones still change`() {
@@ -120,7 +120,7 @@ import Testing
         older.store(try entry("a.example.com"), for: keyBytes("a.example.com"))
         older.remove(keyBytes("b.example.com"))
         older.remove(.name(name("c.example.com")))
-        older.keep(record("kept"))
+        older.keep(record("same"))
         older.keep(record("changed"))
         older.forgetAll(.journal)
         var changes = PendingChanges()
@@ -131,11 +131,11 @@ import Testing
         changes.putBack(older)
         #expect(removed(by: changes) == [keyBytes("b.example.com"), keyBytes("d.example.com")])
         #expect(changes.removals == [.name(name("c.example.com")), .name(name("e.example.com"))])
-        #expect(changes.states[record("kept").key]??.value == "1")
+        #expect(changes.states[record("same").key]??.value == "1")
         #expect(changes.states[record("changed").key]??.value == "2")
         #expect(changes.forgottenKinds == [.journal, .checkVerdict])
         // Memory has the answers.
-        #expect(kept(by: changes).isEmpty && changes.needsAll)
+        #expect(added(by: changes).isEmpty && changes.needsAll)
     }
 
     @Test func `of a kind that was removed in the meantime nothing comes back`() {

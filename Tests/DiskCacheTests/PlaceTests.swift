@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `a folder that vanishes is noticed, and everything written anew`() throws {
+    @Test func `a folder that vanishes is noticed, and everything is written again`() throws {
         let machine = try Machine(path)
         try machine.put("www.example.com")
         #expect(machine.flush() && machine.load())

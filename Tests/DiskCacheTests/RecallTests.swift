@@ -193,12 +193,12 @@ import Testing
     @Test func `an answer of the file is prefetched as any other, one of our own rules is not`() throws {
         let clock = TestClock()
         let first = try Machine(path, clock: clock)
-        try first.put("told.example.com")
+        try first.put("answer.example.com")
         try first.put("rule.example.com", source: 0)
         first.disk.stop()
         let machine = try Machine(path, clock: clock)
         #expect(machine.load())
-        #expect(machine.memory.entry(for: key("told.example.com"))?.refreshMargin == 30)
+        #expect(machine.memory.entry(for: key("answer.example.com"))?.refreshMargin == 30)
         #expect(machine.memory.entry(for: key("rule.example.com"))?.refreshMargin == 0)
         machine.disk.stop()
     }

@@ -196,7 +196,7 @@ import Testing
         machine.disk.stop()
     }
 
-    @Test func `under another policy an answer is decided anew, and of another route not used`() throws {
+    @Test func `under another policy an answer is decided again, and of another route not used`() throws {
         let clock = TestClock()
         try write(["www.example.com"], clock: clock)
         let other = try Machine(path, clock: clock, identity: identity("policy two"))

@@ -29,9 +29,9 @@ import Testing
         try #require(outcome.status == 0, "\(outcome.errors)")
     }
 
-    /// The reasons for which files were set aside.
+    /// The reasons for which files were quarantined.
     private func reasons(_ machine: Machine) -> [String] {
-        machine.events.all.compactMap { if case .setAside(_, let reason) = $0 { reason } else { nil } }
+        machine.events.all.compactMap { if case .quarantined(_, let reason) = $0 { reason } else { nil } }
     }
 
     @Test(arguments: [

@@ -8,7 +8,7 @@ struct StoreFolder {
     /// The suffixes of the files that SQLite stores beside the database.
     private static let companions = ["-wal", "-shm"]
     /// The most renamed damaged files that are retained.
-    private static let keptAside = 3
+    private static let mostDamaged = 3
 
     /// The path of the lock file.
     var lock: String { path + ".lock" }
@@ -51,8 +51,8 @@ struct StoreFolder {
     /// - Parameter seconds: since 1970, for its new name; not negative.
     /// - Returns: its new path; nil when it cannot be renamed, or when there are three that may not be removed: then
     ///   this one is removed.
-    func setAside(at seconds: Int64) -> String? {
-        let target = makeRoomAside() ? nextAside(at: seconds) : nil
+    func quarantine(at seconds: Int64) -> String? {
+        let target = makeRoomForDamaged() ? nextDamaged(at: seconds) : nil
         let isRenamed = target.map { rename(path, $0) == 0 } ?? false
         if !isRenamed { unlink(path) }
         for companion in Self.companions {
@@ -63,7 +63,7 @@ struct StoreFolder {
     }
 
     /// The path to which the next damaged file is renamed.
-    private func nextAside(at seconds: Int64) -> String {
+    private func nextDamaged(at seconds: Int64) -> String {
         var target = "\(path).damaged-\(seconds)"
         var count = 1
         while access(target, F_OK) == 0 {
@@ -76,10 +76,10 @@ struct StoreFolder {
     /// Removes the oldest damaged files that are ours, so that a failing disk does not fill up with them.
     ///
     /// - Returns: whether there is room for one more.
-    private func makeRoomAside() -> Bool {
-        let aside = damaged
-        let excess = max(0, aside.count - Self.keptAside + 1)
-        let oldest = aside.filter { (try? FileOwner(of: $0)) == .us }.prefix(excess)
+    private func makeRoomForDamaged() -> Bool {
+        let files = damaged
+        let excess = max(0, files.count - Self.mostDamaged + 1)
+        let oldest = files.filter { (try? FileOwner(of: $0)) == .us }.prefix(excess)
         for path in oldest { for end in [""] + Self.companions { unlink(path + end) } }
         return oldest.count == excess
     }
@@ -98,7 +98,7 @@ struct StoreFolder {
             guard name.hasPrefix(prefix) else { continue }
             let parts = name.dropFirst(prefix.count).split(separator: "-", omittingEmptySubsequences: false)
             let numbers = parts.compactMap { Int64($0) }
-            // The form that `nextAside` writes: the time, and a number from 2 on for further ones in that second.
+            // The form that `nextDamaged` writes: the time, and a number from 2 on for further ones in that second.
             guard (1...2).contains(numbers.count), numbers.map(String.init) == parts.map(String.init) else { continue }
             found.append(("\(directory)/\(name)", numbers))
         }

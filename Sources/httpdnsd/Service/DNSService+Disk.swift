@@ -30,7 +30,7 @@ extension DNSService {
             try disk.start()
             return disk
         } catch {
-            log.logger.log(.diskUnavailable, "\(error); answers are kept in memory alone")
+            log.logger.log(.diskUnavailable, "\(error); answers are cached in memory alone")
             return nil
         }
     }
@@ -62,7 +62,7 @@ extension DiskEvent {
         switch self {
         case .unavailable: .diskUnavailable
         case .back: .diskBack
-        case .setAside: .diskSetAside
+        case .quarantined: .diskQuarantined
         case .loaded: .diskLoaded
         }
     }
@@ -70,11 +70,11 @@ extension DiskEvent {
     fileprivate var text: String {
         switch self {
         case .unavailable(let reason):
-            "the cache on disk cannot be used, answers are kept in memory alone: \(reason); cache.disk.path names another file"
+            "the cache on disk cannot be used, answers are cached in memory alone: \(reason); cache.disk.path names another file"
         case .back: "the cache on disk is used again"
-        case .setAside(let path?, let reason):
-            "the cache on disk is damaged (\(reason)): it is now \(path), and a new one is begun"
-        case .setAside(nil, let reason): "the cache on disk is damaged (\(reason)), and a new one is begun"
+        case .quarantined(let path?, let reason):
+            "the cache on disk is damaged (\(reason)): it is now \(path), and a new one is started"
+        case .quarantined(nil, let reason): "the cache on disk is damaged (\(reason)), and a new one is started"
         case .loaded(let count, true): "loaded \(counted(count, "answer")) of the last time from disk"
         case .loaded(let count, false):
             "loaded \(counted(count, "answer")) of the last time from disk; memory has no room for the others, which are read as they are asked for"

@@ -52,7 +52,7 @@ extension LogMessage {
                 ["provider": "\(provider)", "addresses": "\(list)"])
         case .addressesUntold(let provider, let reason):
             self.init(
-                .providerAddressesUntold, about: provider, text,
+                .providerAddressesUnavailable, about: provider, text,
                 ["provider": "\(provider)", "reason": "\(reason)"])
         case .serviceDisabled(let provider):
             self.init(.providerDisabled, about: provider, text, ["provider": "\(provider)"])

@@ -232,9 +232,9 @@ extension Integration {
         @Test func `a folder that cannot be made is one line in the log`() throws {
             let vendor = try FakeHTTPDNS(Stage.zone)
             let daemon = try daemon(vendor.url, path: "/proc/none/cache.sqlite")
-            #expect(daemon.waitForLog { $0.contains("answers are kept in memory alone") })
+            #expect(daemon.waitForLog { $0.contains("answers are cached in memory alone") })
             #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
-            #expect(daemon.errors.components(separatedBy: "kept in memory alone").count == 2)
+            #expect(daemon.errors.components(separatedBy: "cached in memory alone").count == 2)
         }
 
         @Test(.requires(.networkNamespaces))
@@ -247,7 +247,7 @@ extension Integration {
             let daemon = try daemon(
                 vendor.url, path: mount + "/cache.sqlite",
                 wrapper: ["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh"])
-            #expect(daemon.waitForLog { $0.contains("answers are kept in memory alone") })
+            #expect(daemon.waitForLog { $0.contains("answers are cached in memory alone") })
             #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
             #expect(unlink("/proc/\(daemon.pid)/root\(mount)/filler") == 0)
             #expect(daemon.waitForLog() { $0.contains("the cache on disk is used again") })
@@ -269,12 +269,12 @@ extension Integration {
             let daemon = try daemon(
                 vendor.url, path: mount + "/cache.sqlite",
                 wrapper: ["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh"])
-            #expect(daemon.waitForLog { $0.contains("answers are kept in memory alone") })
+            #expect(daemon.waitForLog { $0.contains("answers are cached in memory alone") })
             #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1", "192.0.2.2"])
             try Data().write(to: URL(fileURLWithPath: flag))
             #expect(daemon.waitForLog() { $0.contains("the cache on disk is used again") })
             #expect(try written(1))
-            #expect(daemon.errors.components(separatedBy: "kept in memory alone").count == 2)
+            #expect(daemon.errors.components(separatedBy: "cached in memory alone").count == 2)
         }
 
         @Test func `what was flushed, and a reported address, are remembered over a restart`() throws {
