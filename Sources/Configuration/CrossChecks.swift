@@ -3,7 +3,7 @@ import DNSWire
 extension Configuration {
     private static let modePath = SettingPath.root.appending(key: "route").appending(key: "mode")
 
-    /// A mode that asks HTTPDNS needs somebody to ask.
+    /// A mode that asks HTTPDNS needs a provider.
     func checkMode(_ reading: Reading) {
         if route.mode == .localDNSFirst, !providers.isEmpty {
             reading.warn(
@@ -92,7 +92,7 @@ extension Configuration {
         }
     }
 
-    /// Whoever pays for each question should say for which names.
+    /// Where each question is billed, the configuration should say for which names.
     func checkBilling(_ reading: Reading) {
         guard route.protect.isEmpty, route.mode != .localDNSOnly else { return }
         let entries = providers.filter { $0.isMetered && $0.names.isEmpty }

@@ -37,7 +37,7 @@ import Testing
         #expect(problems(file).isEmpty)
     }
 
-    @Test func `a bad line is told of with its number, and the others count`() {
+    @Test func `a bad line is reported with its number, and the others count`() {
         let file = read("www.example.com 192.0.2.1\n192.0.2.1\n192.0.2.1 a..b good.example *.x\nfe80::1%lo link\n")
         #expect(texts(file) == ["good.example 192.0.2.1"])
         #expect(
@@ -48,9 +48,9 @@ import Testing
             ])
     }
 
-    @Test func `of many bad lines only the first are told, and how many more there are`() {
+    @Test func `of many bad lines only the first are reported, and how many more there are`() {
         let file = read(String(repeating: "x\n", count: 25))
-        #expect(file.problems.count == HostsFile.toldLines + 1)
+        #expect(file.problems.count == HostsFile.reportedLines + 1)
         #expect(problems(file).last == "-: 15 more like these")
     }
 
@@ -124,7 +124,7 @@ import Testing
             let file = HostsFile(Array(text.utf8))
             #expect(file.entries.allSatisfy { !$0.addresses.isEmpty && !$0.name.isFixed && !$0.isWildcard })
             #expect(Set(file.entries.map(\.name)).count == file.entries.count)
-            #expect(file.problems.count <= HostsFile.toldLines + 1)
+            #expect(file.problems.count <= HostsFile.reportedLines + 1)
         }
     }
 }

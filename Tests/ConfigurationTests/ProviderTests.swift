@@ -85,7 +85,9 @@ import Testing
         ("type = \"aliyun\"\naccount = \"1\"\nurl = \"http://192.0.2.1\"\nnames = [\"a.example\"]", "over plain http"),
         ("type = \"doh\"\nurl = \"https://192.0.2.1/dns-query\"", "a provider of type doh does not tell"),
     ])
-    func `where nobody proves or tells addresses, startup addresses have no effect`(lines: String, reason: String)
+    func `where no addresses are returned or none are verified, startup addresses have no effect`(
+        lines: String, reason: String
+    )
         throws
     {
         let loaded = try accepted("[[provider]]\n\(lines)\nstartup_addresses = [\"192.0.2.1\"]")

@@ -96,7 +96,7 @@ import Testing
 }
 
 @Suite struct WarningTests {
-    @Test func `everything that is not built yet is told in one warning`() throws {
+    @Test func `everything that is not built yet is reported in one warning`() throws {
         let loaded = try accepted(
             minimal + """
                 daily_limit = 5
@@ -123,7 +123,7 @@ import Testing
         #expect(try accepted(minimal + "daily_limit = 0\n[answers]\nprefer = \"both\"").warnings.isEmpty)
     }
 
-    @Test func `a suffix in two lists is told with the list that wins`() throws {
+    @Test func `a suffix in two lists is reported with the list that wins`() throws {
         let text = """
             [route]
             protect = ["a.example", "b.example"]

@@ -16,7 +16,7 @@ extension Configuration {
         /// Absolute; empty: none.
         package var secretFile = ""
         package var encryptionKey: Secret?
-        /// Nil: the type has none, or has not been told yet.
+        /// Nil: the type has none, or it has not been read yet.
         package var encryption: PayloadEncryption?
         /// Which of the type's built-in services is asked.
         package var region = ServiceRegion.cn
@@ -49,7 +49,7 @@ extension Configuration {
         /// be forged or replayed on the path, encrypted or not.
         package var isAuthenticated: Bool { url.scheme == .https }
 
-        /// Whether each question is billed: by the type, and by AliDNS to whoever has an account there.
+        /// Whether each question is billed: by the type, and by AliDNS where there is an account.
         var isMetered: Bool { type.descriptor.isMetered || type == .dohJSON && !account.isEmpty }
 
         static let settings: [Setting<ProviderEntry>] = [
@@ -102,7 +102,7 @@ extension Configuration {
                 "Names it is asked for; empty means all."),
             Setting(
                 "client_subnet", \.clientSubnet, .clientSubnet, shapesAnswers: true,
-                "The client network told to the service."),
+                "The client network sent to the service."),
             Setting(
                 "client_subnet_encrypted", \.clientSubnetEncrypted, .boolean,
                 shapesAnswers: true, "Whether type tencent encrypts the client network."),

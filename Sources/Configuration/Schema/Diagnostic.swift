@@ -19,7 +19,7 @@ package struct Diagnostic: Hashable, Sendable {
         self.message = message
     }
 
-    /// By line, those without one at the end; the order of finding is kept within a line.
+    /// By line, those without one at the end; within a line in the order of finding.
     static func sorted(_ all: [Diagnostic]) -> [Diagnostic] {
         all.enumerated().sorted { left, right in
             (left.element.line ?? .max, left.offset) < (right.element.line ?? .max, right.offset)

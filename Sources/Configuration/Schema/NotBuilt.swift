@@ -1,6 +1,6 @@
 /// The part of the schema that is read and checked but does nothing yet.
 ///
-/// Whoever builds a part deletes its line here, and its mark in `Documentation/Options.md`; the warning then goes away by
+/// The change that builds a part deletes its line here, and its mark in `Documentation/Options.md`; the warning then ends by
 /// itself.
 enum NotBuilt {
     /// Keys in the form of `Schema.keys`.

@@ -28,7 +28,7 @@ struct Setting<Table: SettingsTable>: Sendable {
     ///   - shown: the default in words where the field's own default is only a placeholder.
     ///   - shapesAnswers: whether an answer may be another one, or not be given, under another value: cached answers are then
     ///     not those of the same source. Not so for what a question's answer does not depend on (credentials, limits,
-    ///     time-outs), nor for what is decided anew for every query. Of a table: whether one of its keys does.
+    ///     time-outs), nor for what is decided for each query. Of a table: whether one of its keys does.
     ///   - summary: what the key does, one sentence, for the options page.
     init<Value: Equatable & Sendable>(
         _ name: String, _ field: any WritableKeyPath<Table, Value> & Sendable,

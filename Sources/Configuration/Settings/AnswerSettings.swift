@@ -90,7 +90,7 @@ extension Kind where Value == DNS64 {
                     throw ValueProblem("is not \"auto\", \"off\" or a prefix such as \"64:ff9b::/96\"")
                 }
                 throw ValueProblem(
-                    "is no prefix of a NAT64: it has 32, 40, 48, 56, 64 or 96 bits, bits 64 to 71 are zero, and it lies in 2000::/3, fc00::/7 or 64:ff9b::/32"
+                    "is no prefix of a NAT64: it has 32, 40, 48, 56, 64 or 96 bits, bits 64 to 71 are zero, and it is in 2000::/3, fc00::/7 or 64:ff9b::/32"
                 )
             },
             write: { quoted($0.description) })

@@ -25,12 +25,12 @@ extension Configuration {
                 shapesAnswers: false, "Longer TTLs are cut to this."),
             Setting(
                 "negative_ttl", \.negativeTTL, .duration(in: .zero ... .seconds(86_400), wholeSeconds: true),
-                shapesAnswers: false, "How long a negative answer is kept when the provider does not say."),
+                shapesAnswers: false, "How long a negative answer is cached when the provider does not say."),
             Setting(
                 "prefetch", \.prefetch, .boolean, shapesAnswers: false,
                 "Whether popular answers are refreshed shortly before they expire."),
             Setting("stale", \.stale, .table, shapesAnswers: false, "Answers past their TTL."),
-            Setting("disk", \.disk, .table, shapesAnswers: false, "Answers kept over a restart."),
+            Setting("disk", \.disk, .table, shapesAnswers: false, "Answers stored over a restart."),
         ]
 
         mutating func finish(at path: SettingPath, _ reading: Reading) {

@@ -1,6 +1,6 @@
 package import DNSWire
 
-/// The client network that a provider is told.
+/// The client network that is sent to a provider.
 package enum ClientSubnet: Hashable, Sendable, CustomStringConvertible {
     case off
     /// This many leading bits of each client's address, 1 to 32.

@@ -1,5 +1,5 @@
 extension Configuration {
-    /// `[control]`: how a running server is asked and told.
+    /// `[control]`: how a running server is queried and controlled.
     package struct ControlSettings: SettingsTable {
         /// Absolute, at most 107 bytes; empty: none.
         package var socket = "/run/httpdnsd/control.sock"

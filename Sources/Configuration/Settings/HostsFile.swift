@@ -3,7 +3,7 @@ import Platform
 
 /// Addresses of names from a file in the form of `/etc/hosts`: an address and its names on each line, `#` begins a comment.
 ///
-/// A name on several lines has the addresses of all of them. A line that cannot be read is left out and told of.
+/// A name on several lines has the addresses of all of them. A line that cannot be read is left out and reported.
 struct HostsFile {
     /// The most bytes of a file: 16 MiB.
     static let maximumSize = 16 << 20
@@ -11,8 +11,8 @@ struct HostsFile {
     static let maximumNames = 100_000
     /// The most addresses of one name.
     static let maximumAddresses = 64
-    /// After so many bad lines only their number is told.
-    static let toldLines = 10
+    /// After so many bad lines only their number is reported.
+    static let reportedLines = 10
 
     private(set) var entries: [PresetEntry] = []
     /// What is wrong with it, and where; lines are counted from 1.
@@ -30,10 +30,10 @@ struct HostsFile {
             }
             guard let first = fields.first else { continue }
             guard let address = IPAddress(String(decoding: first, as: UTF8.self)) else {
-                tell("does not begin with an IP address", line: number + 1)
+                report("does not begin with an IP address", line: number + 1)
                 continue
             }
-            if fields.count == 1 { tell("has an address and no name", line: number + 1) }
+            if fields.count == 1 { report("has an address and no name", line: number + 1) }
             for field in fields.dropFirst() {
                 guard entries.count < Self.maximumNames else {
                     problems.append((number + 1, "has more than \(Self.maximumNames) names: the rest is left out"))
@@ -76,17 +76,17 @@ struct HostsFile {
             }
             entries[place].addresses.append(address)
         } catch {
-            tell("\(quoted(text)) \(error.text)", line: line)
+            report("\(quoted(text)) \(error.text)", line: line)
         }
     }
 
-    private mutating func tell(_ text: String, line: Int) {
+    private mutating func report(_ text: String, line: Int) {
         badLines += 1
-        if badLines <= Self.toldLines { problems.append((line, text)) }
+        if badLines <= Self.reportedLines { problems.append((line, text)) }
     }
 
     private mutating func finish() {
-        if badLines > Self.toldLines { problems.append((nil, "\(badLines - Self.toldLines) more like these")) }
+        if badLines > Self.reportedLines { problems.append((nil, "\(badLines - Self.reportedLines) more like these")) }
     }
 }
 

@@ -1,6 +1,6 @@
 package import DNSWire
 
-/// Addresses given by hand for one name, or for all names below it.
+/// Static addresses of one name, or of all names below it.
 package struct PresetEntry: Hashable, Sendable {
     /// Lower-cased; for a wildcard the part after `*.`.
     package var name: Name
@@ -16,9 +16,9 @@ package struct PresetEntry: Hashable, Sendable {
 extension Configuration {
     /// `[preset]`.
     package struct Preset: SettingsTable {
-        /// Answered without asking anyone.
+        /// Answered without asking a source.
         package var always: [PresetEntry] = []
-        /// Answered when nobody else could.
+        /// Answered when no source could.
         package var lastResort: [PresetEntry] = []
         /// Looked up at start.
         package var preresolve: [Name] = []

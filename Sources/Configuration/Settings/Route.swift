@@ -1,6 +1,6 @@
 package import DNSWire
 
-/// Who is asked first, as the file says it.
+/// The source that is asked first, as the file says it.
 package enum RouteMode: String, Hashable, Sendable, CaseIterable {
     case httpdnsFirst = "httpdns-first"
     case localDNSFirst = "localdns-first"
@@ -28,7 +28,7 @@ extension Configuration {
         static let settings: [Setting<Route>] = [
             Setting(
                 "mode", \.mode, .choice(), shapesAnswers: true,
-                "Who answers protected names, and who stands in reserve."),
+                "What answers protected names, and what is the fallback."),
             Setting(
                 "protect", \.protect, .suffixes,
                 shapesAnswers: true,
