@@ -181,10 +181,10 @@ private final class Store {
         _ = entry.freshness(at: reading.now, policy)
         let key = row.answer.key
         _ = memory.storeIfAbsent(entry, for: key)
-        guard let kept = memory.entry(for: key) else { return }
-        _ = policy.refreshMargin(lifetime: kept.lifetime)
+        guard let cached = memory.entry(for: key) else { return }
+        _ = policy.refreshMargin(lifetime: cached.lifetime)
         // As it is written again after a fault.
-        let again = StoredAnswer(kept, key: key.array, identity, reading)
+        let again = StoredAnswer(cached, key: key.array, identity, reading)
         if let again { try file.write(again) }
     }
 

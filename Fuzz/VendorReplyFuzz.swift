@@ -35,8 +35,10 @@ func fuzzVendorReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let body = Array(UnsafeBufferPointer(start: data, count: count))
     guard let name = try? Name("www.example.com") else { return 0 }
     for service in schedules {
-        guard case .addresses(let told) = service.outcome(of: HTTPResponse(status: 200, body: body)) else { continue }
-        precondition((1...64).contains(told.places.count) && told.places.allSatisfy { $0.port != 0 })
+        guard case .addresses(let schedule) = service.outcome(of: HTTPResponse(status: 200, body: body)) else {
+            continue
+        }
+        precondition((1...64).contains(schedule.places.count) && schedule.places.allSatisfy { $0.port != 0 })
     }
     for service in services {
         for types in [[RecordType.a], [.aaaa], [.a, .aaaa]] {

@@ -13,7 +13,7 @@ struct AddressList {
     var ttl: Int64 = 0
 
     /// The service's TTL, limited to 2^31 - 1; nil if it gave none above 0.
-    var toldTTL: UInt32? { ttl > 0 ? UInt32(min(ttl, Int64(Int32.max))) : nil }
+    var statedTTL: UInt32? { ttl > 0 ? UInt32(min(ttl, Int64(Int32.max))) : nil }
 
     /// The addresses of one family, in the service's order, without duplicates; text that is no address, or one of the
     /// other family, is ignored.
@@ -36,12 +36,12 @@ struct AddressList {
     /// The result for one type of `name`; no addresses are an indeterminate empty response.
     func result(for type: RecordType, of name: Name) -> ServiceResult {
         let addresses = addresses(of: type)
-        guard !addresses.isEmpty else { return .unknownEmpty(ttl: toldTTL) }
-        return .answer(Answer(name: name, addresses: addresses, ttl: toldTTL ?? Self.minimumTTL))
+        guard !addresses.isEmpty else { return .unknownEmpty(ttl: statedTTL) }
+        return .answer(Answer(name: name, addresses: addresses, ttl: statedTTL ?? Self.minimumTTL))
     }
 
     /// A negative answer with the service's TTL.
     func negative(_ responseCode: ResponseCode, _ name: Name) -> ServiceResult {
-        .answer(.negative(responseCode, name: name, ttl: toldTTL ?? Self.minimumTTL))
+        .answer(.negative(responseCode, name: name, ttl: statedTTL ?? Self.minimumTTL))
     }
 }

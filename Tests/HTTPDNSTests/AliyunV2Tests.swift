@@ -158,7 +158,7 @@ struct AliyunV2Tests {
         "EBESExQVFhcYGRob82ZKalzpGZNP3dZa3XSRmzJcQqAljw2Whphb+u0cvHMamhOFe5Z0Fun1rURDLvcfBrmTbdMcclqOy4pGAVN+n3vKzuqrjYwI"
         + "cxShMX6osYSyM4/foI0PZ7uJsepe5djilojx4vr0q41UR0JKMgZy3rZM0miHXCa9JJUAvmPQ1X84bhJ9LrWzVAVRTBugLlAlEMR+mclXrZOeK4uU"
         + "xNeer+iaWgYbyUE/85tzZtEY"
-    private static let told: ServiceOutcome = .results([
+    private static let expected: ServiceOutcome = .results([
         .a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60), .aaaa: .answer(.negative(name: host, ttl: 300)),
     ])
 
@@ -177,7 +177,7 @@ struct AliyunV2Tests {
     func `a reply is read in each mode, and whichever way the mode is written`(
         encryption: AliyunV2Service.Encryption, body: String
     ) {
-        #expect(outcome(body, encryption) == Self.told)
+        #expect(outcome(body, encryption) == Self.expected)
     }
 
     @Test(arguments: [

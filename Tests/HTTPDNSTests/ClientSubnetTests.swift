@@ -82,9 +82,9 @@ struct ClientSubnetTests {
     }
 
     /// The outcome of a reply with this client-subnet option.
-    private func outcome(_ data: [UInt8]?, told: Bool = true) throws -> ServiceOutcome {
+    private func outcome(_ data: [UInt8]?, isSent: Bool = true) throws -> ServiceOutcome {
         var question = try Self.question()
-        if !told { question.clientSubnet = nil }
+        if !isSent { question.clientSubnet = nil }
         var reply = Message(
             flags: [.response, .recursionAvailable], questions: [Question(name: question.name, type: .a)])
         reply.answers = Answer(name: question.name, addresses: [.v4(0xc000_0201)], ttl: 60).answers
@@ -104,6 +104,6 @@ struct ClientSubnetTests {
     @Test(arguments: [nil, [0, 1, 24, 16, 203, 0, 113], [0, 1, 24, 24, 203, 0, 113]] as [[UInt8]?])
     func `a reply for this network, or for all, is used`(data: [UInt8]?) throws {
         guard case .results = try outcome(data) else { return #expect(Bool(false)) }
-        guard case .results = try outcome(data, told: false) else { return #expect(Bool(false)) }
+        guard case .results = try outcome(data, isSent: false) else { return #expect(Bool(false)) }
     }
 }

@@ -94,8 +94,8 @@ private struct AliyunScheduleReply {
             for (index, text) in texts.enumerated() {
                 guard let address = IPAddress(text), address.recordType == type else { continue }
                 var place = AddressSchedule.Place(address)
-                if index < ports.count, let told = ports[index] {
-                    guard let port = UInt16(exactly: told), port > 0 else { continue }
+                if index < ports.count, let stated = ports[index] {
+                    guard let port = UInt16(exactly: stated), port > 0 else { continue }
                     place.port = port
                 }
                 if places.count < AddressSchedule.limit, !places.contains(place) { places.append(place) }

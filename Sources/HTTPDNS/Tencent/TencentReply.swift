@@ -62,8 +62,8 @@ enum TencentReply {
         case (.both, 1):
             // One part covers one family, unless it says that there is nothing at all.
             let list = try list(parts[0])
-            let told = both.filter { !list.addresses(of: $0).isEmpty }
-            return Dictionary(uniqueKeysWithValues: (told.isEmpty ? both : told).map { ($0, list) })
+            let present = both.filter { !list.addresses(of: $0).isEmpty }
+            return Dictionary(uniqueKeysWithValues: (present.isEmpty ? both : present).map { ($0, list) })
         case (.v4, 1): return [.a: try list(parts[0])]
         case (.v6, 1): return [.aaaa: try list(parts[0])]
         default: throw unreadable

@@ -45,9 +45,9 @@ package struct TencentScheduleService: ScheduleService {
         let list = AddressList(texts: (fields["ip"] ?? "").split(separator: ";").map(String.init))
         let addresses = list.addresses(of: .a) + list.addresses(of: .aaaa)
         guard !addresses.isEmpty else { throw .unavailable("the reply names no address") }
-        let told = fields["ttl"].flatMap { Int64($0) } ?? minutes.usual
+        let stated = fields["ttl"].flatMap { Int64($0) } ?? minutes.usual
         return AddressSchedule(
             addresses.prefix(AddressSchedule.limit).map { .init($0) },
-            lifetime: .seconds(60 * (minutes.valid.contains(told) ? told : minutes.usual)))
+            lifetime: .seconds(60 * (minutes.valid.contains(stated) ? stated : minutes.usual)))
     }
 }
