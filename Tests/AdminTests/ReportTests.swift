@@ -18,12 +18,12 @@ struct ReportTests {
         provider.retry = 30
         var address = StatusReport.Address()
         address.address = "192.0.2.1:443"
-        address.state = .setAside
+        address.state = .inBackoff
         address.lastError = "no answer in time"
         address.lastErrorAge = 2
         provider.addresses = [address]
         status.providers = [provider]
-        status.localDNS = [.init(address: "192.0.2.53:53", state: .onTrial, retry: nil)]
+        status.localDNS = [.init(address: "192.0.2.53:53", state: .probeDue, retry: nil)]
         status.forwards = [.init(suffixes: ["corp.example"], servers: status.localDNS)]
         status.cache.entries = 7
         status.refused = 12
@@ -79,14 +79,14 @@ struct ReportTests {
         (provider.name, provider.type, provider.url) = ("vendor", "doh", "http://192.0.2.1")
         provider.isAuthenticated = false
         var address = StatusReport.Address()
-        (address.address, address.state, address.retry) = ("192.0.2.1:80", .setAside, 3)
+        (address.address, address.state, address.retry) = ("192.0.2.1:80", .inBackoff, 3)
         address.lastError = "\u{1b}[2Jgone"
         provider.addresses = [address]
         status.providers = [provider]
         let lines = status.text.split(separator: "\n")
         #expect(lines.first?.contains("up 1 d 2 h") == true)
         #expect(lines.contains("provider  vendor: doh at http://192.0.2.1, can be forged or replayed on the path"))
-        #expect(lines.contains { $0.contains("192.0.2.1:80 set aside for 3 s") && $0.hasSuffix("\u{fffd}[2Jgone") })
+        #expect(lines.contains { $0.contains("192.0.2.1:80 in backoff for 3 s") && $0.hasSuffix("\u{fffd}[2Jgone") })
         let report = BadAddressReport(addresses: [
             .init(address: "192.0.2.1", weight: 100, fades: 90), .init(address: "2001:db8::1", weight: 50, fades: 60),
         ])

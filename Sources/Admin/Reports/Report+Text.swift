@@ -49,7 +49,7 @@ extension StatusReport {
         rows += [
             [
                 "cache",
-                "\(counted(cache.entries, "answer")), \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(counted(cache.hits, "hit")), \(counted(cache.misses, "miss", "misses")), \(cache.stale) served stale, \(cache.refreshes) refreshed ahead",
+                "\(counted(cache.entries, "answer")), \(Self.size(cache.bytes)) of \(Self.size(cache.limit)); \(counted(cache.hits, "hit")), \(counted(cache.misses, "miss", "misses")), \(cache.stale) served stale, \(cache.refreshes) prefetched",
             ],
             ["disk", cache.fileText],
             [
@@ -69,7 +69,7 @@ extension StatusReport {
         }
         if badAddresses > 0 { rows.append(["badip", "\(badAddresses) reported"]) }
         if forgedChecks > 0 {
-            rows.append(["forged", "\(counted(forgedChecks, "check")) found a lie of LocalDNS; the last:"])
+            rows.append(["forged", "\(counted(forgedChecks, "check")) found a forged address of LocalDNS; the last:"])
         }
         rows += forged.map { ["", "  " + $0.text] }
         return Self.lines(rows)
@@ -215,7 +215,7 @@ extension ForgedAddress {
 
 extension StatusReport.Cache {
     fileprivate var fileText: String {
-        if file.isEmpty { return "answers are kept in memory alone" }
+        if file.isEmpty { return "answers are cached in memory alone" }
         let reason = fileError.isEmpty ? "" : " (\(fileError))"
         return "\(file), \(fileState)\(reason): \(counted(loaded, "answer")) loaded, \(written) written"
     }

@@ -5,13 +5,13 @@ extension StatusReport {
     package enum State: String, Sendable {
         case used
         /// In backoff after failures.
-        case setAside = "set aside"
+        case inBackoff = "in backoff"
         /// The backoff is over: the next question is a probe.
-        case onTrial = "on trial"
+        case probeDue = "probe due"
         /// It refuses the account, signature or token.
         case refused
         /// It is part of a forwarding loop, sending our own queries back to us, and is not queried.
-        case loops = "leads back here"
+        case loops = "forwarding loop"
         /// Its daily limit of calls is used up.
         case exhausted
         /// Its vendor has disabled it.

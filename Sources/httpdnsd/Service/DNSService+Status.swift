@@ -96,7 +96,7 @@ extension DNSService {
     private func address(_ endpoint: any Endpoint) -> StatusReport.Address {
         var address = StatusReport.Address()
         address.address = endpoint.name
-        (address.state, address.retry) = state(setAsideUntil: endpoint.health.backoff.nextProbe)
+        (address.state, address.retry) = state(backoffUntil: endpoint.health.backoff.nextProbe)
         let counters = endpoint.health.counters
         address.requests = counters.requests
         address.failures = counters.failures
@@ -112,14 +112,14 @@ extension DNSService {
             if localDNS.isLooping(server) {
                 return .init(address: server.description, state: .loops, retry: nil, group: group)
             }
-            let (state, retry) = state(setAsideUntil: localDNS.asideUntil(server))
+            let (state, retry) = state(backoffUntil: localDNS.asideUntil(server))
             return .init(address: server.description, state: state, retry: retry, group: group)
         }
     }
 
-    private func state(setAsideUntil until: Instant?) -> (StatusReport.State, Int?) {
+    private func state(backoffUntil until: Instant?) -> (StatusReport.State, Int?) {
         guard let until else { return (.used, nil) }
-        return until > loop.now ? (.setAside, (until - loop.now).wholeSeconds) : (.onTrial, nil)
+        return until > loop.now ? (.inBackoff, (until - loop.now).wholeSeconds) : (.probeDue, nil)
     }
 }
 

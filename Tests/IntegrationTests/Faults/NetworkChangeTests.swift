@@ -152,7 +152,7 @@ extension Integration {
             let start = Stopwatch()
             #expect(try dig(daemon, "printer.local.example").status == "SERVFAIL")
             #expect(start.fair < .seconds(1))
-            #expect(try status(daemon).contains("127.0.0.1:5353 leads back here"))
+            #expect(try status(daemon).contains("127.0.0.1:5353 forwarding loop"))
             #expect(try daemon.stop() == 0)
             #expect(daemon.errors.split(separator: "\n").count { $0.contains("sends our own questions") } == 1)
         }

@@ -192,7 +192,7 @@ extension Integration {
             _ = try stage.ask("www.example.com")
             let provider = (try stage.json("status")["providers"] as? [[String: Any]])?.first
             let address = (provider?["addresses"] as? [[String: Any]])?.first
-            #expect(["set aside", "on trial"].contains(address?["state"] as? String))
+            #expect(["in backoff", "probe due"].contains(address?["state"] as? String))
             let failures = try #require(address?["failures"] as? Int)
             #expect(failures >= 1)
             #expect((address?["last_error"] as? String)?.isEmpty == false)
