@@ -39,7 +39,7 @@ package final class NetworkPaths {
     /// The reason why sending to `address` is useless; nil when it is not.
     ///
     /// Costs nothing while all links have a carrier, and otherwise a look-up in the kernel's routes.
-    package func obstacle(to address: IPAddress) -> String? {
+    package func unreachableReason(for address: IPAddress) -> String? {
         // A link-local address exists on every link: the routes do not say which one is meant.
         guard !deadLinks.isEmpty, !address.isLinkLocal else { return nil }
         guard let route = kernelRoute(address), deadLinks.contains(route.interface) else { return nil }

@@ -71,7 +71,7 @@ package final class UDPSocket: Sendable {
         let number = descriptor.number
         setBuffer(number, SO_RCVBUFFORCE, SO_RCVBUF, options.receiveBuffer)
         setBuffer(number, SO_SNDBUFFORCE, SO_SNDBUF, options.sendBuffer)
-        // Responses never follow a path MTU learned from ICMP: an attacker who forges such a message could otherwise
+        // Responses never follow a path MTU learned from ICMP: an attacker that forges such a message could otherwise
         // have our responses fragmented, and fragments can be replaced in transit (RFC 9715).
         switch address.family {
         case .ipv4: setOption(number, Int32(IPPROTO_IP), IP_MTU_DISCOVER, IP_PMTUDISC_OMIT)

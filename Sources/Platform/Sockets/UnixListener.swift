@@ -15,7 +15,7 @@ package final class UnixListener: Sendable {
     /// A stale file of a process that has ended is replaced. The parent directory is created if only it is missing.
     /// - Parameters:
     ///   - path: at most 107 bytes.
-    ///   - owner: the user who will own the file, and the directory if it is created here; empty: the current user.
+    ///   - owner: the user that will own the file, and the directory if it is created here; empty: the current user.
     ///     Another one needs root.
     /// - Throws: `EADDRINUSE` when a running process listens there, `EEXIST` when the file is no socket, or the
     ///   system's error.
@@ -75,7 +75,7 @@ package final class UnixListener: Sendable {
         guard lstat(path, &status) == 0, var address = sockaddr_un(path: path) else { return }
         let operation = "make control socket \(path)"
         guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw SystemError(code: EEXIST, operation: operation, advice: "this file is no socket; it is left alone")
+            throw SystemError(code: EEXIST, operation: operation, advice: "this file is no socket, and is not changed")
         }
         let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard number >= 0 else { throw .last(operation) }

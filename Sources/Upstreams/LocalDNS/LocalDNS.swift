@@ -171,7 +171,7 @@ package final class LocalDNS: Upstream, LookupServers {
     package func group(of server: LocalDNSServer) -> Int? { groups.firstIndex { $0.contains(server) } }
 
     func isAway(_ server: LocalDNSServer) -> Bool {
-        isLooping(server) || environment.paths.obstacle(to: server.address) != nil || probes.isSilent(server)
+        isLooping(server) || environment.paths.unreachableReason(for: server.address) != nil || probes.isSilent(server)
     }
 
     var noServer: UpstreamFailure {

@@ -141,8 +141,8 @@ final class LocalDNSLookup: Sendable {
     private func ask(
         _ server: LocalDNSServer, over transport: AresTransport, edns: Bool, isRefused: Bool = false
     ) {
-        if let obstacle = environment.paths.obstacle(to: server.address) {
-            return giveUp(server, .network(obstacle))
+        if let reason = environment.paths.unreachableReason(for: server.address) {
+            return giveUp(server, .network(reason))
         }
         lastAttempt += 1
         let number = lastAttempt

@@ -59,7 +59,7 @@ final class HTTPDNSEndpoint: Endpoint {
     func networkChanged() {
         health.networkChanged(at: loop.now)
         // Closing a connection sends packets: that waits until there is a route, which is a network change of its own.
-        if paths.obstacle(to: nextHop) == nil { transfers?.renewConnections() }
+        if paths.unreachableReason(for: nextHop) == nil { transfers?.renewConnections() }
     }
 
     /// Requests that wait for capacity on its connections.
@@ -108,7 +108,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Sends its request: a second time when the service has reported that our clock is wrong.
     private func send(_ attempt: HTTPDNSAttempt) {
         guard account.mayCall else { return end(attempt, .overloaded(account.limitText)) }
-        if let obstacle = paths.obstacle(to: nextHop) { return end(attempt, .network(obstacle)) }
+        if let reason = paths.unreachableReason(for: nextHop) { return end(attempt, .network(reason)) }
         attempt.offset = account.clock.offset
         lastUse = loop.now
         do {

@@ -78,7 +78,7 @@ package final class HTTPDNSUpstream: Provider {
                 clock: loop
             ) { request, address in
                 let origin = settings.origin(at: address).reached(by: paths)
-                if let obstacle = paths.obstacle(to: origin.nextHop) { return .failure(.network(obstacle)) }
+                if let reason = paths.unreachableReason(for: origin.nextHop) { return .failure(.network(reason)) }
                 return await Self.call(request, origin, loop: loop)
             }
         }

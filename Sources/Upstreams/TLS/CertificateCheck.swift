@@ -37,7 +37,7 @@ package final class CertificateCheck: Handshake {
         with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant
     ) async -> HandshakeOutcome {
         guard let host = name.urlHost else { return .unclear("no certificate can be for this name") }
-        guard paths.obstacle(to: address) == nil else { return .unreachable }
+        guard paths.unreachableReason(for: address) == nil else { return .unreachable }
         let started = Started()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

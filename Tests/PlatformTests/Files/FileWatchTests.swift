@@ -152,13 +152,13 @@ import Testing
             asked.append(address)
             return [.v4(1): 2, .v4(2): 3][address].map { .init(interface: $0) }
         }
-        #expect(paths.obstacle(to: .v4(1)) == nil)
+        #expect(paths.unreachableReason(for: .v4(1)) == nil)
         #expect(asked.isEmpty)
         paths.update(deadLinks: [2])
-        #expect(paths.obstacle(to: .v4(1)) == "the interface that leads there has no carrier")
-        #expect(paths.obstacle(to: .v4(2)) == nil && paths.obstacle(to: .v4(3)) == nil)
-        #expect(paths.obstacle(to: try #require(IPAddress("fe80::1"))) == nil)
+        #expect(paths.unreachableReason(for: .v4(1)) == "the interface that leads there has no carrier")
+        #expect(paths.unreachableReason(for: .v4(2)) == nil && paths.unreachableReason(for: .v4(3)) == nil)
+        #expect(paths.unreachableReason(for: try #require(IPAddress("fe80::1"))) == nil)
         paths.update(deadLinks: [])
-        #expect(paths.obstacle(to: .v4(1)) == nil)
+        #expect(paths.unreachableReason(for: .v4(1)) == nil)
     }
 }

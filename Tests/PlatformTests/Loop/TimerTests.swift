@@ -89,15 +89,15 @@ private final class Repeater: Sendable {
 
     @Test @Loop func `timers that are all cancelled take no more and more room`() {
         var timers = TimerQueue()
-        let kept = LoopTimer {}
-        timers.add(kept, at: Instant(nanoseconds: 0))
+        let active = LoopTimer {}
+        timers.add(active, at: Instant(nanoseconds: 0))
         for number in 1...10_000 {
             let timer = LoopTimer {}
             timers.add(timer, at: Instant(nanoseconds: Int64(number)))
             timer.cancel()
         }
         #expect(timers.count <= 64)
-        #expect(timers.popDue(at: Instant(nanoseconds: 1)) === kept)
+        #expect(timers.popDue(at: Instant(nanoseconds: 1)) === active)
         #expect(timers.nextDue() == nil)
     }
 
