@@ -12,7 +12,7 @@
 
 // RFC 2253's form of a distinguished name: control characters and bytes beyond ASCII escaped.
 static const unsigned long copenssl_name_form = XN_FLAG_RFC2253;
-// The place in an SSL_CTX that is kept for applications.
+// The place in an SSL_CTX that is reserved for applications.
 static const int copenssl_application_data = 0;
 
 // TLS 1.2 and later, without new handshakes on a connection (RFC 9113 section 9.2.1). Returns 1, or 0 when the library is

@@ -53,8 +53,8 @@ struct Block {
     /// Whether the key has these eight bytes at `offset`, in any letter case; mostly they are in lower case already.
     @inline(__always)
     private func matches(at offset: Int, _ word: UInt64) -> Bool {
-        let kept = unsafe address.loadUnaligned(fromByteOffset: Self.keyStart &+ offset, as: UInt64.self)
-        return kept == word || kept == word.asciiLowercased
+        let stored = unsafe address.loadUnaligned(fromByteOffset: Self.keyStart &+ offset, as: UInt64.self)
+        return stored == word || stored == word.asciiLowercased
     }
 
     /// The same for names shorter than a word.

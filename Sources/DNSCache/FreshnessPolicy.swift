@@ -63,16 +63,16 @@ package struct FreshnessPolicy: Hashable, Sendable {
     /// negative answer has an SOA record whose TTL is the answer's lifetime (RFC 2308 section 5), a synthetic one if it
     /// came without.
     package func normalized(_ answer: consuming Answer, for question: Question) -> Answer {
-        let told = answer.authorities.firstIndex { $0.type == .soa }
-        let toldLifetime = told.map { negativeLifetime(of: answer.authorities[$0]) }
+        let soa = answer.authorities.firstIndex { $0.type == .soa }
+        let soaLifetime = soa.map { negativeLifetime(of: answer.authorities[$0]) }
         equalize(&answer.answers)
         equalize(&answer.authorities)
         equalize(&answer.additionals)
         guard answer.responseCode == .noError || answer.responseCode == .nameError,
             answer.isNegative(for: question.type)
         else { return answer }
-        if let told, let toldLifetime {
-            answer.authorities[told].ttl = toldLifetime
+        if let soa, let soaLifetime {
+            answer.authorities[soa].ttl = soaLifetime
         } else {
             answer.authorities.append(
                 .negativeSOA(for: question.name, ttl: min(negativeTTL, Self.longestNegative, maxTTL)))

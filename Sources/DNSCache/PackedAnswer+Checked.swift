@@ -37,8 +37,8 @@ extension PackedAnswer {
             let answer = PackedAnswer(responseCode: responseCode, counts: counts, body: body, ttlOffsets: offsets)
             return (answer, false)
         }
-        let kept = PackedAnswer(responseCode: responseCode, counts: counts, body: body, ttlOffsets: [])
-        guard let answer = kept.unpacked(for: question), let packed = PackedAnswer(answer, for: question),
+        let stored = PackedAnswer(responseCode: responseCode, counts: counts, body: body, ttlOffsets: [])
+        guard let answer = stored.unpacked(for: question), let packed = PackedAnswer(answer, for: question),
             packed.body == body, packed.counts == counts
         else { return nil }
         return (packed, answer.isNegative(for: question.type))

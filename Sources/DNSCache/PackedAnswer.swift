@@ -1,6 +1,6 @@
 package import DNSWire
 
-/// An answer in the form in which it is kept and sent: what follows the question in a message, ready to be copied.
+/// An answer in the form in which it is cached and sent: what follows the question in a message, ready to be copied.
 ///
 /// Names in it are compressed against a question of exactly the same name at byte 12, so the body can be put behind any
 /// client's spelling of that question.
@@ -104,7 +104,7 @@ package struct PackedAnswer: Equatable, Sendable {
         }
     }
 
-    /// Puts together what the cache kept; the parts come from an answer packed before.
+    /// Puts together what the cache stored; the parts come from an answer packed before.
     init(
         responseCode: ResponseCode, counts: SectionCounts, body: [UInt8], ttlOffsets: [UInt16], rotates: Bool = false
     ) {

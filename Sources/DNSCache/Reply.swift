@@ -7,7 +7,7 @@ package import DNSWire
 /// but QR are clear (RFC 8906 section 8.1.4). An OPT record is there if the query had one (RFC 6891 section 6.1.1), and
 /// holds no option but an extended error and a keepalive time-out.
 package enum Reply {
-    /// How the TTLs of a kept answer go out.
+    /// How the TTLs of a cached answer are sent.
     package enum Aging: Hashable, Sendable {
         /// Less the seconds since it was stored, not below 0.
         case fresh(age: UInt32)
@@ -31,7 +31,7 @@ package enum Reply {
     /// The TTL of a stale record, in seconds (RFC 8767 section 4 recommends 30).
     package static let staleTTL: UInt32 = 30
 
-    /// Writes a kept answer.
+    /// Writes a cached answer.
     ///
     /// - Parameters:
     ///   - message: the client's message, from which `query` was read.
@@ -141,11 +141,11 @@ package enum Reply {
 }
 
 extension Reply.Aging {
-    /// The TTL that goes out for one that was kept.
+    /// The TTL that is sent for a stored one.
     @inline(__always)
-    package func ttl(_ kept: UInt32) -> UInt32 {
+    package func ttl(_ stored: UInt32) -> UInt32 {
         switch self {
-        case .fresh(let age): kept > age ? kept &- age : 0
+        case .fresh(let age): stored > age ? stored &- age : 0
         case .stale: Reply.staleTTL
         }
     }

@@ -42,7 +42,7 @@ extension Resolver {
     /// which may be another name, is sent client networks.
     private func hintScope(_ hint: ServiceBindings.Hint, for key: FlightKey) -> ClientScope? {
         let unasked = policy.strategy.scope(of: nil, name: hint.target.lowercased, route: route(of: hint.target))
-        return unasked == nil ? nil : key.scope ?? .untold
+        return unasked == nil ? nil : key.scope ?? .undisclosed
     }
 
     /// Looks up the addresses for a hint as for a client, so that they are cached.

@@ -10,7 +10,7 @@ package struct ServerLimits: Sendable {
     /// The least bound on the queries that are on their way to a saturated loop, and on those that wait for the
     /// resolver before it takes another; the bound is the number it finishes in the interval `saturation` when that is
     /// more. So the queries taken are answered before the resolver counts its sources as slow (0.3 s), and the sources
-    /// are kept busy.
+    /// always have work.
     package var saturated = 512
     /// Queries that wait for the resolver before a saturated loop takes another while requests wait for room at the
     /// sources: half as many again as one address of a service carries at once (`HTTPLimits.requests`), so that the

@@ -117,8 +117,8 @@ struct EvictionTests {
             case 0...6:
                 let count = random.next() % 8 == 0 ? random.next() % 90 : random.next() % 4
                 let addresses = (0..<count).map { _ in IPAddress.v4(UInt32(truncatingIfNeeded: random.next())) }
-                let kept = cache.put(Answer(name: query.question.name, addresses: addresses, ttl: 300), for: query)
-                latest[number] = kept ? addresses : nil
+                let isCached = cache.put(Answer(name: query.question.name, addresses: addresses, ttl: 300), for: query)
+                latest[number] = isCached ? addresses : nil
             case 7:
                 cache.remove(query.key)
                 latest[number] = nil
@@ -140,8 +140,8 @@ struct EvictionTests {
             _ = cache.reply(to: query)
         }
         // The newest of the main ring are removed; the oldest, which are reclaimed first, are all there.
-        let kept = queries.filter { cache.reply(to: $0) != nil }
-        for query in kept.dropFirst(kept.count / 2) { cache.remove(query.key) }
+        let cached = queries.filter { cache.reply(to: $0) != nil }
+        for query in cached.dropFirst(cached.count / 2) { cache.remove(query.key) }
         for number in 0..<500 {
             cache.put(checksummed("new.example.com"), for: TestQuery("new\(number).example.com"))
             #expect(cache.reply(to: TestQuery("new\(number).example.com")) != nil)

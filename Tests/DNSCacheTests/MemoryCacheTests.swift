@@ -242,13 +242,13 @@ struct MemoryCacheTests {
     }
 
     @Test(arguments: [(660, false), (664, true)])
-    func `the longest answer is cached from 664 KiB on`(kibibytes: Int, isKept: Bool) throws {
+    func `the longest answer is cached from 664 KiB on`(kibibytes: Int, isCached: Bool) throws {
         // Of all answers that fit into a message, the one with the shortest records takes most memory.
         let record = Record(name: .root, type: RecordType(rawValue: 65_280), ttl: 60, rdata: [])
         let query = TestQuery(".")
         func answer(_ count: Int) -> Answer { Answer(answers: Array(repeating: record, count: count)) }
         try #require(PackedAnswer(answer(5_955), for: query.question) == nil)
-        #expect(MemoryCache(memory: kibibytes << 10).put(answer(5_954), for: query) == isKept)
+        #expect(MemoryCache(memory: kibibytes << 10).put(answer(5_954), for: query) == isCached)
     }
 
     @Test func `the longest lifetime is cached to the end`() {

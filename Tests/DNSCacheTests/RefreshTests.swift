@@ -37,7 +37,7 @@ import Testing
         #expect(cache.entry(for: query.key)?.lifetime == 100)
     }
 
-    @Test func `a newer answer is claimed anew, and only after a hit of its own`() throws {
+    @Test func `a newer answer is claimed again, and only after a hit of its own`() throws {
         let cache = try cache(lifetime: 100, margin: 10)
         _ = cache.reply(to: query, at: at(1_001))
         #expect(cache.entry(for: query.key)?.wasHit == true)

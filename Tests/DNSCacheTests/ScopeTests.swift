@@ -7,7 +7,7 @@ struct ScopeTests {
     private let cache = MemoryCache(memory: 1 << 20)
     private let question = Question(name: name("www.example.com"), type: .a)
     private let scopes: [ClientScope?] =
-        [nil, .untold]
+        [nil, .undisclosed]
         + ["192.0.2.0/24", "192.0.3.0/24", "2001:db8::/56"]
         .map { text in AddressPrefix(text).map { .network($0) } }
 

@@ -13,10 +13,10 @@ import Testing
 @Suite struct QueryFeedTests {
     /// Records what is reported.
     private final class Recorder: Sendable {
-        private let told = Mutex<[AnsweredQuery]>([])
+        private let answered = Mutex<[AnsweredQuery]>([])
         private let missed = Mutex(0)
 
-        var queries: [AnsweredQuery] { told.withLock { $0 } }
+        var queries: [AnsweredQuery] { answered.withLock { $0 } }
         var left: Int { missed.withLock { $0 } }
         /// In a short form, such as `udp www.example A NOERROR cache`.
         var lines: [String] {
@@ -29,7 +29,7 @@ import Testing
         @Loop
         func listen(to test: TestServer) {
             test.server.feed.receive { query in
-                self.told.withLock { $0.append(query) }
+                self.answered.withLock { $0.append(query) }
             } missed: { count in
                 self.missed.withLock { $0 += count }
             }

@@ -98,7 +98,7 @@ import Testing
         let network = { (text: String) in ClientScope.network(try #require(AddressPrefix(text))) }
         try store(0xc000_0201, for: network("198.51.100.0/24"))
         try store(0xc000_0202, for: network("2001:db8:1:200::/56"))
-        try store(0xc000_0203, for: .untold)
+        try store(0xc000_0203, for: .undisclosed)
         func answer(_ client: String, hiding: Bool = false, scoping: ClientScoping? = ClientScoping(bits: 24)) throws
             -> [UInt8]?
         {
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test func `a query is counted once, whether it is a hit for all, for a network, or none`() throws {
-        try store(0xc000_0201, for: .untold)
+        try store(0xc000_0201, for: .undisclosed)
         for client in ["127.0.0.1", "127.0.0.2", "198.51.100.1"] {
             _ = try handle(query([:]), from: client, allow: "0.0.0.0/0", scoping: ClientScoping(bits: 24))
         }

@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test @Loop
-    func `a loop that rests again while queries are refused takes on twice as many in each interval, and at last all`()
+    func `a loop that rests again while queries are refused takes on twice as many in each interval, and finally all`()
         async throws
     {
         let fixture = try Fixture()

@@ -19,16 +19,16 @@ struct ClientScopeTests {
     ]
 
     @Test func `each network, no network and all clients have keys of their own, in any letter case`() throws {
-        let scopes = [nil, .untold] + (try Self.networks.map { try Self.scope($0) })
+        let scopes = [nil, .undisclosed] + (try Self.networks.map { try Self.scope($0) })
         let keys = scopes.map { scope in Self.key(scope).array.map { asciiLowercased($0) } }
         #expect(Set(keys).count == scopes.count)
     }
 
     @Test func `a name that ends like a scope is another key`() throws {
         let other = Question(name: name("www.example.com.\\000"), type: .a)
-        #expect(Self.key(nil, other).array != Self.key(.untold).array)
+        #expect(Self.key(nil, other).array != Self.key(.undisclosed).array)
         #expect(!Self.key(nil, other).isScoped)
-        #expect(Self.key(.untold).isScoped)
+        #expect(Self.key(.undisclosed).isScoped)
     }
 
     @Test(arguments: networks)
@@ -72,8 +72,8 @@ struct ClientScopeTests {
     {
         let client = try #require(IPAddress(client))
         #expect(ClientScoping(bits: 24).network(of: client) == network.flatMap { AddressPrefix($0) })
-        #expect(ClientScoping(bits: 24).scope(of: client, hidesNetwork: true) == .untold)
-        #expect((ClientScoping(bits: 24).scope(of: client, hidesNetwork: false) == .untold) == (network == nil))
+        #expect(ClientScoping(bits: 24).scope(of: client, hidesNetwork: true) == .undisclosed)
+        #expect((ClientScoping(bits: 24).scope(of: client, hidesNetwork: false) == .undisclosed) == (network == nil))
     }
 
     @Test(arguments: [(8, 40), (16, 48), (24, 56), (32, 56)])

@@ -64,7 +64,7 @@ package final class Strategy {
     /// - Parameter client: nil: a look-up without a client.
     package nonisolated func scope(of client: ClientQuestion?, name: Name, route: Route) -> ClientScope? {
         guard let scoping = clientScoping, case .protect = route, selector.tellsNetworks(for: name) else { return nil }
-        guard let client else { return .untold }
+        guard let client else { return .undisclosed }
         return scoping.scope(of: client.client, hidesNetwork: client.hidesNetwork)
     }
 

@@ -14,7 +14,7 @@ struct FrameBuffer {
     }
 
     /// Capacity in bytes up to which storage is retained for the next message.
-    private static let kept = 1_024
+    private static let retained = 1_024
 
     private(set) var bytes: [UInt8] = []
     /// Index of the first byte that `next()` has not returned.
@@ -54,7 +54,7 @@ struct FrameBuffer {
     /// Frees storage beyond what the next message is likely to need.
     mutating func trim() {
         guard count == 0 else { return }
-        bytes.removeAll(keepingCapacity: bytes.capacity <= Self.kept)
+        bytes.removeAll(keepingCapacity: bytes.capacity <= Self.retained)
         start = 0
     }
 }

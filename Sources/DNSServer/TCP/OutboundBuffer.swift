@@ -1,7 +1,7 @@
 /// Responses that a TCP client has not received yet.
 struct OutboundBuffer {
     /// Capacity in bytes up to which storage is retained for the next response.
-    private static let kept = 4_096
+    private static let retained = 4_096
 
     private var bytes: [UInt8] = []
     /// Index of the first unwritten byte.
@@ -25,7 +25,7 @@ struct OutboundBuffer {
     mutating func removeFirst(_ count: Int) {
         start += count
         if isEmpty {
-            bytes.removeAll(keepingCapacity: bytes.capacity <= Self.kept)
+            bytes.removeAll(keepingCapacity: bytes.capacity <= Self.retained)
             start = 0
         } else if start > bytes.count / 2 {
             bytes.removeSubrange(..<start)

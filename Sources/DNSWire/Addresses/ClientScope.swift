@@ -5,7 +5,7 @@
 package enum ClientScope: Hashable, Sendable {
     /// No source received a client network: the client has no public one, or its query forbids sending it, or there is
     /// no client.
-    case untold
+    case undisclosed
     /// Clients in this network, which a source may have received.
     case network(AddressPrefix)
 
@@ -49,7 +49,7 @@ extension ClientScope {
     /// Parses the bytes of `keyBytes`; nil for anything else.
     package init?(keyBytes: [UInt8]) {
         if keyBytes == [0] {
-            self = .untold
+            self = .undisclosed
             return
         }
         guard keyBytes.count >= 3, keyBytes.allSatisfy({ $0 < 16 }), !keyBytes.count.isMultiple(of: 2) else {

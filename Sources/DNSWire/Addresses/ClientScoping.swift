@@ -20,7 +20,7 @@ package struct ClientScoping: Hashable, Sendable {
     ///
     /// - Parameter hidesNetwork: whether its query forbids sending its network.
     package func scope(of client: IPAddress, hidesNetwork: Bool) -> ClientScope {
-        if hidesNetwork { return .untold }
-        return network(of: client).map { .network($0) } ?? .untold
+        if hidesNetwork { return .undisclosed }
+        return network(of: client).map { .network($0) } ?? .undisclosed
     }
 }

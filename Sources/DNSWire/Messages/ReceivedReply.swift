@@ -83,9 +83,9 @@ package enum ReceivedReply: Hashable, Sendable {
                 return dnssecOK ? record : nil
             case .rrsig:
                 let covered = record.coveredType
-                let isKept =
+                let isEvidence =
                     covered == .nsec || covered == .nsec3 || isNegative && covered == .soa && isZone(record.name)
-                return dnssecOK && isKept ? record : nil
+                return dnssecOK && isEvidence ? record : nil
             default:
                 return nil
             }

@@ -19,7 +19,7 @@ enum DocumentedRoute: Equatable {
 enum DocumentedScope: Hashable {
     case everyone
     /// Clients whose network is not sent to any provider.
-    case untold
+    case undisclosed
     case network(String)
 
     /// The network that is sent, if any.
@@ -38,7 +38,7 @@ extension Chronicle.Reign {
                         || provider.names.contains { SimulationPlan.name(name).isWithin($0) })
             }
         guard isTold else { return .everyone }
-        return client?.networks[plan.networkBits].map { .network($0) } ?? .untold
+        return client?.networks[plan.networkBits].map { .network($0) } ?? .undisclosed
     }
 
     /// The route of every name, by its number (section 1).
