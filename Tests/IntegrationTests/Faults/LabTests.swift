@@ -58,15 +58,15 @@ extension Integration {
             }
         }
 
-        @Test(arguments: Lab.Liar.allCases)
-        func `through a hijacked resolver alone every answer is wrong`(liar: Lab.Liar) throws {
+        @Test(arguments: Lab.Hijacker.allCases)
+        func `through a hijacked resolver alone every answer is wrong`(liar: Lab.Hijacker) throws {
             let lookups = try ask(liar.resolver, lab.newNames(25), from: "0.0.0.0")
             #expect(lookups.tally == [.wrong: 100])
         }
 
-        @Test(arguments: Lab.Liar.allCases)
+        @Test(arguments: Lab.Hijacker.allCases)
         func `through a router that hijacks port 53 every answer of the honest resolver is wrong`(
-            liar: Lab.Liar
+            liar: Lab.Hijacker
         ) throws {
             try lab.hijack(liar)
             defer { try? lab.hijack(nil) }
@@ -74,8 +74,9 @@ extension Integration {
             #expect(lookups.tally == [.wrong: 100])
         }
 
-        @Test(arguments: [(Lab.Liar.wrongCertificate, Int32(60)), (.refusing, 7), (.silent, 28)])
-        func `where a hijacked resolver leads curl finds no right certificate`(liar: Lab.Liar, status: Int32) throws {
+        @Test(arguments: [(Lab.Hijacker.wrongCertificate, Int32(60)), (.refusing, 7), (.silent, 28)])
+        func `where a hijacked resolver leads curl finds no right certificate`(liar: Lab.Hijacker, status: Int32) throws
+        {
             for family in ["-4", "-6"] {
                 let limit = liar == .silent ? "0.5" : "30"
                 let outcome = try curl(LabName.shop, liar.resolver.host, family, limit: limit)
@@ -251,6 +252,6 @@ extension Integration {
 extension Outage {
     /// Every outage that the lab makes. The kind of cut affects how it is detected, not the hijacker's behaviour.
     static let all =
-        ([nil] + Lab.Liar.allCases).map { Kind(cut: .drop, liar: $0) }
+        ([nil] + Lab.Hijacker.allCases).map { Kind(cut: .drop, liar: $0) }
         + [nil, .wrongCertificate].map { Kind(cut: .reject, liar: $0) }
 }

@@ -7,7 +7,7 @@ struct Outage: Sendable {
     struct Kind: Hashable, Sendable, CustomStringConvertible {
         let cut: Lab.Cut
         /// The hijacked resolver that answers instead of LocalDNS; nil: the honest LocalDNS answers.
-        let liar: Lab.Liar?
+        let liar: Lab.Hijacker?
 
         var description: String { "\(cut), LocalDNS \(liar.map { "a liar, \($0)" } ?? "honest")" }
 

@@ -174,7 +174,7 @@ extension Integration {
 
         @Test(arguments: [
             HTTPFault.closeMidBody, .garbage, .status(502, body: "<html>"), .oversizedBody(70_000), .truncatedBody,
-            .lyingLength, .body([]), .body([0xff]), .wrongName, .hang, .body(Array("<html>sign in</html>".utf8)),
+            .wrongLength, .body([]), .body([0xff]), .wrongName, .hang, .body(Array("<html>sign in</html>".utf8)),
             .body(Array(#"["203.0.113.66"]"#.utf8)), .body(Array(#"{"Status":2}"#.utf8)),
             .body(
                 Array(

@@ -211,7 +211,7 @@ extension Integration {
         }
 
         @Test(arguments: [
-            (HTTPFault.closeBeforeReply, Int32(52)), (.closeMidBody, 18), (.garbage, 1), (.lyingLength, 18),
+            (HTTPFault.closeBeforeReply, Int32(52)), (.closeMidBody, 18), (.garbage, 1), (.wrongLength, 18),
             (.hang, 28),
         ])
         func `curl sees the fault`(fault: HTTPFault, exitStatus: Int32) throws {

@@ -178,7 +178,7 @@ extension Integration {
 
         @Test(arguments: [
             HTTPFault.closeBeforeReply, .closeMidBody, .garbage, .status(500), .status(404, body: "no"),
-            .status(429, retryAfter: 5), .oversizedBody(70_000), .truncatedBody, .lyingLength, .body([]),
+            .status(429, retryAfter: 5), .oversizedBody(70_000), .truncatedBody, .wrongLength, .body([]),
             .body(Array("<html>sign in</html>".utf8)), .wrongName, .hang,
         ])
         func `a bad reply in the Aliyun form is no answer, the next source is asked`(fault: HTTPFault) throws {
@@ -192,7 +192,7 @@ extension Integration {
 
         @Test(arguments: [
             HTTPFault.closeMidBody, .garbage, .status(502, body: "<html>"), .oversizedBody(70_000), .truncatedBody,
-            .lyingLength, .body([]), .body([0xff]), .wrongName, .contentType("text/html"), .hang,
+            .wrongLength, .body([]), .body([0xff]), .wrongName, .contentType("text/html"), .hang,
         ])
         func `a bad reply in the DoH form is no answer, the next source is asked`(fault: HTTPFault) throws {
             let stage = try Stage(.doh, localDNS: Self.local)

@@ -9,7 +9,7 @@ import Synchronization
 /// The machine trusts the lab's authority in the file where Debian stores its authorities.
 package final class Lab: Sendable {
     /// A hijacked resolver that answers every name with addresses of its own.
-    package enum Liar: Int, CaseIterable, Sendable {
+    package enum Hijacker: Int, CaseIterable, Sendable {
         /// Port 443 there has certificates that are not valid for the name: over IPv4 one for another name, over IPv6
         /// one for the name by an untrusted authority.
         case wrongCertificate
@@ -21,7 +21,7 @@ package final class Lab: Sendable {
         /// The address on which it listens.
         package var resolver: TestAddress { TestAddress("203.0.113.2\(rawValue)", port: 53) }
         /// The addresses that it answers, IPv4 and IPv6.
-        package var lies: [String] { ["203.0.113.12\(rawValue)", "2001:db8:bad::\(rawValue + 1)"] }
+        package var forged: [String] { ["203.0.113.12\(rawValue)", "2001:db8:bad::\(rawValue + 1)"] }
     }
 
     /// How HTTPDNS is cut off.
@@ -77,18 +77,20 @@ package final class Lab: Sendable {
             TLSSite(
                 certificates, hosts: [LabName.shop.text, "*.lab.example"], on: ["0.0.0.0", "::"], namespace: site),
             TLSSite(
-                certificates, hosts: ["liar.example.net"], on: [Liar.wrongCertificate.lies[0]], namespace: services),
+                certificates, hosts: ["hijacker.example.net"], on: [Hijacker.wrongCertificate.forged[0]],
+                namespace: services),
             TLSSite(
-                TestCertificates(), hosts: ["*.lab.example"], on: [Liar.wrongCertificate.lies[1]], namespace: services),
+                TestCertificates(), hosts: ["*.lab.example"], on: [Hijacker.wrongCertificate.forged[1]],
+                namespace: services),
         ]
-        silence = try services.inside { try TestSocket.listener(TestAddress(Liar.silent.lies[0], port: 443)) }
-        try services.drop("ip6 daddr \(Liar.silent.lies[1])")
+        silence = try services.inside { try TestSocket.listener(TestAddress(Hijacker.silent.forged[0], port: 443)) }
+        try services.drop("ip6 daddr \(Hijacker.silent.forged[1])")
         let names = LabName.numbered + [.shop]
         resolvers =
             try [
                 NetworkResolver(at: Self.resolver, hosts: names.map { ($0.text, $0.addresses()) }, namespace: services)
             ]
-            + Liar.allCases.map { try NetworkResolver(at: $0.resolver, lying: $0.lies, namespace: services) }
+            + Hijacker.allCases.map { try NetworkResolver(at: $0.resolver, forging: $0.forged, namespace: services) }
         vendor = try services.inside { try FakeHTTPDNS(Self.zone(moved: false)) }
         front = try Nginx(
             certificates.leaf(addresses: [Self.vendorAddress]), at: TestAddress(Self.vendorAddress, port: 443),
@@ -113,7 +115,7 @@ package final class Lab: Sendable {
             try site.run(["ip", "route", "add", "local", network, "dev", "lo"])
             try router.run(["ip", "route", "add", network, "via", network.contains(":") ? "fd09:1::1" : "10.9.1.1"])
         }
-        let hosts = [resolver.host, vendorAddress] + Liar.allCases.flatMap { [$0.resolver.host] + $0.lies }
+        let hosts = [resolver.host, vendorAddress] + Hijacker.allCases.flatMap { [$0.resolver.host] + $0.forged }
         for host in hosts {
             try services.addAddress(host + (host.contains(":") ? "/128" : "/32"), to: "lo")
             try router.run(["ip", "route", "add", host, "via", host.contains(":") ? "fd09:2::1" : "10.9.2.1"])
@@ -174,11 +176,11 @@ package final class Lab: Sendable {
 
     /// Makes the router redirect every packet for port 53 to a hijacked resolver, whatever its destination; nil ends
     /// it.
-    package func hijack(_ liar: Liar?) throws {
+    package func hijack(_ hijacker: Hijacker?) throws {
         var commands = ["flush chain inet lab hijack"]
-        if let liar {
+        if let hijacker {
             commands += ["udp", "tcp"].map {
-                "add rule inet lab hijack meta nfproto ipv4 \($0) dport 53 dnat ip to \(liar.resolver.host)"
+                "add rule inet lab hijack meta nfproto ipv4 \($0) dport 53 dnat ip to \(hijacker.resolver.host)"
             }
         }
         try router.run(["nft", commands.joined(separator: "\n")])

@@ -21,9 +21,9 @@ package final class NetworkResolver: Sendable {
     }
 
     /// A hijacked resolver: it answers every name with these addresses.
-    package convenience init(at address: TestAddress, lying addresses: [String], namespace: NetworkNamespace) throws {
-        let lies = addresses.map { "--address=/#/\($0)" }
-        try self.init(address, lies + ["--local-ttl=60"], TemporaryDirectory(), namespace)
+    package convenience init(at address: TestAddress, forging addresses: [String], namespace: NetworkNamespace) throws {
+        let forged = addresses.map { "--address=/#/\($0)" }
+        try self.init(address, forged + ["--local-ttl=60"], TemporaryDirectory(), namespace)
     }
 
     private init(

@@ -27,7 +27,7 @@ package final class CertificateServers: Sendable {
         package var address: String { "127.0.77.\(rawValue + 1)" }
 
         /// The kinds whose certificate is wrong.
-        package static let liars: [Kind] = [.otherName, .selfSigned, .commonName, .forged]
+        package static let forgers: [Kind] = [.otherName, .selfSigned, .commonName, .forged]
     }
 
     /// The name for which the servers are checked.
@@ -52,7 +52,7 @@ package final class CertificateServers: Sendable {
         silent = try TestSocket.listener(TestAddress(Kind.silent.address, port: port))
         let leaves: [(Kind, TestCertificates.Leaf)] = [
             (.honest, try certificates.leaf(names: [Self.name])),
-            (.otherName, try certificates.leaf(names: ["liar.example.net"], subject: subject)),
+            (.otherName, try certificates.leaf(names: ["hijacker.example.net"], subject: subject)),
             (.expired, try certificates.expiredLeaf(names: [Self.name])),
             (.selfSigned, try TestCertificates().leaf(names: [Self.name])),
             (.commonName, try certificates.leaf(subject: Self.name)),

@@ -118,7 +118,7 @@ package final class FakeDoH: Sendable {
     }
 
     /// Sets how requests are treated: for all names, or for those that contain this label. Hanging requests are then
-    /// treated anew. In force when this returns.
+    /// treated again. In force when this returns.
     package func behave(_ behaviour: Behaviour, with label: String = "*", _ reach: Reach = .everywhere) throws {
         _ = try obey("behave \(label) \(reach.rawValue) \(behaviour.order)")
     }

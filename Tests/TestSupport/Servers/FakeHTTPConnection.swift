@@ -66,7 +66,7 @@ struct FakeHTTPConnection: Sendable {
             reply.body += [UInt8](repeating: UInt8(ascii: " "), count: max(0, size - reply.body.count))
         case .truncatedBody:
             reply.body = Array(reply.body.prefix(reply.body.count / 2))
-        case .lyingLength:
+        case .wrongLength:
             reply.claimedLength = reply.body.count + 100
             _ = write(reply)
             return false

@@ -17,7 +17,7 @@ package enum HTTPFault: Sendable, Equatable {
     /// Half of the proper body with a matching length: correct HTTP, wrong content.
     case truncatedBody
     /// `Content-Length` is greater than what is sent before the connection closes.
-    case lyingLength
+    case wrongLength
     /// The proper body with another content type.
     case contentType(String)
     /// This body, with status 200 and the right content type.

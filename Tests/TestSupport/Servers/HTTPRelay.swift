@@ -109,7 +109,7 @@ package final class HTTPRelay: Sendable {
         state.withLock { $0.requests.append(line) }
         var status = 200
         if case .refusingProxy(let refusal) = role { status = refusal }
-        let reply = Array("HTTP/1.1 \(status) Told\r\n\(status == 200 ? "" : "Content-Length: 0\r\n")\r\n".utf8)
+        let reply = Array("HTTP/1.1 \(status) Tunnel\r\n\(status == 200 ? "" : "Content-Length: 0\r\n")\r\n".utf8)
         _ = send(client, reply, reply.count, Int32(MSG_NOSIGNAL))
         return status == 200
     }

@@ -173,7 +173,7 @@ struct CertificateCheckTests {
             switch (kinds[number % kinds.count], outcome) {
             case (.honest, .proven), (.plain, .unclear), (.refusing, .noTLS): break
             case (.expired, .unclear), (.early, .unclear): break
-            case (let kind, .wrongCertificate): #expect(CertificateServers.Kind.liars.contains(kind))
+            case (let kind, .wrongCertificate): #expect(CertificateServers.Kind.forgers.contains(kind))
             default: Issue.record("\(kinds[number % kinds.count]): \(outcome)")
             }
         }
