@@ -6,7 +6,7 @@
 // Sends from --sources addresses of 127.0.0.0/8, one socket each. Each phase sends RATE queries a second, of type A and
 // with EDNS: random ones of --names names, or with --unique each name once, from --first on. After the last phase it
 // waits --patience seconds. Prints one line of JSON: for each slice of 100 ms the queries sent in it (`sent`), how many
-// of these were answered well within --patience (`kept`), and the replies received in it: `good` (NOERROR with an
+// of these were answered well within --patience (`well`), and the replies received in it: `good` (NOERROR with an
 // answer, in time), `failed` (other codes, in time), `late`; `p50_us` and `p99_us` of replies in time, and `slowest_us`
 // of all, by the phase in which the query was sent.
 #define _GNU_SOURCE
@@ -44,7 +44,7 @@ struct source {
 static struct source sources[MAX_SOURCES];
 
 static struct slice {
-    uint64_t sent, kept, good, failed, late;
+    uint64_t sent, well, good, failed, late;
 } slices[MAX_SLICES];
 
 /// Latencies of a phase in buckets of 1.0 %, from 1 us on.
@@ -116,7 +116,7 @@ static int receive(struct source *source, uint64_t start, uint64_t patience) {
         }
         phase->answered++, phase->histogram[bucket(latency)]++;
         if ((reply[3] & 15) == 0 && (reply[6] | reply[7]))
-            slice->good++, slice_at(start, sent_at)->kept++;
+            slice->good++, slice_at(start, sent_at)->well++;
         else
             slice->failed++;
     }
@@ -259,8 +259,8 @@ int main(int argc, char **argv) {
     }
     printf("], \"slices\": [");
     for (uint64_t i = 0; i * slice_ns < end + patience_ns - start; i++)
-        printf("%s{\"sent\": %lu, \"kept\": %lu, \"good\": %lu, \"failed\": %lu, \"late\": %lu}", i ? ", " : "",
-               slices[i].sent, slices[i].kept, slices[i].good, slices[i].failed, slices[i].late);
+        printf("%s{\"sent\": %lu, \"well\": %lu, \"good\": %lu, \"failed\": %lu, \"late\": %lu}", i ? ", " : "",
+               slices[i].sent, slices[i].well, slices[i].good, slices[i].failed, slices[i].late);
     printf("]}\n");
     return 0;
 }
