@@ -3,7 +3,7 @@
 //
 // A script of steps on a small cache: answers of many sizes, and answers made from any bytes, are stored under few
 // names, asked for, restamped, removed, walked over and moved to a cache of another size. A model records what was
-// stored last under each name: a hit must be equal to that. Replies are written between pages that must not be
+// stored last under each name: a hit must be equal to that. Responses are written between pages that must not be
 // accessed.
 
 import DNSWire
@@ -74,7 +74,7 @@ private struct CachePlay {
                 for: question), for: question)
     }
 
-    /// Stores an answer made from bytes: of the records of a service's reply, or of a row of the disk.
+    /// Stores an answer made from bytes: of the records of a service's response, or of a row of the disk.
     private mutating func storeBytes(isReply: Bool) {
         let question = question()
         let code: ResponseCode = script.number() & 1 == 0 ? .noError : .nameError
@@ -115,7 +115,7 @@ private struct CachePlay {
         stored[key.array] = cache.store(entry, for: key) ? packed : nil
     }
 
-    /// Asks for a name in any letter case, with enough space for any reply or too little.
+    /// Asks for a name in any letter case, with enough space for any response or too little.
     private mutating func ask() {
         let question = question()
         let limit = script.number() << 8 | 255
@@ -141,7 +141,7 @@ private struct CachePlay {
         precondition(cache.entry(for: key)?.answer == packed, "another answer")
     }
 
-    /// Answers a message that ends with its header: the shortest message, with the shortest reply.
+    /// Answers a message that ends with its header: the shortest message, with the shortest response.
     private func refuseHeader(of message: [UInt8], atEnd: Bool) {
         let bytes = Array(message.prefix(4)) + [UInt8](repeating: 0, count: 8)
         let span = unsafe Span(_unsafeElements: messageMemory.copy(bytes, atEnd: atEnd))
@@ -189,7 +189,7 @@ private struct CachePlay {
 }
 
 extension Record {
-    /// The same with a TTL of 0: those of a reply have aged.
+    /// The same with a TTL of 0: those of a response have aged.
     fileprivate var untimed: Record {
         var record = self
         record.ttl = 0

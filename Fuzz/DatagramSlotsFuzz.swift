@@ -2,8 +2,8 @@
 // sources: Fuzz/FuzzSupport
 //
 // Datagrams of any bytes and lengths are received in a batch, as by a UDP thread, but from a pair of Unix sockets. They
-// are answered in the batch's slots, whose reply buffers are adjacent, in any order. Each reply that is sent must be
-// equal to the one that its datagram gets when it is alone.
+// are answered in the batch's slots, whose response buffers are adjacent, in any order. Each response that is sent must
+// be equal to the one that its datagram gets when it is alone.
 
 import CLinux
 import DNSWire
@@ -73,7 +73,7 @@ private final class Exchange {
         let count = Int(clinux_batch_receive(batch, server, 0))
         precondition(count == datagrams.count, "\(count) datagrams came of \(datagrams.count)")
         guard let slots = clinux_batch_slots(batch) else { preconditionFailure("no slots") }
-        // From any slot on, upwards or downwards: the preceding reply buffer may or may not be written already.
+        // From any slot on, upwards or downwards: the preceding response buffer may or may not be written already.
         for step in 0..<count {
             let index = (order + (order & 0x80 == 0 ? step : count - step)) % count
             precondition(Int(slots[index].in_length) == min(datagrams[index].count, longestQuery), "another length")
@@ -99,7 +99,7 @@ private final class Exchange {
         slot.out_length = UInt32(output.count)
     }
 
-    /// The reply to a datagram that is alone, between pages that must not be accessed.
+    /// The response to a datagram that is alone, between pages that must not be accessed.
     private func reply(to bytes: [UInt8], isCut: Bool) -> [UInt8] {
         let message = unsafe Span(_unsafeElements: message.copy(bytes, atEnd: true))
         var output = OutputSpan(buffer: alone.bytes(EDNS.defaultPayloadSize, atEnd: false), initializedCount: 0)

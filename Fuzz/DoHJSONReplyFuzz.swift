@@ -1,6 +1,6 @@
 // sources: Sources/DNSWire Sources/HTTPDNS
 //
-// Any bytes as the body of a DoH reply in JSON: everything in an answer follows from the name asked for.
+// Any bytes as the body of a DoH response in JSON: everything in an answer follows from the name asked for.
 
 import DNSWire
 @testable import HTTPDNS

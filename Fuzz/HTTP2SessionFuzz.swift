@@ -105,7 +105,7 @@ private final class Stage {
         case 17: send(type: script.number() % 12, flags: script.number(), id(), script.bytes(script.number()))
         case 18: wire += script.bytes(script.number())
         default:
-            // A promise of a reply to a request that was not made, with a request in it or something else.
+            // A promise of a response to a request that was not made, with a request in it or something else.
             let promised: [UInt8] = [0, 0, 0, (script.next() ?? 2) & ~1]
             send(type: 5, flags: 4, id(), promised + [0x82, 0x84, 0x87, 0x01, 1, UInt8(ascii: "a")] + field())
         }

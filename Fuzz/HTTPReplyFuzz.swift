@@ -2,7 +2,7 @@
 // sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
 //
 // Any bytes as the header lines and the body of an HTTP reply: the limits hold, numbers and dates are within their
-// ranges, and a reply that is read again after another one has the same result.
+// ranges, and a response that is read again after another one has the same result.
 
 @testable import Upstreams
 

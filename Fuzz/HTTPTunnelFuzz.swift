@@ -1,8 +1,8 @@
 // sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
 // sources: Sources/DNSResolver Sources/Platform Sources/Upstreams
 //
-// Any bytes as a proxy's reply, in parts of a size given by the first byte: the tunnel opens after a complete header of
-// success and nowhere else, consumes no byte after it, and gives the same result whatever the parts.
+// Any bytes as a proxy's response, in parts of a size given by the first byte: the tunnel opens after a complete header
+// of success and nowhere else, consumes no byte after it, and gives the same result whatever the parts.
 
 @testable import Upstreams
 

@@ -1,9 +1,9 @@
 // sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/Platform
 // sources: Fuzz/FuzzSupport
 //
-// A client's message of any bytes, and a reply to it: a refusal, or records with TTLs at any offsets. The message, the
-// records, the offsets of their TTLs and the reply's buffer each lie between pages that must not be accessed, adjacent
-// to either of them. What is written is a reply to that message, no longer than allowed.
+// A client's message of any bytes, and a response to it: a refusal, or records with TTLs at any offsets. The message,
+// the records, the offsets of their TTLs and the response's buffer each lie between pages that must not be accessed,
+// adjacent to either of them. What is written is a response to that message, no longer than allowed.
 
 import DNSWire
 import FuzzSupport
@@ -22,7 +22,7 @@ func fuzzReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var script = Script(data, count)
     let places = script.number()
     let kind = script.number()
-    // A few bytes more or less than a reply needs, or any number.
+    // A few bytes more or less than a response needs, or any number.
     let limit = script.number() << 4 | script.number() & 15
     let capacity = places & 0x10 == 0 ? limit : script.number() << 4
     let records = script.bytes(script.number())

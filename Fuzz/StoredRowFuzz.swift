@@ -2,8 +2,8 @@
 // sources: Sources/DNSResolver Sources/Platform Sources/Upstreams Sources/DiskCache Sources/Admin Fuzz/FuzzSupport
 //
 // Rows of the cache's file with any numbers, texts and bodies and a matching checksum, as in a file that was tampered
-// with. What is read from them is within its ranges, and is processed like every row: the entry in memory, the reply to
-// a client, the reports, the row that is written again, the number of a new text.
+// with. What is read from them is within its ranges, and is processed like every row: the entry in memory, the response
+// to a client, the reports, the row that is written again, the number of a new text.
 
 @testable import Admin
 import DNSCache
@@ -188,7 +188,7 @@ private final class Store {
         if let again { try file.write(again) }
     }
 
-    /// Checks the reply to a client.
+    /// Checks the response to a client.
     private func reply(from memory: MemoryCache, at now: Instant) {
         let bytes = Message(id: 1, flags: .recursionDesired, questions: [question]).encoded
         guard let query = Query.read(bytes.span) else { preconditionFailure("no query") }

@@ -1,7 +1,7 @@
 // sources: Sources/DNSWire Sources/HTTPDNS
 //
-// Any bytes as the body of a reply in each proprietary form, to a question and to a scheduling call: a result is of the
-// name and a type asked for, and addresses are of their family.
+// Any bytes as the body of a response in each proprietary form, to a question and to a scheduling call: a result is of
+// the name and a type asked for, and addresses are of their family.
 
 import DNSWire
 @testable import HTTPDNS

@@ -1,8 +1,9 @@
 import DNSWire
 
-/// Two neighbouring parts of an answer that change places in one reply, so that another address comes first.
+/// Two neighbouring parts of an answer that change places in one response, so that another address comes first.
 struct AddressRotation {
-    /// Where the first part begins, the second begins, and the second ends, in bytes from the start of the body; ascending.
+    /// Where the first part begins, the second begins, and the second ends, in bytes from the start of the body;
+    /// ascending.
     let start: Int
     let middle: Int
     let end: Int
@@ -13,8 +14,8 @@ struct AddressRotation {
     /// - Returns: nil for an answer without two addresses, and when the order stays as it is.
     init?(of body: Span<UInt8>, ttlOffsets: Span<UInt16>, answers: Int, id: UInt16) {
         guard let run = AddressRun(in: body, ttlOffsets: ttlOffsets, answers: answers) else { return nil }
-        // Multiplied by 65,536 divided by the golden ratio, which spreads neighbours (Knuth, volume 3, section 6.4), and then
-        // scaled from 16 bits to the number of addresses. A run has at most 4,096 of them.
+        // Multiplied by 65,536 divided by the golden ratio, which spreads neighbours (Knuth, volume 3, section 6.4),
+        // and then scaled from 16 bits to the number of addresses. A run has at most 4,096 of them.
         let spread = Int(id &* 40_503)
         let shift = (spread &* run.count) >> 16
         guard shift > 0 else { return nil }

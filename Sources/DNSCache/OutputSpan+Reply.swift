@@ -10,10 +10,10 @@ extension OutputSpan where Element == UInt8 {
     ///   - header: its first eight bytes.
     ///   - counts: its last four bytes.
     ///   - message: the client's, from which the question is copied.
-    ///   - questionLength: bytes of the question; 0 for a reply without one.
+    ///   - questionLength: bytes of the question; 0 for a response without one.
     ///   - ttlOffsets: where TTLs lie in `body`.
     ///   - opt: the first eight bytes of the fixed part of an OPT record, the root name first; 0 for none.
-    ///   - limit: the longest reply, in bytes; the free capacity is a limit too.
+    ///   - limit: the longest response, in bytes; the free capacity is a limit too.
     /// - Returns: false, with nothing appended, when the message is shorter than its question, when there is no room,
     ///   or when a TTL would lie outside of `body`.
     @inline(__always)
@@ -73,12 +73,12 @@ extension OutputSpan where Element == UInt8 {
         }
     }
 
-    /// Gives the addresses of a reply another order: the query's ID chooses which comes first.
+    /// Gives the addresses of a response another order: the query's ID chooses which comes first.
     ///
-    /// Their TTLs are written again. Nothing changes when the reply is truncated, or when a part of the records would lie
-    /// outside of it.
+    /// Their TTLs are written again. Nothing changes when the response is truncated, or when a part of the records
+    /// would lie outside of it.
     ///
-    /// - Precondition: nothing but one reply with this body was written.
+    /// - Precondition: nothing but one response with this body was written.
     @inline(never)
     mutating func rotateAddresses(
         of body: Span<UInt8>, ttlOffsets: Span<UInt16>, answers: Int, aging: Reply.Aging

@@ -12,8 +12,8 @@ package struct PackedAnswer: Equatable, Sendable {
     package let body: [UInt8]
     /// Where the TTL of each record begins, in bytes from the start of `body`; ascending, one for each record.
     package let ttlOffsets: [UInt16]
-    /// Whether each reply gives its addresses in an order of its own, which the query's ID chooses; only for an answer that
-    /// `isRotatable`.
+    /// Whether each response gives its addresses in an order of its own, which the query's ID chooses; only for an
+    /// answer that `isRotatable`.
     package var rotates = false
 
     /// How many records the answer, authority and additional sections hold, OPT not counted.

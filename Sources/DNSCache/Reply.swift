@@ -1,11 +1,11 @@
 package import DNSWire
 
-/// Composes every reply to a client, in the one place that knows which bits a client sees.
+/// Composes every response to a client, in the one place that knows which bits a client sees.
 ///
 /// The question is echoed bit for bit; ID, opcode, RD and CD are copied; QR and RA are set; AA, TC, AD and Z are clear
-/// (RFC 1035 section 4.1.1, RFC 6840 section 5.7 and 5.8). The flags are defined for QUERY alone: with another opcode all
-/// but QR are clear (RFC 8906 section 8.1.4). An OPT record is there if the query had one (RFC 6891 section 6.1.1), and
-/// holds no option but an extended error and a keepalive time-out.
+/// (RFC 1035 section 4.1.1, RFC 6840 section 5.7 and 5.8). The flags are defined for QUERY alone: with another opcode
+/// all but QR are clear (RFC 8906 section 8.1.4). An OPT record is there if the query had one (RFC 6891 section 6.1.1),
+/// and holds no option but an extended error and a keepalive time-out.
 package enum Reply {
     /// How the TTLs of a cached answer are sent.
     package enum Aging: Hashable, Sendable {
@@ -35,8 +35,8 @@ package enum Reply {
     ///
     /// - Parameters:
     ///   - message: the client's message, from which `query` was read.
-    ///   - limit: the longest reply, in bytes; a longer one is cut and has TC set.
-    ///   - output: gets the reply appended; its free capacity is a limit too.
+    ///   - limit: the longest response, in bytes; a longer one is cut and has TC set.
+    ///   - output: gets the response appended; its free capacity is a limit too.
     /// - Returns: false, with nothing written, when not even header, question and OPT fit.
     @discardableResult
     package static func write(
@@ -58,7 +58,7 @@ package enum Reply {
         return isWritten
     }
 
-    /// Writes a reply without records: a failure, a refusal, or what a query with a fault gets.
+    /// Writes a response without records: a failure, a refusal, or what a query with a fault gets.
     ///
     /// - Parameter code: up to 12 bits; without EDNS one above 15 becomes SERVFAIL.
     /// - Returns: false, with nothing written, when not even header, question and OPT fit.
@@ -77,7 +77,7 @@ package enum Reply {
             options: optionBytes.span, limit: limit, into: &output)
     }
 
-    /// The one writer behind every reply; inlined where the store answers a hit.
+    /// The one writer behind every response; inlined where the store answers a hit.
     @inline(__always)
     static func write(
         _ code: UInt16, counts: PackedAnswer.SectionCounts, body: Span<UInt8>, ttlOffsets: Span<UInt16>,
@@ -92,10 +92,11 @@ package enum Reply {
                 aging: aging, limit: limit, into: &output)
     }
 
-    /// A reply with TC: the client is to ask again over TCP. Returns false, with nothing written, when not even that fits.
+    /// A response with TC: the client is to ask again over TCP. Returns false, with nothing written, when not even that
+    /// fits.
     ///
     /// With EDNS it is header, question and OPT. A client without may know no TCP either (musl before 1.2.4) and takes
-    /// a reply without records for a name without addresses: it gets the whole records of the answer that fit.
+    /// a response without records for a name without addresses: it gets the whole records of the answer that fit.
     @inline(never)
     private static func writeTruncated(
         _ code: UInt16, answers: Int, body: Span<UInt8>, ttlOffsets: Span<UInt16>, echo: Echo, message: Span<UInt8>,
@@ -119,7 +120,7 @@ package enum Reply {
             aging: aging, options: Span(), limit: limit, to: &output)
     }
 
-    /// Appends the whole reply. Returns false, with nothing appended, when it does not fit.
+    /// Appends the whole response. Returns false, with nothing appended, when it does not fit.
     @inline(__always)
     private static func append(
         _ code: UInt16, echo: Echo, counts: PackedAnswer.SectionCounts, message: Span<UInt8>, body: Span<UInt8>,
@@ -152,7 +153,7 @@ extension Reply.Aging {
 }
 
 extension Reply {
-    /// What a reply repeats from its query, in few words.
+    /// What a response repeats from its query, in few words.
     struct Echo {
         /// The first eight bytes of the header, without RCODE and the number of answers.
         var head: UInt64
@@ -180,7 +181,7 @@ extension Reply {
             dnssecOK = query.dnssecOK
         }
 
-        /// Bytes of a reply without records and options.
+        /// Bytes of a response without records and options.
         @inline(__always)
         var fixedLength: Int { 12 &+ questionLength &+ (hasEDNS ? 11 : 0) }
     }

@@ -1,7 +1,7 @@
 package import DNSWire
 
 /// The wire format of a scheduling call, which asks a service for the addresses to use: builds requests and interprets
-/// replies.
+/// responses.
 ///
 /// Pure functions, like `Service`. The call is no DNS query and is not billed.
 package protocol ScheduleService: Sendable {
@@ -11,7 +11,7 @@ package protocol ScheduleService: Sendable {
     /// - Throws: when it cannot be signed here.
     func request(at time: Int64) throws(ServiceFailure) -> HTTPRequest
 
-    /// The outcome for a complete reply. Never traps on any bytes.
+    /// The outcome for a complete response. Never traps on any bytes.
     func outcome(of response: HTTPResponse) -> ScheduleOutcome
 }
 
@@ -25,7 +25,7 @@ package enum ScheduleOutcome: Hashable, Sendable {
 
 /// The addresses that a service returns for itself, unchecked: the caller decides whether they are acceptable.
 package struct AddressSchedule: Hashable, Sendable {
-    /// The most addresses that are read from a reply.
+    /// The most addresses that are read from a response.
     static let limit = 64
 
     package struct Place: Hashable, Sendable {

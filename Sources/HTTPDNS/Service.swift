@@ -1,6 +1,6 @@
 package import DNSWire
 
-/// The wire format of one kind of HTTPDNS service: builds requests and interprets replies.
+/// The wire format of one kind of HTTPDNS service: builds requests and interprets responses.
 ///
 /// Both are pure functions: no socket, no clock, no state. `Upstreams.HTTPDNSUpstream` transfers the bytes.
 package protocol Service: Sendable {
@@ -16,6 +16,6 @@ package protocol Service: Sendable {
     /// - Throws: when the name cannot be written in the service's format: the service cannot know it.
     func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest
 
-    /// The outcome for a complete reply. Never traps on any bytes.
+    /// The outcome for a complete response. Never traps on any bytes.
     func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome
 }

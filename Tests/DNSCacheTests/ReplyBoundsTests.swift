@@ -3,10 +3,10 @@ import Testing
 
 @testable import DNSCache
 
-/// Replies are written between canaries: nothing outside is written, and no byte from outside the query is copied into
-/// them.
+/// Responses are written between canaries: nothing outside is written, and no byte from outside the query is copied
+/// into them.
 struct ReplyBoundsTests {
-    /// Bytes on either side of the query and of the space for the reply.
+    /// Bytes on either side of the query and of the space for the response.
     private static let margin = 64
 
     /// What a client may send, from the shortest message that is answered to the longest question.
@@ -32,8 +32,8 @@ struct ReplyBoundsTests {
         ]
     }()
 
-    /// The reply to a message with `canary` on both sides of it and of space for `capacity` bytes; nil if anything but
-    /// the reply was written.
+    /// The response to a message with `canary` on both sides of it and of space for `capacity` bytes; nil if anything
+    /// but the response was written.
     private func reply(
         to message: [UInt8], canary: UInt8, capacity: Int,
         _ compose: (Query, Span<UInt8>, inout OutputSpan<UInt8>) -> Void
@@ -41,7 +41,7 @@ struct ReplyBoundsTests {
         let frame = [UInt8](repeating: canary, count: Self.margin)
         let framed = frame + message + frame
         let query = TestQuery(bytes: message).query
-        // Another canary around the reply, so that a byte copied from one margin to the other is detected.
+        // Another canary around the response, so that a byte copied from one margin to the other is detected.
         let outer = [UInt8](repeating: ~canary, count: Self.margin)
         var room = outer + [UInt8](repeating: 0, count: capacity) + outer
         let count = room.withUnsafeMutableBufferPointer { buffer in
@@ -57,7 +57,7 @@ struct ReplyBoundsTests {
         return Array(room[Self.margin..<(Self.margin + count)])
     }
 
-    /// Writes with two canaries, with any capacity near the reply's length, and checks that nothing else changes.
+    /// Writes with two canaries, with any capacity near the response's length, and checks that nothing else changes.
     private func expectBounds(
         of message: [UInt8], _ compose: (Query, Span<UInt8>, inout OutputSpan<UInt8>) -> Void
     ) throws {

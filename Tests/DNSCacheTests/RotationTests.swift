@@ -3,7 +3,7 @@ import Testing
 
 @testable import DNSCache
 
-/// The order of the addresses in one reply.
+/// The order of the addresses in one response.
 struct RotationTests {
     private static let question = Question(name: name("www.example.com"), type: .a)
 
@@ -78,7 +78,7 @@ struct RotationTests {
                 let first = try #require(Self.addresses(4, type).firstIndex(of: order[0]))
                 #expect(order == Array(Self.addresses(4, type)[first...] + Self.addresses(4, type)[..<first]))
                 seen.insert(order)
-                // Put back in their circle, they make the reply that has no rotation.
+                // Put back in their circle, they make the response that has no rotation.
                 var restored = message
                 restored.answers = aliases + addresses
                 #expect(restored == (try MessageParser.parse(reply(fixed, id: id))))

@@ -43,7 +43,7 @@ func output(_ capacity: Int = 65_535, _ body: (inout OutputSpan<UInt8>) -> Void)
 }
 
 extension MemoryCache {
-    /// The reply of a hit; nil for a miss.
+    /// The response of a hit; nil for a miss.
     func reply(
         to query: TestQuery, at now: Instant = at(1_000), generation: UInt32 = 1, limit: Int = 65_535,
         capacity: Int = 65_535

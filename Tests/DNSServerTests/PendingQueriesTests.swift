@@ -11,7 +11,7 @@ import Testing
 @testable import DNSServer
 
 @Suite(.onLoop) struct PendingQueriesTests {
-    /// Queries of invented clients; all replies are sent to one real socket.
+    /// Queries of invented clients; all responses are sent to one real socket.
     @Loop
     final class Fixture {
         let responder = FakeResponder()
@@ -42,7 +42,7 @@ import Testing
                 path: .datagram(DatagramPath(socket: sockets.sender, origin: origin)), arrived: TestServer.loop.now)
         }
 
-        /// The replies that have been sent.
+        /// The responses that have been sent.
         func replies() throws -> [TestMessage] {
             queries.outbox.flush()
             var replies: [TestMessage] = []

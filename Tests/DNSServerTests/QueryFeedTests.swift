@@ -36,7 +36,7 @@ import Testing
             test.server.feed.turn(on: true)
         }
 
-        /// Returns once so many queries have been reported or left out: a UDP thread does so after its replies were
+        /// Returns once so many queries have been reported or left out: a UDP thread does so after its responses were
         /// sent.
         @Loop
         func hears(_ count: Int) async {

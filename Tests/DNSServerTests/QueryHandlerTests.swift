@@ -12,7 +12,7 @@ import Testing
     private let cache = MemoryCache(memory: 1 << 20)
     private let generation = PolicyGeneration()
 
-    /// How a message is handled, and the reply.
+    /// How a message is handled, and the response.
     private func handle(
         _ message: [UInt8], from client: String = "127.0.0.1", over transport: Transport = .udp,
         allow: String = "127.0.0.0/8", scoping: ClientScoping? = nil
@@ -142,7 +142,7 @@ import Testing
         try cache.store("www.example", answer, type: type, generation: generation.current)
     }
 
-    // MARK: Messages that get no reply
+    // MARK: Messages that get no response
 
     @Test(arguments: 0..<12)
     func `less than a header is ignored`(count: Int) throws {
@@ -207,7 +207,7 @@ import Testing
         #expect(reply.edns?.options.isEmpty == true)
     }
 
-    // MARK: The reply's header and question
+    // MARK: The response's header and question
 
     @Test func `the question comes back bit for bit`() throws {
         try storeAnswer()

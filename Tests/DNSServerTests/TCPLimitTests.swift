@@ -109,7 +109,7 @@ import Testing
             let client = try askForMuch(server)
             await server.until { $0.buffered > limits.queuedReplies }
             await server.turn()
-            // The limit, the reply that exceeded it, and the queries that were read.
+            // The limit, the response that exceeded it, and the queries that were read.
             #expect(await server.server.connections.buffered <= limits.queuedReplies + 65_537 + (32 << 10))
             // Once they are read, all of them arrive.
             for _ in 0..<Self.manyQueries { #expect(try client.receive()?.answers.count == 240) }

@@ -90,7 +90,7 @@ import Testing
         try await TestServer.run(on: ["0.0.0.0"]) { server in
             try server.store("hit.example")
             let client = try TestDNSClient(TestAddress(asked, port: server.address.port))
-            // `ask` refuses a reply from another address.
+            // `ask` refuses a response from another address.
             #expect(try client.ask("hit.example").rcode == 0)
             #expect(try client.ask("miss.example").rcode == 0)
         }

@@ -5,7 +5,7 @@ import Testing
 struct PointerTests {
     private static let header = hex("0000 8180 0001 0000 0000 0000")
 
-    /// A reply whose only question has this name; the question begins at byte 12.
+    /// A response whose only question has this name; the question begins at byte 12.
     private func parse(question: [UInt8]) throws(MessageParseError) -> Message {
         try MessageParser.parse(Self.header + question + [0, 1, 0, 1])
     }

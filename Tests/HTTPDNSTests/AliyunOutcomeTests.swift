@@ -2,7 +2,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-/// The outcomes of Aliyun's replies.
+/// The outcomes of Aliyun's responses.
 struct AliyunOutcomeTests {
     private static let host = name("www.example.com")
 

@@ -2,7 +2,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-/// The requests to Aliyun's v2 interface, and the outcomes of its replies.
+/// The requests to Aliyun's v2 interface, and the outcomes of its responses.
 struct AliyunV2Tests {
     static let secret = Secret("0123456789abcdef0123456789abcdef")
     static let key = Secret("00112233445566778899aabbccddeeff")
@@ -130,7 +130,7 @@ struct AliyunV2Tests {
         #expect(!dumped.contains(Self.secret.value) && !dumped.contains(Self.key.value))
     }
 
-    // MARK: Replies
+    // MARK: Responses
 
     private func outcome(
         _ body: String, _ encryption: AliyunV2Service.Encryption = .none, types: [RecordType] = [.a, .aaaa],
@@ -141,7 +141,7 @@ struct AliyunV2Tests {
             to: ServiceQuestion(name: Self.host, types: types))
     }
 
-    /// The outcome of the plain reply with these families of the name.
+    /// The outcome of the plain response with these families of the name.
     private func outcome(families: String, types: [RecordType] = [.a, .aaaa]) -> ServiceOutcome {
         outcome(
             #"{"code":"success","mode":0,"data":{"answers":[{"dn":"www.example.com",\#(families)}]}}"#, types: types)
@@ -192,7 +192,7 @@ struct AliyunV2Tests {
         (.cbc(key: key), #"{"code":"success","mode":0,"data":\#(text)}"#),
         (.none, #"{"code":"success","mode":2,"data":"\#(inGCM)"}"#),
         (.none, #"{"code":"success","mode":"x","data":\#(text)}"#),
-        // The request sent back: a text encrypted with the right key that is not a reply.
+        // The request sent back: a text encrypted with the right key that is not a response.
         (
             .gcm(key: key),
             #"{"code":"success","mode":2,"data":"AAECAwQFBgcICQoLUPdTqoytrRfoTwf6aOwsnWF6oykb3MyhrS/4dMM/qh4U9GrKBPLvZF2gC6PQX6KMZuI="}"#

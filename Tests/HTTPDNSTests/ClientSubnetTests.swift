@@ -81,7 +81,7 @@ struct ClientSubnetTests {
         #expect(message.edns?.options.map(\.code) == [.clientSubnet, .padding])
     }
 
-    /// The outcome of a reply with this client-subnet option.
+    /// The outcome of a response with this client-subnet option.
     private func outcome(_ data: [UInt8]?, isSent: Bool = true) throws -> ServiceOutcome {
         var question = try Self.question()
         if !isSent { question.clientSubnet = nil }

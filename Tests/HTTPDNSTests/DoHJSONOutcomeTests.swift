@@ -2,7 +2,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-/// The outcomes of JSON replies of DoH servers.
+/// The outcomes of JSON responses of DoH servers.
 struct DoHJSONOutcomeTests {
     private static let host = name("www.example.com")
     private static let question = #""Question":[{"name":"www.example.com.","type":1}]"#
@@ -20,7 +20,7 @@ struct DoHJSONOutcomeTests {
             to: ServiceQuestion(name: name(text), types: [type]))
     }
 
-    /// The outcome of a reply with these members besides `Status` 0 and the question.
+    /// The outcome of a response with these members besides `Status` 0 and the question.
     private func outcome(members: String, age: UInt32? = nil) -> ServiceOutcome {
         outcome("{\"Status\":0,\(Self.question),\(members)}", age: age)
     }
@@ -333,7 +333,7 @@ struct DoHJSONOutcomeTests {
         #expect(answer(outcome(members: "\"Answer\":[\(record())]", age: .max))?.answers.map(\.ttl) == [0])
     }
 
-    // Bodies that are not replies.
+    // Bodies that are not responses.
 
     @Test(arguments: [
         "", "null", "[]", #"["192.0.2.1","192.0.2.2"]"#, "{}", "{", "<html>sign in</html>", #"{"Status":0"#,

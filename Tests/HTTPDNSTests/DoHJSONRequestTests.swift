@@ -3,7 +3,7 @@ import HTTPDNS
 import Testing
 import Upstreams
 
-/// The requests to a DoH server that replies in JSON.
+/// The requests to a DoH server that responds in JSON.
 struct DoHJSONRequestTests {
     static let secret = Secret("s3cr3ts3cr3t")
     static let signing = DoHJSONService(account: account(OpenSSLCrypto()))

@@ -2,7 +2,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-/// The outcomes of a DoH server's replies.
+/// The outcomes of a DoH server's responses.
 struct DoHOutcomeTests {
     private static let host = name("www.example.com")
     private static let aaaaReply = """

@@ -2,7 +2,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-/// The requests to Tencent's service, and the outcomes of its replies.
+/// The requests to Tencent's service, and the outcomes of its responses.
 struct TencentTests {
     static let desKey = Secret("k3yD3s8x")
     static let aesKey = Secret("0123456789abcdef")
@@ -86,7 +86,7 @@ struct TencentTests {
         }
     }
 
-    // MARK: Replies
+    // MARK: Responses
 
     private func outcome(
         _ body: String, _ types: [RecordType] = [.a], _ service: TencentService = token, status: Int = 200

@@ -5,7 +5,7 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
     case aliyunV2 = "aliyun-v2"
     case tencent
     case tencentHTTPS = "tencent-https"
-    /// DoH with replies in JSON: Google, Cloudflare, AliDNS, DNSPod.
+    /// DoH with responses in JSON: Google, Cloudflare, AliDNS, DNSPod.
     case dohJSON = "doh-json"
     /// RFC 8484.
     case doh

@@ -21,8 +21,8 @@ struct AliyunError {
         }
     }
 
-    /// The failure of a reply whose body cannot be read. For an error status only the status is used: it may come from
-    /// a proxy on the path, or from a service in trouble.
+    /// The failure of a response whose body cannot be read. For an error status only the status is used: it may come
+    /// from a proxy on the path, or from a service in trouble.
     static func unreadable(_ response: HTTPResponse, _ error: JSONError) -> ServiceFailure {
         response.isSuccess
             ? .unavailable("unreadable reply: \(error)") : AliyunError(code: nil, response: response).failure

@@ -1,6 +1,6 @@
 import DNSWire
 
-/// The body of Aliyun's reply for one name, or of an error.
+/// The body of Aliyun's response for one name, or of an error.
 struct AliyunReply {
     private(set) var host: String?
     /// IPv4 addresses; `ipsv6` has the IPv6 addresses.

@@ -3,7 +3,7 @@ import DNSWire
 /// Aliyun's scheduling call, `/{account}/ss`, signed if there is a secret.
 ///
 /// Source: help.aliyun.com/document_detail/111585.html, /2868209.html, and the vendor's SDKs, from which the format of
-/// the reply is known.
+/// the response is known.
 package struct AliyunScheduleService: ScheduleService {
     /// Seconds from the service's time to the signature's: one page calls that the service's time, within 150 s,
     /// another an expiry 30 to 300 s ahead.
@@ -54,7 +54,7 @@ package struct AliyunScheduleService: ScheduleService {
     }
 }
 
-/// The body of a reply, or of an error.
+/// The body of a response, or of an error.
 private struct AliyunScheduleReply {
     private var ips: [String] = []
     private var ipsv6: [String] = []

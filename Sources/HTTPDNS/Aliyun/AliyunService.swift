@@ -2,7 +2,7 @@ package import DNSWire
 
 /// Aliyun HTTPDNS, the interface for one name: `/{account}/d`, or with a secret `/{account}/sign_d`.
 ///
-/// A and AAAA come in one call and share one TTL. Source: help.aliyun.com/document_detail/52679.html (reply),
+/// A and AAAA come in one call and share one TTL. Source: help.aliyun.com/document_detail/52679.html (response),
 /// /56810.html (signature, error codes).
 package struct AliyunService: Service {
     /// The usual bytes of a request's target apart from account and name.

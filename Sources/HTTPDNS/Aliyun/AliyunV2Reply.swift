@@ -1,6 +1,6 @@
 import DNSWire
 
-/// The body of a reply of Aliyun's v2 interface, or of an error.
+/// The body of a response of Aliyun's v2 interface, or of an error.
 struct AliyunV2Reply {
     enum Data {
         case plain([AliyunV2Answer])
@@ -38,7 +38,7 @@ struct AliyunV2Reply {
     }
 }
 
-/// One name of such a reply.
+/// One name of such a response.
 struct AliyunV2Answer {
     /// One family of its addresses.
     struct Family {

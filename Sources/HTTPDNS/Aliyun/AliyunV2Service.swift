@@ -5,15 +5,15 @@ package import DNSWire
 /// A and AAAA come in one call, each with its own TTL, and an empty family may have a reason. Source:
 /// help.aliyun.com/document_detail/2978980.html and the vendor's SDKs.
 package struct AliyunV2Service: Service {
-    /// The encryption of requests and replies. Keys are 32 hexadecimal digits.
+    /// The encryption of requests and responses. Keys are 32 hexadecimal digits.
     package enum Encryption: Sendable {
         case none
-        /// A reply can be changed without the key.
+        /// A response can be changed without the key.
         case cbc(key: Secret)
-        /// A reply cannot be made without the key, but it can be replayed at any time.
+        /// A response cannot be made without the key, but it can be replayed at any time.
         case gcm(key: Secret)
 
-        /// The parameter `m`, and the reply's `mode`.
+        /// The parameter `m`, and the response's `mode`.
         fileprivate var mode: Int64 {
             switch self {
             case .none: 0
@@ -108,7 +108,7 @@ package struct AliyunV2Service: Service {
         }
     }
 
-    /// The reply's answers, decrypted. A reply in another mode than the request's is refused: a plain one can be
+    /// The response's answers, decrypted. A response in another mode than the request's is refused: a plain one can be
     /// forged.
     private func answers(in reply: AliyunV2Reply) throws(ServiceFailure) -> [AliyunV2Answer] {
         guard reply.mode == nil || reply.mode == encryption.mode else {

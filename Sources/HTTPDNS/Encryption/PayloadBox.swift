@@ -1,4 +1,4 @@
-/// Encrypts queries to a service and decrypts its replies. The format of Aliyun and Tencent: IV, ciphertext, and the
+/// Encrypts queries to a service and decrypts its responses. The format of Aliyun and Tencent: IV, ciphertext, and the
 /// tag if the cipher has one.
 struct PayloadBox: Sendable {
     /// The encoding of a key's text.

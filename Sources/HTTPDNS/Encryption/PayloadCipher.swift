@@ -1,4 +1,4 @@
-/// The ciphers of queries to services and of their replies.
+/// The ciphers of queries to services and of their responses.
 package enum PayloadCipher: String, Hashable, Sendable, CaseIterable {
     /// CBC mode (NIST SP 800-38A) with PKCS #7 padding (RFC 5652 section 6.3). Not authenticated: a changed ciphertext
     /// decrypts to a changed text.

@@ -2,7 +2,7 @@
 package struct HTTPResponse: Hashable, Sendable {
     package var status: Int
     package var contentType: String?
-    /// The `Age` header: seconds that the reply has been in an HTTP cache.
+    /// The `Age` header: seconds that the response has been in an HTTP cache.
     package var age: UInt32?
     /// The `Retry-After` header, in seconds.
     package var retryAfter: UInt32?
@@ -10,7 +10,7 @@ package struct HTTPResponse: Hashable, Sendable {
     package var date: Int64?
     /// At most 64 KiB; the transport enforces it.
     package var body: [UInt8]
-    /// The time from the request to the first byte of its reply; nil: not measured.
+    /// The time from the request to the first byte of its response; nil: not measured.
     package var timeToFirstByte: Duration?
 
     package init(

@@ -1,9 +1,9 @@
 /// Reads JSON text value by value, front to back (RFC 8259). Its input is hostile.
 ///
-/// The reader builds no tree: the caller knows the reply's format and reads each value in turn. Memory and time are
+/// The reader builds no tree: the caller knows the response's format and reads each value in turn. Memory and time are
 /// proportional to the text's size, which the caller limits; the stack is limited by `maximumDepth`.
 package struct JSONReader {
-    /// The most nested objects and arrays, the outermost included; replies of services have up to 6.
+    /// The most nested objects and arrays, the outermost included; responses of services have up to 6.
     package static let maximumDepth = 16
 
     /// The kind of a value.
@@ -146,7 +146,7 @@ package struct JSONReader {
         }
     }
 
-    /// The keys of an object: searched linearly while they are few, hashed when a hostile reply has many.
+    /// The keys of an object: searched linearly while they are few, hashed when a hostile response has many.
     private struct SeenKeys {
         private static let few = 16
         /// Most objects have no more keys.

@@ -1,12 +1,12 @@
 import DNSWire
 
-/// The text of a Tencent reply after decryption: one line such as
+/// The text of a Tencent response after decryption: one line such as
 /// `www.example.com.:192.0.2.1;192.0.2.2,60-2001:db8::1,120|203.0.113.7`.
 ///
 /// The name is there because it is requested (`query=1`). After the bar comes the client's address, used only as a mark
-/// that the reply is complete, since a truncated one may end in the middle of an address. With both families the IPv4
-/// part comes first. `0` is a family without addresses. Source: cloud.tencent.com/document/product/379/54976, and the
-/// vendor's SDKs.
+/// that the response is complete, since a truncated one may end in the middle of an address. With both families the
+/// IPv4 part comes first. `0` is a family without addresses. Source: cloud.tencent.com/document/product/379/54976, and
+/// the vendor's SDKs.
 enum TencentReply {
     /// The results in `text`, which has no white space at its ends, for each type of the query that it covers.
     ///

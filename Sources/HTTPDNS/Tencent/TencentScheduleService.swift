@@ -5,7 +5,7 @@ import DNSWire
 ///
 /// Source: cloud.tencent.com/document/product/379/116336 and the vendor's SDKs.
 package struct TencentScheduleService: ScheduleService {
-    /// The range of lifetimes accepted from a reply, in minutes, and the default for any other.
+    /// The range of lifetimes accepted from a response, in minutes, and the default for any other.
     private static let minutes: (valid: ClosedRange<Int64>, usual: Int64) = (1...1_440, 60)
 
     private let access: TencentService.Access

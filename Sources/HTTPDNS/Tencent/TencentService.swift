@@ -17,7 +17,7 @@ package struct TencentService: Service {
         /// - Parameter id: empty: not sent.
         case token(Secret, id: String)
 
-        /// The encryption of queries and replies; nil: none.
+        /// The encryption of queries and responses; nil: none.
         func box(_ crypto: any Crypto) -> PayloadBox? {
             switch self {
             case .des(_, let key): PayloadBox(cipher: .desECB, key: key, keyForm: .text, crypto: crypto)
@@ -55,7 +55,7 @@ package struct TencentService: Service {
             target += "&token=\(TextEncoding.percent(token.value))"
             if !id.isEmpty { target += "&id=\(TextEncoding.percent(id))" }
         }
-        // The client's address at the end of the reply shows that it is complete. Both SDKs request it too.
+        // The client's address at the end of the response shows that it is complete. Both SDKs request it too.
         target += "&ttl=1&clientip=1&query=1"
         if let client = question.clientSubnet?.address.description {
             // The service takes an address: the first one of the network is sent.

@@ -3,14 +3,14 @@ import Glibc
 import Platform
 import Testing
 
-/// A UDP client connected to one address, so that the kernel drops replies from any other.
+/// A UDP client connected to one address, so that the kernel drops responses from any other.
 private final class Client {
     let descriptor: Descriptor
 
     init(_ server: SocketAddress) throws {
         let number = socket(server.family == .ipv4 ? AF_INET : AF_INET6, Int32(SOCK_DGRAM.rawValue), 0)
         descriptor = Descriptor(owning: number)
-        // A missing reply fails the test instead of hanging it.
+        // A missing response fails the test instead of hanging it.
         var patience = timeval(tv_sec: 5, tv_usec: 0)
         setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         try #require(server.withSockaddr { connect(number, $0, $1) } == 0)
@@ -62,7 +62,7 @@ private final class Batch {
     }
 }
 
-/// Sends one late reply.
+/// Sends one late response.
 ///
 /// - Returns: whether it was sent.
 private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin) -> Bool {
@@ -175,7 +175,8 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
         #expect(origin.interface == 0)
         #expect(reply("later", server, origin))
         #expect(client.receive() == "later")
-        // 2001:db8::1 is not ours: that the kernel refuses it shows that the reply's source is taken from the origin.
+        // 2001:db8::1 is not ours: that the kernel refuses it shows that the response's source is taken from the
+        // origin.
         withUnsafeMutableBytes(of: &origin.local) { $0.copyBytes(from: [0x20, 0x01, 0x0d, 0xb8]) }
         #expect(!reply("never", server, origin))
     }

@@ -1,15 +1,15 @@
 /// One look-up by a `BulkClient`.
 package struct Lookup: Sendable {
     package let question: TestMessage.Question
-    /// Nil: no reply arrived.
+    /// Nil: no response arrived.
     package var reply: TestMessage?
-    /// From the query to the reply, less the time for which a busy machine stalled; zero without a reply.
+    /// From the query to the response, less the time for which a busy machine stalled; zero without a response.
     package var time: Duration = .zero
-    /// When the reply arrived, by the client's clock; nil without a reply.
+    /// When the response arrived, by the client's clock; nil without a response.
     package var answered: Duration?
 }
 
-/// A client that asks many questions over one socket, a limited number at a time. It reads every reply, which must
+/// A client that asks many questions over one socket, a limited number at a time. It reads every response, which must
 /// belong to exactly one of them.
 package struct BulkClient {
     /// The transport of its questions.
@@ -26,7 +26,7 @@ package struct BulkClient {
             }
         }
 
-        /// The next reply; nil when none arrived in time.
+        /// The next response; nil when none arrived in time.
         func receive(within limit: Duration) throws -> TestMessage? {
             switch self {
             case .udp(let client):
@@ -38,8 +38,8 @@ package struct BulkClient {
         }
     }
 
-    /// How long no reply at all may arrive before the outstanding questions count as unanswered: longer than any client
-    /// waits.
+    /// How long no response at all may arrive before the outstanding questions count as unanswered: longer than any
+    /// client waits.
     private static let silence: Duration = .patience
 
     private let client: Client

@@ -7,7 +7,7 @@ package struct Dig: Sendable {
         package var data: String
     }
 
-    /// The RCODE's name, such as `NOERROR`; empty without a reply.
+    /// The RCODE's name, such as `NOERROR`; empty without a response.
     package var status = ""
     /// Such as `qr`, `rd`, `ra`, `tc`.
     package var flags: Set<String> = []
@@ -15,17 +15,17 @@ package struct Dig: Sendable {
     package var authorities: [Answer] = []
     /// Codes of extended errors.
     package var extendedErrors: [Int] = []
-    /// `UDP` or `TCP`, of the last reply.
+    /// `UDP` or `TCP`, of the last response.
     package var transport = ""
-    /// Whether a reply was truncated and the question asked again over TCP.
+    /// Whether a response was truncated and the question asked again over TCP.
     package var wasTruncated = false
     /// Its whole output.
     package var text: String
     package var exitStatus: Int32
 
-    /// The addresses in the answer section, sorted: in which order they come changes from reply to reply.
+    /// The addresses in the answer section, sorted: in which order they come changes from response to response.
     package var addresses: [String] { addressesInOrder.sorted { ($0.utf8.count, $0) < ($1.utf8.count, $1) } }
-    /// The same in the order of the reply.
+    /// The same in the order of the response.
     package var addressesInOrder: [String] { answers.filter { $0.type == "A" || $0.type == "AAAA" }.map(\.data) }
 
     /// Asks `server`.

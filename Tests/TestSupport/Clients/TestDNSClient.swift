@@ -13,7 +13,7 @@ package final class TestDNSClient: Sendable {
     /// Retained so that it runs as long as its client exists.
     private let daemon: Daemon?
 
-    /// Opens a socket that is not connected, so that replies from a wrong address are received too.
+    /// Opens a socket that is not connected, so that responses from a wrong address are received too.
     ///
     /// - Parameter source: the address to ask from, such as `127.3.2.1`; nil: the loopback address of the server's
     ///   family.
@@ -45,9 +45,9 @@ package final class TestDNSClient: Sendable {
         return Reply(bytes: bytes, message: try TestMessage(decoding: bytes), from: from)
     }
 
-    /// Sends a message and waits for the reply.
+    /// Sends a message and waits for the response.
     ///
-    /// - Returns: the reply.
+    /// - Returns: the response.
     /// - Throws: unless it has the query's ID and question, and comes from the address asked.
     @discardableResult
     package func ask(_ query: TestMessage, within limit: Duration = .patience) throws -> TestMessage {
@@ -68,7 +68,7 @@ package final class TestDNSClient: Sendable {
         try ask(.query(name, type, edns: edns), within: limit)
     }
 
-    /// Asks repeatedly until a reply fulfils `condition`.
+    /// Asks repeatedly until a response fulfils `condition`.
     ///
     /// - Throws: when none does within `limit`.
     package func ask(

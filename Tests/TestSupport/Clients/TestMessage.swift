@@ -91,9 +91,9 @@ package struct TestMessage: Sendable, Equatable {
     /// The low four bits of the RCODE, or all twelve if there is an OPT record.
     package var rcode: Int { Int(flags & 15) | Int(edns?.extendedRCODE ?? 0) << 4 }
 
-    /// The addresses in the answer section, sorted: in which order they come changes from reply to reply.
+    /// The addresses in the answer section, sorted: in which order they come changes from response to response.
     package var addresses: [String] { addressesInOrder.sorted { ($0.utf8.count, $0) < ($1.utf8.count, $1) } }
-    /// The same in the order of the reply.
+    /// The same in the order of the response.
     package var addressesInOrder: [String] { answers.compactMap(\.address) }
 
     /// The SOA record of a negative answer.

@@ -7,11 +7,11 @@ package final class Traffic: Sendable {
         package let name: String
         /// When it was asked, by the stopwatch.
         package let asked: Duration
-        /// When the reply arrived, by the stopwatch.
+        /// When the response arrived, by the stopwatch.
         package fileprivate(set) var answered: Duration?
         package fileprivate(set) var reply: TestMessage?
 
-        /// How long the client waited; nil without a reply.
+        /// How long the client waited; nil without a response.
         package var time: Duration? { answered.map { $0 - asked } }
     }
 
@@ -22,7 +22,7 @@ package final class Traffic: Sendable {
         var failure: String?
     }
 
-    /// How long outstanding replies are awaited at the end: longer than any client waits.
+    /// How long outstanding responses are awaited at the end: longer than any client waits.
     private static let silence: Duration = .seconds(4)
 
     private let monitor = Monitor(State())

@@ -13,7 +13,7 @@ package struct FakeAliyunV2Account: Sendable {
     package var mode: Mode
     /// 32 hexadecimal digits.
     package var encryptionKey: String
-    /// If set, replies are encrypted with this key instead.
+    /// If set, responses are encrypted with this key instead.
     package var replyKey: String?
 
     package init(
@@ -74,7 +74,7 @@ struct FakeAliyunV2 {
     /// The call that the request is.
     var call: FakeHTTPDNS.Call? { question.map { .init(.aliyunV2, $0.dn, $0.families) } }
 
-    /// The proper reply; with `renamed`, the one to a question for that name.
+    /// The proper response; with `renamed`, the one to a question for that name.
     func reply(_ zone: FakeZone, renamed: String?) -> HTTPReply {
         guard request.method == "GET" else { return error(405, "MethodNotAllowed") }
         guard request.parameters["id"] == account.id else { return error(403, "InvalidAccount") }
@@ -100,7 +100,7 @@ struct FakeAliyunV2 {
         return "{\"ips\":[],\"ttl\":\(ttl),\"no_ip_code\":\"\(entry == nil ? "DomainNotExist" : "RRNotExist")\"}"
     }
 
-    /// `data` in the form that it has in the reply.
+    /// `data` in the form that it has in the response.
     private func seal(_ data: String) throws -> String {
         guard account.mode != .plain else { return data }
         guard let key = OpenSSLCommand.bytes(hexadecimal: account.replyKey ?? account.encryptionKey) else {

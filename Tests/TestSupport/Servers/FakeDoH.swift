@@ -6,19 +6,19 @@ package final class FakeDoH: Sendable {
     /// How it treats a request.
     package enum Behaviour: Sendable, Equatable {
         case answer
-        /// The proper reply after this time.
+        /// The proper response after this time.
         case delay(Duration)
-        /// No reply, until another behaviour is set.
+        /// No response, until another behaviour is set.
         case hang
         /// As `hang`, with ten PINGs a second.
         case pings
-        /// The head of a reply, and its body byte by byte without an end.
+        /// The head of a response, and its body byte by byte without an end.
         case drip
         /// This status with a short body.
         case status(Int)
         /// A body that is not a DNS message.
         case garbage
-        /// The proper reply with an additional record of a type with names in its RDATA, which cannot be read.
+        /// The proper response with an additional record of a type with names in its RDATA, which cannot be read.
         case opaqueRecord
         /// RST_STREAM.
         case reset

@@ -72,7 +72,7 @@ struct FakeDoHJSON {
         return type.map { TestMessage.Question(name.hasSuffix(".") ? String(name.dropLast()) : name, $0) }
     }
 
-    /// The proper reply; with `renamed`, the one to a question for that name.
+    /// The proper response; with `renamed`, the one to a question for that name.
     func reply(_ zone: FakeZone, renamed: String?) -> HTTPReply {
         guard request.method == "GET" else { return error(501, "<html>") }
         if case .alidns(let account?) = dialect, let code = refusal(account) {

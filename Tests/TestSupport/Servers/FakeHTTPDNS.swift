@@ -134,10 +134,10 @@ package final class FakeHTTPDNS: Sendable {
     /// The number of scheduling calls, which are not counted as calls.
     package var scheduleCount: Int { monitor.read { $0.scheduleCount } }
 
-    /// Header lines added to every reply, such as `Age: 250`.
+    /// Header lines added to every response, such as `Age: 250`.
     package func addHeaders(_ lines: [String]) { monitor.withLock { $0.headers = lines } }
 
-    /// Sets its clock, with which it verifies signatures, wrong; every reply then has the time in `Date`.
+    /// Sets its clock, with which it verifies signatures, wrong; every response then has the time in `Date`.
     ///
     /// - Parameter seconds: how far it is ahead of the true time.
     package func setClock(ahead seconds: Int) {

@@ -55,7 +55,7 @@ struct FakeHTTPService {
         return FakeHTTPDNS.Call(.doh, question.name, String(question.type))
     }
 
-    /// The proper reply; with `renamed`, the one to a question for that name.
+    /// The proper response; with `renamed`, the one to a question for that name.
     func reply(_ zone: FakeZone, renamed: String? = nil) -> HTTPReply {
         if let schedule, request.path.hasSuffix("/ss") {
             return schedule.reply(

@@ -95,7 +95,7 @@ package final class FakeLocalDNS: Sendable {
         try? datagrams.send([], to: address)
     }
 
-    /// Sets how `name` (nil: every name without a behaviour of its own) is answered. Sends replies that were held.
+    /// Sets how `name` (nil: every name without a behaviour of its own) is answered. Sends responses that were held.
     ///
     /// - Parameter type: only questions for this type; nil: for all without a behaviour of their own.
     package func behave(_ behaviour: Behaviour, for name: String? = nil, type: UInt16? = nil) {

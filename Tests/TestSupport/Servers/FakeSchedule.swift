@@ -11,7 +11,7 @@ package struct FakeSchedule: Sendable {
         self.isDisabled = isDisabled
     }
 
-    /// Aliyun's proper reply; the signature, required if there is a secret, is verified with the `openssl` command.
+    /// Aliyun's proper response; the signature, required if there is a secret, is verified with the `openssl` command.
     func reply(to request: RecordedRequest, secret: String?, at present: TimeInterval) -> HTTPReply {
         if let code = secret.flatMap({ Self.fault(request.parameters, $0, present) }) {
             return Self.json(403, "{\"code\":\"\(code)\"}")

@@ -34,7 +34,7 @@ struct FakeTencent {
         name.isEmpty ? nil : .init(.tencent, name, request.parameters["type"] ?? "a")
     }
 
-    /// The proper reply; with `renamed`, the one to a question for that name.
+    /// The proper response; with `renamed`, the one to a question for that name.
     func reply(_ zone: FakeZone, renamed: String?) -> HTTPReply {
         guard request.method == "GET", Self.isAccount(account, request) else {
             return Self.text(request.method == "GET" ? 401 : 501, [])
@@ -48,7 +48,7 @@ struct FakeTencent {
         return Self.sealed(body, account)
     }
 
-    /// The reply to the scheduling call, `/conf`.
+    /// The response to the scheduling call, `/conf`.
     static func reply(to request: RecordedRequest, _ account: FakeTencentAccount, _ schedule: FakeSchedule) -> HTTPReply
     {
         guard isAccount(account, request) else { return text(401, []) }

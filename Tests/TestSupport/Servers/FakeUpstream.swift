@@ -4,7 +4,7 @@ package import Scheduling
 
 /// How a fake source treats one question.
 package enum FakeBehaviour: Sendable {
-    /// Replies after a time on the test's clock.
+    /// Responds after a time on the test's clock.
     case reply(after: Duration, [RecordType: UpstreamResult])
     /// Never replies: the caller's deadline ends the attempt.
     case silence

@@ -1,8 +1,8 @@
 /// How a `FakeHTTPDNS` misbehaves.
 package enum HTTPFault: Sendable, Equatable {
-    /// The proper reply after this time.
+    /// The proper response after this time.
     case delay(Duration)
-    /// No reply until the fault is removed.
+    /// No response until the fault is removed.
     case hang
     /// Closes the connection instead of answering.
     case closeBeforeReply
@@ -26,7 +26,7 @@ package enum HTTPFault: Sendable, Equatable {
     case wrongName
     /// The head at once, then one byte of the body after each of these times.
     case drip(Duration)
-    /// The first text instead of a reply, then the second one repeatedly until the client closes.
+    /// The first text instead of a response, then the second one repeatedly until the client closes.
     case endless(String, String)
     /// A DNS message with only this RCODE; for `/dns-query` only.
     case rcode(Int)

@@ -181,7 +181,7 @@ package final class HTTPRelay: Sendable {
 /// The two sockets of a relayed connection, closed once nothing is relayed any more in either direction.
 ///
 /// A side that has only closed its sending direction (nginx does before it closes) still receives: otherwise data from
-/// the other side would reset the connection, and replies under way would be lost.
+/// the other side would reset the connection, and responses under way would be lost.
 private final class RelayedConnection: Sendable {
     private let client: Int32
     private let server: Int32

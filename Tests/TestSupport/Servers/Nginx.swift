@@ -71,7 +71,7 @@ package final class Nginx: Sendable {
     /// The number of connections that carried requests so far.
     package var connections: Int { Set(requests.map(\.connection)).count }
 
-    /// Waits until it has answered at least `count` requests: a line is written just after its reply.
+    /// Waits until it has answered at least `count` requests: a line is written just after its response.
     package func waitForRequests(_ count: Int, within limit: Duration = .patience) -> Bool {
         let deadline = ContinuousClock.now + limit
         while requests.count < count {

@@ -10,7 +10,7 @@ extension ProviderDescriptor {
             }
         })
 
-    /// DoH with replies in JSON: Google, Cloudflare, AliDNS, DNSPod.
+    /// DoH with responses in JSON: Google, Cloudflare, AliDNS, DNSPod.
     static let dohJSON = ProviderDescriptor(
         usualPath: "/resolve",
         checkAccount: { entry, keys in
