@@ -60,7 +60,7 @@ private func check(_ results: ServiceResults, _ name: Name, _ types: [RecordType
     for (type, result) in results {
         precondition(types.contains(type), "a type that was not asked")
         switch result {
-        case .unknownEmpty(let ttl):
+        case .indeterminateEmpty(let ttl):
             precondition(ttl.map { (1...UInt32(Int32.max)).contains($0) } ?? true, "a TTL that is none")
         case .answer(let answer):
             precondition([.noError, .nameError].contains(answer.responseCode), "a failure as an answer")

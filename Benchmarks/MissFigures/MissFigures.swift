@@ -115,7 +115,7 @@ private final class FakeEndpoint: Endpoint {
     }
 
     func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
-        loop.atTurnEnd { done(UpstreamReply([.a]) { _ in .unknownEmpty(ttl: nil) }) }
+        loop.atTurnEnd { done(UpstreamReply([.a]) { _ in .indeterminateEmpty(ttl: nil) }) }
         return Request()
     }
 

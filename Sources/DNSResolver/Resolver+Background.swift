@@ -54,7 +54,7 @@ extension Resolver {
     }
 
     /// Prefetches an answer that a client has just got from the cache and that expires soon.
-    func refreshAhead(_ key: FlightKey, _ type: RecordType) {
+    func prefetch(_ key: FlightKey, _ type: RecordType) {
         if startInBackground(key, type) != nil { refreshes += 1 }
     }
 

@@ -6,7 +6,7 @@ import Scheduling
 
 extension Resolver {
     /// Whether the family that a client asks for is suppressed in favour of the other one.
-    func givesWay(_ client: ClientQuestion) -> Bool {
+    func isSuppressed(_ client: ClientQuestion) -> Bool {
         policy.localAnswers.families.yields(client.question.type) && !client.isSigned
     }
 
@@ -16,7 +16,7 @@ extension Resolver {
     /// The preferred family is asked for first. After `Budget.hedge` the other one is asked for as well, so that a slow
     /// family takes no time from it.
     func preferredInstead(of client: ClientQuestion) async -> Response? {
-        guard givesWay(client) else { return nil }
+        guard isSuppressed(client) else { return nil }
         let other = client.asking(for: client.question.type.otherFamily)
         let generation = cache.generation
         let hedge = clock.schedule(at: client.arrived + Budget.hedge) { [self] in

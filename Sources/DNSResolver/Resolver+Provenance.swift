@@ -22,7 +22,7 @@ extension Resolver {
         .compactMap { RecordType($0) }
 
     /// The most forgeries of one name that are reported, the ones seen last: more are in `cache show`.
-    private static let toldLies = 4
+    private static let hijacksShown = 4
 
     /// The name of the source with this number, in output.
     package func sourceName(of tag: UInt16) -> String {
@@ -58,7 +58,7 @@ extension Resolver {
             lines = [isLocal ? "state=answered-here" : "route=\(route) state=not-kept"]
         }
         let lies = policy.strategy.answerCheck?.evidence(of: subject) ?? []
-        lines += lies.prefix(Self.toldLies).map(\.provenanceText)
+        lines += lies.prefix(Self.hijacksShown).map(\.provenanceText)
         return .answer(Answer(answers: lines.map { .chaosText($0, name: client.question.name) }))
     }
 }

@@ -22,20 +22,20 @@ extension Resolver {
         for hint in protected where !targets.contains(hint.target) { targets.append(hint.target) }
         let wanted = protected.filter { targets.prefix(ServiceBindings.targetLimit).contains($0.target) }
         var known: [ServiceBindings.Hint: ServiceBindings.Addresses] = [:]
-        for hint in wanted { known[hint] = told(hint, for: key) }
+        for hint in wanted { known[hint] = cachedAddresses(of: hint, for: key) }
         let missing = wanted.filter { known[$0] == nil }
         if !missing.isEmpty {
             await withTaskGroup { group in
                 for hint in missing { group.addTask { await self.find(hint, for: key) } }
             }
             // All of them: the TTLs of those known before have decreased meanwhile.
-            for hint in wanted { known[hint] = told(hint, for: key) }
+            for hint in wanted { known[hint] = cachedAddresses(of: hint, for: key) }
         }
         return bindings.rewritten(with: known)
     }
 
-    private func told(_ hint: ServiceBindings.Hint, for key: FlightKey) -> ServiceBindings.Addresses? {
-        cache.told(hint, scope: hintScope(hint, for: key), route: route(of: hint.target))
+    private func cachedAddresses(of hint: ServiceBindings.Hint, for key: FlightKey) -> ServiceBindings.Addresses? {
+        cache.addresses(of: hint, scope: hintScope(hint, for: key), route: route(of: hint.target))
     }
 
     /// The client scope of the addresses of a hint: that of the record's question; nil where no provider of the target,
@@ -58,7 +58,7 @@ extension Resolver {
 extension AnswerStore {
     /// The fresh addresses that a provider answered for a hint; nil when none are cached. Fallback answers of LocalDNS
     /// are excluded.
-    func told(_ hint: ServiceBindings.Hint, scope: ClientScope?, route: Route) -> ServiceBindings.Addresses? {
+    func addresses(of hint: ServiceBindings.Hint, scope: ClientScope?, route: Route) -> ServiceBindings.Addresses? {
         let question = Question(name: hint.target, type: hint.type)
         let key = QueryKey(question, dnssecOK: false, checkingDisabled: false, scope: scope)
         guard let entry = memory.entry(for: key), isUsable(entry, hint.type, by: route),

@@ -102,7 +102,7 @@ package final class Resolver {
     package func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
         if client.question.isForAny { return respondToAny(client, reply: reply) }
         if let response = answeredHere(client) { return reply(response) }
-        guard givesWay(client) || cache.mayRecall && cache.mustRecall(cacheKey(for: client)) else {
+        guard isSuppressed(client) || cache.mayRecall && cache.mustRecall(cacheKey(for: client)) else {
             return lookUp(client, reply)
         }
         let generation = cache.generation
@@ -126,26 +126,26 @@ package final class Resolver {
     func lookUp(_ client: ClientQuestion, _ reply: @escaping @Loop (Response) -> Void) {
         let type = client.question.type
         let key = flightKey(for: client)
-        let kept = cache.kept(for: client, key) { yields(key, storedAt: $0) }
-        if let kept, kept.isFresh {
-            if kept.isEnding, cache.claimRefresh(client.key.scoped(to: key.scope)) { refreshAhead(key, type) }
-            return reply(kept.response)
+        let cached = cache.cached(for: client, key) { yields(key, storedAt: $0) }
+        if let cached, cached.isFresh {
+            if cached.isEnding, cache.claimRefresh(client.key.scoped(to: key.scope)) { prefetch(key, type) }
+            return reply(cached.response)
         }
         if let error = remembered(key, type) {
-            if kept == nil,
+            if cached == nil,
                 case .answer(let answer)? = cache.keepFailedFamily(
                     key, type, made: translatedInstead(key, type, by: policy))
             {
                 return reply(Response(.answer(answer, age: 0)))
             }
-            return reply(stale(kept, client.question, key.route, or: .cachedError, error.text))
+            return reply(stale(cached, client.question, key.route, or: .cachedError, error.text))
         }
         guard let flight = join(key) else {
             let reason = "too many questions are under way"
             report(.overloaded(reason: reason))
-            return reply(stale(kept, client.question, key.route, or: .other, reason))
+            return reply(stale(cached, client.question, key.route, or: .other, reason))
         }
-        flight.wait(for: type, until: client.arrived + wait(for: key, kept)) { [self] outcome, source in
+        flight.wait(for: type, until: client.arrived + wait(for: key, cached)) { [self] outcome, source in
             guard flight.key.generation == cache.generation, !flight.isAbandoned else {
                 return respond(to: client, reply: reply)
             }
@@ -153,9 +153,9 @@ package final class Resolver {
             case .answer(let answer)?:
                 reply(Response(.answer(answer, age: 0), from: source.map(Response.Origin.source) ?? .ourselves))
             case .failure(let error)?:
-                reply(stale(kept, client.question, flight.key.route, or: error.code, error.text))
+                reply(stale(cached, client.question, flight.key.route, or: error.code, error.text))
             case nil:
-                reply(stale(kept, client.question, flight.key.route, or: .noReachableAuthority, "no answer in time"))
+                reply(stale(cached, client.question, flight.key.route, or: .noReachableAuthority, "no answer in time"))
             }
         }
     }
@@ -166,8 +166,8 @@ package final class Resolver {
     }
 
     /// How long a client waits for a flight before it gets a cached answer, if there is one.
-    private func wait(for key: FlightKey, _ kept: AnswerStore.Kept?) -> Duration {
-        guard let wait = kept?.wait else { return Budget.answer }
+    private func wait(for key: FlightKey, _ cached: AnswerStore.Cached?) -> Duration {
+        guard let wait = cached?.wait else { return Budget.answer }
         // While no provider can be asked, a newer answer is unlikely.
         return policy.strategy.outlook(for: key) == .usable ? wait : min(wait, cache.staleWait)
     }
@@ -186,26 +186,26 @@ package final class Resolver {
 
     /// The stale answer if there is one that is trusted, else the preset of last resort, any stale answer, SERVFAIL.
     private func stale(
-        _ kept: AnswerStore.Kept?, _ question: Question, _ route: Route, or code: ExtendedError.Code, _ text: String
+        _ cached: AnswerStore.Cached?, _ question: Question, _ route: Route, or code: ExtendedError.Code, _ text: String
     ) -> Response {
-        let kept = kept.flatMap { isFoundOut($0, question, route) ? nil : $0 }
-        let isProven = kept?.isTrusted ?? false || !policy.routes.prefersProviders(route)
-        if kept == nil || !isProven, let response = lastResort(for: question) {
+        let cached = cached.flatMap { isKnownForged($0, question, route) ? nil : $0 }
+        let isTrusted = cached?.isTrusted ?? false || !policy.routes.prefersProviders(route)
+        if cached == nil || !isTrusted, let response = lastResort(for: question) {
             lastResortAnswers += 1
             report(.answerPreset(question, route, reason: text))
             return response
         }
-        guard let kept else { return Response(.failure(.serverFailure), extendedError: ExtendedError(code, text)) }
+        guard let cached else { return Response(.failure(.serverFailure), extendedError: ExtendedError(code, text)) }
         staleAnswers += 1
         report(.answerStale(question, route, reason: text))
-        return kept.response
+        return cached.response
     }
 
     /// Whether the cached answer is LocalDNS's, and a certificate has shown it to be forged since.
-    private func isFoundOut(_ kept: AnswerStore.Kept, _ question: Question, _ route: Route) -> Bool {
-        guard !kept.isTrusted, let check = policy.strategy.answerCheck, case .stale(let answer) = kept.response.content
+    private func isKnownForged(_ cached: AnswerStore.Cached, _ question: Question, _ route: Route) -> Bool {
+        guard !cached.isTrusted, let check = policy.strategy.answerCheck, case .stale(let answer) = cached.response.content
         else { return false }
-        return check.isFoundOut(answer, to: question, by: route)
+        return check.isKnownForged(answer, to: question, by: route)
     }
 
     private func lastResort(for question: Question) -> Response? {

@@ -3,7 +3,7 @@ package import DNSWire
 /// An event for the operators of the server; the composition logs it.
 package enum ResolverEvent: Hashable, Sendable {
     /// An address of a provider failed and is in backoff.
-    case endpointSetAside(provider: String, endpoint: String, reason: String)
+    case endpointInBackoff(provider: String, endpoint: String, reason: String)
     /// An address that was in backoff answers again.
     case endpointRecovered(provider: String, endpoint: String)
     /// No certificate at an address identifies the service; reported once, until that changes.
@@ -23,9 +23,9 @@ package enum ResolverEvent: Hashable, Sendable {
     /// A provider that refused access answers again.
     case providerAccepted(provider: String)
     /// A service announced the addresses at which it is asked from now on.
-    case addressesTold(provider: String, addresses: [String])
+    case addressesAnnounced(provider: String, addresses: [String])
     /// No startup address of a service returned its addresses: those known stay in use.
-    case addressesUntold(provider: String, reason: String)
+    case addressesMissing(provider: String, reason: String)
     /// A service reported that its vendor has disabled it: it is not asked.
     case serviceDisabled(provider: String)
     /// A disabled service is asked again.
@@ -58,7 +58,7 @@ package enum ResolverEvent: Hashable, Sendable {
 extension ResolverEvent: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .endpointSetAside(let provider, let endpoint, let reason):
+        case .endpointInBackoff(let provider, let endpoint, let reason):
             "\(provider): \(endpoint) is set aside: \(reason)"
         case .endpointRecovered(let provider, let endpoint):
             "\(provider): \(endpoint) answers again"
@@ -78,9 +78,9 @@ extension ResolverEvent: CustomStringConvertible {
             "\(provider): access refused: \(reason); not asked for \(pause.components.seconds) s. Check account, secret and the clock"
         case .providerAccepted(let provider):
             "\(provider): access is granted again"
-        case .addressesTold(let provider, let addresses):
+        case .addressesAnnounced(let provider, let addresses):
             "\(provider): the service is asked at \(addresses.joined(separator: ", "))"
-        case .addressesUntold(let provider, let reason):
+        case .addressesMissing(let provider, let reason):
             "\(provider): the service does not tell its addresses, those known stay in use: \(reason)"
         case .serviceDisabled(let provider):
             "\(provider): the vendor has disabled the service for this account: not asked, and looked at again in a day"

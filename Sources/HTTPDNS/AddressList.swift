@@ -36,7 +36,7 @@ struct AddressList {
     /// The result for one type of `name`; no addresses are an indeterminate empty response.
     func result(for type: RecordType, of name: Name) -> ServiceResult {
         let addresses = addresses(of: type)
-        guard !addresses.isEmpty else { return .unknownEmpty(ttl: statedTTL) }
+        guard !addresses.isEmpty else { return .indeterminateEmpty(ttl: statedTTL) }
         return .answer(Answer(name: name, addresses: addresses, ttl: statedTTL ?? Self.minimumTTL))
     }
 

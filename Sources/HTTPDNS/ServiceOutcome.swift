@@ -63,7 +63,7 @@ package enum ServiceResult: Hashable, Sendable {
     /// An indeterminate empty response: without a reason, such as a name unknown to the service, NXDOMAIN or NODATA.
     ///
     /// `ttl`: the seconds that the service gave for it, if any.
-    case unknownEmpty(ttl: UInt32?)
+    case indeterminateEmpty(ttl: UInt32?)
 }
 
 /// Why a service gave no answer, by what is done next. Texts never contain secrets.

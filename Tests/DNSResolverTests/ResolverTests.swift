@@ -341,7 +341,7 @@ struct ResolverTests {
     ) async {
         let machine = Machine(answersBothFamilies: false)
         let addresses = UpstreamResult.answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))
-        machine.vendor.behaviour = .reply(after: .zero, [.a: addresses, .aaaa: .unknownEmpty(ttl: nil)])
+        machine.vendor.behaviour = .reply(after: .zero, [.a: addresses, .aaaa: .indeterminateEmpty(ttl: nil)])
         machine.vendor.slow = [.a: .milliseconds(50)]
         let first = Reply(clock: machine.clock)
         machine.start("www.example.com", .a, first)
@@ -355,7 +355,7 @@ struct ResolverTests {
     func `a provider's slow answer of the other family is waited for before LocalDNS's address is given`() async {
         let machine = Machine(answersBothFamilies: false)
         let addresses = UpstreamResult.answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))
-        machine.vendor.behaviour = .reply(after: .zero, [.a: addresses, .aaaa: .unknownEmpty(ttl: nil)])
+        machine.vendor.behaviour = .reply(after: .zero, [.a: addresses, .aaaa: .indeterminateEmpty(ttl: nil)])
         machine.vendor.slow = [.a: .milliseconds(1_000)]
         let first = Reply(clock: machine.clock)
         machine.start("www.example.com", .a, first)
@@ -368,7 +368,7 @@ struct ResolverTests {
     func `while a provider is silent about the other family LocalDNS's address is given in time`(later: Duration) async
     {
         let machine = Machine(answersBothFamilies: false)
-        machine.vendor.behaviour = .reply(after: .zero, [.aaaa: .unknownEmpty(ttl: nil)])
+        machine.vendor.behaviour = .reply(after: .zero, [.aaaa: .indeterminateEmpty(ttl: nil)])
         machine.vendor.slow = [.a: .seconds(10)]
         machine.localDNS.slow = [.a: .seconds(10)]
         let first = Reply(clock: machine.clock)

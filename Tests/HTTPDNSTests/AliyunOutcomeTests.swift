@@ -39,18 +39,18 @@ struct AliyunOutcomeTests {
         #"{"host":"www.example.com","ips":null,"ipsv6":null,"ttl":300}"#, #"{"host":"www.example.com","ttl":300}"#,
     ])
     func `no address is empty without a cause, in each family`(body: String) {
-        #expect(outcome(body) == .results([.a: .unknownEmpty(ttl: 300), .aaaa: .unknownEmpty(ttl: 300)]))
+        #expect(outcome(body) == .results([.a: .indeterminateEmpty(ttl: 300), .aaaa: .indeterminateEmpty(ttl: 300)]))
     }
 
     @Test func `an empty family comes with the TTL of the reply`() {
         let body = #"{"host":"www.example.com","ips":["192.0.2.1"],"ipsv6":[],"ttl":86400}"#
-        #expect(outcome(body) == .results([.a: answer(["192.0.2.1"], ttl: 86_400), .aaaa: .unknownEmpty(ttl: 86_400)]))
+        #expect(outcome(body) == .results([.a: answer(["192.0.2.1"], ttl: 86_400), .aaaa: .indeterminateEmpty(ttl: 86_400)]))
     }
 
     @Test(arguments: ["0", "-1", "-9999999999999999999", "0.9", "null"])
     func `a TTL of 0 or less becomes the least one`(ttl: String) {
         let body = #"{"host":"www.example.com","ips":["192.0.2.1"],"ttl":\#(ttl)}"#
-        #expect(outcome(body) == .results([.a: answer(["192.0.2.1"], ttl: 60), .aaaa: .unknownEmpty(ttl: nil)]))
+        #expect(outcome(body) == .results([.a: answer(["192.0.2.1"], ttl: 60), .aaaa: .indeterminateEmpty(ttl: nil)]))
     }
 
     @Test(arguments: ["2147483648", "99999999999999999999", "1e300"])
@@ -75,7 +75,7 @@ struct AliyunOutcomeTests {
 
     @Test func `a family whose entries were all dropped is empty`() {
         let body = #"{"host":"www.example.com","ips":["x"],"ttl":60}"#
-        #expect(outcome(body, types: [.a]) == .results([.a: .unknownEmpty(ttl: 60)]))
+        #expect(outcome(body, types: [.a]) == .results([.a: .indeterminateEmpty(ttl: 60)]))
     }
 
     @Test(arguments: ["WWW.Example.COM", "www.example.com."])

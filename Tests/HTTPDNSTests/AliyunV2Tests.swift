@@ -237,7 +237,7 @@ struct AliyunV2Tests {
         #"{"ips":["2001:db8::1"],"ttl":30}"#, #"{"ips":["x"],"ttl":30,"no_ip_code":"DomainNotExist"}"#,
     ])
     func `empty for a reason that is not given or not known is unknown`(family: String) {
-        #expect(outcome(families: #""v4":\#(family)"#, types: [.a]) == .results([.a: .unknownEmpty(ttl: 30)]))
+        #expect(outcome(families: #""v4":\#(family)"#, types: [.a]) == .results([.a: .indeterminateEmpty(ttl: 30)]))
     }
 
     @Test func `a reason does not take addresses away`() {

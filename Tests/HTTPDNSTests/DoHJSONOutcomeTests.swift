@@ -140,7 +140,7 @@ struct DoHJSONOutcomeTests {
         #","Answer":[{"name":"www.example.com.","type":28,"TTL":60,"data":"2001:db8::1"}]"#,
     ])
     func `neither a record nor an SOA record is empty without a cause`(members: String) {
-        #expect(outcome("{\"Status\":0,\(Self.question)\(members)}") == .results([.a: .unknownEmpty(ttl: nil)]))
+        #expect(outcome("{\"Status\":0,\(Self.question)\(members)}") == .results([.a: .indeterminateEmpty(ttl: nil)]))
     }
 
     @Test(arguments: [
@@ -150,12 +150,12 @@ struct DoHJSONOutcomeTests {
     ])
     func `an SOA record that means nothing has no effect`(data: String) {
         let soa = record(name: "example.com.", type: "6", data: data)
-        #expect(outcome(members: "\"Authority\":[\(soa)]") == .results([.a: .unknownEmpty(ttl: nil)]))
+        #expect(outcome(members: "\"Authority\":[\(soa)]") == .results([.a: .indeterminateEmpty(ttl: nil)]))
     }
 
     @Test func `the SOA record of another zone has no effect`() {
         let soa = Self.soa.replacing(#""name":"example.com.""#, with: #""name":"example.net.""#)
-        #expect(outcome(members: "\"Authority\":[\(soa)]") == .results([.a: .unknownEmpty(ttl: nil)]))
+        #expect(outcome(members: "\"Authority\":[\(soa)]") == .results([.a: .indeterminateEmpty(ttl: nil)]))
     }
 
     @Test func `NXDOMAIN is explicit with an SOA record or without`() {
@@ -226,7 +226,7 @@ struct DoHJSONOutcomeTests {
         ]
         #expect(
             outcome(members: "\"Answer\":[\(records.joined(separator: ","))]")
-                == .results([.a: .unknownEmpty(ttl: nil)]))
+                == .results([.a: .indeterminateEmpty(ttl: nil)]))
     }
 
     @Test func `a broken chain brings no address`() {
@@ -235,7 +235,7 @@ struct DoHJSONOutcomeTests {
         ]
         #expect(
             outcome(members: "\"Answer\":[\(records.joined(separator: ","))]")
-                == .results([.a: .unknownEmpty(ttl: nil)]))
+                == .results([.a: .indeterminateEmpty(ttl: nil)]))
     }
 
     @Test func `the records may come in any order`() {

@@ -85,7 +85,7 @@ struct DoHOutcomeTests {
     }
 
     @Test func `nothing at all is empty without a cause`() {
-        #expect(outcome(reply()) == .results([.a: .unknownEmpty(ttl: nil)]))
+        #expect(outcome(reply()) == .results([.a: .indeterminateEmpty(ttl: nil)]))
     }
 
     @Test func `NXDOMAIN is explicit with an SOA record or without`() {

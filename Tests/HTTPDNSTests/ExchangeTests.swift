@@ -65,7 +65,7 @@ struct ExchangeTests {
             outcome: .failure(.authentication("InvalidSignature (HTTP 403)"))),
         Replay(
             file: "tencent-des", service: TencentTests.des, types: [.a],
-            outcome: .results([.a: .unknownEmpty(ttl: nil)])),
+            outcome: .results([.a: .indeterminateEmpty(ttl: nil)])),
         Replay(
             file: "tencent-des-unnamed", service: TencentTests.des, types: [.a],
             outcome: .failure(.unavailable("the reply does not tell which name it is for"))),

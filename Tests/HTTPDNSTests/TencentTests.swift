@@ -121,7 +121,7 @@ struct TencentTests {
 
     @Test func `a reply in DES is read`() {
         let body = "5d3bf9d247bddbd05f0666f33cd0d5c4e2981fb205c2fcc29cadacc19fd38e83"
-        #expect(outcome(body, [.a], Self.des) == .results([.a: .unknownEmpty(ttl: nil)]))
+        #expect(outcome(body, [.a], Self.des) == .results([.a: .indeterminateEmpty(ttl: nil)]))
     }
 
     @Test(arguments: [
@@ -149,7 +149,7 @@ struct TencentTests {
         "www.example.com.:", "www.example.com.:-",
     ])
     func `no address is empty without a cause`(body: String) {
-        #expect(outcome(body, [.a, .aaaa]) == .results([.a: .unknownEmpty(ttl: nil), .aaaa: .unknownEmpty(ttl: nil)]))
+        #expect(outcome(body, [.a, .aaaa]) == .results([.a: .indeterminateEmpty(ttl: nil), .aaaa: .indeterminateEmpty(ttl: nil)]))
     }
 
     @Test func `one family may be missing beside the other`() {
@@ -157,10 +157,10 @@ struct TencentTests {
         let aaaa = addresses(["2001:db8::1"], ttl: 120)
         #expect(
             outcome("www.example.com.:192.0.2.1,60-0|203.0.113.7", [.a, .aaaa])
-                == .results([.a: a, .aaaa: .unknownEmpty(ttl: nil)]))
+                == .results([.a: a, .aaaa: .indeterminateEmpty(ttl: nil)]))
         #expect(
             outcome("www.example.com.:0-2001:db8::1,120|203.0.113.7", [.a, .aaaa])
-                == .results([.a: .unknownEmpty(ttl: nil), .aaaa: aaaa]))
+                == .results([.a: .indeterminateEmpty(ttl: nil), .aaaa: aaaa]))
         // One part where two were asked for: the other has no result.
         #expect(outcome("www.example.com.:192.0.2.1,60|203.0.113.7", [.a, .aaaa]) == .results([.a: a]))
         #expect(outcome("www.example.com.:2001:db8::1,120|203.0.113.7", [.a, .aaaa]) == .results([.aaaa: aaaa]))
@@ -179,7 +179,7 @@ struct TencentTests {
         #expect(
             outcome("www.example.com.:x;2001:db8::2;192.0.2.1;192.0.2.1 ;;1.2.3,60|203.0.113.7")
                 == .results([.a: addresses(["192.0.2.1"], ttl: 60)]))
-        #expect(outcome("www.example.com.:x;2001:db8::2,60") == .results([.a: .unknownEmpty(ttl: 60)]))
+        #expect(outcome("www.example.com.:x;2001:db8::2,60") == .results([.a: .indeterminateEmpty(ttl: 60)]))
     }
 
     @Test(arguments: [
@@ -231,7 +231,7 @@ struct TencentTests {
         let body = "www.example.com.:192.0.2.123;192.0.2.2,60-2001:db8::12,120|203.0.113.7"
         for length in 0..<body.utf8.count - "|203.0.113.7".utf8.count {
             if case .results(let results) = outcome(String(body.prefix(length)), [.a, .aaaa]) {
-                #expect(results.allSatisfy { $0.result == .unknownEmpty(ttl: nil) }, "\(length)")
+                #expect(results.allSatisfy { $0.result == .indeterminateEmpty(ttl: nil) }, "\(length)")
             }
         }
         #expect(

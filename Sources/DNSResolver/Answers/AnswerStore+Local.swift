@@ -15,7 +15,7 @@ extension AnswerStore {
     ///
     /// - Returns: nil when it is longer than a message can be.
     package func keepLocal(_ answer: Answer, for client: ClientQuestion, _ source: Source) -> PackedAnswer? {
-        let answer = sunk(answer)
+        let answer = withBadAddressesLast(answer)
         guard let packed = PackedAnswer(answer, for: client.question) else { return nil }
         let isNegative = answer.isNegative(for: client.question.type)
         let ttls = isNegative ? answer.authorities.map(\.ttl) : answer.answers.map(\.ttl)
@@ -60,7 +60,7 @@ extension AnswerStore {
 
     /// Whether there is a fresh answer that came by this route, for clients that want no signatures.
     func isFresh(_ question: Question, scope: ClientScope?, by route: Route) -> Bool {
-        kept(unsignedKey(question, scope), route: route, at: clock.now)?.isFresh == true
+        cached(unsignedKey(question, scope), route: route, at: clock.now)?.isFresh == true
     }
 
     private func unsignedKey(_ question: Question, _ scope: ClientScope?) -> QueryKey {

@@ -74,7 +74,7 @@ extension AnswerStore {
         var cursor: CacheCursor? = .start
         while let place = cursor, names.count < limit {
             let step = memory.walk(from: place, slots: Self.slotsPerStep, where: { _ in true })
-            for answer in step.answers where answer.isHot && isTold(answer.entry) {
+            for answer in step.answers where answer.isHot && isFromSource(answer.entry) {
                 names.insert(answer.name)
             }
             cursor = step.next

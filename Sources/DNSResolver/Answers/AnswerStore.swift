@@ -82,21 +82,21 @@ package final class AnswerStore {
 
     /// An answer that is fresh, or stale and used when nothing better comes. An object: mostly there is none, and
     /// waiting clients refer to it.
-    package final class Kept: Sendable {
+    package final class Cached: Sendable {
         /// Nil when it is fresh; else how long a client waits for a better one.
         package let wait: Duration?
         /// Whether a provider gave it, or certificates verify it.
         package let isTrusted: Bool
         /// Whether a source gave it: it was not made here.
-        package let isTold: Bool
+        package let isFromSource: Bool
         /// Whether its TTL is near its end, so that it is prefetched if clients ask for it.
         package let isEnding: Bool
         package let response: Response
 
-        fileprivate init(wait: Duration?, isTrusted: Bool, isTold: Bool, isEnding: Bool, response: Response) {
+        fileprivate init(wait: Duration?, isTrusted: Bool, isFromSource: Bool, isEnding: Bool, response: Response) {
             self.wait = wait
             self.isTrusted = isTrusted
-            self.isTold = isTold
+            self.isFromSource = isFromSource
             self.isEnding = isEnding
             self.response = response
         }
@@ -108,9 +108,9 @@ package final class AnswerStore {
     ///
     /// - Parameter yields: whether an answer of LocalDNS for a protected name that was stored then yields to a provider:
     ///   a verified one is stale, and any other is not given.
-    package func kept(
+    package func cached(
         _ key: QueryKey, route: Route, at now: Instant, yields: (_ storedAt: Instant) -> Bool = { _ in false }
-    ) -> Kept? {
+    ) -> Cached? {
         guard var entry = memory.entry(for: key), isUsable(entry, key.type, by: route) else { return nil }
         let hasYielded = isFallback(entry, by: route) && yields(entry.storedAt)
         guard !hasYielded || entry.source == tag(of: .verifiedLocalDNS) else { return nil }
@@ -123,8 +123,8 @@ package final class AnswerStore {
                 entry.answer.rotates = mayRotate(entry.answer)
                 memory.restamp(key, generation: generation, rotates: entry.answer.rotates)
             }
-            return Kept(
-                wait: nil, isTrusted: SourceTags.isTrusted(entry.source), isTold: isTold(entry),
+            return Cached(
+                wait: nil, isTrusted: SourceTags.isTrusted(entry.source), isFromSource: isFromSource(entry),
                 isEnding: !entry.isHit(at: now) && !entry.isNeverHit,
                 response: Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
         case .fresh where endsFresh(entry, by: route), .stale where endsFresh(entry, by: route):
@@ -134,7 +134,7 @@ package final class AnswerStore {
                 entry, wait: freshness.staleWait, "\(origin(of: entry, at: now)), before the network changed")
         case .stale(let wait):
             // An answer that was made here is not served stale.
-            return isTold(entry) ? stale(entry, wait: wait, origin(of: entry, at: now)) : nil
+            return isFromSource(entry) ? stale(entry, wait: wait, origin(of: entry, at: now)) : nil
         case .dead:
             return nil
         }
@@ -160,19 +160,19 @@ package final class AnswerStore {
     }
 
     /// The cached answer for a client, whose question would be asked by the flight `flight`.
-    func kept(for client: ClientQuestion, _ flight: FlightKey, yields: (_ storedAt: Instant) -> Bool) -> Kept? {
+    func cached(for client: ClientQuestion, _ flight: FlightKey, yields: (_ storedAt: Instant) -> Bool) -> Cached? {
         // Mostly there is no scope: then the key, which is long, is not copied.
         guard let scope = flight.scope else {
-            return kept(client.key, route: flight.route, at: clock.now, yields: yields)
+            return cached(client.key, route: flight.route, at: clock.now, yields: yields)
         }
-        return kept(client.key.scoped(to: scope), route: flight.route, at: clock.now, yields: yields)
+        return cached(client.key.scoped(to: scope), route: flight.route, at: clock.now, yields: yields)
     }
 
-    private func stale(_ entry: CacheEntry, wait: Duration, _ text: String) -> Kept {
+    private func stale(_ entry: CacheEntry, wait: Duration, _ text: String) -> Cached {
         let isNXDomain = entry.answer.responseCode == .nameError
         let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, text)
-        return Kept(
-            wait: wait, isTrusted: SourceTags.isTrusted(entry.source), isTold: isTold(entry), isEnding: false,
+        return Cached(
+            wait: wait, isTrusted: SourceTags.isTrusted(entry.source), isFromSource: isFromSource(entry), isEnding: false,
             response: Response(.stale(entry.answer), extendedError: error, from: .cache))
     }
 
@@ -180,14 +180,14 @@ package final class AnswerStore {
     func claimRefresh(_ key: QueryKey) -> Bool { memory.claimRefresh(of: key) && freshness.prefetches }
 
     /// Whether a source gave it: it comes neither from a local rule nor from the configuration.
-    func isTold(_ entry: CacheEntry) -> Bool {
+    func isFromSource(_ entry: CacheEntry) -> Bool {
         entry.source != tag(of: .rule) && entry.source != tag(of: .preset)
     }
 
     func tag(of source: Source) -> UInt16 { sources.tag(of: source) }
 
     /// The answer with reported bad addresses moved to its end.
-    func sunk(_ answer: consuming Answer) -> Answer { badAddresses.sunk(answer) }
+    func withBadAddressesLast(_ answer: consuming Answer) -> Answer { badAddresses.withBadAddressesLast(answer) }
 
     /// Whether the addresses of a source's answer rotate: an RRset has no order (RFC 2181 section 5), unless an address in
     /// it was reported bad, which is its last.
@@ -228,7 +228,7 @@ package final class AnswerStore {
         case .fresh where endsFresh(entry, by: route), .stale where endsFresh(entry, by: route):
             return .unusable
         case .fresh: return .stale
-        case .stale: return isTold(entry) ? .stale : .unusable
+        case .stale: return isFromSource(entry) ? .stale : .unusable
         case .dead: return .unusable
         }
     }
@@ -272,7 +272,7 @@ package final class AnswerStore {
         _ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String, isFallback: Bool,
         replacesTrusted: Bool = false
     ) -> Flight.Outcome {
-        if !replacesTrusted, let kept = told(key, type), kept.isTrusted {
+        if !replacesTrusted, let cached = answerOfSource(key, type), cached.isTrusted {
             return .failure(
                 ExtendedError(.noReachableAuthority, "only LocalDNS answers, and an older answer is trusted more"))
         }
@@ -288,7 +288,7 @@ package final class AnswerStore {
     }
 
     /// Caches a verified answer instead of LocalDNS's unverified one, if that is still the cached one.
-    func keepProven(_ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String) {
+    func keepVerified(_ answer: Answer, for key: FlightKey, _ type: RecordType, _ server: String) {
         guard holdsUnverified(queryKey(key, type)) else { return }
         _ = keep(answer, for: key, type, .verifiedLocalDNS, server)
     }
@@ -315,7 +315,7 @@ package final class AnswerStore {
     package func keepEmpty(
         ttl: UInt32?, for key: FlightKey, _ type: RecordType, replacesStale: Bool = false
     ) -> Flight.Outcome {
-        guard replacesStale || told(key, type) == nil else {
+        guard replacesStale || answerOfSource(key, type) == nil else {
             return .failure(ExtendedError(.other, "the sources say nothing of this name any more"))
         }
         let ttl = min(ttl ?? freshness.negativeTTL, freshness.negativeTTL)
@@ -329,25 +329,25 @@ package final class AnswerStore {
     /// - Parameter made: cached in place of NODATA.
     /// - Returns: nil when the rule does not apply.
     package func keepFailedFamily(_ key: FlightKey, _ type: RecordType, made: Answer? = nil) -> Flight.Outcome? {
-        guard type.isAddress, told(key, type) == nil,
+        guard type.isAddress, answerOfSource(key, type) == nil,
             hasOtherFamily(key, type)
         else { return nil }
         return keep(made ?? .negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, "")
     }
 
     /// Whether there is an answer of a source, fresh or stale.
-    func hasAnswer(_ key: FlightKey, _ type: RecordType) -> Bool { told(key, type) != nil }
+    func hasAnswer(_ key: FlightKey, _ type: RecordType) -> Bool { answerOfSource(key, type) != nil }
 
     /// The answer of a source, fresh or stale.
-    private func told(_ key: FlightKey, _ type: RecordType) -> Kept? {
-        guard let kept = kept(queryKey(key, type), route: key.route, at: clock.now), kept.isTold else { return nil }
-        return kept
+    private func answerOfSource(_ key: FlightKey, _ type: RecordType) -> Cached? {
+        guard let cached = cached(queryKey(key, type), route: key.route, at: clock.now), cached.isFromSource else { return nil }
+        return cached
     }
 
     /// Whether addresses of the family other than `type` are cached, by the same route and within their TTL.
     ///
     /// - Parameter source: the number of the source that must have answered; nil: any.
-    package func hasOtherFamily(_ key: FlightKey, _ type: RecordType, toldBy source: UInt16? = nil) -> Bool {
+    package func hasOtherFamily(_ key: FlightKey, _ type: RecordType, answeredBy source: UInt16? = nil) -> Bool {
         guard let entry = memory.entry(for: queryKey(key, type.otherFamily)),
             isUsable(entry, type.otherFamily, by: key.route), !isTranslated(entry),
             !entry.isNegative, case .fresh = entry.freshness(at: clock.now, freshness)
@@ -370,7 +370,7 @@ package final class AnswerStore {
         let question = Question(name: key.name, type: type)
         let limit =
             isFallback ? min(longest, Self.verifiedLifetime) : min(longest, longestLifetime(of: source, by: key.route))
-        let normalized = freshness.normalized(sunk(answer), for: question).limited(to: limit)
+        let normalized = freshness.normalized(withBadAddressesLast(answer), for: question).limited(to: limit)
         guard var packed = PackedAnswer(normalized, for: question) else {
             return .failure(ExtendedError(.other, "the answer is longer than a message can be"))
         }

@@ -94,7 +94,7 @@ package final class BadAddresses {
     }
 
     /// The answer with reported addresses last, the worst at the very end; otherwise in its order.
-    func sunk(_ answer: consuming Answer) -> Answer {
+    func withBadAddressesLast(_ answer: consuming Answer) -> Answer {
         guard !reports.isEmpty else { return answer }
         removeFaded()
         let now = clock.now

@@ -41,7 +41,7 @@ package final class Flight {
     /// time after it.
     var recoveries = 0
     /// Whether its failure was reported, for the first of its types that failed.
-    var isToldFailed = false
+    var isFailureReported = false
 
     init(key: FlightKey, number: Int = 0, clock: any LoopClock) {
         self.key = key

@@ -68,7 +68,7 @@ final class FlightWork {
             takeReserve(answer, type, server)
         case .answer(let answer):
             take(answer, type, source, server)
-        case .unknownEmpty(let ttl):
+        case .indeterminateEmpty(let ttl):
             finish(type, with: keepEmpty(ttl: ttl, type, isAgreed: source == .localDNS && isEmpty(type)))
         case .failure(let failure):
             if case .noServer = failure, let answer = answerWithoutLocalDNS(type) {
@@ -185,7 +185,7 @@ final class FlightWork {
             await resolver.coalescer.otherFamily(of: flight, type, until: empty.deadline)
             guard !flight.isAbandoned else { return }
         }
-        if cache.hasOtherFamily(key, type, toldBy: policy.sources.tag(of: provider)) {
+        if cache.hasOtherFamily(key, type, answeredBy: policy.sources.tag(of: provider)) {
             keep(none.answer, type, provider, none.server)
         } else {
             settle(type, emptied.result, emptied.source, emptied.server)
@@ -249,7 +249,7 @@ final class FlightWork {
     private func keep(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
         let tag = policy.sources.tag(of: source)
         if let yielded = yielded(type) { return finish(type, with: yielded, source: tag) }
-        finish(type, with: preferring(keepTold(answer, type, source, server), type), source: tag)
+        finish(type, with: preferring(keepSourced(answer, type, source, server), type), source: tag)
     }
 
     /// The outcome of a type that is suppressed in favour of the other family.
@@ -263,7 +263,7 @@ final class FlightWork {
         return outcome
     }
 
-    private func keepTold(
+    private func keepSourced(
         _ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String
     ) -> Flight.Outcome {
         let isOfLocalDNS = source == .localDNS || source == .verifiedLocalDNS
@@ -334,8 +334,8 @@ final class FlightWork {
 
     /// Reports a failure once for a flight, though both families may fail.
     private func tellFailed(_ type: RecordType, _ error: ExtendedError) {
-        guard !flight.isToldFailed, !flight.isAbandoned else { return }
-        flight.isToldFailed = true
+        guard !flight.isFailureReported, !flight.isAbandoned else { return }
+        flight.isFailureReported = true
         resolver.report(.answerFailed(Question(name: key.name, type: type), key.route, reason: error.text))
     }
 }

@@ -91,11 +91,11 @@ struct AttemptPlan {
         return found
     }
 
-    /// Ends the attempt at this address; `forGood`: the address is not asked again.
-    mutating func ended(_ candidate: Candidate, forGood: Bool) {
+    /// Ends the attempt at this address; `permanently`: the address is not asked again.
+    mutating func ended(_ candidate: Candidate, permanently: Bool) {
         for index in places.indices where places[index].candidate.endpoint === candidate.endpoint {
             places[index].isUnderWay = false
-            if forGood { places[index].isOver = true }
+            if permanently { places[index].isOver = true }
         }
     }
 

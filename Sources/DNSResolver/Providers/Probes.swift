@@ -151,7 +151,7 @@ final class Probes {
             report(.certificateRefused(provider: provider.name, endpoint: endpoint.name, reason: reason))
         } else if isNews {
             report(
-                .endpointSetAside(provider: provider.name, endpoint: endpoint.name, reason: failure.description))
+                .endpointInBackoff(provider: provider.name, endpoint: endpoint.name, reason: failure.description))
         }
     }
 

@@ -197,7 +197,7 @@ final class ProviderAttempts: Cancellable {
     private func end(_ attempt: Attempt, _ reply: UpstreamReply) {
         underWay -= 1
         attempt.release()
-        plan.ended(attempt.candidate, forGood: reply.endsEndpoint)
+        plan.ended(attempt.candidate, permanently: reply.endsEndpoint)
         probes.note(reply, from: attempt.candidate, began: attempt.began)
     }
 

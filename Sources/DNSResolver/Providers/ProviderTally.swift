@@ -77,7 +77,7 @@ struct ProviderTally {
             switch result {
             case .answer:
                 entries[index].settle(result, provider, server)
-            case .unknownEmpty(let ttl):
+            case .indeterminateEmpty(let ttl):
                 entries[index].empty = EmptyFamily(
                     provider: provider, server: server, told: ttl, deadline: deadline)
                 entries[index].forgetFailure(of: provider)
@@ -113,7 +113,7 @@ struct ProviderTally {
             if let last = entries[index].failures.max(by: { $0.provider < $1.provider }) {
                 entries[index].result = .failure(last.failure)
             } else if let empty = entries[index].empty {
-                entries[index].result = .unknownEmpty(ttl: empty.told)
+                entries[index].result = .indeterminateEmpty(ttl: empty.told)
             } else {
                 entries[index].result = .failure(wasAsked ? .timeout : .network(reason()))
             }
@@ -152,11 +152,11 @@ extension UpstreamReply {
     /// Why the reply has no result at all; nil when it has one, or the attempt was cancelled.
     package var failure: UpstreamFailure? {
         var last: UpstreamFailure?
-        let isToldSomething = results.containsValue { result in
+        let hasResult = results.containsValue { result in
             guard case .failure(let failure) = result else { return true }
             if failure != .cancelled { last = failure }
             return false
         }
-        return isToldSomething ? nil : last
+        return hasResult ? nil : last
     }
 }

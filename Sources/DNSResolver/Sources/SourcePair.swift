@@ -62,7 +62,7 @@ final class SourcePair {
             }
             let judged =
                 isFirst
-                ? answerCheck.withoutKnownLies(result, to: key, type)
+                ? answerCheck.withoutKnownForgeries(result, to: key, type)
                 : await answerCheck.judged(result, to: key, type, began: began)
             return (judged, reply.server)
         }) { done($0.0, $0.1) }

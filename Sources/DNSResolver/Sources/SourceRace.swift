@@ -314,11 +314,11 @@ struct SourceRace {
     ) -> UpstreamResult {
         guard mayUseLocalDNS else {
             // A browser that gets SERVFAIL for a service binding may give up; without one it goes on with A and AAAA.
-            if isServiceBinding, case .failure = httpdns { return .unknownEmpty(ttl: Self.failedServiceBindingTTL) }
+            if isServiceBinding, case .failure = httpdns { return .indeterminateEmpty(ttl: Self.failedServiceBindingTTL) }
             return httpdns
         }
         // What both call empty is empty, though neither is accepted alone.
-        if case .unknownEmpty = httpdns, isNegative(type) { return httpdns }
+        if case .indeterminateEmpty = httpdns, isNegative(type) { return httpdns }
         guard hasProviders, case .failure(let first) = httpdns, case .failure(let second) = localDNS.result else {
             return localDNS.result
         }

@@ -29,6 +29,6 @@ package enum UpstreamResult: Hashable, Sendable {
     /// Records, or an NXDOMAIN or NODATA response. Indirect, since it is passed on many times.
     indirect case answer(Answer)
     /// An indeterminate empty response: the next source is asked. `ttl`: seconds that the service gave for it, if any.
-    case unknownEmpty(ttl: UInt32?)
+    case indeterminateEmpty(ttl: UInt32?)
     case failure(UpstreamFailure)
 }

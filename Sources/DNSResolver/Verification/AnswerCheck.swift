@@ -59,7 +59,7 @@ package final class AnswerCheck {
     }
 
     /// LocalDNS's answer without addresses that are already known to be forged. Starts no check.
-    func withoutKnownLies(_ result: UpstreamResult, to key: FlightKey, _ type: RecordType) -> LocalDNSResult {
+    func withoutKnownForgeries(_ result: UpstreamResult, to key: FlightKey, _ type: RecordType) -> LocalDNSResult {
         guard case .answer(let answer) = result, checks(key, type) else { return LocalDNSResult(result) }
         var verdicts: [IPAddress: AddressVerdict] = [:]
         for address in answer.addresses { verdicts[address] = check.known(address, for: key.name) }
@@ -68,11 +68,11 @@ package final class AnswerCheck {
 
     /// An earlier, unverified answer of LocalDNS, reduced by the verdicts that are known by now. Starts no check.
     func judgedAgain(_ answer: Answer, to key: FlightKey, _ type: RecordType) -> LocalDNSResult {
-        withoutKnownLies(.answer(answer), to: key, type)
+        withoutKnownForgeries(.answer(answer), to: key, type)
     }
 
     /// Whether an answer of LocalDNS that was cached unverified has an address that was detected as forged since.
-    func isFoundOut(_ answer: PackedAnswer, to question: Question, by route: Route) -> Bool {
+    func isKnownForged(_ answer: PackedAnswer, to question: Question, by route: Route) -> Bool {
         let name = question.name.lowercased
         guard question.type.isAddress, rule.level(for: name, by: route) != nil else { return false }
         return answer.unpacked(for: question)?.addresses.contains { check.known($0, for: name) == .forged } ?? false
@@ -89,10 +89,10 @@ package final class AnswerCheck {
     ///
     /// - Parameters:
     ///   - endsAtProof: whether one verified address suffices after `Budget.check`.
-    ///   - endsAtLie: whether the first forged address suffices.
+    ///   - endsAtForgery: whether the first forged address suffices.
     func verdicts(
         on answer: Answer, to key: FlightKey, until deadline: Instant, endsAtProof: Bool = false,
-        endsAtLie: Bool = false
+        endsAtForgery: Bool = false
     ) async -> [IPAddress: AddressVerdict] {
         let addresses = Self.checkedAddresses(of: answer)
         guard let first = addresses.first else { return [:] }
@@ -111,7 +111,7 @@ package final class AnswerCheck {
                 case .proofSuffices: proofSuffices = true
                 case .headStartIsOver: break
                 }
-                if endsAtLie, verdicts.values.contains(.forged) { break }
+                if endsAtForgery, verdicts.values.contains(.forged) { break }
                 if proofSuffices, verdicts.values.contains(.verified) {
                     for address in addresses where verdicts[address] == nil { check.goOn(address, for: key.name) }
                     break

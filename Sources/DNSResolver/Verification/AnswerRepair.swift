@@ -87,7 +87,7 @@ final class AnswerRepair {
     private func isLie(_ job: Job) async -> Bool {
         let (told, type) = (job.told, job.type)
         let verdicts = await job.check.verdicts(
-            on: told.answer, to: job.key, until: clock.now + AddressChecks.longest, endsAtLie: true)
+            on: told.answer, to: job.key, until: clock.now + AddressChecks.longest, endsAtForgery: true)
         // Under another policy these answers are not used any more; in another network, as stale ones.
         let isCurrent = job.key.generation == cache.generation
         if verdicts.values.contains(.forged) {
@@ -97,7 +97,7 @@ final class AnswerRepair {
         // Checks that had to wait for others may still detect one.
         job.check.watch(told.answer, to: job.key, type) { [cache, key = job.key] in cache.forgetUnverified(key, type) }
         let checked = CheckedAnswer(told.answer, for: type, verdicts: verdicts, level: .lenient)
-        if isCurrent, case .verified(let proven) = checked { cache.keepProven(proven, for: job.key, type, told.server) }
+        if isCurrent, case .verified(let proven) = checked { cache.keepVerified(proven, for: job.key, type, told.server) }
         return false
     }
 }

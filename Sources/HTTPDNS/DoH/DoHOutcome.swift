@@ -15,7 +15,7 @@ enum DoHOutcome {
             let hasSOA = answer.authorities.contains { $0.type == .soa }
             // Aliyun returns an empty response without an SOA for names that the account does not list.
             if answer.responseCode == .noError, answer.isNegative(for: question.type), !hasSOA {
-                return .results([question.type: .unknownEmpty(ttl: nil)])
+                return .results([question.type: .indeterminateEmpty(ttl: nil)])
             }
             return .results([question.type: .answer(answer.aged(by: age ?? 0))])
         case .failure(let code): return .failure(.responseCode(code))

@@ -201,7 +201,7 @@ final class HTTPDNSEndpoint: Endpoint {
         UpstreamReply(types) { type in
             switch results[type] {
             case .answer(let answer): .answer(answer)
-            case .unknownEmpty(let ttl): .unknownEmpty(ttl: ttl)
+            case .indeterminateEmpty(let ttl): .indeterminateEmpty(ttl: ttl)
             case nil: .failure(.unusable("the reply is silent on \(type)"))
             }
         }

@@ -96,10 +96,10 @@ package final class HTTPDNSUpstream: Provider {
             case .addresses(let addresses):
                 backlink.object?.update(addresses)
                 backlink.object?.onLearned?(.addresses(addresses))
-                report(.addressesTold(provider: name, addresses: addresses.map(\.description)))
+                report(.addressesAnnounced(provider: name, addresses: addresses.map(\.description)))
             case .disabled: report(.serviceDisabled(provider: name))
             case .enabled: report(.serviceEnabled(provider: name))
-            case .failed(let reason): report(.addressesUntold(provider: name, reason: reason))
+            case .failed(let reason): report(.addressesMissing(provider: name, reason: reason))
             }
         }
         account.onChange = { [backlink] in backlink.object?.accountChanged() }

@@ -40,7 +40,7 @@ struct QueryResult: Sendable {
     private var status: String {
         switch result {
         case .answer(let answer): isAnswer || answer.responseCode != .noError ? "\(answer.responseCode)" : "NODATA"
-        case .unknownEmpty: "empty, for a reason the service does not tell"
+        case .indeterminateEmpty: "empty, for a reason the service does not tell"
         case .failure(let failure): "no answer: \(failure)"
         }
     }

@@ -8,7 +8,7 @@ extension LogMessage {
     init(_ event: ResolverEvent) {
         let text = event.description
         switch event {
-        case .endpointSetAside(let provider, let endpoint, let reason):
+        case .endpointInBackoff(let provider, let endpoint, let reason):
             self.init(
                 .providerAddressAside, about: "\(provider) \(endpoint)", text,
                 ["provider": "\(provider)", "address": "\(endpoint)", "reason": "\(reason)"])
@@ -45,12 +45,12 @@ extension LogMessage {
                 ])
         case .providerAccepted(let provider):
             self.init(.providerAccepted, about: provider, text, ["provider": "\(provider)"])
-        case .addressesTold(let provider, let addresses):
+        case .addressesAnnounced(let provider, let addresses):
             let list = addresses.joined(separator: ", ")
             self.init(
                 .providerAddresses, about: "\(provider) \(list)", text,
                 ["provider": "\(provider)", "addresses": "\(list)"])
-        case .addressesUntold(let provider, let reason):
+        case .addressesMissing(let provider, let reason):
             self.init(
                 .providerAddressesUnavailable, about: provider, text,
                 ["provider": "\(provider)", "reason": "\(reason)"])

@@ -18,7 +18,7 @@ struct BadAddressesTests {
 
     @Loop
     private func order(_ bad: BadAddresses, _ answer: Answer) -> [String] {
-        bad.sunk(answer).addresses.map(\.description)
+        bad.withBadAddressesLast(answer).addresses.map(\.description)
     }
 
     @Test @Loop func `a reported address goes last, and the others keep their order`() {
@@ -48,9 +48,9 @@ struct BadAddressesTests {
         let alias = Record(name: .root, type: .cname, ttl: 60, rdata: [0])
         var mixed = answer(Self.one, Self.two)
         mixed.answers.insert(alias, at: 0)
-        let sunk = bad.sunk(mixed)
-        #expect(sunk.answers[0] == alias)
-        #expect(sunk.addresses.map(\.description) == [Self.two, Self.one])
+        let ordered = bad.withBadAddressesLast(mixed)
+        #expect(ordered.answers[0] == alias)
+        #expect(ordered.addresses.map(\.description) == [Self.two, Self.one])
     }
 
     @Test @Loop func `one report counts for its duration and no longer`() async {

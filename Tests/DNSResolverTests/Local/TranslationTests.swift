@@ -139,7 +139,7 @@ struct TranslationTests {
             routes: RoutePolicy(mode: mode, protect: protect), rule: CertificateRule(.auto), both: false)
         for localDNS in [FakeBehaviour.addresses("203.0.113.9"), .addresses("2001:db8::9")] {
             let a = UpstreamResult.answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))
-            machine.vendor.behaviour = .reply(after: .zero, [.a: a, .aaaa: .unknownEmpty(ttl: nil)])
+            machine.vendor.behaviour = .reply(after: .zero, [.a: a, .aaaa: .indeterminateEmpty(ttl: nil)])
             machine.localDNS.behaviour = localDNS
             #expect(await aaaa(machine).has(Self.first))
             await machine.clock.advance(by: .seconds(90_000))

@@ -129,7 +129,7 @@ final class Chronicle {
         }
     }
 
-    func catchLiar(_ address: IPAddress) { caught[address] = (clock.now, epoch.network) }
+    func catchHijacker(_ address: IPAddress) { caught[address] = (clock.now, epoch.network) }
 
     func begin(_ question: UpstreamQuestion, at server: SimulatedServer) -> Int {
         let name = SimulationPlan.number(of: question.name) ?? -1

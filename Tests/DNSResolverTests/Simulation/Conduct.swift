@@ -16,7 +16,7 @@ struct Conduct: Sendable {
 
     /// The kinds of addresses that a LocalDNS returns, as a TLS handshake shows them.
     enum Address: Int, Sendable, CaseIterable {
-        case honest, slowHonest, liar, slowLiar, refusing, silent, plain
+        case honest, slowHonest, liar, slowHijacker, refusing, silent, plain
     }
 
     var reply: Reply
@@ -123,7 +123,7 @@ extension Conduct.Address {
         case .honest: (.milliseconds(30), .proven)
         case .slowHonest: (.milliseconds(700), .proven)
         case .liar: (.milliseconds(30), forged)
-        case .slowLiar: (.milliseconds(700), forged)
+        case .slowHijacker: (.milliseconds(700), forged)
         case .refusing: (.zero, .noTLS)
         case .silent: (.seconds(3_600), .noTLS)
         case .plain: (.milliseconds(30), .unclear("not TLS"))
@@ -131,5 +131,5 @@ extension Conduct.Address {
     }
 
     var isHonest: Bool { self == .honest || self == .slowHonest }
-    var isLiar: Bool { self == .liar || self == .slowLiar }
+    var isHijacker: Bool { self == .liar || self == .slowHijacker }
 }

@@ -33,7 +33,7 @@ extension Chronicle.Reign {
             route(of: name).isProtected
             && policy.providers.contains { number in
                 let provider = plan.providers[number]
-                return provider.isToldNetworks
+                return provider.receivesNetworks
                     && (provider.names.isEmpty
                         || provider.names.contains { SimulationPlan.name(name).isWithin($0) })
             }

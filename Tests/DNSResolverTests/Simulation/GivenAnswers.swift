@@ -77,7 +77,7 @@ struct GivenAnswers {
     /// addresses (sections 6, 7 and 10), for at least an hour.
     private func despite(_ one: SimulationOracle.Case) -> [String] {
         guard one.type.isAddress, !one.reply.isStale else { return [] }
-        guard one.isFailure || one.isLastResort || isUnproven(one) else { return [] }
+        guard one.isFailure || one.isLastResort || isUnverified(one) else { return [] }
         let earlier = answers.last { given in
             given.name == one.name && given.type == one.type && given.isSigned == one.client.isSigned
                 && given.scope == one.scope
@@ -112,7 +112,7 @@ struct GivenAnswers {
         return lifetime > 0 ? lifetime : nil
     }
 
-    private func isUnproven(_ one: SimulationOracle.Case) -> Bool {
+    private func isUnverified(_ one: SimulationOracle.Case) -> Bool {
         guard one.route.isProtected, one.reign.mode == .httpdnsFirst else { return false }
         return one.addresses.contains { address in
             guard let kind = address?.kind else { return false }

@@ -49,7 +49,7 @@ final class SimulatedServer: Upstream, Endpoint {
             timer: clock.schedule(at: due) { [self] in
                 guard isAnswered, let result = conduct.result(for: .a) else { return endProbe(by: .timeout, done) }
                 if case .failure(let failure) = result { return endProbe(by: failure, done) }
-                done(UpstreamReply([.a]) { _ in .unknownEmpty(ttl: nil) })
+                done(UpstreamReply([.a]) { _ in .indeterminateEmpty(ttl: nil) })
                 judgeBackoff()
             })
     }
@@ -156,7 +156,7 @@ final class SimulatedServer: Upstream, Endpoint {
     ) -> UpstreamResult {
         switch result {
         case .failure(let failure): .failure(failure)
-        case .empty: .unknownEmpty(ttl: conduct.ttl)
+        case .empty: .indeterminateEmpty(ttl: conduct.ttl)
         case .noData: .answer(denial(.noError, telling, conduct))
         case .nameError: .answer(denial(.nameError, telling, conduct))
         case .records where type.isAddress:
@@ -220,7 +220,7 @@ final class SimulatedProvider: Provider {
     let servers: [SimulatedServer]
 
     init(_ plan: SimulationPlan.Provider, number: Int, networkBits: Int, servers: [SimulatedServer]) {
-        clientScoping = plan.isToldNetworks ? ClientScoping(bits: networkBits) : nil
+        clientScoping = plan.receivesNetworks ? ClientScoping(bits: networkBits) : nil
         name = "provider \(number)"
         answersBothFamilies = plan.answersBothFamilies
         names = plan.names.compactMap { try? Name($0) }
@@ -267,8 +267,8 @@ final class SimulatedHandshake: Handshake {
         let network = chronicle.epoch.network
         guard await chronicle.clock.sleep(until: min(due, deadline)) else { return .cancelled }
         guard due < deadline else { return .silent }
-        if kind.isLiar, number == simulated.name, network == chronicle.epoch.network {
-            chronicle.catchLiar(address)
+        if kind.isHijacker, number == simulated.name, network == chronicle.epoch.network {
+            chronicle.catchHijacker(address)
         }
         return outcome
     }

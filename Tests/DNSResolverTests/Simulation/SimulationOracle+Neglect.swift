@@ -105,7 +105,7 @@ extension SimulationOracle.Case {
         else { return [] }
         let isGood =
             reign.mode == .localDNSFirst
-            ? !server.conduct.addresses.contains(where: \.isLiar)
+            ? !server.conduct.addresses.contains(where: \.isHijacker)
             : server.conduct.addresses.allSatisfy { $0 == .honest }
         return isGood && reign.check(of: name) != .off ? ["neglect: of an honest LocalDNS"] : []
     }

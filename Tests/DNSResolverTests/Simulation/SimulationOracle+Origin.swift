@@ -10,7 +10,7 @@ extension SimulationOracle.Case {
     /// An address can be verified only if LocalDNS's answer leaves this much time for its handshake.
     private static let checkTime: Duration = .milliseconds(250)
     /// Seconds for which LocalDNS's unverified answers are cached.
-    private static let unprovenTime: UInt32 = 60
+    private static let unverifiedTime: UInt32 = 60
 
     var origin: [String] {
         if isFailure { return [] }
@@ -218,7 +218,7 @@ extension SimulationOracle.Case {
         if !asHint, chronicle.isFlushed(name, since: telling.flightBegan, before: client) {
             faults.append("age: it was flushed")
         }
-        if isUnproven(telling), reign.preset(of: name, among: reign.policy.lastResort) != nil {
+        if isUnverified(telling), reign.preset(of: name, among: reign.policy.lastResort) != nil {
             faults.append("last resort: it keeps unproven answers of LocalDNS away")
         }
         return faults + (reply.isStale ? asHint ? [] : stale(telling) : fresh(telling))
@@ -231,7 +231,7 @@ extension SimulationOracle.Case {
     }
 
     /// Whether it is LocalDNS's unverified answer for a protected name, used instead of HTTPDNS's.
-    private func isUnproven(_ telling: Chronicle.Telling) -> Bool {
+    private func isUnverified(_ telling: Chronicle.Telling) -> Bool {
         guard case .localDNS = telling.giver, route.isProtected, type.isAddress, reign.mode == .httpdnsFirst else {
             return false
         }
@@ -243,11 +243,11 @@ extension SimulationOracle.Case {
         let isDenial = telling.result != .records
         let lifetime = chronicle.reigns[telling.asked.policy].lifetime(telling.ttl, isDenial: isDenial)
         guard case .localDNS = telling.giver, route.isProtected, type.isAddress else { return lifetime }
-        let isKeptBriefly =
+        let isCachedBriefly =
             reign.mode == .httpdnsFirst
-            ? isUnproven(telling)
+            ? isUnverified(telling)
             : reign.check(of: name) != .off && !addresses.allSatisfy { $0?.kind?.isHonest ?? true }
-        return isKeptBriefly ? min(lifetime, Self.unprovenTime) : lifetime
+        return isCachedBriefly ? min(lifetime, Self.unverifiedTime) : lifetime
     }
 
     /// The age of a response. A fallback answer of LocalDNS counts from when it is used, at the latest at the end of
@@ -292,7 +292,7 @@ extension SimulationOracle.Case {
         // The lifetime of the addresses in an HTTPS record, and whether LocalDNS's were verified, is not known here.
         var least = type == .https ? 0 : lifetime
         if case .localDNS = telling.giver, route.isProtected, type.isAddress {
-            least = min(lifetime, Self.unprovenTime)
+            least = min(lifetime, Self.unverifiedTime)
         }
         // A denial that LocalDNS did not answer.
         if telling.result == .nameError, reign.mayBeLocal(telling.name) { least = min(least, 10) }

@@ -20,7 +20,7 @@ struct SimulationPlan: Sendable {
         var isAuthenticated: Bool
         var names: [String]
         /// Whether clients' networks are sent to it.
-        var isToldNetworks: Bool
+        var receivesNetworks: Bool
         /// Whether it is asked beside another provider that is slow.
         var mayHedge: Bool
     }
@@ -195,7 +195,7 @@ extension SimulationPlan.Provider {
         answersAnyType = lots.happens(1, in: 2)
         isAuthenticated = lots.happens(3, in: 4)
         names = lots.happens(1, in: 6) ? [lots.pick(["example.com", "other.org"])] : []
-        isToldNetworks = lots.happens(1, in: 5)
+        receivesNetworks = lots.happens(1, in: 5)
         mayHedge = lots.happens(3, in: 4)
     }
 }

@@ -312,7 +312,7 @@ struct StrategyTests {
             after: .zero,
             [
                 .a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60)),
-                .aaaa: .unknownEmpty(ttl: 3_600),
+                .aaaa: .indeterminateEmpty(ttl: 3_600),
             ])
         await network.fly()
         guard case .answer(let answer)? = network.results[.aaaa] else {
@@ -537,7 +537,7 @@ struct StrategyTests {
     func `address hints never come from LocalDNS`(type: RecordType) async {
         let network = Network()
         await network.fly([type])
-        #expect(network.results[type] == .unknownEmpty(ttl: nil))
+        #expect(network.results[type] == .indeterminateEmpty(ttl: nil))
         #expect(network.localDNS.asked.isEmpty)
     }
 
@@ -547,7 +547,7 @@ struct StrategyTests {
         network.first.behaviour = .reply(after: .zero, [.https: .failure(.network("refused"))])
         network.second.behaviour = .reply(after: .zero, [.https: .failure(.network("refused"))])
         await network.fly([.https])
-        #expect(network.results[.https] == .unknownEmpty(ttl: 5))
+        #expect(network.results[.https] == .indeterminateEmpty(ttl: 5))
         #expect(network.localDNS.asked.isEmpty)
     }
 

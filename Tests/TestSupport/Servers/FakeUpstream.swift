@@ -35,7 +35,7 @@ package enum FakeBehaviour: Sendable {
 
     /// Every type is an indeterminate empty response.
     package static func unknown(after delay: Duration = .zero) -> FakeBehaviour {
-        .reply(after: delay, [.a: .unknownEmpty(ttl: nil), .aaaa: .unknownEmpty(ttl: nil)])
+        .reply(after: delay, [.a: .indeterminateEmpty(ttl: nil), .aaaa: .indeterminateEmpty(ttl: nil)])
     }
 }
 

@@ -26,7 +26,7 @@ private struct PlainService: Service {
             var results = ServiceResults()
             for type in question.types {
                 let address = Answer(name: question.name, addresses: [.v4(0xc000_0207)], ttl: 60)
-                results.add(type == .a ? .answer(address) : .unknownEmpty(ttl: 7), for: type)
+                results.add(type == .a ? .answer(address) : .indeterminateEmpty(ttl: 7), for: type)
             }
             return .results(results)
         case 401: return .failure(.authentication("bad signature"))
@@ -121,7 +121,7 @@ struct HTTPDNSUpstreamTests {
     @Test func `a service that answers both families is asked once`() async throws {
         let reply = try await ask(provider())
         #expect(reply.results[.a] == .answer(Answer(name: name, addresses: [.v4(0xc000_0207)], ttl: 60)))
-        #expect(reply.results[.aaaa] == .unknownEmpty(ttl: 7))
+        #expect(reply.results[.aaaa] == .indeterminateEmpty(ttl: 7))
         #expect(server.requests.map { $0.parameters["query"] } == ["4,6"])
     }
 
@@ -238,7 +238,7 @@ struct HTTPDNSUpstreamTests {
         server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
         server.misbehave(.status(403), times: 1)
         let provider = await provider(time: { 1_799_989_200 })
-        #expect(try await ask(provider).results[.aaaa] == .unknownEmpty(ttl: 7))
+        #expect(try await ask(provider).results[.aaaa] == .indeterminateEmpty(ttl: 7))
         _ = try await ask(provider)
         #expect(server.requests.map { $0.parameters["t"] } == ["1799989200", "1800000000", "1800000000"])
     }
@@ -248,7 +248,7 @@ struct HTTPDNSUpstreamTests {
         server.misbehave(.status(403), times: 1)
         let events = EventList()
         let provider = await provider(events: events, time: { 1_800_000_000 - 3 * 3_600 })
-        for _ in 0..<3 { #expect(try await ask(provider).results[.aaaa] == .unknownEmpty(ttl: 7)) }
+        for _ in 0..<3 { #expect(try await ask(provider).results[.aaaa] == .indeterminateEmpty(ttl: 7)) }
         #expect(await events.events == [.clockCorrected(provider: "plain", seconds: 10_800)])
         #expect(await provider.clockOffset == 10_800)
         #expect(server.requests.count == 4)

@@ -22,7 +22,7 @@ private struct AnsweringService: Service {
     func outcome(of response: HTTPDNS.HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
         guard response.status == 200 else { return .failure(.unavailable("", retryAfter: nil)) }
         var results = ServiceResults()
-        for type in question.types { results.add(.unknownEmpty(ttl: 60), for: type) }
+        for type in question.types { results.add(.indeterminateEmpty(ttl: 60), for: type) }
         return .results(results)
     }
 }
@@ -75,10 +75,10 @@ struct ProvenAddressTests {
 
     @Test @Loop func `an address that has answered stays beside new ones, second, with its connection`() async throws {
         upstream.update([good])
-        #expect(try await ask(good) == .unknownEmpty(ttl: 60))
+        #expect(try await ask(good) == .indeterminateEmpty(ttl: 60))
         upstream.update(lies)
         #expect(addresses() == [lies[0], good, lies[1], lies[2]].map { "\($0)" })
-        #expect(try await ask(good) == .unknownEmpty(ttl: 60))
+        #expect(try await ask(good) == .indeterminateEmpty(ttl: 60))
         #expect(await HTTPFixture.eventually { nginx.requests.count == 2 })
         #expect(nginx.connections == 1)
     }
@@ -100,7 +100,7 @@ struct ProvenAddressTests {
         _ = try await ask(good)
         upstream.update([new])
         #expect(addresses() == [new, good].map { "\($0)" })
-        #expect(try await ask(new) == .unknownEmpty(ttl: 60))
+        #expect(try await ask(new) == .indeterminateEmpty(ttl: 60))
         #expect(addresses() == ["\(new)"])
     }
 
