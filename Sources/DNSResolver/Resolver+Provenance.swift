@@ -55,10 +55,10 @@ extension Resolver {
         if lines.isEmpty {
             let question = Question(name: subject, type: .a)
             let isLocal = policy.localAnswers.reply(to: question, policy: policy.routes) != nil
-            lines = [isLocal ? "state=answered-here" : "route=\(route) state=not-kept"]
+            lines = [isLocal ? "state=answered-here" : "route=\(route) state=not-cached"]
         }
-        let lies = policy.strategy.answerCheck?.evidence(of: subject) ?? []
-        lines += lies.prefix(Self.hijacksShown).map(\.provenanceText)
+        let forged = policy.strategy.answerCheck?.evidence(of: subject) ?? []
+        lines += forged.prefix(Self.hijacksShown).map(\.provenanceText)
         return .answer(Answer(answers: lines.map { .chaosText($0, name: client.question.name) }))
     }
 }

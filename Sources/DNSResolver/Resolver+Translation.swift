@@ -20,7 +20,7 @@ extension Resolver {
     enum Translated {
         /// Made of the name's IPv4 addresses.
         case answer(Answer)
-        /// They could not be found out.
+        /// They could not be obtained.
         case failure(ExtendedError)
         /// The name has none that can be translated: the negative answer stands.
         case nothing
@@ -39,7 +39,7 @@ extension Resolver {
         _ flight: Flight, _ negative: Answer, by policy: ResolverPolicy, until deadline: Instant
     ) async -> Translated {
         guard case .prefix(let prefix) = policy.translation else {
-            // The policy that follows gives the flight up, and its clients ask anew.
+            // The policy that follows gives the flight up, and its clients ask again.
             await clock.sleep(until: clock.now + Translation.longestWait)
             return .nothing
         }

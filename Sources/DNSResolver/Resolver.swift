@@ -203,7 +203,8 @@ package final class Resolver {
 
     /// Whether the cached answer is LocalDNS's, and a certificate has shown it to be forged since.
     private func isKnownForged(_ cached: AnswerStore.Cached, _ question: Question, _ route: Route) -> Bool {
-        guard !cached.isTrusted, let check = policy.strategy.answerCheck, case .stale(let answer) = cached.response.content
+        guard !cached.isTrusted, let check = policy.strategy.answerCheck,
+            case .stale(let answer) = cached.response.content
         else { return false }
         return check.isKnownForged(answer, to: question, by: route)
     }

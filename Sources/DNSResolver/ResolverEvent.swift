@@ -59,7 +59,7 @@ extension ResolverEvent: CustomStringConvertible {
     package var description: String {
         switch self {
         case .endpointInBackoff(let provider, let endpoint, let reason):
-            "\(provider): \(endpoint) is set aside: \(reason)"
+            "\(provider): \(endpoint) is in backoff: \(reason)"
         case .endpointRecovered(let provider, let endpoint):
             "\(provider): \(endpoint) answers again"
         case .certificateRefused(let provider, let endpoint, let reason):
@@ -81,7 +81,7 @@ extension ResolverEvent: CustomStringConvertible {
         case .addressesAnnounced(let provider, let addresses):
             "\(provider): the service is asked at \(addresses.joined(separator: ", "))"
         case .addressesMissing(let provider, let reason):
-            "\(provider): the service does not tell its addresses, those known stay in use: \(reason)"
+            "\(provider): the service does not return its addresses, those known stay in use: \(reason)"
         case .serviceDisabled(let provider):
             "\(provider): the vendor has disabled the service for this account: not asked, and looked at again in a day"
         case .serviceEnabled(let provider):
@@ -93,19 +93,19 @@ extension ResolverEvent: CustomStringConvertible {
         case .serverLoops(let upstream, let server):
             "\(upstream): \(server) sends our own questions back to us, and is not asked"
         case .serverLoopEnded(let upstream, let server):
-            "\(upstream): \(server) does not lead back here any more"
+            "\(upstream): \(server) does not send our own questions back to us any more"
         case .answerFailed(let question, let route, let reason):
             "\(question) (\(route)) has no answer: \(reason)"
         case .answerStale(let question, let route, let reason):
             "\(question) (\(route)) is answered from what is past its TTL: \(reason)"
         case .addressForged(let entry):
-            "LocalDNS lies: it gave \(entry.address) for \(entry.name), and \(entry.evidence)"
+            "LocalDNS is hijacked: it answered \(entry.address) for \(entry.name), and \(entry.evidence)"
         case .connectionsIntercepted(let entry):
             "this network intercepts TLS: \(entry.address) for \(entry.name) shows a certificate that the addresses of unrelated names show too, and \(entry.evidence)"
         case .answerPreset(let question, let route, let reason):
             "\(question) (\(route)) is answered from preset.last_resort: \(reason)"
         case .overloaded(let reason):
-            "\(reason): clients are told SERVFAIL"
+            "\(reason): clients get SERVFAIL"
         }
     }
 }

@@ -515,7 +515,7 @@ struct ResolverTests {
 
     /// A machine whose vendor failed, and may be probed now; each of `names` is asked for at once.
     @Loop
-    private func trial(
+    private func probedMachine(
         of names: [String], mode: Mode = .httpdnsOnly, _ behaviour: FakeBehaviour
     ) async -> (machine: Machine, replies: [Reply]) {
         let machine = Machine(policy: RoutePolicy(mode: mode))
@@ -532,7 +532,7 @@ struct ResolverTests {
 
     @Test @Loop
     func `questions that come while the vendor is probed are asked as soon as it is back`() async {
-        let (machine, replies) = await trial(
+        let (machine, replies) = await probedMachine(
             of: ["a.example", "b.example", "c.example"], .addresses("192.0.2.1", after: .milliseconds(100)))
         #expect(machine.vendor.probes.count == 2)
         await machine.clock.advance(by: .milliseconds(100))
@@ -543,7 +543,7 @@ struct ResolverTests {
 
     @Test @Loop
     func `a vendor that is not back is probed once, and all questions that waited for that fail at once`() async {
-        let (machine, replies) = await trial(
+        let (machine, replies) = await probedMachine(
             of: ["a.example", "b.example"], .failure(.network("refused"), after: .milliseconds(400)))
         await machine.clock.advance(by: .milliseconds(399))
         #expect(replies.allSatisfy { $0.response == nil })
@@ -554,7 +554,7 @@ struct ResolverTests {
 
     @Test @Loop
     func `a question that waits for the probe of a silent vendor fails in time`() async {
-        let (machine, replies) = await trial(of: ["a.example"], .silence)
+        let (machine, replies) = await probedMachine(of: ["a.example"], .silence)
         await machine.clock.advance(by: .seconds(1))
         let late = Reply(clock: machine.clock)
         machine.start("b.example", .a, late)
@@ -565,7 +565,7 @@ struct ResolverTests {
 
     @Test @Loop
     func `LocalDNS's answer does not wait for a probe of the vendor`() async {
-        let (machine, replies) = await trial(of: ["a.example", "b.example"], mode: .httpdnsFirst, .silence)
+        let (machine, replies) = await probedMachine(of: ["a.example", "b.example"], mode: .httpdnsFirst, .silence)
         #expect(replies[1].has("203.0.113.9") && replies[1].waited == .zero)
         #expect(machine.vendor.asked.count == 2)
     }

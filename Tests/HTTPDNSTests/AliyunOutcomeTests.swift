@@ -44,7 +44,9 @@ struct AliyunOutcomeTests {
 
     @Test func `an empty family comes with the TTL of the reply`() {
         let body = #"{"host":"www.example.com","ips":["192.0.2.1"],"ipsv6":[],"ttl":86400}"#
-        #expect(outcome(body) == .results([.a: answer(["192.0.2.1"], ttl: 86_400), .aaaa: .indeterminateEmpty(ttl: 86_400)]))
+        #expect(
+            outcome(body)
+                == .results([.a: answer(["192.0.2.1"], ttl: 86_400), .aaaa: .indeterminateEmpty(ttl: 86_400)]))
     }
 
     @Test(arguments: ["0", "-1", "-9999999999999999999", "0.9", "null"])

@@ -149,7 +149,9 @@ struct TencentTests {
         "www.example.com.:", "www.example.com.:-",
     ])
     func `no address is empty without a cause`(body: String) {
-        #expect(outcome(body, [.a, .aaaa]) == .results([.a: .indeterminateEmpty(ttl: nil), .aaaa: .indeterminateEmpty(ttl: nil)]))
+        #expect(
+            outcome(body, [.a, .aaaa])
+                == .results([.a: .indeterminateEmpty(ttl: nil), .aaaa: .indeterminateEmpty(ttl: nil)]))
     }
 
     @Test func `one family may be missing beside the other`() {

@@ -172,7 +172,8 @@ package final class AnswerStore {
         let isNXDomain = entry.answer.responseCode == .nameError
         let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, text)
         return Cached(
-            wait: wait, isTrusted: SourceTags.isTrusted(entry.source), isFromSource: isFromSource(entry), isEnding: false,
+            wait: wait, isTrusted: SourceTags.isTrusted(entry.source), isFromSource: isFromSource(entry),
+            isEnding: false,
             response: Response(.stale(entry.answer), extendedError: error, from: .cache))
     }
 
@@ -200,7 +201,7 @@ package final class AnswerStore {
     /// A client learns no address of LocalDNS: it is of the operator's network.
     private func origin(of entry: CacheEntry, at now: Instant) -> String {
         let server = isOfLocalDNS(entry) ? "LocalDNS" : serverNames.name(of: entry.server)
-        return server.isEmpty ? "\(entry.age(at: now)) s old" : "told by \(server) \(entry.age(at: now)) s ago"
+        return server.isEmpty ? "\(entry.age(at: now)) s old" : "answered by \(server) \(entry.age(at: now)) s ago"
     }
 
     /// The origin of the cached answer for `key`; nil when there is none.
@@ -340,7 +341,9 @@ package final class AnswerStore {
 
     /// The answer of a source, fresh or stale.
     private func answerOfSource(_ key: FlightKey, _ type: RecordType) -> Cached? {
-        guard let cached = cached(queryKey(key, type), route: key.route, at: clock.now), cached.isFromSource else { return nil }
+        guard let cached = cached(queryKey(key, type), route: key.route, at: clock.now), cached.isFromSource else {
+            return nil
+        }
         return cached
     }
 

@@ -98,12 +98,14 @@ package final class BadAddresses {
         guard !reports.isEmpty else { return answer }
         removeFaded()
         let now = clock.now
-        let told = answer.answers
-        let places = told.indices.filter { index in told[index].address != nil }
-        let weighed = places.map { index in (index, told[index].address.flatMap { reports[$0]?.weight(at: now) } ?? 0) }
+        let records = answer.answers
+        let places = records.indices.filter { index in records[index].address != nil }
+        let weighed = places.map { index in
+            (index, records[index].address.flatMap { reports[$0]?.weight(at: now) } ?? 0)
+        }
         guard weighed.contains(where: { $0.1 > 0 }) else { return answer }
         let order = weighed.sorted { ($0.1, $0.0) < ($1.1, $1.0) }
-        for (place, (index, _)) in zip(places, order) { answer.answers[place] = told[index] }
+        for (place, (index, _)) in zip(places, order) { answer.answers[place] = records[index] }
         return answer
     }
 

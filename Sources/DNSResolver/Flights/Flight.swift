@@ -53,11 +53,11 @@ package final class Flight {
     var waiterCount: Int { (firstWaiter == nil ? 0 : 1) + furtherWaiters.count }
 
     /// Called with the outcome of a type, and the number of the source of the answer, if it has one.
-    package typealias Told = @Loop (Outcome?, _ source: UInt16?) -> Void
+    package typealias Completion = @Loop (Outcome?, _ source: UInt16?) -> Void
 
     /// Calls `done` once: with the outcome of `type`, or with nil when `deadline` comes first, and the flight goes on
     /// without this waiter, or when it is abandoned. An outcome that is known already is reported before this returns.
-    package func wait(for type: RecordType, until deadline: Instant, done: @escaping Told) {
+    package func wait(for type: RecordType, until deadline: Instant, done: @escaping Completion) {
         if let settled = settled[type] { return done(settled.outcome, settled.source) }
         if isAbandoned { return done(nil, nil) }
         waiterNumber += 1
@@ -110,7 +110,7 @@ package final class Flight {
         let number: Int
         let type: RecordType
         let timer: LoopTimer
-        let done: Told
+        let done: Completion
 
         @Loop
         func end(_ outcome: Outcome?, _ source: UInt16?) {

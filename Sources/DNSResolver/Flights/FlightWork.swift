@@ -90,10 +90,10 @@ final class FlightWork {
 
     private func take(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
         if !prefersProviders, policy.strategy.isUnchecked(answer, key, type, source) {
-            let told = AnswerRepair.Told(copy answer, server: server)
-            let kept = yielded(type) ?? preferring(cache.keepUnchecked(answer, for: key, type, server), type)
-            finish(type, with: kept, source: policy.sources.tag(of: source))
-            checkBehind(told, type)
+            let subject = AnswerRepair.Subject(copy answer, server: server)
+            let outcome = yielded(type) ?? preferring(cache.keepUnchecked(answer, for: key, type, server), type)
+            finish(type, with: outcome, source: policy.sources.tag(of: source))
+            checkBehind(subject, type)
         } else if answer.responseCode == .nameError, key.mayFitFamilies(type) {
             open.doubtful.append(OpenResults.Sourced(type: type, answer: answer, source: source, server: server))
         } else if policy.strategy.isGuarded(flight.key) {
@@ -136,10 +136,10 @@ final class FlightWork {
     // MARK: Background checks
 
     /// Checks an answer of LocalDNS that was already given to the waiters, without waiting for the other family.
-    private func checkBehind(_ told: AnswerRepair.Told, _ type: RecordType) {
+    private func checkBehind(_ subject: AnswerRepair.Subject, _ type: RecordType) {
         guard let check = policy.strategy.answerCheck else { return }
         // The check may outlive the flight, and must not retain its results.
-        resolver.repair.begin(key, type, told, by: check) { [weak self, key, policy, resolver] in
+        resolver.repair.begin(key, type, subject, by: check) { [weak self, key, policy, resolver] in
             if let self { return askAgain() }
             _ = resolver.coalescer.join(key) { Self.askProviders($0, by: policy, of: resolver) }
         }
@@ -164,10 +164,10 @@ final class FlightWork {
         guard let fitted else {
             return finish(sourced.type, with: cache.keepEmpty(ttl: nil, for: key, sourced.type))
         }
-        let kept = cache.keep(
+        let outcome = cache.keep(
             policy.consistent(fitted.answer, for: key), for: key, sourced.type, sourced.source, sourced.server,
             longest: fitted.longest)
-        finish(sourced.type, with: kept, source: policy.sources.tag(of: sourced.source))
+        finish(sourced.type, with: outcome, source: policy.sources.tag(of: sourced.source))
     }
 
     /// A provider that knows addresses of the other family knows the name: its empty response then holds for this
@@ -274,7 +274,7 @@ final class FlightWork {
         if source == .localDNS, type.isAddress, prefersProviders || isDenied {
             if policy.lastResort.addresses(of: key.name) != nil {
                 return .failure(
-                    ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not proven"))
+                    ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not verified"))
             }
             let replacesTrusted = isDenied || isEmpty(type) && answer.isNegative(for: type)
             return cache.keepUnverified(
@@ -322,7 +322,7 @@ final class FlightWork {
         case .answer:
             resolver.failures.answered(key, type)
         case .failure(let error):
-            tellFailed(type, error)
+            reportFailure(type, error)
             if failure?.isOurs != true {
                 resolver.failures.failed(
                     key, type, isTransport: failure?.isTransport ?? false, error: error, at: resolver.clock.now,
@@ -333,7 +333,7 @@ final class FlightWork {
     }
 
     /// Reports a failure once for a flight, though both families may fail.
-    private func tellFailed(_ type: RecordType, _ error: ExtendedError) {
+    private func reportFailure(_ type: RecordType, _ error: ExtendedError) {
         guard !flight.isFailureReported, !flight.isAbandoned else { return }
         flight.isFailureReported = true
         resolver.report(.answerFailed(Question(name: key.name, type: type), key.route, reason: error.text))

@@ -87,7 +87,7 @@ package final class LocalAnswers: Sendable {
             default: nil
             }
         guard let text, question.type == .txt || question.type == .any else {
-            return .refusal(.refused, ExtendedError(.prohibited, "not told"))
+            return .refusal(.refused, ExtendedError(.prohibited, "not disclosed"))
         }
         return .answer(Answer(answers: [.chaosText(text, name: question.name)]))
     }

@@ -9,7 +9,7 @@ package enum Translation: Hashable, Sendable {
     /// By this prefix.
     case prefix(NAT64Prefix)
 
-    /// How long an answer is held back while the prefix is awaited. The policy with the prefix then answers the client anew.
+    /// How long an answer is held back while the prefix is awaited. The policy with the prefix then answers the client.
     static let longestWait = Duration.seconds(1)
 }
 

@@ -91,7 +91,7 @@ struct AttemptPlan {
         return found
     }
 
-    /// Ends the attempt at this address; `permanently`: the address is not asked again.
+    /// Ends the attempt at this address; `permanently`: it is not asked again in this flight.
     mutating func ended(_ candidate: Candidate, permanently: Bool) {
         for index in places.indices where places[index].candidate.endpoint === candidate.endpoint {
             places[index].isUnderWay = false

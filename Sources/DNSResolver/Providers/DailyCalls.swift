@@ -53,10 +53,10 @@ package struct DailyCalls: Hashable, Sendable {
     ///
     /// - Parameter time: seconds since 1970. A count of a later day counts for this one: the clock was wrong then or is
     ///   now, and nothing may raise the cost of a day.
-    package mutating func restore(_ kept: Record, at time: Int64) {
+    package mutating func restore(_ stored: Record, at time: Int64) {
         record = record(at: time)
-        guard kept.day >= record.day, kept.count > 0 else { return }
-        record.count += min(kept.count, Self.mostCalls)
+        guard stored.day >= record.day, stored.count > 0 else { return }
+        record.count += min(stored.count, Self.mostCalls)
     }
 
     private static func day(_ time: Int64) -> Int64 {

@@ -79,7 +79,7 @@ struct ProviderTally {
                 entries[index].settle(result, provider, server)
             case .indeterminateEmpty(let ttl):
                 entries[index].empty = EmptyFamily(
-                    provider: provider, server: server, told: ttl, deadline: deadline)
+                    provider: provider, server: server, sentTTL: ttl, deadline: deadline)
                 entries[index].forgetFailure(of: provider)
                 verdict = .providerFinished
             case .failure(let failure):
@@ -113,7 +113,7 @@ struct ProviderTally {
             if let last = entries[index].failures.max(by: { $0.provider < $1.provider }) {
                 entries[index].result = .failure(last.failure)
             } else if let empty = entries[index].empty {
-                entries[index].result = .indeterminateEmpty(ttl: empty.told)
+                entries[index].result = .indeterminateEmpty(ttl: empty.sentTTL)
             } else {
                 entries[index].result = .failure(wasAsked ? .timeout : .network(reason()))
             }

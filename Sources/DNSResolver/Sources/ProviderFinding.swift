@@ -22,17 +22,17 @@ package final class EmptyFamily: Sendable {
     /// The server of the provider.
     let server: String
     /// The TTL as sent by the service; nil: none was.
-    let told: UInt32?
+    let sentTTL: UInt32?
     /// Until when answers of providers are awaited in that flight.
     let deadline: Instant
 
-    init(provider: Int, server: String, told: UInt32?, deadline: Instant) {
+    init(provider: Int, server: String, sentTTL: UInt32?, deadline: Instant) {
         self.deadline = deadline
         self.provider = provider
         self.server = server
-        self.told = told
+        self.sentTTL = sentTTL
     }
 
     /// Seconds for which it is cached as NODATA where the provider is known to know the name.
-    var ttl: UInt32 { min(told ?? Self.limit, Self.limit) }
+    var ttl: UInt32 { min(sentTTL ?? Self.limit, Self.limit) }
 }

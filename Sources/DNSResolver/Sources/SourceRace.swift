@@ -314,7 +314,9 @@ struct SourceRace {
     ) -> UpstreamResult {
         guard mayUseLocalDNS else {
             // A browser that gets SERVFAIL for a service binding may give up; without one it goes on with A and AAAA.
-            if isServiceBinding, case .failure = httpdns { return .indeterminateEmpty(ttl: Self.failedServiceBindingTTL) }
+            if isServiceBinding, case .failure = httpdns {
+                return .indeterminateEmpty(ttl: Self.failedServiceBindingTTL)
+            }
             return httpdns
         }
         // What both call empty is empty, though neither is accepted alone.

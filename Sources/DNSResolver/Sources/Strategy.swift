@@ -167,7 +167,8 @@ package final class Strategy {
         guard !providers.isEmpty || mayUseLocalDNS else {
             // A service binding may be denied to a client; for any other type an empty response would be false.
             let result: UpstreamResult =
-                isServiceBinding ? .indeterminateEmpty(ttl: nil) : .failure(.unusable("no provider for this name and type"))
+                isServiceBinding
+                ? .indeterminateEmpty(ttl: nil) : .failure(.unusable("no provider for this name and type"))
             for type in key.types { settle(type, result, .rule, "", nil) }
             done()
             return run

@@ -203,7 +203,7 @@ package final class AddressChecks: AddressCheck {
         guard underWay >= Self.furtherLimit else { return }
         let waiting = queue.count { checks[$0]?.isWaitedFor == true }
         guard waiting > 0 else { return }
-        for check in running.values.filter({ !$0.isWaitedFor }).prefix(waiting) { giveWay(check) }
+        for check in running.values.filter({ !$0.isWaitedFor }).prefix(waiting) { displace(check) }
         endTurns()
     }
 
@@ -228,12 +228,12 @@ package final class AddressChecks: AddressCheck {
                 }
                 return
             }
-            giveWay(check)
+            displace(check)
             wanted -= 1
         }
     }
 
-    private func giveWay(_ check: PendingCheck) {
+    private func displace(_ check: PendingCheck) {
         check.gaveWay = true
         check.task?.cancel()
     }
@@ -328,7 +328,7 @@ package final class AddressChecks: AddressCheck {
             let outcome = await handshake.shakeHands(
                 with: subject.address, port: port, as: subject.name, until: end)
             switch outcome {
-            case .proven: return (.verified, .answered)
+            case .verified: return (.verified, .answered)
             case .wrongCertificate(let evidence):
                 if !isClockDoubtful { journal.record(subject.name, subject.address, port: port, evidence) }
                 return (.forged, .answered)

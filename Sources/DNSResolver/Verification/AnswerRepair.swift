@@ -14,7 +14,7 @@ final class AnswerRepair {
     ///
     /// Many of them may wait, and a forged response may hold thousands of records: no more is retained than can be
     /// verified.
-    struct Told {
+    struct Subject {
         /// Records other than addresses that are retained: a longer CNAME chain is not verified.
         static let aliasLimit = 32
 
@@ -43,7 +43,7 @@ final class AnswerRepair {
     private struct Job {
         let key: FlightKey
         let type: RecordType
-        let told: Told
+        let subject: Subject
         let check: AnswerCheck
         let askHTTPDNS: @Loop () -> Void
     }
@@ -62,12 +62,12 @@ final class AnswerRepair {
     ///
     /// - Parameter askHTTPDNS: called when an address in it was forged, after the answer was removed from the cache.
     func begin(
-        _ key: FlightKey, _ type: RecordType, _ told: Told, by check: AnswerCheck,
+        _ key: FlightKey, _ type: RecordType, _ subject: Subject, by check: AnswerCheck,
         askHTTPDNS: @escaping @Loop () -> Void
     ) {
         if queue.isFull, queue.displace(for: key.holder) == nil { return }
         _ = queue.append(
-            Job(key: key, type: type, told: told, check: check, askHTTPDNS: askHTTPDNS), for: key.holder)
+            Job(key: key, type: type, subject: subject, check: check, askHTTPDNS: askHTTPDNS), for: key.holder)
         beginNext()
     }
 
@@ -75,7 +75,7 @@ final class AnswerRepair {
         while !underWay.isFull, let job = queue.popFirst({ underWay.held(by: $0) }) {
             let ticket = underWay.add(for: job.key.holder)
             Loop.spawn { [self] in
-                if await isLie(job) { job.askHTTPDNS() }
+                if await removesForged(job) { job.askHTTPDNS() }
                 underWay.remove(ticket)
                 beginNext()
             }
@@ -84,10 +84,10 @@ final class AnswerRepair {
 
     /// Whether an answer of the policy in force has a forged address; it is removed from the cache as soon as one is
     /// detected, whatever the other addresses are.
-    private func isLie(_ job: Job) async -> Bool {
-        let (told, type) = (job.told, job.type)
+    private func removesForged(_ job: Job) async -> Bool {
+        let (subject, type) = (job.subject, job.type)
         let verdicts = await job.check.verdicts(
-            on: told.answer, to: job.key, until: clock.now + AddressChecks.longest, endsAtForgery: true)
+            on: subject.answer, to: job.key, until: clock.now + AddressChecks.longest, endsAtForgery: true)
         // Under another policy these answers are not used any more; in another network, as stale ones.
         let isCurrent = job.key.generation == cache.generation
         if verdicts.values.contains(.forged) {
@@ -95,9 +95,13 @@ final class AnswerRepair {
             return isCurrent
         }
         // Checks that had to wait for others may still detect one.
-        job.check.watch(told.answer, to: job.key, type) { [cache, key = job.key] in cache.forgetUnverified(key, type) }
-        let checked = CheckedAnswer(told.answer, for: type, verdicts: verdicts, level: .lenient)
-        if isCurrent, case .verified(let proven) = checked { cache.keepVerified(proven, for: job.key, type, told.server) }
+        job.check.watch(subject.answer, to: job.key, type) { [cache, key = job.key] in
+            cache.forgetUnverified(key, type)
+        }
+        let checked = CheckedAnswer(subject.answer, for: type, verdicts: verdicts, level: .lenient)
+        if isCurrent, case .verified(let answer) = checked {
+            cache.keepVerified(answer, for: job.key, type, subject.server)
+        }
         return false
     }
 }

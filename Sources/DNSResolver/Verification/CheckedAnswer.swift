@@ -42,9 +42,9 @@ extension CheckedAnswer {
         if verdicts.values.contains(.discredited) {
             "the addresses of LocalDNS show wrong certificates for other names"
         } else if verdicts.values.contains(.unreachable) {
-            "the addresses of LocalDNS cannot be reached, so nothing proves them"
+            "the addresses of LocalDNS cannot be reached, so nothing verifies them"
         } else {
-            "nothing proves the addresses of LocalDNS"
+            "nothing verifies the addresses of LocalDNS"
         }
     }
 }
@@ -63,10 +63,10 @@ extension Answer {
     /// The same answer with those of its addresses for which `isWanted` is true; the signatures of an RRset that
     /// shrinks are removed too.
     package func keeping(_ isWanted: (IPAddress) -> Bool) -> Answer {
-        var kept = self
-        kept.answers.removeAll { record in record.address.map { !isWanted($0) } ?? false }
-        guard kept.answers.count < answers.count else { return self }
-        kept.answers.removeAll { $0.coveredType?.isAddress == true }
-        return kept
+        var rest = self
+        rest.answers.removeAll { record in record.address.map { !isWanted($0) } ?? false }
+        guard rest.answers.count < answers.count else { return self }
+        rest.answers.removeAll { $0.coveredType?.isAddress == true }
+        return rest
     }
 }

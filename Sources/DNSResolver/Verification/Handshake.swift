@@ -13,7 +13,7 @@ package protocol Handshake: AnyObject, Sendable {
 /// How a handshake ended.
 package enum HandshakeOutcome: Hashable, Sendable {
     /// The certificate is valid for the name.
-    case proven
+    case verified
     /// It is not.
     case wrongCertificate(CertificateEvidence)
     /// The connection was refused.

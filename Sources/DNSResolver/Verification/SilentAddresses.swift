@@ -78,11 +78,11 @@ struct SilentAddresses {
 
     /// Drops those of which nothing is known first, then those that have responded.
     private mutating func makeRoom(at now: Instant) {
-        func isKept(_ record: Record) -> Bool {
+        func isRetained(_ record: Record) -> Bool {
             record.underWay > 0 || record.isSilent(at: now)
         }
-        records = records.filter { isKept($0.value) || $0.value.hasAnswered }
-        if records.count >= Self.capacity { records = records.filter { isKept($0.value) } }
+        records = records.filter { isRetained($0.value) || $0.value.hasAnswered }
+        if records.count >= Self.capacity { records = records.filter { isRetained($0.value) } }
         if records.count >= Self.capacity { forgetAll() }
     }
 }

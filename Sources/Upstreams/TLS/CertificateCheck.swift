@@ -109,7 +109,7 @@ package final class CertificateCheck: Handshake {
 
     private func outcome(_ code: CURLcode, of attempt: Attempt, _ sockets: HTTPSockets) -> HandshakeOutcome {
         switch code {
-        case CURLE_OK: attempt.seen.isOutOfDate ? .unclear("the certificate is out of date") : .proven
+        case CURLE_OK: attempt.seen.isOutOfDate ? .unclear("the certificate is out of date") : .verified
         case CURLE_PEER_FAILED_VERIFICATION:
             refusal(attempt.easy.long(CURLINFO_SSL_VERIFYRESULT), of: attempt.seen)
         // No descriptor is left in this process: that says nothing about the server.

@@ -68,7 +68,7 @@ struct AddressOrderTests {
         #expect(await machine.ask("other.example.com").packed?.rotates == true)
     }
 
-    @Test @Loop func `a reload turns it off and on for what is cached, and nothing is asked anew`() async {
+    @Test @Loop func `a reload turns it off and on for what is cached, and nothing is asked again`() async {
         let machine = machine()
         #expect(await machine.ask().packed?.rotates == true)
         machine.store.rotatesAddresses = false

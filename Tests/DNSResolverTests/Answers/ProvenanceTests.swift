@@ -56,14 +56,14 @@ struct ProvenanceTests {
     {
         let machine = Machine(rule: CertificateRule(.lenient))
         machine.localDNS.behaviour = .addresses("203.0.113.9")
-        machine.handshake.servers["203.0.113.9"] = .liar
+        machine.handshake.servers["203.0.113.9"] = .hijacker
         machine.vendor.behaviour = .failure(.network("refused"))
         #expect(await machine.ask().failure == .serverFailure)
         #expect(
             await why("www.example.com", machine).last
                 == "check=wrong-certificate address=203.0.113.9 port=443 seen=1 "
-                + "reason=the certificate is for another name: subject CN=liar")
-        #expect(await why("other.example.com", machine) == ["route=protect state=not-kept"])
+                + "reason=the certificate is for another name: subject CN=hijacker")
+        #expect(await why("other.example.com", machine) == ["route=protect state=not-cached"])
     }
 
     @Test @Loop func `letter case does not matter`() async {
@@ -91,8 +91,8 @@ struct ProvenanceTests {
 
     @Test @Loop func `for a name that is not cached it shows the route, and no upstream is asked`() async {
         let machine = Machine(policy: RoutePolicy(bypass: [(try? Name("lan.example")) ?? .root]))
-        #expect(await why("www.example.com", machine) == ["route=protect state=not-kept"])
-        #expect(await why("printer.lan.example", machine) == ["route=bypass state=not-kept"])
+        #expect(await why("www.example.com", machine) == ["route=protect state=not-cached"])
+        #expect(await why("printer.lan.example", machine) == ["route=bypass state=not-cached"])
         #expect(machine.vendor.asked.isEmpty && machine.localDNS.asked.isEmpty)
     }
 
@@ -105,7 +105,7 @@ struct ProvenanceTests {
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(100))
         machine.failEverything()
-        #expect(await machine.ask().response?.extendedError?.text == "told by vendor 100 s ago")
+        #expect(await machine.ask().response?.extendedError?.text == "answered by vendor 100 s ago")
     }
 
     @Test(arguments: [Source.localDNS, .verifiedLocalDNS]) @Loop
@@ -117,7 +117,7 @@ struct ProvenanceTests {
         let answer = Answer(name: name, addresses: [.v4(0xcb00_7109)], ttl: 60)
         _ = machine.store.keep(answer, for: key, .a, source, "192.168.1.1:53")
         await machine.clock.advance(by: .seconds(100))
-        #expect(await machine.ask().response?.extendedError?.text == "told by LocalDNS 100 s ago")
+        #expect(await machine.ask().response?.extendedError?.text == "answered by LocalDNS 100 s ago")
     }
 
     @Test func `a text longer than a string is cut into several`() {

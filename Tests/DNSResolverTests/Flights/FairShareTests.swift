@@ -82,7 +82,7 @@ import Testing
         #expect("\(ClientNetwork(try #require(IPAddress("192.0.2.1"))))" == "192.0.2.1")
     }
 
-    /// Against a model that sorts anew at each step.
+    /// Against a model that sorts at each step.
     @Test(arguments: [1, 2, 3]) func `the largest is the largest after any steps`(seed: UInt64) {
         var generator = SeededNumbers(seed)
         var share = FairShare(capacity: 200)

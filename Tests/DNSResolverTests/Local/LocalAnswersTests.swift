@@ -204,15 +204,15 @@ struct LocalAnswersTests {
     }
 
     @Test
-    func `id server can be withheld`() throws {
+    func `id server can be hidden`() throws {
         let silent = LocalAnswers(identity: nil)
         guard case .refusal(.refused, _)? = try reply("hostname.bind", .txt, class: .chaos, local: silent) else {
-            Issue.record("told")
+            Issue.record("disclosed")
             return
         }
         let local = LocalAnswers(identity: "edge-1")
         guard case .answer? = try reply("id.server", .txt, class: .chaos, local: local) else {
-            Issue.record("not told")
+            Issue.record("not disclosed")
             return
         }
     }

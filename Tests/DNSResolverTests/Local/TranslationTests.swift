@@ -235,7 +235,7 @@ struct TranslationTests {
         #expect(machine.localDNS.asked.map(\.types) == [[.aaaa]])
     }
 
-    @Test @Loop func `no address is made of what LocalDNS answers in reserve`() async {
+    @Test @Loop func `no address is made of what LocalDNS answers as fallback`() async {
         let machine = machine(both: false)
         machine.localDNS.behaviour = .addresses("203.0.113.9")
         machine.vendor.behaviour = .reply(
@@ -398,7 +398,7 @@ struct TranslationTests {
         func recall(_ key: QueryKey, clock: any LoopClock) async {}
     }
 
-    @Test @Loop func `an address is refreshed ahead by an A that is asked anew`() async throws {
+    @Test @Loop func `an address is prefetched by an A that is asked again`() async throws {
         let machine = machine(both: false)
         #expect(await aaaa(machine).has(Self.first))
         #expect(try machine.hit("www.example.com", .aaaa) != nil)

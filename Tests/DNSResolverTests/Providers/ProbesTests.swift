@@ -68,7 +68,8 @@ struct ProbesTests {
                 .a: .answer(Answer(name: .root, addresses: [.v4(0xcb00_7109)], ttl: 60)),
                 .aaaa: .failure(.responseCode(.serverFailure)),
             ])
-        machine.handshake.servers["203.0.113.9"] = .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(400))
+        machine.handshake.servers["203.0.113.9"] = .init(
+            FakeHandshake.Server.hijacker.outcome, after: .milliseconds(400))
         machine.start("www.example.com", .a, Reply(clock: machine.clock))
         await machine.clock.advance(by: .milliseconds(400))
         #expect(machine.vendor.asked.count == 2)

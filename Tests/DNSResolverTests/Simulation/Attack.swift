@@ -41,7 +41,7 @@ struct Attack: Sendable {
             if let victim { return LocalConduct(conduct: Conduct(.addresses, delay: .zero, ttl: 60), victim: victim) }
             return LocalConduct(conduct: conduct, victim: lots.happens(1, in: 2) ? lots.pick(victims) : nil)
         }
-        foreignHandshake = lots.pick([.liar, .plain, .refusing])
+        foreignHandshake = lots.pick([.hijacker, .plain, .refusing])
     }
 }
 

@@ -65,7 +65,7 @@ final class Chronicle {
         let network: String?
         /// When it was asked, and when it was answered.
         let asked: Epoch
-        let told: Epoch
+        let answered: Epoch
         let at: Instant
         let flightBegan: Instant
     }
@@ -179,7 +179,7 @@ final class Chronicle {
             Telling(
                 ask: ask, giver: asked.giver, name: asked.name, type: type, result: result,
                 addresses: conduct.addresses, ttl: conduct.ttl, isSigned: asked.isSigned, network: asked.network,
-                asked: asked.epoch, told: epoch, at: clock.now, flightBegan: asked.flightBegan))
+                asked: asked.epoch, answered: epoch, at: clock.now, flightBegan: asked.flightBegan))
         return tellings.count - 1
     }
 }

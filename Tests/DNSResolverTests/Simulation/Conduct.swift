@@ -16,7 +16,7 @@ struct Conduct: Sendable {
 
     /// The kinds of addresses that a LocalDNS returns, as a TLS handshake shows them.
     enum Address: Int, Sendable, CaseIterable {
-        case honest, slowHonest, liar, slowHijacker, refusing, silent, plain
+        case honest, slowHonest, hijacker, slowHijacker, refusing, silent, plain
     }
 
     var reply: Reply
@@ -118,11 +118,12 @@ struct Conduct: Sendable {
 extension Conduct.Address {
     /// The duration of a handshake, and its outcome.
     var handshake: (time: Duration, outcome: HandshakeOutcome) {
-        let forged = HandshakeOutcome.wrongCertificate(CertificateEvidence(reason: "another name", subject: "CN=liar"))
+        let forged = HandshakeOutcome.wrongCertificate(
+            CertificateEvidence(reason: "another name", subject: "CN=hijacker"))
         return switch self {
-        case .honest: (.milliseconds(30), .proven)
-        case .slowHonest: (.milliseconds(700), .proven)
-        case .liar: (.milliseconds(30), forged)
+        case .honest: (.milliseconds(30), .verified)
+        case .slowHonest: (.milliseconds(700), .verified)
+        case .hijacker: (.milliseconds(30), forged)
         case .slowHijacker: (.milliseconds(700), forged)
         case .refusing: (.zero, .noTLS)
         case .silent: (.seconds(3_600), .noTLS)
@@ -131,5 +132,5 @@ extension Conduct.Address {
     }
 
     var isHonest: Bool { self == .honest || self == .slowHonest }
-    var isHijacker: Bool { self == .liar || self == .slowHijacker }
+    var isHijacker: Bool { self == .hijacker || self == .slowHijacker }
 }

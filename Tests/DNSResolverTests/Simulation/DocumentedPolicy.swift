@@ -29,7 +29,7 @@ enum DocumentedScope: Hashable {
 extension Chronicle.Reign {
     /// The scope of the answer that a client receives. A nil `client` stands for a question of the resolver's own.
     func scope(of client: SimulatedClient?, for name: Int, in plan: SimulationPlan) -> DocumentedScope {
-        let isTold =
+        let isSent =
             route(of: name).isProtected
             && policy.providers.contains { number in
                 let provider = plan.providers[number]
@@ -37,7 +37,7 @@ extension Chronicle.Reign {
                     && (provider.names.isEmpty
                         || provider.names.contains { SimulationPlan.name(name).isWithin($0) })
             }
-        guard isTold else { return .everyone }
+        guard isSent else { return .everyone }
         return client?.networks[plan.networkBits].map { .network($0) } ?? .undisclosed
     }
 

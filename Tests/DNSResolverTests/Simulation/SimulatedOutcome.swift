@@ -55,7 +55,7 @@ extension SimulationOracle.Case {
     /// Whether LocalDNS gave the addresses, or denied them.
     var isOfLocalDNS: Bool {
         if case .localDNS? = addresses.first??.giver { return true }
-        guard case .told(let number)? = reply.denial, chronicle.tellings.indices.contains(number),
+        guard case .sourced(let number)? = reply.denial, chronicle.tellings.indices.contains(number),
             case .localDNS = chronicle.tellings[number].giver
         else { return false }
         return true

@@ -53,7 +53,7 @@ struct SimulatedReply {
 
     /// The origin of a denial: a server's response of this number, or the resolver itself.
     enum Denial: Equatable {
-        case told(Int)
+        case sourced(Int)
         case ours
     }
 
@@ -61,7 +61,7 @@ struct SimulatedReply {
     var denial: Denial? {
         guard let soa = authorities.first(where: { $0.type == .soa }) else { return nil }
         guard soa.rdata.count == 22 else { return .ours }
-        return .told(soa.rdata[2..<6].reduce(0) { $0 << 8 | Int($1) } - 1_000)
+        return .sourced(soa.rdata[2..<6].reduce(0) { $0 << 8 | Int($1) } - 1_000)
     }
 
     /// The longest TTL of the records that answer, or deny.

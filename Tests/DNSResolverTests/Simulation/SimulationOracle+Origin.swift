@@ -23,7 +23,7 @@ extension SimulationOracle.Case {
     private var addressFaults: [String] {
         let addresses = addresses.compactMap(\.self)
         guard addresses.count == reply.answers.count, let first = addresses.first else {
-            return ["origin: an address that nobody has told"]
+            return ["origin: an address that no source has answered"]
         }
         guard addresses.allSatisfy({ $0.giver == first.giver }) else { return ["origin: addresses of several sources"] }
         guard addresses.allSatisfy({ $0.name == name || $0.giver == .lastResort }) else {
@@ -66,7 +66,7 @@ extension SimulationOracle.Case {
             if faults.isEmpty { return [] }
             if best.map({ faults.count < $0.count }) ?? true { best = faults }
         }
-        return best ?? ["origin: addresses that LocalDNS has not told"]
+        return best ?? ["origin: addresses that LocalDNS has not answered"]
     }
 
     /// Whether a provider denied the name in the same flight, which may be one of the local network (section 1).
@@ -93,17 +93,17 @@ extension SimulationOracle.Case {
         }
         // The outcome of a check that was displaced by others is not predicted.
         if wasCaught(before: now) {
-            faults.append("lie: an address that is known to be forged")
+            faults.append("forged: an address that is known to be forged")
         }
         guard reign.mode == .httpdnsFirst else { return faults }
         if check == .strict, !kinds.allSatisfy(\.isHonest) {
-            faults.append("lie: an address that nothing proves, of a name that is checked strictly")
+            faults.append("forged: an address that nothing verifies, of a name that is checked strictly")
         }
         let isInTime =
             telling.at + Self.checkTime <= telling.flightBegan + .milliseconds(2_250)
-        if isInTime, kinds.contains(.liar) { faults.append("lie: an address that shows another's certificate") }
+        if isInTime, kinds.contains(.hijacker) { faults.append("forged: an address that shows another's certificate") }
         if isInTime, kinds.contains(.honest), !kinds.allSatisfy(\.isHonest) {
-            faults.append("lie: a proven address among others")
+            faults.append("forged: a verified address among others")
         }
         return faults
     }
@@ -111,11 +111,13 @@ extension SimulationOracle.Case {
     // MARK: Denials
 
     private var denial: [String] {
-        guard case .told(let number)? = reply.denial else { return ourDenial }
-        guard chronicle.tellings.indices.contains(number) else { return ["origin: a denial that nobody has told"] }
+        guard case .sourced(let number)? = reply.denial else { return ourDenial }
+        guard chronicle.tellings.indices.contains(number) else {
+            return ["origin: a denial that no source has answered"]
+        }
         let telling = chronicle.tellings[number]
         guard telling.result == .nameError || telling.result == .noData && reply.responseCode == .noError else {
-            return ["origin: another denial than was told"]
+            return ["origin: another denial than was answered"]
         }
         var faults = faults(of: telling)
         if reply.isStale, case .localDNS = telling.giver, route.isProtected {
@@ -124,7 +126,7 @@ extension SimulationOracle.Case {
         if case .localDNS = telling.giver, route.isProtected, type.isAddress, reign.mode == .httpdnsFirst,
             reign.check(of: name) == .strict
         {
-            faults.append("lie: LocalDNS is believed that there is nothing")
+            faults.append("forged: LocalDNS is believed that there is nothing")
         }
         if reply.responseCode == .nameError, !client.isSigned, type.isAddress, reign.policy.families == .both,
             reign.mode != .localDNSFirst, !chronicle.mayBeFlushed(name, since: telling.at)
@@ -132,14 +134,16 @@ extension SimulationOracle.Case {
             let hasSibling = chronicle.tellings.contains { other in
                 other.ask == telling.ask && other.type == type.sibling && other.result == .records && other.ttl > 0
             }
-            if hasSibling { faults.append("families: a name is denied whose other family was told with it") }
+            if hasSibling { faults.append("families: a name is denied whose other family was answered with it") }
         }
         return faults
     }
 
     /// NODATA that a rule of the resolver produced.
     private var ourDenial: [String] {
-        guard reply.responseCode == .noError else { return ["origin: a denial of the name that nobody has told"] }
+        guard reply.responseCode == .noError else {
+            return ["origin: a denial of the name that no source has answered"]
+        }
         guard reply.ttl <= 300 else { return ["rule: NODATA of ours for \(reply.ttl) s"] }
         let hasLastResort = reign.preset(of: name, among: reign.policy.lastResort) != nil
         if isLastResort { return hasLastResort ? [] : ["last resort: none"] }
@@ -153,8 +157,8 @@ extension SimulationOracle.Case {
         guard hasReason else { return ["rule: NODATA without a reason"] }
         if !chronicle.networkChanges.isEmpty { return [] }
         // Only what a provider answered for one family alone is cached (decision 3), and may be stale.
-        let isTold = chronicle.tellings.contains { $0.name == name && $0.type == type && $0.result == .empty }
-        return reply.isStale && !isTold ? ["rule: what was made up is stale"] : []
+        let isAnswered = chronicle.tellings.contains { $0.name == name && $0.type == type && $0.result == .empty }
+        return reply.isStale && !isAnswered ? ["rule: what was made up is stale"] : []
     }
 
     // MARK: HTTPS
@@ -162,7 +166,7 @@ extension SimulationOracle.Case {
     private var bindings: [String] {
         guard reply.answers.count == 1, let binding = SimulatedBinding(reply.answers[0].rdata),
             chronicle.tellings.indices.contains(binding.telling)
-        else { return ["hints: a record that nobody has told"] }
+        else { return ["hints: a record that no source has answered"] }
         let telling = chronicle.tellings[binding.telling]
         var faults = faults(of: telling)
         let hints = binding.hints.map { SimulatedAddress($0) }
@@ -199,7 +203,7 @@ extension SimulationOracle.Case {
         if telling.network != (asHint ? networkOfHint(telling.name) : scope.network) {
             faults.append("network: asked for \(telling.network ?? "none")")
         }
-        if telling.asked != telling.told { faults.append("age: asked before a change, and told after it") }
+        if telling.asked != telling.answered { faults.append("age: asked before a change, and answered after it") }
         let isInForce =
             switch (telling.giver, route) {
             case (.provider(let number), .protect):
@@ -219,7 +223,7 @@ extension SimulationOracle.Case {
             faults.append("age: it was flushed")
         }
         if isUnverified(telling), reign.preset(of: name, among: reign.policy.lastResort) != nil {
-            faults.append("last resort: it keeps unproven answers of LocalDNS away")
+            faults.append("last resort: it keeps unverified answers of LocalDNS away")
         }
         return faults + (reply.isStale ? asHint ? [] : stale(telling) : fresh(telling))
     }
@@ -271,7 +275,7 @@ extension SimulationOracle.Case {
     private func fresh(_ telling: Chronicle.Telling) -> [String] {
         let (lifetime, age) = (lifetime(of: telling), age(of: telling).wholeSeconds)
         var faults: [String] = []
-        if telling.told.network != chronicle.epoch.network { faults.append("age: fresh, from another network") }
+        if telling.answered.network != chronicle.epoch.network { faults.append("age: fresh, from another network") }
         if lifetime > 0 ? age >= lifetime : self.age(of: telling) > .milliseconds(400) {
             faults.append("age: fresh after \(age) s of \(lifetime)")
         }
@@ -282,7 +286,7 @@ extension SimulationOracle.Case {
     /// Sections 6 and 12.
     private func stale(_ telling: Chronicle.Telling) -> [String] {
         let (lifetime, age) = (lifetime(of: telling), (now - telling.at).wholeSeconds)
-        let isOfOtherNetwork = telling.told.network != chronicle.epoch.network
+        let isOfOtherNetwork = telling.answered.network != chronicle.epoch.network
         var faults: [String] = []
         if reply.ttl > 30 { faults.append("TTL: \(reply.ttl) of a stale answer") }
         let code: ExtendedError.Code = reply.responseCode == .nameError ? .staleNXDomainAnswer : .staleAnswer

@@ -112,7 +112,7 @@ extension SimulationOracle.Case {
         }
         return
             "\(client.question.name) \(type) signed \(client.isSigned), asked at \(client.at.nanoseconds / 1_000_000), "
-            + "told after \(waited): \(reply.responseCode)\(reply.isStale ? " stale" : "") \(answers) "
+            + "answered after \(waited): \(reply.responseCode)\(reply.isStale ? " stale" : "") \(answers) "
             + "\(reply.denial.map { "\($0)" } ?? "") \(reply.error.map { "EDE \($0.code.rawValue) \($0.text)" } ?? "") "
             + "by \(reign.mode), \(route), check \(reign.check(of: name)), policy \(reign.number)"
     }

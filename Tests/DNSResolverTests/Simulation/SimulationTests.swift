@@ -16,7 +16,7 @@ struct SimulationTests {
     /// The number of failing worlds that are reported.
     private static let reportLimit = 5
 
-    @Test @Loop func `in no world is an answer given, withheld or asked for that the documents forbid`() async {
+    @Test @Loop func `in no world is an answer given, missing or asked for that the documents forbid`() async {
         var failed = 0
         for seed in Self.first..<(Self.first + Self.count) {
             let plan = SimulationPlan(seed: seed)

@@ -18,7 +18,7 @@ struct SearchDomainTests {
     @Loop
     private func machine(
         _ setting: CertificateRule.Setting = .auto, listed: Bool = false, mode: Mode = .httpdnsFirst,
-        searchDomains: [String] = ["example.com"], server: FakeHandshake.Server = .liar
+        searchDomains: [String] = ["example.com"], server: FakeHandshake.Server = .hijacker
     ) throws -> Machine {
         let machine = Machine(
             policy: try Self.routes(mode, listed: listed, searchDomains), rule: CertificateRule(setting))
@@ -42,7 +42,7 @@ struct SearchDomainTests {
 
     // MARK: Honest networks
 
-    @Test(arguments: [false, true], [FakeHandshake.Server.liar, .refusing, .silent]) @Loop
+    @Test(arguments: [false, true], [FakeHandshake.Server.hijacker, .refusing, .silent]) @Loop
     func `LocalDNS's addresses are given at once, and no certificate is asked of them`(
         listed: Bool, server: FakeHandshake.Server
     ) async throws {
@@ -57,7 +57,7 @@ struct SearchDomainTests {
         #expect(machine.vendor.asked.count == 2)
     }
 
-    @Test(arguments: [false, true], [FakeHandshake.Server.liar, .silent]) @Loop
+    @Test(arguments: [false, true], [FakeHandshake.Server.hijacker, .silent]) @Loop
     func `a denial that comes after LocalDNS's response is waited for, and no verdict is`(
         listed: Bool, server: FakeHandshake.Server
     ) async throws {

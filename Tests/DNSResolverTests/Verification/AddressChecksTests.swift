@@ -42,7 +42,7 @@ struct AddressChecksTests {
     }
 
     @Test(arguments: [
-        (FakeHandshake.Server.honest, AddressVerdict.verified), (.liar, .forged), (.refusing, .noTLS),
+        (FakeHandshake.Server.honest, AddressVerdict.verified), (.hijacker, .forged), (.refusing, .noTLS),
         (.plain, .unclear), (.unreachable, .unreachable),
     ]) @Loop
     func `each kind of server has its verdict`(server: FakeHandshake.Server, verdict: AddressVerdict) async {
@@ -58,7 +58,7 @@ struct AddressChecksTests {
         async
     {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .milliseconds(900))
+        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(900))
         bench.begin("192.0.2.1")
         await bench.advance(399)
         #expect(bench.verdicts.isEmpty)
@@ -73,7 +73,7 @@ struct AddressChecksTests {
 
     @Test @Loop func `all that ask the same at once share one handshake`() async {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .milliseconds(100))
+        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(100))
         for number in 0..<5 { bench.begin("192.0.2.1", as: "\(number)") }
         await bench.advance(100)
         #expect(bench.verdicts.values.allSatisfy { $0 == .verified } && bench.verdicts.count == 5)
@@ -81,7 +81,7 @@ struct AddressChecksTests {
     }
 
     @Test(arguments: [
-        (FakeHandshake.Server.honest, 600), (.liar, 300), (.refusing, 30), (.plain, 30),
+        (FakeHandshake.Server.honest, 600), (.hijacker, 300), (.refusing, 30), (.plain, 30),
     ]) @Loop
     func `a verdict holds for its time, and then the server is checked again`(
         server: FakeHandshake.Server, seconds: Int
@@ -107,7 +107,7 @@ struct AddressChecksTests {
 
     @Test @Loop func `on another network nothing is known any more, nor what was under way`() async {
         let bench = Bench()
-        bench.handshake.servers = ["192.0.2.1": .honest, "192.0.2.2": .init(.proven, after: .milliseconds(100))]
+        bench.handshake.servers = ["192.0.2.1": .honest, "192.0.2.2": .init(.verified, after: .milliseconds(100))]
         bench.begin("192.0.2.1")
         bench.begin("192.0.2.2")
         await bench.advance()
@@ -182,13 +182,13 @@ struct AddressChecksTests {
         // Each takes 0.1 s, so that places become free one after the other.
         for number in 0..<200 {
             let address = "198.51.\(number).1"
-            bench.handshake.servers[address] = .init(.proven, after: .milliseconds(100))
+            bench.handshake.servers[address] = .init(.verified, after: .milliseconds(100))
             bench.begin(address, "n\(number).example.com", from: "2001:db8::\(number + 1)")
         }
         await bench.advance()
         for number in 1...8 {
             let address = "192.0.2.\(number)"
-            bench.handshake.servers[address] = .init(.proven, after: .milliseconds(100))
+            bench.handshake.servers[address] = .init(.verified, after: .milliseconds(100))
             bench.begin(address, from: "192.0.2.\(number)")
         }
         await bench.advance(100)
@@ -203,7 +203,7 @@ struct AddressChecksTests {
         let bench = Bench()
         for number in 0..<1_100 {
             let address = "10.\(number / 250).\(number % 250).1"
-            bench.handshake.servers[address] = .init(.proven, after: .milliseconds(100))
+            bench.handshake.servers[address] = .init(.verified, after: .milliseconds(100))
             bench.begin(address, "n\(number).example.com", from: "192.0.2.66")
         }
         await bench.advance()
@@ -221,9 +221,9 @@ struct AddressChecksTests {
         bench.handshake.servers["192.0.2.66"] = .silent
         // 10 s, in each of them 100 new names of the hijacker's and ten honest ones.
         for round in 0..<100 {
-            for number in 0..<10 { bench.begin("192.0.2.66", "n\(round)-\(number).example.com", as: "liar") }
+            for number in 0..<10 { bench.begin("192.0.2.66", "n\(round)-\(number).example.com", as: "hijacker") }
             let honest = "198.51.\(round).1"
-            bench.handshake.servers[honest] = .init(.proven, after: .milliseconds(80))
+            bench.handshake.servers[honest] = .init(.verified, after: .milliseconds(80))
             bench.begin(honest)
             await bench.advance(80)
             #expect(bench.verdicts[honest] == .verified)
@@ -239,15 +239,15 @@ struct AddressChecksTests {
         names: Int
     ) async {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .milliseconds(80))
+        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(80))
         bench.begin("192.0.2.1", "first.example.com", as: "first")
         await bench.advance(100)
         // Each 0.1 s so many new names of the hijacker's, and one more of the honest server's.
         for round in 0..<100 {
             for number in 0..<names {
-                let liar = "10.\(round).\(number).1"
-                bench.handshake.servers[liar] = .silent
-                bench.begin(liar, "n\(round)-\(number).example.com")
+                let hijacker = "10.\(round).\(number).1"
+                bench.handshake.servers[hijacker] = .silent
+                bench.begin(hijacker, "n\(round)-\(number).example.com")
             }
             bench.begin("192.0.2.1", "h\(round).example.com", as: "honest \(round)")
             await bench.advance(100)
@@ -298,7 +298,7 @@ struct AddressChecksTests {
         for round in 0..<100 {
             for number in 0..<10 { bench.begin("192.0.2.66", "n\(round)-\(number).attacker.example", as: "mute") }
             let honest = "198.51.\(round).1"
-            bench.handshake.servers[honest] = .init(.proven, after: .milliseconds(80))
+            bench.handshake.servers[honest] = .init(.verified, after: .milliseconds(80))
             bench.begin(honest)
             await bench.advance(80)
             #expect(bench.verdicts[honest] == .verified)
@@ -323,7 +323,7 @@ struct AddressChecksTests {
 
     @Test @Loop func `a check for which there was no room is unchecked at its deadline, and not before`() async {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .milliseconds(390))
+        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(390))
         for number in 0..<600 { bench.begin("192.0.2.1", "n\(number).example.com", as: "\(number)") }
         await bench.advance(389)
         #expect(bench.verdicts.isEmpty)
@@ -333,7 +333,7 @@ struct AddressChecksTests {
 
     @Test @Loop func `an address that shows wrong certificates is discredited for names without a turn`() async {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(300))
+        bench.handshake.servers["192.0.2.1"] = .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(300))
         for number in 0..<600 { bench.begin("192.0.2.1", "n\(number).example.com", as: "\(number)") }
         await bench.advance(400)
         #expect(bench.verdicts.values.count { $0 == .forged } == 2)
@@ -342,7 +342,7 @@ struct AddressChecksTests {
 
     @Test @Loop func `wrong certificates for one owner's names discredit no address of another owner's`() async {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(300))
+        bench.handshake.servers["192.0.2.1"] = .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(300))
         for number in 0..<600 { bench.begin("192.0.2.1", "n\(number).attacker.example", as: "\(number)") }
         bench.begin("192.0.2.1", "www.bank.example", as: "bank")
         await bench.advance(400)
@@ -355,10 +355,10 @@ struct AddressChecksTests {
         bench.handshake.servers["192.0.2.1"] = .honest
         bench.begin("192.0.2.1", "right.example.com")
         await bench.advance()
-        bench.handshake.servers["192.0.2.1"] = .liar
+        bench.handshake.servers["192.0.2.1"] = .hijacker
         bench.begin("192.0.2.1", "wrong.example.com")
         await bench.advance()
-        bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .seconds(1))
+        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .seconds(1))
         bench.begin("192.0.2.1", "slow.example.com", as: "slow")
         await bench.advance(400)
         #expect(bench.verdicts["slow"] == .unchecked)
@@ -366,12 +366,12 @@ struct AddressChecksTests {
 
     @Test @Loop func `silent addresses are displaced after their turn by those that had none, and go on later`() async {
         let bench = Bench()
-        let slow = FakeHandshake.Server(.proven, after: .milliseconds(1_200))
+        let slow = FakeHandshake.Server(.verified, after: .milliseconds(1_200))
         for number in 1...AddressChecks.limit {
             bench.handshake.servers["192.0.2.\(number)"] = slow
             bench.begin("192.0.2.\(number)", within: .seconds(3))
         }
-        bench.handshake.servers["198.51.100.1"] = .init(.proven, after: .milliseconds(100))
+        bench.handshake.servers["198.51.100.1"] = .init(.verified, after: .milliseconds(100))
         bench.begin("198.51.100.1", within: .seconds(3))
         await bench.advance(499)
         #expect(bench.handshake.cancelled == 0)
@@ -404,7 +404,7 @@ struct AddressChecksTests {
         bench.handshake.servers["192.0.2.1"] = .honest
         bench.begin("192.0.2.1", "first.example.com", as: "first")
         await bench.advance()
-        bench.handshake.servers["192.0.2.1"] = .init(.proven, after: .milliseconds(100))
+        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(100))
         for number in 0..<AddressChecks.limit { bench.begin("192.0.2.1", "n\(number).example.com", as: "\(number)") }
         await bench.advance(10)
         #expect(bench.handshake.underWay == AddressChecks.limit)
@@ -413,7 +413,8 @@ struct AddressChecksTests {
     @Test @Loop func `ports are tried in turn, and the first with a certificate decides`() async {
         let bench = Bench(ports: [443, 8443, 9443])
         bench.handshake.servers = [
-            "192.0.2.1": .init(.proven, port: 8443), "192.0.2.2": FakeHandshake.Server.liar, "192.0.2.3": .refusing,
+            "192.0.2.1": .init(.verified, port: 8443), "192.0.2.2": FakeHandshake.Server.hijacker,
+            "192.0.2.3": .refusing,
         ]
         for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] { bench.begin(address) }
         await bench.advance()
@@ -428,16 +429,17 @@ struct AddressChecksTests {
 
     @Test @Loop func `a forged response is recorded with what was seen`() async throws {
         let bench = Bench()
-        bench.handshake.servers["203.0.113.66"] = .liar
+        bench.handshake.servers["203.0.113.66"] = .hijacker
         bench.begin("203.0.113.66")
         await bench.advance()
         let entry = try #require(bench.journal.entries.first)
         #expect(entry.name.description == "www.example.com" && entry.address.description == "203.0.113.66")
-        #expect(entry.evidence.subject == "CN=liar" && entry.port == 443)
+        #expect(entry.evidence.subject == "CN=hijacker" && entry.port == 443)
         #expect(entry.first == 1_000 && entry.count == 1 && bench.journal.total == 1)
     }
 
-    @Test @Loop func `what an earlier process detected holds for the rest of its time, and no longer than anew`()
+    @Test @Loop
+    func `what an earlier process detected holds for the rest of its time, and no longer than a new verdict`()
         async throws
     {
         let bench = Bench()
@@ -456,17 +458,17 @@ struct AddressChecksTests {
 
     @Test @Loop func `only verdicts that hold for minutes are reported to be stored`() async {
         let bench = Bench()
-        var told: [String] = []
+        var learned: [String] = []
         bench.checks.onVerdict = { name, address, verdict, lifetime in
-            told.append("\(name) \(address) \(verdict) \(lifetime.components.seconds)")
+            learned.append("\(name) \(address) \(verdict) \(lifetime.components.seconds)")
         }
         for (address, server) in [
-            ("192.0.2.1", FakeHandshake.Server.honest), ("192.0.2.2", .refusing), ("192.0.2.3", .liar),
+            ("192.0.2.1", FakeHandshake.Server.honest), ("192.0.2.2", .refusing), ("192.0.2.3", .hijacker),
         ] {
             bench.handshake.servers[address] = server
             bench.begin(address)
             await bench.advance()
         }
-        #expect(told == ["www.example.com 192.0.2.1 verified 600", "www.example.com 192.0.2.3 forged 300"])
+        #expect(learned == ["www.example.com 192.0.2.1 verified 600", "www.example.com 192.0.2.3 forged 300"])
     }
 }

@@ -18,10 +18,10 @@ struct AnswerRepairTests {
         answer.answers = Array(repeating: alias, count: 100) + answer.answers
         answer.authorities = [.negativeSOA(for: name, ttl: 60)]
         answer.additionals = answer.answers
-        let told = AnswerRepair.Told(answer, server: "")
-        #expect(told.answer.addresses == (0..<8).map { IPAddress.v4(0xcb00_7100 + $0) })
-        #expect(told.answer.answers.count == 8 + AnswerRepair.Told.aliasLimit)
-        #expect(told.answer.authorities.isEmpty && told.answer.additionals.isEmpty)
+        let subject = AnswerRepair.Subject(answer, server: "")
+        #expect(subject.answer.addresses == (0..<8).map { IPAddress.v4(0xcb00_7100 + $0) })
+        #expect(subject.answer.answers.count == 8 + AnswerRepair.Subject.aliasLimit)
+        #expect(subject.answer.authorities.isEmpty && subject.answer.additionals.isEmpty)
     }
 
     @Test @Loop func `a check that goes on behind an answer retains nothing of its flight`() async throws {

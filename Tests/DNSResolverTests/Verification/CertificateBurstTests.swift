@@ -46,7 +46,7 @@ struct CertificateBurstTests {
         listed: Bool, load: (names: Int, delay: Int)
     ) async throws {
         let machine = try machine(
-            listed: listed, .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(load.delay)))
+            listed: listed, .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(load.delay)))
         let replies = await ask(machine, names: load.names)
         #expect(replies.count { isGiven($0) } == 0)
         #expect(replies.allSatisfy { $0.failure == .serverFailure && $0.waited ?? .seconds(9) <= Budget.answer })
@@ -56,7 +56,7 @@ struct CertificateBurstTests {
     func `an honest answer is given to all, verified, however many names`(
         listed: Bool, load: (names: Int, delay: Int)
     ) async throws {
-        let machine = try machine(listed: listed, .init(.proven, after: .milliseconds(load.delay)))
+        let machine = try machine(listed: listed, .init(.verified, after: .milliseconds(load.delay)))
         let replies = await ask(machine, names: load.names)
         #expect(replies.count { isGiven($0) } == 2 * load.names)
         #expect(replies.allSatisfy { $0.waited ?? .seconds(9) <= Budget.answer })

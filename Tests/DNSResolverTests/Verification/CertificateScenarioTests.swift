@@ -83,7 +83,7 @@ struct CertificateScenarioTests {
         let machine = ResolverTests.Machine(
             policy: RoutePolicy(protect: NameList(protect)), rule: CertificateRule(.auto),
             answersBothFamilies: isTogether)
-        machine.handshake.servers[Self.given] = .init(.proven, after: .milliseconds(100))
+        machine.handshake.servers[Self.given] = .init(.verified, after: .milliseconds(100))
         let (a, aaaa) = await askBothFamilies(machine)
         #expect(a.has(Self.given) && a.waited == .milliseconds(800))
         #expect(aaaa.packed?.responseCode == .noError && aaaa.packed?.counts == .init(authority: 1))
@@ -175,7 +175,7 @@ struct CertificateScenarioTests {
 
     @Test(arguments: [false, true]) @Loop
     func `HTTPDNS is down and LocalDNS forges: the client gets an EDE, never the forgery`(listed: Bool) async throws {
-        let machine = try machine(listed: listed, server: .liar)
+        let machine = try machine(listed: listed, server: .hijacker)
         cutHTTPDNS(machine)
         let reply = await machine.ask()
         #expect(reply.failure == .serverFailure)
@@ -219,7 +219,7 @@ struct CertificateScenarioTests {
     }
 
     @Test @Loop func `of several addresses the forged one is missing, and the verified stand alone`() async throws {
-        let machine = try machine(server: .liar)
+        let machine = try machine(server: .hijacker)
         machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10", "203.0.113.11")
         machine.handshake.servers["203.0.113.10"] = .honest
         cutHTTPDNS(machine)
@@ -230,7 +230,7 @@ struct CertificateScenarioTests {
     @Test @Loop func `a silent first address does not delay the verification of the second one`() async throws {
         let machine = try machine(.strict, server: .silent)
         machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10")
-        machine.handshake.servers["203.0.113.10"] = .init(.proven, after: .milliseconds(200))
+        machine.handshake.servers["203.0.113.10"] = .init(.verified, after: .milliseconds(200))
         cutHTTPDNS(machine)
         let reply = await machine.ask()
         #expect(reply.has("203.0.113.10") && !reply.has(Self.given))
@@ -281,7 +281,7 @@ struct CertificateScenarioTests {
     }
 
     @Test @Loop func `names without TLS are taken as they are, and bypassed ones are never checked`() async throws {
-        let machine = try machine(.strict, unverified: [try Name("example.com")], server: .liar)
+        let machine = try machine(.strict, unverified: [try Name("example.com")], server: .hijacker)
         cutHTTPDNS(machine)
         #expect(await machine.ask().has(Self.given))
         machine.localDNS.behaviour = .addresses("203.0.113.10")
@@ -290,7 +290,7 @@ struct CertificateScenarioTests {
     }
 
     @Test @Loop func `the check runs while HTTPDNS is awaited, and ends when that answers`() async throws {
-        let machine = try machine(server: .init(.proven, after: .milliseconds(350)))
+        let machine = try machine(server: .init(.verified, after: .milliseconds(350)))
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(700))
         #expect(await machine.ask().has("192.0.2.1"))
         await machine.clock.advance(by: .zero)
@@ -341,7 +341,7 @@ struct CertificateScenarioTests {
         async throws
     {
         let machine = try machine(
-            server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(700)))
+            server: .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(700)))
         machine.vendor.behaviour = .silence
         let reply = await machine.ask()
         #expect(reply.failure == .serverFailure && !reply.has(Self.given))
@@ -351,7 +351,7 @@ struct CertificateScenarioTests {
     @Test @Loop func `an address that is verified while HTTPDNS is still awaited is cached for its whole TTL`()
         async throws
     {
-        let machine = try machine(server: .init(.proven, after: .milliseconds(700)))
+        let machine = try machine(server: .init(.verified, after: .milliseconds(700)))
         machine.vendor.behaviour = .silence
         #expect(await machine.ask().has(Self.given))
         await machine.clock.advance(by: .seconds(500))
@@ -360,7 +360,7 @@ struct CertificateScenarioTests {
 
     @Test @Loop func `a forgery that is detected after it was given is dropped at once`() async throws {
         let machine = try machine(
-            server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(1_200)))
+            server: .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(1_200)))
         machine.localDNS.behaviour = .addresses(Self.given, after: .milliseconds(1_200))
         cutHTTPDNS(machine)
         #expect(await machine.ask().has(Self.given))
@@ -373,7 +373,7 @@ struct CertificateScenarioTests {
         let machine = try machine(server: .refusing)
         cutHTTPDNS(machine)
         #expect(await machine.ask().has(Self.given))
-        machine.handshake.servers[Self.given] = .liar
+        machine.handshake.servers[Self.given] = .hijacker
         await machine.clock.advance(by: .seconds(61))
         let reply = await machine.ask()
         #expect(reply.failure == .serverFailure && !reply.has(Self.given))
@@ -394,7 +394,7 @@ struct CertificateScenarioTests {
     @Test @Loop func `LocalDNS first: an honest one answers at once, is verified behind, and HTTPDNS is not asked`()
         async throws
     {
-        let machine = try machine(mode: .localDNSFirst, server: .init(.proven, after: .milliseconds(300)))
+        let machine = try machine(mode: .localDNSFirst, server: .init(.verified, after: .milliseconds(300)))
         let reply = await machine.ask()
         #expect(reply.has(Self.given) && reply.waited == .zero)
         await machine.clock.advance(by: .seconds(120))
@@ -416,7 +416,7 @@ struct CertificateScenarioTests {
     @Test @Loop func `LocalDNS first: a forgery is detected behind, and HTTPDNS repairs what is cached`() async throws {
         let machine = try machine(
             mode: .localDNSFirst,
-            server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(200)))
+            server: .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(200)))
         machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10")
         machine.handshake.servers["203.0.113.10"] = .honest
         #expect(await machine.ask().has(Self.given))
@@ -429,7 +429,7 @@ struct CertificateScenarioTests {
     @Test @Loop func `LocalDNS first: a forgery is detected and repaired while the other family hangs`() async throws {
         let machine = try machine(
             mode: .localDNSFirst,
-            server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(100)))
+            server: .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(100)))
         machine.localDNS.slow[.aaaa] = .seconds(4)
         machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .milliseconds(400))
         #expect(await machine.ask().has(Self.given))
@@ -444,7 +444,7 @@ struct CertificateScenarioTests {
     @Test @Loop func `LocalDNS first: a forgery is dropped and not given again though HTTPDNS fails`() async throws {
         let machine = try machine(
             mode: .localDNSFirst,
-            server: .init(FakeHandshake.Server.liar.outcome, after: .milliseconds(200)))
+            server: .init(FakeHandshake.Server.hijacker.outcome, after: .milliseconds(200)))
         cutHTTPDNS(machine)
         #expect(await machine.ask().has(Self.given))
         await machine.clock.advance(by: .seconds(3))
@@ -459,7 +459,7 @@ struct CertificateScenarioTests {
     @Test @Loop func `LocalDNS first: a forgery is dropped as soon as it is known, though another address is silent`()
         async throws
     {
-        let machine = try machine(mode: .localDNSFirst, server: .liar)
+        let machine = try machine(mode: .localDNSFirst, server: .hijacker)
         machine.localDNS.behaviour = .addresses("203.0.113.10", Self.given)
         machine.handshake.servers["203.0.113.10"] = .silent
         #expect(await machine.ask().has(Self.given))
@@ -473,7 +473,7 @@ struct CertificateScenarioTests {
     {
         let machine = try machine(mode: .localDNSFirst, server: .silent)
         machine.localDNS.behaviour = .addresses(Self.given, "2001:db8::66")
-        machine.handshake.servers["2001:db8::66"] = .liar
+        machine.handshake.servers["2001:db8::66"] = .hijacker
         #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::66"))
         await machine.clock.advance(by: .milliseconds(50))
         #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
@@ -489,7 +489,7 @@ struct CertificateScenarioTests {
     }
 
     @Test @Loop func `LocalDNS first, unchecked: its answers are used for their whole TTL`() async throws {
-        let machine = try machine(.off, mode: .localDNSFirst, server: .liar)
+        let machine = try machine(.off, mode: .localDNSFirst, server: .hijacker)
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(500))
         #expect(await machine.ask().response?.origin == .cache)

@@ -19,14 +19,14 @@ struct CheckedAnswerTests {
         case .verified(let answer): "verified" + places(answer)
         case .unverified(let answer): "unverified" + places(answer)
         case .refused(.forged): "forged"
-        case .refused: "not proven"
+        case .refused: "not verified"
         }
     }
 
     @Test(arguments: [
         ([AddressVerdict.verified], "verified 0"), ([.verified, .noTLS, .verified], "verified 0 2"),
         ([.forged, .verified], "verified 1"), ([.forged], "forged"), ([.forged, .noTLS], "forged"),
-        ([.noTLS, .unclear, .unchecked, .unreachable, .discredited], "not proven"),
+        ([.noTLS, .unclear, .unchecked, .unreachable, .discredited], "not verified"),
     ])
     func `strict retains what is verified and nothing else`(verdicts: [AddressVerdict], result: String) {
         #expect(left(verdicts, .strict) == result)
@@ -36,7 +36,7 @@ struct CheckedAnswerTests {
         ([AddressVerdict.verified], "verified 0"), ([.noTLS, .verified, .unchecked], "verified 1"),
         ([.forged], "forged"), ([.forged, .noTLS, .unclear], "unverified 1 2"),
         ([.unchecked, .unclear], "unverified 0 1"), ([.unreachable, .noTLS, .discredited], "unverified 1"),
-        ([.unreachable], "not proven"), ([.discredited, .unreachable], "not proven"),
+        ([.unreachable], "not verified"), ([.discredited, .unreachable], "not verified"),
     ])
     func `lenient removes forged addresses, and never mixes verified addresses with others`(
         verdicts: [AddressVerdict], result: String

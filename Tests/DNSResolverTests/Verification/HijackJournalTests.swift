@@ -43,7 +43,8 @@ struct HijackJournalTests {
             handshake.servers[address] = .init(
                 .wrongCertificate(
                     CertificateEvidence(
-                        reason: "the certificate is for another name", subject: "CN=liar", fingerprint: fingerprint)))
+                        reason: "the certificate is for another name", subject: "CN=hijacker", fingerprint: fingerprint)
+                ))
             guard let ip = IPAddress(address), let checks else { return }
             let name = try Name(name)
             checks.forgetAll()
@@ -68,7 +69,7 @@ struct HijackJournalTests {
         #expect(network.events.count == 3)
         #expect(
             network.events.first?.description
-                == "LocalDNS lies: it gave 203.0.113.66 for a.example.com, and the certificate is for another name: subject CN=liar"
+                == "LocalDNS is hijacked: it answered 203.0.113.66 for a.example.com, and the certificate is for another name: subject CN=hijacker"
         )
     }
 

@@ -97,7 +97,7 @@ struct TimeOfDayTests {
     @Test @Loop func `a wrong name stays a wrong name, but nothing is recorded while the clock is wrong`()
         async throws
     {
-        let machine = try machine(server: .liar)
+        let machine = try machine(server: .hijacker)
         #expect(await machine.ask("www.example.com").failure == .serverFailure)
         #expect(machine.checks.journal.total == 0)
         let (address, name) = (try #require(IPAddress(Self.given)), try Name("www.example.com"))

@@ -202,7 +202,7 @@ extension Integration {
             #expect(
                 stage.daemon.waitForLog {
                     $0.contains(
-                        "LocalDNS lies: it gave 127.0.77.2 for www.example.com, and the certificate is for another name: subject CN=liar\\1B[2J, issuer CN=httpdnsd tests"
+                        "LocalDNS is hijacked: it answered 127.0.77.2 for www.example.com, and the certificate is for another name: subject CN=liar\\1B[2J, issuer CN=httpdnsd tests"
                     )
                 })
             for arguments in [["status"], ["cache", "show", CertificateStage.name]] {

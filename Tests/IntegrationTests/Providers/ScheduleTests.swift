@@ -137,7 +137,7 @@ extension Integration {
             startup.service.schedule = nil
             let second = try daemon(disk: disk)
             #expect(second.waitForLog { $0.contains("the service is asked at \(site.nginx.address)") })
-            #expect(second.waitForLog { $0.contains("does not tell its addresses") })
+            #expect(second.waitForLog { $0.contains("does not return its addresses") })
             #expect(try second.dig("other.example.com").addresses == ["192.0.2.2"])
         }
     }

@@ -18,9 +18,10 @@ package final class FakeHandshake: Handshake {
             self.port = port
         }
 
-        package static let honest = Server(.proven)
-        package static let liar = Server(
-            .wrongCertificate(CertificateEvidence(reason: "the certificate is for another name", subject: "CN=liar")))
+        package static let honest = Server(.verified)
+        package static let hijacker = Server(
+            .wrongCertificate(
+                CertificateEvidence(reason: "the certificate is for another name", subject: "CN=hijacker")))
         package static let refusing = Server(.noTLS)
         package static let silent = Server(.silent, after: .seconds(3_600))
         /// Accepts connections, and is silent then.

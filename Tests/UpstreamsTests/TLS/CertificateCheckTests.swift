@@ -22,8 +22,8 @@ struct CertificateCheckTests {
 
     @Test func `a certificate of a known authority for the name verifies it, in any letter case`() async throws {
         let servers = try CertificateServers()
-        #expect(try await shakeHands(servers, .honest) == .proven)
-        #expect(try await shakeHands(servers, .honest, as: "WWW.Example.COM") == .proven)
+        #expect(try await shakeHands(servers, .honest) == .verified)
+        #expect(try await shakeHands(servers, .honest, as: "WWW.Example.COM") == .verified)
     }
 
     @Test func `a wrong certificate is recorded as evidence`() async throws {
@@ -171,7 +171,7 @@ struct CertificateCheckTests {
         }
         for (number, outcome) in outcomes {
             switch (kinds[number % kinds.count], outcome) {
-            case (.honest, .proven), (.plain, .unclear), (.refusing, .noTLS): break
+            case (.honest, .verified), (.plain, .unclear), (.refusing, .noTLS): break
             case (.expired, .unclear), (.early, .unclear): break
             case (let kind, .wrongCertificate): #expect(CertificateServers.Kind.forgers.contains(kind))
             default: Issue.record("\(kinds[number % kinds.count]): \(outcome)")
