@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The world of scripts/demo: a resolver that lies, an HTTPDNS service, and two web sites. Python's own library only.
+"""The world of scripts/demo: a hijacked resolver, an HTTPDNS service, and two web sites. Python's own library only.
 
 usage: demo-servers.py DIRECTORY
 
@@ -18,13 +18,13 @@ import urllib.parse
 
 SHOPS = ["shop.example.com", "blog.example.com"]
 SITE = "192.0.2.10"
-LIARS_SITE = "203.0.113.66"
-LIAR = ("127.0.0.53", 53)
+HIJACKERS_SITE = "203.0.113.66"
+HIJACKED = ("127.0.0.53", 53)
 HTTPDNS = "192.0.2.53"
 A, AAAA = 1, 28
 
 
-def lie(query):
+def forged(query):
     """The reply of a resolver that knows one address for every name there is."""
     identifier, flags, count = struct.unpack("!3H", query[:6])
     end = 12
@@ -34,21 +34,21 @@ def lie(query):
     (kind,) = struct.unpack("!H", query[end - 4 : end - 2])
     answer = b""
     if kind == A:
-        answer = struct.pack("!3HIH", 0xC00C, A, 1, 60, 4) + socket.inet_aton(LIARS_SITE)
+        answer = struct.pack("!3HIH", 0xC00C, A, 1, 60, 4) + socket.inet_aton(HIJACKERS_SITE)
     head = struct.pack("!6H", identifier, 0x8180 | flags & 0x0110, count, 1 if answer else 0, 0, 0)
     return head + query[12:end] + answer
 
 
-class LiarOverUDP(socketserver.BaseRequestHandler):
+class HijackedOverUDP(socketserver.BaseRequestHandler):
     def handle(self):
         query, sender = self.request
-        sender.sendto(lie(query), self.client_address)
+        sender.sendto(forged(query), self.client_address)
 
 
-class LiarOverTCP(socketserver.StreamRequestHandler):
+class HijackedOverTCP(socketserver.StreamRequestHandler):
     def handle(self):
         while len(length := self.rfile.read(2)) == 2:
-            reply = lie(self.rfile.read(struct.unpack("!H", length)[0]))
+            reply = forged(self.rfile.read(struct.unpack("!H", length)[0]))
             self.wfile.write(struct.pack("!H", len(reply)) + reply)
 
 
@@ -103,11 +103,11 @@ def main(directory):
     socketserver.TCPServer.allow_reuse_address = True
     shops = {name: context(directory, name) for name in SHOPS}
     servers = [
-        socketserver.ThreadingUDPServer(LIAR, LiarOverUDP),
-        socketserver.ThreadingTCPServer(LIAR, LiarOverTCP),
+        socketserver.ThreadingUDPServer(HIJACKED, HijackedOverUDP),
+        socketserver.ThreadingTCPServer(HIJACKED, HijackedOverTCP),
         https(HTTPDNS, Service, context(directory, "httpdns")),
         https(SITE, Page, shops[SHOPS[0]], shops),
-        https(LIARS_SITE, Page, context(directory, "liar")),
+        https(HIJACKERS_SITE, Page, context(directory, "hijacker")),
     ]
     for server in servers:
         server.daemon_threads = True
