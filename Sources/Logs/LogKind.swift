@@ -22,7 +22,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case switchOff = "switch.off"
 
     // MARK: Upstreams
-    case providerAddressAside = "provider.address_aside"
+    case providerBackoff = "provider.backoff"
     case providerAddressBack = "provider.address_back"
     case providerCertificateRefused = "provider.certificate_refused"
     case providerCertificateAccepted = "provider.certificate_accepted"
@@ -83,7 +83,7 @@ package enum LogKind: String, CaseIterable, Sendable {
         case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket,
             .serviceManager,
             .reloadRestartNeeded,
-            .providerAddressAside, .providerClock, .providerLimit, .providerAddressesUnavailable, .providerDisabled,
+            .providerBackoff, .providerClock, .providerLimit, .providerAddressesUnavailable, .providerDisabled,
             .localDNSNoServers, .localDNSServerSilent,
             .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkIntercepted, .networkUnwatched,
             .diskUnavailable, .answerFailed,

@@ -7,7 +7,7 @@ import Platform
 struct Httpdnsd: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "httpdnsd",
-        abstract: "A DNS server for machines whose own resolver lies: it asks HTTPDNS services instead.",
+        abstract: "A DNS server for machines whose own resolver is hijacked: it asks HTTPDNS services instead.",
         discussion: """
             Exit status: 0 done, 1 no (no answer, port taken), 2 wrong usage, 78 wrong configuration.
             """,

@@ -48,8 +48,8 @@ struct EventLogTests {
     @Test @Loop func `each kind and each subject has its own turn`() {
         let fixture = Fixture()
         for _ in 0..<10 {
-            fixture.fail("a", about: "192.0.2.1:443", .providerAddressAside)
-            fixture.fail("b", about: "192.0.2.2:443", .providerAddressAside)
+            fixture.fail("a", about: "192.0.2.1:443", .providerBackoff)
+            fixture.fail("b", about: "192.0.2.2:443", .providerBackoff)
             fixture.fail("c", about: "192.0.2.1:443", .providerAddressBack)
         }
         #expect(fixture.lines == ["a", "b", "c"])
@@ -65,7 +65,7 @@ struct EventLogTests {
 
     @Test @Loop func `subjects without end are one subject`() async {
         let fixture = Fixture()
-        for number in 0..<10_000 { fixture.fail("x", about: "\(number)", .providerAddressAside) }
+        for number in 0..<10_000 { fixture.fail("x", about: "\(number)", .providerBackoff) }
         #expect(fixture.lines.count <= EventLog.subjectLimit + 1)
         await fixture.clock.advance(by: .seconds(60))
         #expect(fixture.lines.count <= EventLog.subjectLimit + 2)

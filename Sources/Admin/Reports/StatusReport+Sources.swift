@@ -11,7 +11,7 @@ extension StatusReport {
         /// It refuses the account, signature or token.
         case refused
         /// It is part of a forwarding loop, sending our own queries back to us, and is not queried.
-        case loops = "forwarding loop"
+        case loop = "forwarding loop"
         /// Its daily limit of calls is used up.
         case exhausted
         /// Its vendor has disabled it.

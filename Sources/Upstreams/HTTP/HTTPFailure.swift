@@ -14,7 +14,7 @@ package enum HTTPFailure: Error, Hashable, Sendable {
     /// No certificate that is valid for one of the names, or none with a pinned key; nothing was sent.
     case certificate(String)
     /// The connection is ready, but the request was refused by the caller's quota.
-    case withheld
+    case overQuota
     /// The reply is not acceptable: above the size limit, or not HTTP.
     case unusable(String)
 
@@ -29,7 +29,7 @@ package enum HTTPFailure: Error, Hashable, Sendable {
             case CURLE_OPERATION_TIMEDOUT: .timeout
             case CURLE_PEER_FAILED_VERIFICATION: .certificate(Self.certificateText(verification))
             case CURLE_SSL_PINNEDPUBKEYNOTMATCH: .certificate("the certificate's key is not one of those in pin")
-            case CURLE_ABORTED_BY_CALLBACK: .withheld
+            case CURLE_ABORTED_BY_CALLBACK: .overQuota
             // libcurl reports a line of more than 100 KiB as out of memory.
             case CURLE_WRITE_ERROR, CURLE_FILESIZE_EXCEEDED, CURLE_OUT_OF_MEMORY: .tooLarge
             case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:

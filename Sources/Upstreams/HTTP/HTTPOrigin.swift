@@ -6,7 +6,7 @@ import Scheduling
 /// One address of an HTTP service: where to connect, and the service's names there.
 package struct HTTPOrigin: Hashable, Sendable {
     package enum Scheme: String, Sendable {
-        /// Can be read, forged and replayed by anyone on the path.
+        /// Can be read, forged and replayed by any host on the path.
         case http
         case https
 

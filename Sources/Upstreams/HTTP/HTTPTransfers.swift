@@ -241,7 +241,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     /// Sends a transfer again as if it had not been sent: its connection's failure is no fault of the
     /// request.
-    private func repeatAnew(_ transfer: HTTPTransfer) {
+    private func repeatUnsent(_ transfer: HTTPTransfer) {
         transfer.isRepeated = true
         transfer.isStarted = false
         transfer.end = transfer.deadline
@@ -320,7 +320,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
             let isEvicted = transfer.carrier?.isEvicted(transfer) == true
             if isEvicted, !transfer.isRepeated {
                 release(transfer)
-                repeatAnew(transfer)
+                repeatUnsent(transfer)
             } else {
                 timeOut(transfer)
             }
@@ -358,7 +358,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
             if origin.scheme == .https { preferredHost = transfer.host }
             transfer.finish(.success(response))
         case .refusedName(let failure): refuseHost(of: transfer, failure)
-        case .evicted where !transfer.isRepeated: repeatAnew(transfer)
+        case .evicted where !transfer.isRepeated: repeatUnsent(transfer)
         case .broken(_, wasReused: true) where !transfer.isRepeated:
             transfer.isRepeated = true
             repeatLater(transfer)

@@ -103,7 +103,7 @@ final class HTTP2Connection: HTTPCarrier {
 
     /// Sends a request as soon as the connection is ready.
     ///
-    /// - Throws: `HTTPFailure.withheld`, or `HTTPFailure.network` without memory.
+    /// - Throws: `HTTPFailure.overQuota`, or `HTTPFailure.network` without memory.
     func add(_ transfer: HTTPTransfer) throws(HTTPFailure) {
         if let session {
             try send(transfer, on: session, hasWaited: false)
@@ -114,7 +114,7 @@ final class HTTP2Connection: HTTPCarrier {
     }
 
     private func send(_ transfer: HTTPTransfer, on session: HTTP2Session, hasWaited: Bool) throws(HTTPFailure) {
-        guard transfer.isPermitted || transfer.permit?() ?? true else { throw .withheld }
+        guard transfer.isPermitted || transfer.permit?() ?? true else { throw .overQuota }
         transfer.isPermitted = false
         let stream = HTTP2Stream(transfer.request, repliesBefore: session.replies, hasWaited: hasWaited, at: loop.now)
         try session.open(stream, path: origin.target(of: transfer.request))
@@ -298,7 +298,7 @@ final class HTTP2Connection: HTTPCarrier {
         self.refused = []
         for (transfer, failure) in refused where transfer.carrier === self { transfer.take(.failed(failure)) }
         guard var ended = session?.takeEnded() else { return }
-        if ended.count > 1 { ended.sort(by: Self.isToldFirst) }
+        if ended.count > 1 { ended.sort(by: Self.isReportedFirst) }
         // One report may have withdrawn another request.
         for (stream, code) in ended {
             guard let transfer = transfer(of: stream) else { continue }
@@ -311,7 +311,7 @@ final class HTTP2Connection: HTTPCarrier {
 
     /// Refused requests are sent again before the requests that replace answered ones, and in their original order;
     /// otherwise some would be refused on one connection after another. nghttp2 reports streams in no order.
-    private nonisolated static func isToldFirst(_ left: HTTP2Session.Ended, _ right: HTTP2Session.Ended) -> Bool {
+    private nonisolated static func isReportedFirst(_ left: HTTP2Session.Ended, _ right: HTTP2Session.Ended) -> Bool {
         let wasLeftRefused = left.code == HTTP2Session.refusedStream
         guard wasLeftRefused == (right.code == HTTP2Session.refusedStream) else { return wasLeftRefused }
         return left.stream.id < right.stream.id

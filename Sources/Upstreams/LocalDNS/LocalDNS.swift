@@ -157,7 +157,7 @@ package final class LocalDNS: Upstream, LookupServers {
     }
 
     /// When `server`, which is in backoff, is probed again; nil if it is not in backoff.
-    package func asideUntil(_ server: LocalDNSServer) -> Instant? { probes.health(of: server).backoff.nextProbe }
+    package func backoffEnd(_ server: LocalDNSServer) -> Instant? { probes.health(of: server).backoff.nextProbe }
 
     // MARK: For lookups
 
@@ -175,7 +175,7 @@ package final class LocalDNS: Upstream, LookupServers {
     }
 
     var noServer: UpstreamFailure {
-        .noServer(servers.isEmpty ? "\(name) has no server" : "every server of \(name) leads back to us")
+        .noServer(servers.isEmpty ? "\(name) has no server" : "every server of \(name) forwards to us")
     }
 
     func offersEDNS(to server: LocalDNSServer) -> Bool { probes.health(of: server).offersEDNS }

@@ -30,7 +30,7 @@ package final class LocalDNSChannelLimit: Sendable {
 
     private struct Channel {
         let began: Instant
-        let giveWay: @Loop () -> Void
+        let displace: @Loop () -> Void
     }
 
     private struct Channels {
@@ -56,16 +56,16 @@ package final class LocalDNSChannelLimit: Sendable {
     ///
     /// - Parameters:
     ///   - isOnly: whether it is the only outstanding query of its lookup.
-    ///   - giveWay: called at most once, before `leave`, when the channel is displaced and must be closed; its place is
+    ///   - displace: called at most once, before `leave`, when the channel is displaced and must be closed; its place is
     ///     already taken then.
     func enter(
-        for network: ClientNetwork, isOnly: Bool, at now: Instant, giveWay: @escaping @Loop () -> Void
+        for network: ClientNetwork, isOnly: Bool, at now: Instant, displace: @escaping @Loop () -> Void
     ) -> Place? {
         if open >= maximum {
             guard let leaving = leaving(to: network, isOnly: isOnly, at: now) else { return nil }
-            remove(leaving)?.giveWay()
+            remove(leaving)?.displace()
         }
-        let channel = Channel(began: now, giveWay: giveWay)
+        let channel = Channel(began: now, displace: displace)
         if isOnly {
             let ticket = only.holdings.add(for: network)
             only.all[ticket] = channel

@@ -131,7 +131,7 @@ final class LocalDNSLookup: Sendable {
     }
 
     /// Called when a query is displaced by one with priority, or by one of another client network.
-    private func giveWay(_ number: Int) {
+    private func displace(_ number: Int) {
         guard let attempt = attempts.removeValue(forKey: number) else { return }
         attempt.channel.close()
         note(.overloaded("\(environment.limit.maximum) queries to LocalDNS are under way"))
@@ -147,7 +147,7 @@ final class LocalDNSLookup: Sendable {
         lastAttempt += 1
         let number = lastAttempt
         let place = environment.limit.enter(for: asked.holder, isOnly: attempts.isEmpty, at: environment.clock.now) {
-            [self] in giveWay(number)
+            [self] in displace(number)
         }
         guard let place else { return postpone(server) }
         var generator = SystemNumbers()

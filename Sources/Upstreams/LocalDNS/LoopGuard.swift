@@ -78,7 +78,7 @@ final class LoopGuard {
     }
 
     private func judge(_ finding: LoneServer.Finding, of server: LocalDNSServer, for probe: Name) {
-        // No response proves nothing: the server stays looping.
+        // No response decides nothing: the server stays looping.
         guard names[server] == probe, !seen.contains(server), finding.isHeard, looping.remove(server) != nil else {
             return
         }

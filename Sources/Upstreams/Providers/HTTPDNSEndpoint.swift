@@ -18,7 +18,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// A copy of `origin.nextHop`: reading it from the origin for each request would copy the whole origin.
     nonisolated let nextHop: IPAddress
     private let service: any Service
-    private let clientSubnet: ToldNetwork
+    private let clientSubnet: ReportedNetwork
     private let timeout: Duration
     private let probeName: Name
     private let account: ServiceAccount
@@ -31,7 +31,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// When a request last used its connections, or one was opened in advance.
     private var lastUse: Instant?
     /// Whether the service has answered here. Over https its certificate was valid then: the address is the service's.
-    private(set) var isProven = false
+    private(set) var isVerified = false
     /// A name that was answered here, and when.
     private var answeredName: Name?
     private var nameAnswered = Instant(nanoseconds: 0)
@@ -89,7 +89,8 @@ final class HTTPDNSEndpoint: Endpoint {
         _ question: UpstreamQuestion, onNewConnection: Bool, done: @escaping @Loop (UpstreamReply) -> Void
     ) -> any Cancellable {
         let attempt = HTTPDNSAttempt(
-            question, clientSubnet: clientSubnet.told(of: question.clientNetwork), onNewConnection: onNewConnection,
+            question, clientSubnet: clientSubnet.reported(for: question.clientNetwork),
+            onNewConnection: onNewConnection,
             at: self, done: done)
         send(attempt)
         return attempt
@@ -150,13 +151,13 @@ final class HTTPDNSEndpoint: Endpoint {
             }
         case .failure(let failure):
             if attempt.onNewConnection { note(failure) }
-            let told = failure == .withheld ? .overloaded(account.limitText) : UpstreamFailure(failure)
-            attempt.finish(UpstreamReply(failure: told, types: attempt.question.types))
+            let reported = failure == .overQuota ? .overloaded(account.limitText) : UpstreamFailure(failure)
+            attempt.finish(UpstreamReply(failure: reported, types: attempt.question.types))
         }
     }
 
     private func answered(_ name: Name) {
-        isProven = true
+        isVerified = true
         if answeredName == nil || loop.now - nameAnswered >= Self.answeredNameAge {
             (answeredName, nameAnswered) = (name, loop.now)
         }
@@ -182,7 +183,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private func note(_ failure: HTTPFailure) {
         switch failure {
         case .timeout, .network, .certificate: owner.object?.cannotReach()
-        case .slow, .withheld, .overloaded, .unusable: break
+        case .slow, .overQuota, .overloaded, .unusable: break
         }
     }
 
@@ -232,7 +233,7 @@ extension UpstreamFailure {
             case .network(let text): .network(text)
             case .certificate(let text): .certificate(text)
             case .unusable(let text): .unusable(text)
-            case .withheld: .cancelled
+            case .overQuota: .cancelled
             }
     }
 }

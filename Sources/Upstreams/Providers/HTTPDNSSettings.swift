@@ -3,7 +3,7 @@ package import HTTPDNS
 package import Platform
 
 /// Which client network is sent to the service.
-package enum ToldNetwork: Hashable, Sendable {
+package enum ReportedNetwork: Hashable, Sendable {
     case off
     /// The network of each client.
     case clients(ClientScoping)
@@ -14,7 +14,7 @@ package enum ToldNetwork: Hashable, Sendable {
     var scoping: ClientScoping? { if case .clients(let scoping) = self { scoping } else { nil } }
 
     /// The network sent for a query of clients in `network`, which may be longer than the service may receive.
-    func told(of network: AddressPrefix?) -> AddressPrefix? {
+    func reported(for network: AddressPrefix?) -> AddressPrefix? {
         switch self {
         case .off: nil
         case .fixed(let network): network
@@ -49,7 +49,7 @@ package struct HTTPDNSSettings: Sendable {
     package var proxy: SocketAddress?
     /// Suffixes of the names that are sent to it; empty: every name.
     package var names: [Name]
-    package var clientSubnet: ToldNetwork
+    package var clientSubnet: ReportedNetwork
     /// The most calls on one day (UTC); 0: no limit.
     package var dailyLimit: Int
     /// The time-out of one attempt.
@@ -61,7 +61,7 @@ package struct HTTPDNSSettings: Sendable {
         name: String, service: any Service, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
         basePath: String = "", addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil,
         tlsNames: [String] = [], caFile: String = "", pins: [String] = [], proxy: SocketAddress? = nil,
-        names: [Name] = [], clientSubnet: ToldNetwork = .off, dailyLimit: Int = 0, timeout: Duration = .seconds(1),
+        names: [Name] = [], clientSubnet: ReportedNetwork = .off, dailyLimit: Int = 0, timeout: Duration = .seconds(1),
         mayHedge: Bool = true
     ) {
         self.name = name

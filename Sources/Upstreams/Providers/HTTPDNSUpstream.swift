@@ -34,13 +34,13 @@ package final class HTTPDNSUpstream: Provider {
     /// The last look-up may have been a forged response, or the service's own list a mistake, while these are verified
     /// as the service's. They are never more than were current at one time: when one of the current ones answers, the
     /// older ones are dropped.
-    private var proven: [HTTPDNSEndpoint] = []
+    private var verified: [HTTPDNSEndpoint] = []
     /// The first current one, the verified ones, and the other current ones: as a query's hedge a verified one is
     /// reached however many forged addresses there are.
     private var known: [HTTPDNSEndpoint] = []
     private var spareWindow = SpareWindow()
     /// The offset of the service's clock that `onLearned` was last called with.
-    private var keptOffset: Int64 = 0
+    private var reportedOffset: Int64 = 0
     /// Used until the first address is known.
     private var unknown: BootstrapEndpoint?
     /// The reference by which objects it owns reach it.
@@ -163,7 +163,7 @@ package final class HTTPDNSUpstream: Provider {
     package func restore(_ learned: Learned, at time: Int64) {
         switch learned {
         case .calls(let record): restoreCalls(record)
-        case .clockOffset(let seconds): account.clock.restore(seconds, toldAt: time)
+        case .clockOffset(let seconds): account.clock.restore(seconds, reportedAt: time)
         case .addresses(let addresses):
             lookup?.restore(addresses.map(\.ip))
             schedule?.restore(addresses)
@@ -172,8 +172,8 @@ package final class HTTPDNSUpstream: Provider {
 
     private func accountChanged() {
         onLearned?(.calls(callRecord))
-        guard clockOffset != keptOffset else { return }
-        keptOffset = clockOffset
+        guard clockOffset != reportedOffset else { return }
+        reportedOffset = clockOffset
         onLearned?(.clockOffset(clockOffset))
     }
 
@@ -244,9 +244,9 @@ package final class HTTPDNSUpstream: Provider {
         }
     }
 
-    /// Called whenever `current` or `proven` has changed.
+    /// Called whenever `current` or `verified` has changed.
     private func addressesChanged() {
-        known = current.prefix(1) + proven + current.dropFirst()
+        known = current.prefix(1) + verified + current.dropFirst()
         knownEndpoints = known.isEmpty ? unknown.map { [$0] } ?? [] : known
     }
 
@@ -258,7 +258,7 @@ package final class HTTPDNSUpstream: Provider {
         current = paths.routedFirst(addresses).map { address in
             old.first { $0.address == address && !isOutdated($0) } ?? endpoint(at: address)
         }
-        proven = old.filter { $0.isProven && !addresses.contains($0.address) }
+        verified = old.filter { $0.isVerified && !addresses.contains($0.address) }
         addressesChanged()
         // The preferred address may have moved: the order of the list applies again.
         ranking = AddressRanking()
@@ -275,8 +275,8 @@ package final class HTTPDNSUpstream: Provider {
 
     /// Called when one of the addresses, current or earlier, has answered.
     func answered(at endpoint: HTTPDNSEndpoint) {
-        if !proven.isEmpty, current.contains(where: { $0 === endpoint }) {
-            proven = []
+        if !verified.isEmpty, current.contains(where: { $0 === endpoint }) {
+            verified = []
             addressesChanged()
         }
         keepSpare(beside: endpoint)
@@ -288,7 +288,7 @@ package final class HTTPDNSUpstream: Provider {
     /// Opens a connection at the address that would be used next, so that a hedge or a failure costs no handshake.
     private func keepSpare(beside endpoint: HTTPDNSEndpoint) {
         let now = loop.now
-        guard current.count + proven.count > 1, endpoint.isMultiplexed, ranking.isPreferred(endpoint),
+        guard current.count + verified.count > 1, endpoint.isMultiplexed, ranking.isPreferred(endpoint),
             spareWindow.isOpen(after: ObjectIdentifier(endpoint), at: now)
         else { return }
         let usable = known.filter(\.health.isUsable)

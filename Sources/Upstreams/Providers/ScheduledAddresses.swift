@@ -154,12 +154,12 @@ final class ScheduledAddresses {
         for startup in paths.routedFirst(Array(rotated)) {
             switch await outcome(at: startup) {
             case .addresses(let schedule):
-                guard let told = usable(schedule, from: startup) else {
+                guard let addresses = usable(schedule, from: startup) else {
                     reason = "\(startup) names no address that could be the service's"
                     continue
                 }
                 first = settings.startup.firstIndex(of: startup) ?? 0
-                return take(told, for: schedule.lifetime ?? Self.refreshInterval)
+                return take(addresses, for: schedule.lifetime ?? Self.refreshInterval)
             case .disabled:
                 first = settings.startup.firstIndex(of: startup) ?? 0
                 return disable()
@@ -197,16 +197,16 @@ final class ScheduledAddresses {
 
     // MARK: Results
 
-    private func take(_ told: [SocketAddress], for lifetime: Duration) {
+    private func take(_ new: [SocketAddress], for lifetime: Duration) {
         backoff.succeeded()
         due = clock.now + lifetime
         if isDisabled {
             isDisabled = false
             onEvent?(.enabled)
         }
-        guard told != addresses else { return }
-        addresses = told
-        onEvent?(.addresses(told))
+        guard new != addresses else { return }
+        addresses = new
+        onEvent?(.addresses(new))
     }
 
     private func disable() {
@@ -236,12 +236,12 @@ final class ScheduledAddresses {
 
     /// The first `familyLimit` addresses of each family, without duplicates.
     private static func first(_ addresses: [SocketAddress]) -> [SocketAddress] {
-        var kept: [SocketAddress] = []
-        for address in addresses where !kept.contains(address) {
-            let count = kept.count { $0.ip.recordType == address.ip.recordType }
-            if count < familyLimit { kept.append(address) }
+        var taken: [SocketAddress] = []
+        for address in addresses where !taken.contains(address) {
+            let count = taken.count { $0.ip.recordType == address.ip.recordType }
+            if count < familyLimit { taken.append(address) }
         }
-        return kept
+        return taken
     }
 }
 

@@ -126,9 +126,9 @@ final class ServiceAddresses {
 
     /// The first `familyLimit` addresses, without duplicates.
     private static func first(_ addresses: [IPAddress]) -> [IPAddress] {
-        var kept: [IPAddress] = []
-        for address in addresses where kept.count < familyLimit && !kept.contains(address) { kept.append(address) }
-        return kept
+        var taken: [IPAddress] = []
+        for address in addresses where taken.count < familyLimit && !taken.contains(address) { taken.append(address) }
+        return taken
     }
 
     private static func hasFailed(_ result: UpstreamResult?) -> Bool {

@@ -36,7 +36,7 @@ final class ServiceClock {
     ///   - offset: seconds by which the service's clock was ahead of ours.
     ///   - time: when that was reported, by our clock. If our clock was never set then, or is not set now, the offset
     ///     is ignored.
-    func restore(_ offset: Int64, toldAt time: Int64) {
+    func restore(_ offset: Int64, reportedAt time: Int64) {
         let own = timeOfDay()
         guard self.offset == 0, Self.plausible.contains(time), Self.plausible.contains(own), own >= time else { return }
         let (theirs, overflow) = own.addingReportingOverflow(offset)

@@ -120,7 +120,7 @@ package final class CertificateCheck: Handshake {
         }
     }
 
-    /// Maps OpenSSL's verification result to an outcome. A certificate that is valid except for its dates proves
+    /// Maps OpenSSL's verification result to an outcome. A certificate that is valid except for its dates verifies
     /// nothing, but is no forgery either: this machine's clock may be wrong, or the site's operator may have renewed
     /// late.
     private func refusal(_ verification: Int?, of seen: SeenCertificate) -> HandshakeOutcome {

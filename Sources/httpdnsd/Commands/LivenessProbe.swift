@@ -45,7 +45,7 @@ struct LivenessProbe {
             guard poll(&entry, 1, Int32(left.rounded(.up))) > 0 else { return false }
             let count = recv(socket, &buffer, buffer.count, 0)
             if count < 0 {
-                // Nobody listens there now; perhaps in the next try.
+                // No server listens there now; perhaps in the next try.
                 usleep(UInt32(max(0, (end - ContinuousClock.now) / .microseconds(1))))
                 return false
             }

@@ -9,14 +9,14 @@ import Logs
 import Platform
 import Scheduling
 
-/// `httpdnsd query`: asks the sources once, as the server would with an empty cache, and says who answered.
+/// `httpdnsd query`: asks the sources once, as the server would with an empty cache, and says which source answered.
 struct QueryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "query", abstract: "Looks a name up once, without the server, and says who answered.",
+        commandName: "query", abstract: "Looks a name up once, without the server, and says which source answered.",
         discussion: """
             Where a service answers A and AAAA in one call, asking for both makes one call, as the server does.
 
-            With --via cache nobody is asked: the answer comes from the cache of the running server, over its control socket.
+            With --via cache no source is asked: the answer comes from the cache of the running server, over its control socket.
 
             Exit status 1 if there is no answer for any of the types.
             """)
@@ -198,7 +198,7 @@ private final class SingleLookup {
 }
 
 extension UpstreamResult {
-    /// Whether a preset of last resort goes before it: nobody answered, or only LocalDNS in reserve.
+    /// Whether a preset of last resort goes before it: no source answered, or only LocalDNS as fallback.
     fileprivate func isOutdone(from source: DNSResolver.Source, by route: DNSResolver.Route, _ routes: RoutePolicy)
         -> Bool
     {

@@ -8,7 +8,7 @@ import Scheduling
 struct QueryResult: Sendable {
     let question: Question
     let result: UpstreamResult
-    /// Who answered.
+    /// The source that answered.
     let source: String
     let took: Duration
 
@@ -40,7 +40,7 @@ struct QueryResult: Sendable {
     private var status: String {
         switch result {
         case .answer(let answer): isAnswer || answer.responseCode != .noError ? "\(answer.responseCode)" : "NODATA"
-        case .indeterminateEmpty: "empty, for a reason the service does not tell"
+        case .indeterminateEmpty: "empty, for a reason that the service does not give"
         case .failure(let failure): "no answer: \(failure)"
         }
     }
@@ -54,7 +54,7 @@ struct QueryResult: Sendable {
 
     /// Lines for people: the status, then a line for each record.
     var text: String {
-        // Where nobody answered, the source is only what the failure was counted as.
+        // Where no source answered, the source is only what the failure was counted as.
         let origin = if case .failure = result { "after" } else { "from \(source) in" }
         let head = "\(question): \(status), \(origin) \(milliseconds) ms"
         return ([head] + records.map { "\($0.name) \($0.ttl) \($0.type) \($0.dataText)" })

@@ -33,7 +33,7 @@ extension Composition {
             route: { routes.route(for: $0).tag })
     }
 
-    /// The network's resolvers: on another network they are others, and what they told means nothing there.
+    /// The network's resolvers: on another network they are others, and what they answered means nothing there.
     private var localDNSText: String {
         let groups = (try? Self.localDNSServers(settings)) ?? localDNS.groups
         return groups.map { $0.map(\.description).joined(separator: ",") }.joined(separator: ";")

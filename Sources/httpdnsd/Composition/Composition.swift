@@ -45,7 +45,7 @@ struct Composition {
 
     /// - Parameters:
     ///   - old: what is replaced.
-    ///   - paths: kept up to date by whoever watches the network.
+    ///   - paths: updated by the watch of the network.
     ///   - limit: how many queries to LocalDNS may be under way; that of `old` if there is one.
     init(
         _ settings: Configuration, replacing old: Composition? = nil, paths: NetworkPaths = NetworkPaths(),
@@ -81,11 +81,11 @@ struct Composition {
                 paths: paths, loop: loop, report: report)
         }
         providers = settings.providers.map { entry in
-            // Its own look-ups go through LocalDNS: with another one it must be made anew.
-            if let kept = old?.providers.first(where: { $0.entry == entry }), old?.localDNS === localDNS,
+            // Its own look-ups go through LocalDNS: with another one it must be made again.
+            if let same = old?.providers.first(where: { $0.entry == entry }), old?.localDNS === localDNS,
                 old?.settings.http.proxy == settings.http.proxy
             {
-                return kept
+                return same
             }
             let upstream = HTTPDNSUpstream(
                 HTTPDNSSettings(entry, proxy: settings.http.proxy.flatMap { SocketAddress($0) }), loop: loop,
@@ -137,7 +137,7 @@ struct Composition {
     private static func number(
         _ settings: Configuration, _ providers: [ConfiguredProvider], replacing old: Composition?
     ) -> (SourceTags, SourceTags.Numbers) {
-        // Numbers left for all sources of one policy, with much to spare; without it everything begins anew.
+        // Numbers left for all sources of one policy, with much to spare; without it everything starts again.
         let old = old.flatMap { $0.numbers.left > 1 << 12 ? $0 : nil }
         var numbers = old?.numbers ?? SourceTags.Numbers()
         let localDNS = old.flatMap {
@@ -156,7 +156,7 @@ struct Composition {
         return (tags, numbers)
     }
 
-    /// Whether numbers of `old` may mean other sources here: nothing that was kept under them may be used.
+    /// Whether numbers of `old` may mean other sources here: nothing that was cached under them may be used.
     func hasRenumbered(_ old: Composition) -> Bool { numbers.left > old.numbers.left }
 
     /// The resolvers of the network that are not us, by groups.
@@ -201,7 +201,7 @@ struct Composition {
             lastResort: lastResort(), preresolve: settings.preset.preresolve, translation: translation)
     }
 
-    /// What is answered without asking anyone.
+    /// What is answered without asking a source.
     func localAnswers() -> LocalAnswers {
         var presets = Presets()
         presets.add(settings.preset.always)
@@ -209,7 +209,7 @@ struct Composition {
         return LocalAnswers(presets: presets, families: FamilyPreference(settings.answers.prefer))
     }
 
-    /// Addresses for names that nobody can answer.
+    /// Addresses for names that no source can answer.
     func lastResort() -> Presets {
         var presets = Presets()
         presets.add(settings.preset.lastResort)
@@ -227,7 +227,7 @@ struct Composition {
             networkNames: settings.route.networkNames ?? NetworkNames.builtIn, translator: translation.prefix)
     }
 
-    /// Who is asked; `onlyProvider` leaves the other ones out.
+    /// The sources that are asked; `onlyProvider` leaves the other ones out.
     func strategy(mode: Mode, onlyProvider: String? = nil) -> Strategy {
         let asked = providers.map(\.upstream).filter { onlyProvider == nil || $0.name == onlyProvider }
         let answers = settings.answers

@@ -90,7 +90,7 @@ extension FreshnessPolicy {
     }
 }
 
-extension ToldNetwork {
+extension ReportedNetwork {
     init(_ subnet: ClientSubnet) {
         self =
             switch subnet {
@@ -180,7 +180,7 @@ extension Configuration {
     var remarks: [String] {
         unreadableAuthorities.map { provider, file in
             "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
-        } + [unprovableLocalDNS].compactMap { $0 }
+        } + [unverifiableLocalDNS].compactMap { $0 }
     }
 
     /// Providers over https whose authorities cannot be read, each with the file: every request to them would fail.
@@ -191,12 +191,12 @@ extension Configuration {
     }
 
     /// What is said when addresses of LocalDNS are to be checked and cannot be; nil when all is well.
-    var unprovableLocalDNS: String? {
+    var unverifiableLocalDNS: String? {
         guard localDNS.certificateCheck != .off, route.mode == .httpdnsFirst || route.mode == .localDNSFirst,
             access(HTTPOrigin.defaultCAFile, R_OK) != 0
         else { return nil }
         return
-            "localdns: cannot read \(HTTPOrigin.defaultCAFile), so no address from LocalDNS can be proven: install ca-certificates or set certificate_check = \"off\""
+            "localdns: cannot read \(HTTPOrigin.defaultCAFile), so no address from LocalDNS can be verified: install ca-certificates or set certificate_check = \"off\""
     }
 }
 

@@ -35,7 +35,7 @@ extension DNSService: ControlTarget {
             isSigned: cached.dnssecOK || cached.checkingDisabled, isNegative: cached.entry.isNegative,
             age: Int(cached.entry.age(at: loop.now)), lifetime: Int(cached.entry.lifetime),
             source: resolver.sourceName(of: cached.entry.source), withRecords: withRecords)
-        // Also what another network told.
+        // Also what was answered on another network.
         report.isStale = store.isStale(cached.entry)
         report.isUnusable = !resolver.isUsable(cached)
         report.check = check(cached.entry, from: source)
@@ -44,7 +44,7 @@ extension DNSService: ControlTarget {
         return report
     }
 
-    /// Whether certificates prove what LocalDNS told; nil where that does not matter.
+    /// Whether certificates verify what LocalDNS answered; nil where that does not matter.
     private func check(_ entry: CacheEntry, from source: Source?) -> String? {
         switch source {
         case .verifiedLocalDNS: "verified"

@@ -8,13 +8,13 @@ import Glibc
 import Logs
 import Platform
 
-// The cache on disk: who is told of it.
+// The cache on disk, and what is passed on to it.
 
 extension DNSService {
     /// Bytes in the file for each byte of `cache.memory`: names that memory has no room for are still of use.
     private nonisolated static let fileShare = 2
 
-    /// The disk of a configuration; nil when none is wanted, or none can be had. Used once it was told of a policy.
+    /// The disk of a configuration; nil when none is wanted, or none can be had. Used once it has a policy.
     static func disk(
         _ settings: Configuration, memory: MemoryCache, freshness: FreshnessPolicy, log: LogOutput
     ) -> DiskCache? {

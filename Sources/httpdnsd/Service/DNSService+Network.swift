@@ -14,7 +14,7 @@ struct NetworkChanges {
 }
 
 extension DNSService {
-    /// Takes notice of the network from now on, and looks whether LocalDNS leads back here. Once, after the server listens.
+    /// Takes notice of the network from now on, and looks whether LocalDNS forwards to us. Once, after the server listens.
     func watchNetwork() {
         composition.readLocalDNSAgain()
         composition.findLoops(with: resolver.probes)
@@ -29,7 +29,7 @@ extension DNSService {
         discoverPrefix()
     }
 
-    /// Begins anew with everything that another network makes doubtful.
+    /// Starts again with everything that another network makes doubtful.
     ///
     /// Files that were written with the same content are no change.
     func networkChanged(_ signs: NetworkMonitor.Signs) {
@@ -37,7 +37,7 @@ extension DNSService {
         let hasOtherRoutes = takeRoutes()
         guard signs != .files || hasOtherServers || hasOtherRoutes else { return }
         composition.networkChanged(hasOtherServers: hasOtherServers)
-        forgetKeptVerdicts()
+        forgetStoredVerdicts()
         resolver.networkChanged()
         discoverPrefix()
         tellDiskOfPolicy()
@@ -73,7 +73,7 @@ extension Composition {
         return true
     }
 
-    /// Looks which servers lead back to us; those known already are looked at again.
+    /// Looks which servers forward to us; those known already are looked at again.
     func findLoops(with probes: LoopProbes) {
         localDNS.findLoops(with: probes, below: LoopProbes.zone)
         for (entry, forwarder) in zip(settings.forwards, forwarders) {
@@ -84,7 +84,7 @@ extension Composition {
         }
     }
 
-    /// Makes all sources begin anew.
+    /// Makes all sources start again.
     ///
     /// - Parameter hasOtherServers: whether LocalDNS has done so already.
     fileprivate func networkChanged(hasOtherServers: Bool) {

@@ -10,7 +10,7 @@ import Upstreams
 // What the daemon learns beside answers, and what a restart finds of it.
 
 extension DNSService {
-    /// Has everything kept that is learned from now on. After each change of the composition.
+    /// Stores everything that is learned from now on. After each change of the composition.
     func keepWhatIsLearned() {
         guard let disk else { return }
         for provider in composition.providers {
@@ -19,19 +19,19 @@ extension DNSService {
         let isAuto = composition.settings.localDNS.servers == .auto
         composition.localDNS.onWorking = { servers in
             guard isAuto else { return }
-            disk.keep(.localDNSServers, LocalDNSServer.keptName, servers.keptValue)
+            disk.keep(.localDNSServers, LocalDNSServer.storedName, servers.storedValue)
         }
         composition.checks.onVerdict = { [unowned self] name, address, verdict, lifetime in
             let until = Int64(time(nil)) + lifetime.components.seconds
-            guard let text = verdict.keptText else { return }
+            guard let text = verdict.storedText else { return }
             disk.keep(.checkVerdict, "\(name) \(address)", "\(text) \(until) \(composition.networkText)")
         }
         composition.checks.journal.onRecord = { entry in
-            disk.keep(.journal, "\(entry.name) \(entry.address)", entry.keptValue, at: entry.last)
+            disk.keep(.journal, "\(entry.name) \(entry.address)", entry.storedValue, at: entry.last)
         }
     }
 
-    /// Takes up what the last process kept, as far as this one has not learned better yet.
+    /// Takes up what the last process stored, as far as this one has not learned better yet.
     func restoreState() async {
         guard let disk else { return }
         var forged: [HijackedAddress] = []
@@ -55,15 +55,15 @@ extension DNSService {
         composition.checks.journal.restore(forged.sorted { $0.last > $1.last })
     }
 
-    /// On another network the same address may be somebody else.
-    func forgetKeptVerdicts() { disk?.forgetAll(.checkVerdict) }
+    /// On another network the same address may be another host.
+    func forgetStoredVerdicts() { disk?.forgetAll(.checkVerdict) }
 
     private func restoreVerdict(_ record: StateRecord) {
         let subject = record.name.split(separator: " ")
         let value = record.value.split(separator: " ", maxSplits: 2)
-        // Who is behind an address is true of one network alone.
+        // What is behind an address holds for one network alone.
         guard subject.count == 2, let name = try? Name(String(subject[0])), let address = IPAddress(subject[1]),
-            value.count == 3, let verdict = AddressVerdict(keptText: value[0]), let until = Int64(value[1]),
+            value.count == 3, let verdict = AddressVerdict(storedText: value[0]), let until = Int64(value[1]),
             value[2] == composition.networkText
         else { return }
         let (rest, overflow) = until.subtractingReportingOverflow(Int64(time(nil)))
@@ -108,17 +108,17 @@ extension Composition {
     /// By what a network is known again, and what is looked at there.
     fileprivate var networkText: String {
         let ports = checks.ports.map(\.description).joined(separator: ",")
-        return localDNS.servers.keptValue + " ports " + ports
+        return localDNS.servers.storedValue + " ports " + ports
     }
 }
 
 extension LocalDNSServer {
     /// The one list there is.
-    fileprivate static let keptName = "auto"
+    fileprivate static let storedName = "auto"
 }
 
 extension [LocalDNSServer] {
-    fileprivate var keptValue: String { map(\.description).joined(separator: " ") }
+    fileprivate var storedValue: String { map(\.description).joined(separator: " ") }
 }
 
 extension HTTPDNSUpstream.Learned {
@@ -162,7 +162,7 @@ extension Configuration.ProviderEntry {
     /// Whose calls are counted.
     fileprivate var accountText: String { "\(type.rawValue) \(name) \(account)" }
 
-    /// Whose addresses they are: of a host those that a look-up found, of an account those that its service told.
+    /// Whose addresses they are: of a host those that a look-up found, of an account those that its service returned.
     fileprivate var addressesText: String {
         startupAddresses.isEmpty ? "\(url.host)" : "\(url) \(region.rawValue) \(account)"
     }
@@ -170,7 +170,7 @@ extension Configuration.ProviderEntry {
 
 extension AddressVerdict {
     /// Nil for what does not hold for long.
-    fileprivate var keptText: String? {
+    fileprivate var storedText: String? {
         switch self {
         case .verified: "verified"
         case .forged: "forged"
@@ -178,8 +178,8 @@ extension AddressVerdict {
         }
     }
 
-    fileprivate init?(keptText: Substring) {
-        switch keptText {
+    fileprivate init?(storedText: Substring) {
+        switch storedText {
         case "verified": self = .verified
         case "forged": self = .forged
         default: return nil
@@ -189,7 +189,7 @@ extension AddressVerdict {
 
 extension HijackedAddress {
     /// Lines; certificates' names have no line breaks.
-    fileprivate var keptValue: String {
+    fileprivate var storedValue: String {
         let evidence = [evidence.reason, evidence.subject, evidence.issuer, evidence.fingerprint]
         return (["\(port)", "\(first)", "\(count)"] + evidence).joined(separator: "\n")
     }

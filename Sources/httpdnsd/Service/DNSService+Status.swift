@@ -110,16 +110,16 @@ extension DNSService {
         localDNS.servers.map { server in
             let group = localDNS.groups.count > 1 ? localDNS.group(of: server).map { $0 + 1 } : nil
             if localDNS.isLooping(server) {
-                return .init(address: server.description, state: .loops, retry: nil, group: group)
+                return .init(address: server.description, state: .loop, retry: nil, group: group)
             }
-            let (state, retry) = state(backoffUntil: localDNS.asideUntil(server))
+            let (state, retry) = state(backoffUntil: localDNS.backoffEnd(server))
             return .init(address: server.description, state: state, retry: retry, group: group)
         }
     }
 
-    private func state(backoffUntil until: Instant?) -> (StatusReport.State, Int?) {
-        guard let until else { return (.used, nil) }
-        return until > loop.now ? (.inBackoff, (until - loop.now).wholeSeconds) : (.probeDue, nil)
+    private func state(backoffUntil end: Instant?) -> (StatusReport.State, Int?) {
+        guard let end else { return (.used, nil) }
+        return end > loop.now ? (.inBackoff, (end - loop.now).wholeSeconds) : (.probeDue, nil)
     }
 }
 

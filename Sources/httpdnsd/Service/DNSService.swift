@@ -19,7 +19,7 @@ final class DNSService {
     let store: AnswerStore
     let reported: BadAddresses
     let memory: MemoryCache
-    /// Nil when answers are kept in memory alone.
+    /// Nil when answers are cached in memory alone.
     let disk: DiskCache?
     let generation = PolicyGeneration()
     /// Where no carrier is.
@@ -104,7 +104,7 @@ final class DNSService {
         return routes
     }
 
-    /// Serves by another configuration from now on; flights under way end by the old one, for those who wait already.
+    /// Serves by another configuration from now on; flights under way end by the old one, for the clients that wait already.
     ///
     /// Listen addresses, threads and the user stay as they are, whatever `settings` says.
     func replaceConfiguration(with settings: Configuration) async {
@@ -145,7 +145,7 @@ final class DNSService {
         }
     }
 
-    /// Decides anew where the search list of the system has changed, which takes names away from the providers.
+    /// Decides again where the search list of the system has changed, which takes names away from the providers.
     ///
     /// - Returns: whether it has.
     func takeRoutes() -> Bool {

@@ -39,7 +39,7 @@ final class Daemon {
             limit: settings.limits.memory ?? ControlGroups().memory, cache: settings.cache.memory)
         report(memory)
         let loop = try EventLoop()
-        // Nobody else keeps the sockets: the server gives the ports back as soon as it stops listening.
+        // Nothing else keeps the sockets open: the server gives the ports back as soon as it stops listening.
         let server = RunningServer(
             on: try bind(), source: source, descriptors: budget, memory: memory, log: log, loop: loop)
         let control = makeControlSocket()
@@ -50,7 +50,7 @@ final class Daemon {
         }
         Loop.spawn { [settings] in await server.run(settings, control: control) }
         loop.run()
-        // A second signal ends the loop before anybody else does this.
+        // A second signal ends the loop before anything else does this.
         Loop.assumeIsolated { server.stopControl() }
         if let failure = Loop.assumeIsolated({ server.failure }) { throw failure }
     }
@@ -92,7 +92,7 @@ final class Daemon {
         do throws(SystemError) {
             return try ServerSockets.bind(addresses, threads: threads)
         } catch {
-            // Nobody asked for IPv6 where the machine has none: it is only the default.
+            // IPv6 was not asked for where the machine has none: it is only the default.
             let ipv4 = addresses.filter { $0.family == .ipv4 }
             guard settings.listen.addresses == Configuration.Listen().addresses, ipv4.count < addresses.count,
                 error.code == EAFNOSUPPORT

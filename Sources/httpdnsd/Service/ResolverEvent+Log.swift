@@ -10,7 +10,7 @@ extension LogMessage {
         switch event {
         case .endpointInBackoff(let provider, let endpoint, let reason):
             self.init(
-                .providerAddressAside, about: "\(provider) \(endpoint)", text,
+                .providerBackoff, about: "\(provider) \(endpoint)", text,
                 ["provider": "\(provider)", "address": "\(endpoint)", "reason": "\(reason)"])
         case .endpointRecovered(let provider, let endpoint):
             self.init(

@@ -14,7 +14,7 @@ final class RunningServer {
     /// How long after its beginning the start is taken to be over, with the first answers given.
     private static let startIsOver: Duration = .milliseconds(250)
 
-    /// What kept it from starting.
+    /// Why it could not start.
     private(set) var failure: (any Error)?
     /// Bound and not served yet; handed on to the server.
     private var sockets: ServerSockets?
@@ -57,7 +57,7 @@ final class RunningServer {
                     "\(provider): cannot read \(file), so no certificate can be checked: install ca-certificates or set ca_file"
                 )
             }
-            if let text = settings.unprovableLocalDNS { log.logger.log(.startAuthorities, text) }
+            if let text = settings.unverifiableLocalDNS { log.logger.log(.startAuthorities, text) }
             guard let bound = sockets.take() else { return }
             service = DNSService(
                 settings, from: source, on: bound, descriptors: descriptors, budget: memory, log: log, loop: loop)

@@ -59,27 +59,28 @@ extension Integration {
         }
 
         @Test(arguments: Lab.Hijacker.allCases)
-        func `through a hijacked resolver alone every answer is wrong`(liar: Lab.Hijacker) throws {
-            let lookups = try ask(liar.resolver, lab.newNames(25), from: "0.0.0.0")
+        func `through a hijacked resolver alone every answer is wrong`(hijacker: Lab.Hijacker) throws {
+            let lookups = try ask(hijacker.resolver, lab.newNames(25), from: "0.0.0.0")
             #expect(lookups.tally == [.wrong: 100])
         }
 
         @Test(arguments: Lab.Hijacker.allCases)
         func `through a router that hijacks port 53 every answer of the honest resolver is wrong`(
-            liar: Lab.Hijacker
+            hijacker: Lab.Hijacker
         ) throws {
-            try lab.hijack(liar)
+            try lab.hijack(hijacker)
             defer { try? lab.hijack(nil) }
             let lookups = try ask(Lab.resolver, lab.newNames(25), from: "0.0.0.0")
             #expect(lookups.tally == [.wrong: 100])
         }
 
         @Test(arguments: [(Lab.Hijacker.wrongCertificate, Int32(60)), (.refusing, 7), (.silent, 28)])
-        func `where a hijacked resolver leads curl finds no right certificate`(liar: Lab.Hijacker, status: Int32) throws
+        func `where a hijacked resolver leads curl finds no right certificate`(hijacker: Lab.Hijacker, status: Int32) throws
+       
         {
             for family in ["-4", "-6"] {
-                let limit = liar == .silent ? "0.5" : "30"
-                let outcome = try curl(LabName.shop, liar.resolver.host, family, limit: limit)
+                let limit = hijacker == .silent ? "0.5" : "30"
+                let outcome = try curl(LabName.shop, hijacker.resolver.host, family, limit: limit)
                 #expect(outcome.status == status, "\(outcome.errors)")
             }
         }
@@ -127,7 +128,7 @@ extension Integration {
             #expect(warm.tally == [.right: warm.count])
         }
 
-        @Test(arguments: Outage.all.filter { $0.liar == nil })
+        @Test(arguments: Outage.all.filter { $0.hijacker == nil })
         func `when HTTPDNS is cut off 99.9 percent of new names are right from an honest LocalDNS`(
             kind: Outage.Kind
         ) throws {
@@ -142,19 +143,19 @@ extension Integration {
             #expect((outage.warm + outage.cold).slowest < .seconds(2.5))
         }
 
-        @Test(arguments: Outage.all.filter { $0.liar != nil })
+        @Test(arguments: Outage.all.filter { $0.hijacker != nil })
         func `when HTTPDNS is back names asked for before are right and fresh within 6 seconds`(
             kind: Outage.Kind
         ) throws {
             #expect(try #require(try session.outage(kind).recovery.warm) < .seconds(6))
         }
 
-        @Test(arguments: Outage.all.filter { $0.liar != nil })
+        @Test(arguments: Outage.all.filter { $0.hijacker != nil })
         func `when HTTPDNS is back names that failed are right and fresh within 6 seconds`(kind: Outage.Kind) throws {
             #expect(try #require(try session.outage(kind).recovery.cold) < .seconds(6))
         }
 
-        @Test(arguments: Outage.all.filter { $0.liar != nil })
+        @Test(arguments: Outage.all.filter { $0.hijacker != nil })
         func `when HTTPDNS is cut off new names fail with an extended error, not a forgery`(kind: Outage.Kind) throws {
             let cold = try session.outage(kind).cold
             // Answers before the cut were right.
@@ -252,6 +253,6 @@ extension Integration {
 extension Outage {
     /// Every outage that the lab makes. The kind of cut affects how it is detected, not the hijacker's behaviour.
     static let all =
-        ([nil] + Lab.Hijacker.allCases).map { Kind(cut: .drop, liar: $0) }
-        + [nil, .wrongCertificate].map { Kind(cut: .reject, liar: $0) }
+        ([nil] + Lab.Hijacker.allCases).map { Kind(cut: .drop, hijacker: $0) }
+        + [nil, .wrongCertificate].map { Kind(cut: .reject, hijacker: $0) }
 }

@@ -7,15 +7,15 @@ struct Outage: Sendable {
     struct Kind: Hashable, Sendable, CustomStringConvertible {
         let cut: Lab.Cut
         /// The hijacked resolver that answers instead of LocalDNS; nil: the honest LocalDNS answers.
-        let liar: Lab.Hijacker?
+        let hijacker: Lab.Hijacker?
 
-        var description: String { "\(cut), LocalDNS \(liar.map { "a liar, \($0)" } ?? "honest")" }
+        var description: String { "\(cut), LocalDNS \(hijacker.map { "hijacked, \($0)" } ?? "honest")" }
 
         /// Names never asked for before. Each makes two look-ups, and warm names make as many: 10,000 in all outages of
         /// the first cut, half of them with the honest LocalDNS; a fifth as many in those of the other cut.
         var coldNames: Int {
             let names =
-                switch liar {
+                switch hijacker {
                 case nil: 1_250
                 case .wrongCertificate, .refusing: 525
                 // This one takes the longest to be detected.
@@ -31,7 +31,7 @@ struct Outage: Sendable {
         var window: Int {
             // Every honest address is checked, and a slow machine must keep up. Where LocalDNS is hijacked, clients
             // wait until their time is over.
-            liar == nil ? 32 : 128
+            hijacker == nil ? 32 : 128
         }
     }
 
@@ -53,7 +53,7 @@ struct Outage: Sendable {
     init(_ kind: Kind, in lab: Lab) throws {
         let daemon = try lab.startDaemon()
         defer { withExtendedLifetime(daemon) {} }
-        try lab.hijack(kind.liar)
+        try lab.hijack(kind.hijacker)
         defer {
             try? lab.hijack(nil)
             try? lab.cutHTTPDNS(nil)
@@ -74,7 +74,7 @@ struct Outage: Sendable {
         self.cold = stride(from: 1, to: lookups.count, by: 2).map { lookups[$0] }
 
         try lab.cutHTTPDNS(nil)
-        guard kind.liar != nil else {
+        guard kind.hijacker != nil else {
             recovery = (nil, nil)
             return
         }

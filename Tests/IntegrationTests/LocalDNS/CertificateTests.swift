@@ -196,19 +196,19 @@ extension Integration {
         }
 
         @Test func `a forgery is evidence: in status, in cache show, and once in the log`() throws {
-            let stage = try CertificateStage([.otherName], listed: true, subject: "liar\u{1b}[2J")
+            let stage = try CertificateStage([.otherName], listed: true, subject: "hijacker\u{1b}[2J")
             stage.cutHTTPDNS()
             _ = try stage.ask()
             #expect(
                 stage.daemon.waitForLog {
                     $0.contains(
-                        "LocalDNS is hijacked: it answered 127.0.77.2 for www.example.com, and the certificate is for another name: subject CN=liar\\1B[2J, issuer CN=httpdnsd tests"
+                        "LocalDNS is hijacked: it answered 127.0.77.2 for www.example.com, and the certificate is for another name: subject CN=hijacker\\1B[2J, issuer CN=httpdnsd tests"
                     )
                 })
             for arguments in [["status"], ["cache", "show", CertificateStage.name]] {
                 let outcome = try Daemon.run(arguments + ["--config", stage.daemon.configurationFile])
                 #expect(outcome.output.contains("www.example.com at 127.0.77.2 port \(stage.servers.port)"))
-                #expect(outcome.output.contains("subject CN=liar\\1B[2J, issuer CN=httpdnsd tests, SHA-256 "))
+                #expect(outcome.output.contains("subject CN=hijacker\\1B[2J, issuer CN=httpdnsd tests, SHA-256 "))
                 #expect(outcome.output.contains("; seen 1 time, 20"))
             }
             let json = try stage.run("cache", "show", CertificateStage.name, "--json").output

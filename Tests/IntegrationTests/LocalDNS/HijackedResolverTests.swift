@@ -4,8 +4,8 @@ import Testing
 extension Integration {
     /// A hijacked LocalDNS that answers every name with an address of its own: the reason this program exists.
     @Suite(.serialized)
-    struct LiarTests {
-        private static let lies = ["203.0.113.66", "2001:db8:bad::66"]
+    struct HijackedResolverTests {
+        private static let forged = ["203.0.113.66", "2001:db8:bad::66"]
         private static let zone = FakeZone([
             "*.example.com": .init(a: ["192.0.2.1"], aaaa: ["2001:db8::1"], ttl: 60),
             "four.example.com": .init(a: ["192.0.2.4"], ttl: 60),
@@ -13,7 +13,7 @@ extension Integration {
 
         private func stage(_ route: String = "") throws -> Stage {
             let stage = try Stage(.aliyun, Self.zone, route: route)
-            stage.localDNS.behave(.lie(Self.lies))
+            stage.localDNS.behave(.lie(Self.forged))
             return stage
         }
 
@@ -51,8 +51,8 @@ extension Integration {
 
         @Test func `a name that is not protected does get the forged address`() throws {
             let stage = try stage(DaemonConfiguration.route(bypass: ["lan.example.com"]))
-            #expect(try stage.ask("x.lan.example.com").addresses == [Self.lies[0]])
-            #expect(try stage.ask("x.lan.example.com", RecordType.aaaa).addresses == [Self.lies[1]])
+            #expect(try stage.ask("x.lan.example.com").addresses == [Self.forged[0]])
+            #expect(try stage.ask("x.lan.example.com", RecordType.aaaa).addresses == [Self.forged[1]])
         }
     }
 }

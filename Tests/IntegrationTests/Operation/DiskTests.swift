@@ -101,13 +101,13 @@ extension Integration {
                 let killed = ContinuousClock.now
                 _ = try daemon.finish()
                 #expect(!daemon.errors.contains("damaged"), "kill \(kill): \(daemon.errors)")
-                let kept = Set(try select("SELECT name FROM answer"))
+                let stored = Set(try select("SELECT name FROM answer"))
                 let patience = Duration.milliseconds(500) + watch.lost
                 let due = answered.filter { killed - $0.at > patience }
-                let lost = due.filter { !kept.contains($0.name) }.map { "\($0.name), \(killed - $0.at) before" }
+                let lost = due.filter { !stored.contains($0.name) }.map { "\($0.name), \(killed - $0.at) before" }
                 // Counted, so that a failure does not print them all.
                 #expect(lost.count == 0, "kill \(kill): such as \(lost.prefix(3))")
-                let gone = flushed.subtracting(kept)
+                let gone = flushed.subtracting(stored)
                 #expect(gone.count == 0, "kill \(kill): such as \(gone.prefix(3))")
                 flushed.formUnion(due.map(\.name))
                 #expect(try select("PRAGMA quick_check") == ["ok"], "kill \(kill)")

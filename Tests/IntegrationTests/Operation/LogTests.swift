@@ -48,8 +48,8 @@ extension Integration {
             #expect(failed.reduce(1) { $0 + ($1["suppressed"] as? Int ?? 0) } == 10_000)
             #expect(failed.first?["name"] as? String == "n0.example.com")
             #expect(failed.allSatisfy { ($0["reason"] as? String)?.contains("LocalDNS: ") == true })
-            let aside = lines.filter { $0["event"] as? String == "provider.address_aside" }
-            #expect(aside.first?["address"] as? String == "127.0.0.1:\(port)")
+            let backoff = lines.filter { $0["event"] as? String == "provider.backoff" }
+            #expect(backoff.first?["address"] as? String == "127.0.0.1:\(port)")
         }
 
         @Test func `the log of queries has a line for each, hits too`() throws {
@@ -62,12 +62,12 @@ extension Integration {
             _ = try stage.ask("localhost")
             try stage.daemon.stop()
             let queries = try objects(stage.daemon.errors).filter { $0["event"] as? String == "query" }
-            let told = queries.map { query in
+            let parts = queries.map { query in
                 ["transport", "name", "type", "rcode", "route", "source"].map { query[$0] as? String ?? "" }
                     .joined(separator: " ")
             }
             #expect(
-                told.sorted() == [
+                parts.sorted() == [
                     "tcp www.example.com AAAA NOERROR protect cache",
                     "udp WWW.example.com A NOERROR protect cache",
                     "udp WWW.example.com A NOERROR protect vendor",

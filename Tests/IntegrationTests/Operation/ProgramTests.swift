@@ -8,7 +8,7 @@ extension Integration {
     struct ProgramTests {
         private static let hosts = ["shop.example.com", "blog.example.com"]
         private static let honest = ["192.0.2.1", "2001:db8::1"]
-        private static let lie = "203.0.113.66"
+        private static let forged = "203.0.113.66"
         private static let zone = FakeZone([
             "shop.example.com": .init(a: ["192.0.2.1"], aaaa: ["2001:db8::1"]),
             "blog.example.com": .init(a: ["192.0.2.1"], aaaa: ["2001:db8::1"]),
@@ -22,18 +22,18 @@ extension Integration {
             let host: ClientHost
             let certificates: TestCertificates
             let site: TLSSite
-            let liarsSite: TLSSite
+            let hijackersSite: TLSSite
             let stage: Stage
 
             init(_ form: Stage.Form = .aliyun) throws {
-                host = try ClientHost(addresses: ProgramTests.honest + [ProgramTests.lie])
+                host = try ClientHost(addresses: ProgramTests.honest + [ProgramTests.forged])
                 certificates = try TestCertificates()
                 site = try TLSSite(
                     certificates, hosts: ProgramTests.hosts, on: ProgramTests.honest, namespace: host.namespace)
-                liarsSite = try TLSSite(
-                    certificates, hosts: ["liar.example.net"], on: [ProgramTests.lie], namespace: host.namespace)
+                hijackersSite = try TLSSite(
+                    certificates, hosts: ["hijacker.example.net"], on: [ProgramTests.forged], namespace: host.namespace)
                 stage = try Stage(form, ProgramTests.zone, inside: host)
-                stage.localDNS.behave(.lie([ProgramTests.lie]))
+                stage.localDNS.behave(.lie([ProgramTests.forged]))
             }
 
             func run(_ command: String..., resolvConf: String = ClientHost.resolvConf) throws -> ChildProcess.Outcome {
@@ -70,13 +70,13 @@ extension Integration {
         @Test func `the same look-up at a hijacked resolver ends at a wrong certificate`() throws {
             let scene = try Scene()
             // The hijacked resolver itself on port 53, where programs ask.
-            let liar = try scene.host.namespace.inside { try FakeLocalDNS(host: "127.0.0.53", port: 53) }
-            liar.behave(.lie([Self.lie]))
+            let hijacked = try scene.host.namespace.inside { try FakeLocalDNS(host: "127.0.0.53", port: 53) }
+            hijacked.behave(.lie([Self.forged]))
             let outcome = try scene.run(
                 "curl", "--silent", "--show-error", "--noproxy", "*", "--cacert", scene.certificates.authority,
                 "https://shop.example.com/", resolvConf: "nameserver 127.0.0.53\n")
             #expect(outcome.status == 60)
-            #expect(liar.questionCount("shop.example.com") > 0)
+            #expect(hijacked.questionCount("shop.example.com") > 0)
         }
 
         @Test func `Python looks names up and talks TLS by name`() throws {

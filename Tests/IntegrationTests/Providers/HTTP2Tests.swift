@@ -114,8 +114,8 @@ extension Integration {
 
         @Test func `an HTTPS record from DoH over TLS reaches the client with our addresses as hints`() throws {
             let alpn: (UInt16, [UInt8]) = (1, [2, 104, 50])
-            let told = TestServiceBinding.rdata(1, ".", [alpn, (4, [198, 51, 100, 7])])
-            let zone = FakeZone(["www.example.com": .init(a: ["192.0.2.1"], others: [RecordType.https: [told]])])
+            let original = TestServiceBinding.rdata(1, ".", [alpn, (4, [198, 51, 100, 7])])
+            let zone = FakeZone(["www.example.com": .init(a: ["192.0.2.1"], others: [RecordType.https: [original]])])
             let certificates = try TestCertificates()
             let backend = try FakeHTTPDNS(zone)
             let nginx = try Nginx(certificates.leaf(addresses: ["127.0.0.1"]), backend: backend)

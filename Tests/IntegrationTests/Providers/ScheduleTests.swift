@@ -87,7 +87,7 @@ extension Integration {
             #expect(first.service.callCount() == 0)
         }
 
-        @Test func `where the learned addresses fail, the service is asked anew and the next one used`() throws {
+        @Test func `where the learned addresses fail, the service is asked again and the next one used`() throws {
             let dead = TestAddress("127.0.0.1", port: try FreePort.next())
             let site = try Site(certificates, 2)
             startup.service.schedule = FakeSchedule([dead])
@@ -112,19 +112,19 @@ extension Integration {
         }
 
         @Test func `a startup address without the service's certificate names nothing`() throws {
-            let liar = try Site(TestCertificates(), 9)
-            liar.service.schedule = FakeSchedule([liar.nginx.address])
+            let impostor = try Site(TestCertificates(), 9)
+            impostor.service.schedule = FakeSchedule([impostor.nginx.address])
             startup.service.schedule = FakeSchedule([startup.nginx.address])
             let daemon = try Daemon(
                 DaemonConfiguration.aliyun(
                     startup.nginx.url, secret: Self.secret,
                     """
-                    startup_addresses = ["\(liar.nginx.address)", "\(startup.nginx.address)"]
+                    startup_addresses = ["\(impostor.nginx.address)", "\(startup.nginx.address)"]
                     ca_file = "\(certificates.authority)"
                     """) + DaemonConfiguration.rest(localDNS: localDNS.address))
             #expect(daemon.waitForLog { $0.contains("the service is asked at \(startup.nginx.address)") })
             #expect(try daemon.dig("www.example.com").addresses == ["192.0.2.1"])
-            #expect(liar.service.requests.isEmpty)
+            #expect(impostor.service.requests.isEmpty)
         }
 
         @Test func `after a restart the learned addresses are used while the startup address is away`() throws {

@@ -51,7 +51,7 @@ extension Integration {
             var noSuchName: String {
                 switch self {
                 case .plain, .unsigned, .cbc, .gcm: "NXDOMAIN"
-                case .aliyun, .des, .aes, .token: "empty, for a reason the service does not tell"
+                case .aliyun, .des, .aes, .token: "empty, for a reason that the service does not give"
                 }
             }
 
@@ -62,7 +62,7 @@ extension Integration {
                 // The fake's own choice: what the service returns is not published.
                 case .cbc, .gcm: "InvalidEncryption (HTTP 400)"
                 // Tencent's service does not report it.
-                case .des, .aes: "empty, for a reason the service does not tell"
+                case .des, .aes: "empty, for a reason that the service does not give"
                 case .token: "HTTP 401"
                 case .unsigned: ""
                 }

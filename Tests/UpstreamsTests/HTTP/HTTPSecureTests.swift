@@ -192,12 +192,12 @@ struct HTTPSecureTests {
         let transfers = try await transfers()
         async let others = HTTPFixture.parallel(10, on: transfers)
         let result = await transfers.perform(
-            HTTPFixture.request("withheld.example.com"), timeout: .patience, deadline: .bootTime + .patience,
+            HTTPFixture.request("over-quota.example.com"), timeout: .patience, deadline: .bootTime + .patience,
             permit: { false })
-        #expect(result.failure == .withheld)
+        #expect(result.failure == .overQuota)
         #expect(await others.allSucceeded)
         #expect(nginx.waitForRequests(10))
-        #expect(!nginx.requests.contains { $0.target.contains("withheld") })
+        #expect(!nginx.requests.contains { $0.target.contains("over-quota") })
     }
 
     @Test func `a dead connection is detected though every request on it is given up early`() async throws {

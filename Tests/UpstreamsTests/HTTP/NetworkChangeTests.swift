@@ -21,9 +21,9 @@ struct NetworkChangeTests {
         await clock.advance(by: .milliseconds(400))
         #expect(addresses(await reply) == ["192.0.2.1"])
         await clock.advance(by: .seconds(1))
-        #expect(localDNS.asideUntil(localDNS.servers[0]) != nil)
+        #expect(localDNS.backoffEnd(localDNS.servers[0]) != nil)
         localDNS.networkChanged()
-        #expect(localDNS.asideUntil(localDNS.servers[0]) == nil)
+        #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
         #expect(localDNS.serversInOrder() == localDNS.servers)
     }
 
@@ -48,10 +48,10 @@ struct NetworkChangeTests {
         await server.received(1)
         localDNS.networkChanged()
         await clock.advance(by: .seconds(2))
-        #expect(localDNS.asideUntil(localDNS.servers[0]) == nil)
+        #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
         localDNS.failed(localDNS.servers[0], began: clock.now)
         await clock.advance(by: .seconds(1))
-        #expect(localDNS.asideUntil(localDNS.servers[0]) != nil)
+        #expect(localDNS.backoffEnd(localDNS.servers[0]) != nil)
     }
 
     @Test func `the next request goes over a new connection, and those under way are sent once more`() async throws {
@@ -165,7 +165,7 @@ struct LoopGuardTests {
         let server = try fixture.server(loops: true)
         await fixture.use([server])
         let reply = await fixture.localDNS.ask(try question("a.example"))
-        #expect(reply.results[.a] == .failure(.noServer("every server of localdns leads back to us")))
+        #expect(reply.results[.a] == .failure(.noServer("every server of localdns forwards to us")))
         #expect(server.queries.count == 1)
     }
 

@@ -345,12 +345,12 @@ struct HTTP2ConnectionTests {
 
     @Test func `no completion is called inside another request's begin`() async throws {
         let server = try server(.hang)
-        #expect(try await !isToldInsideBegin(transfers(server)))
+        #expect(try await !isEndedInsideBegin(transfers(server)))
     }
 
     /// Whether the completion of one of several silent requests is called while another one begins.
     @Loop
-    private func isToldInsideBegin(_ transfers: HTTPTransfers) async throws -> Bool {
+    private func isEndedInsideBegin(_ transfers: HTTPTransfers) async throws -> Bool {
         let watch = BeginWatch()
         for number in 0..<20 {
             watch.isBeginning = true
@@ -363,7 +363,7 @@ struct HTTP2ConnectionTests {
         }
         transfers.renewConnections()
         #expect(await HTTPFixture.eventually { await transfers.load == (0, 0) })
-        return watch.isToldInside
+        return watch.isEndedInside
     }
 }
 
@@ -426,7 +426,7 @@ private final class Calls {
 @Loop
 private final class BeginWatch {
     var isBeginning = false
-    private(set) var isToldInside = false
+    private(set) var isEndedInside = false
 
-    func note() { if isBeginning { isToldInside = true } }
+    func note() { if isBeginning { isEndedInside = true } }
 }

@@ -64,14 +64,14 @@ struct LocalDNSEventsTests {
 
     @Test @Loop func `servers are reported as working once one has answered, and again when there are others`() throws {
         let fixture = try Fixture()
-        var told: [[LocalDNSServer]] = []
-        fixture.localDNS.onWorking = { told.append($0) }
+        var working: [[LocalDNSServer]] = []
+        fixture.localDNS.onWorking = { working.append($0) }
         for _ in 0..<2 { fixture.localDNS.answered(fixture.server) }
         let other = LocalDNSServer(.v4(0xc000_0236))
         fixture.localDNS.replaceServers([[other]])
-        #expect(told == [[fixture.server]])
+        #expect(working == [[fixture.server]])
         fixture.localDNS.answered(other)
-        #expect(told == [[fixture.server], [other]])
+        #expect(working == [[fixture.server], [other]])
     }
 
     @Test @Loop func `while no server can be found, those that worked for an earlier process are asked`() async throws {

@@ -58,7 +58,7 @@ struct LocalDNSFailoverTests {
         _ = await first
         // The probe, which fails after a second; the next one may begin a second later.
         await clock.advance(by: .seconds(2))
-        #expect(localDNS.asideUntil(localDNS.servers[0]) == clock.now)
+        #expect(localDNS.backoffEnd(localDNS.servers[0]) == clock.now)
         let probes = dead.queries.count
         for _ in 0..<3 { #expect(addresses(await localDNS.ask(asked)) == ["192.0.2.1"]) }
         await dead.received(probes + 1)

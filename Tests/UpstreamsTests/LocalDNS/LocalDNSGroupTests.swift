@@ -79,7 +79,7 @@ struct LocalDNSGroupTests {
         #expect((bad.queries.count, denying.queries.count) == (1, 1))
     }
 
-    @Test @Loop func `a group that fails gives way to the next, whose addresses are taken`() async throws {
+    @Test @Loop func `after a group that fails the next one is asked, and its addresses are taken`() async throws {
         let (bad, worse, good) = (try server(Self.failed), try server(Self.failed), try goodServer())
         let localDNS = grouped([[bad, worse], [good]], clock: ManualClock())
         #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
@@ -159,7 +159,7 @@ struct LocalDNSGroupTests {
             await repliesArrive(on: clock)
         }
         _ = await first.value
-        #expect(localDNS.asideUntil(localDNS.servers[0]) != nil)
+        #expect(localDNS.backoffEnd(localDNS.servers[0]) != nil)
         vpn.answer = { [$0.reply([rawRecord(1, rawGood)])] }
         await clock.advance(by: .seconds(1))
         #expect(isDenial(await localDNS.ask(asked)))
@@ -188,7 +188,7 @@ struct LocalDNSGroupTests {
         let localDNS = grouped([[vpn], [denying]], clock: clock)
         try await askSlowNames(of: localDNS, clock: clock)
         #expect(addresses(await localDNS.ask(try question("vpn.example"))) == ["192.0.2.1"])
-        #expect(localDNS.asideUntil(localDNS.servers[0]) == nil)
+        #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
     }
 
     @Test @Loop func `a name that both groups know has the address of the first, whatever that one is slow with`()
@@ -209,7 +209,7 @@ struct LocalDNSGroupTests {
         let clock = ManualClock()
         let localDNS = grouped([servers], clock: clock)
         try await askSlowNames(of: localDNS, clock: clock)
-        #expect(localDNS.servers.map(localDNS.asideUntil) == [nil, nil])
+        #expect(localDNS.servers.map(localDNS.backoffEnd) == [nil, nil])
         #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
     }
 

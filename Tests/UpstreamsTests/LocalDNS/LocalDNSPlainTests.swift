@@ -102,7 +102,7 @@ struct LocalDNSPlainTests {
         #expect(server.questions.map(\.additionalCount) == Array(repeating: 1, count: sends) + [0])
         await repliesArrive(on: clock)
         #expect(try await optionsInQueries(for: 1, to: server, at: localDNS) == [0])
-        #expect(localDNS.asideUntil(localDNS.servers[0]) == nil)
+        #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
     }
 
     @Test @Loop func `lost datagrams do not turn EDNS off`() async throws {

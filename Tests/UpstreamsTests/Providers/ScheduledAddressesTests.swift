@@ -86,7 +86,7 @@ struct ScheduledAddressesTests {
         return (addresses, seen)
     }
 
-    private func told(_ texts: String..., port: UInt16? = nil, lifetime: Duration? = nil) -> ScheduleOutcome {
+    private func named(_ texts: String..., port: UInt16? = nil, lifetime: Duration? = nil) -> ScheduleOutcome {
         .addresses(
             AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0, port: port) }, lifetime: lifetime))
     }
@@ -101,7 +101,7 @@ struct ScheduledAddressesTests {
         async
     {
         let (addresses, seen) = make()
-        service.usual = told("198.51.100.1", "2001:db8::1")
+        service.usual = named("198.51.100.1", "2001:db8::1")
         await pass(.zero, addresses)
         #expect(service.asked.isEmpty)
         addresses.start()
@@ -117,7 +117,7 @@ struct ScheduledAddressesTests {
 
     @Test @Loop func `the lifetime that the service returns counts, and so do its ports`() async {
         let (addresses, seen) = make()
-        service.usual = told("198.51.100.1", port: 8_443, lifetime: .seconds(3_600))
+        service.usual = named("198.51.100.1", port: 8_443, lifetime: .seconds(3_600))
         addresses.start()
         await pass(.seconds(3_599), addresses)
         #expect(service.asked.count == 1)
@@ -128,7 +128,7 @@ struct ScheduledAddressesTests {
 
     @Test @Loop func `after a startup address that fails the next one is asked, and is first from then on`() async {
         let (addresses, seen) = make()
-        service.outcomes["192.0.2.2"] = told("198.51.100.1")
+        service.outcomes["192.0.2.2"] = named("198.51.100.1")
         addresses.start()
         await pass(.zero, addresses)
         #expect(service.asked == ["192.0.2.1", "192.0.2.2"])
@@ -162,10 +162,10 @@ struct ScheduledAddressesTests {
 
     @Test @Loop func `once every address has failed it is asked again at once, but not twice in five minutes`() async {
         let (addresses, seen) = make()
-        service.usual = told("198.51.100.1")
+        service.usual = named("198.51.100.1")
         addresses.start()
         await pass(.zero, addresses)
-        service.usual = told("198.51.100.2")
+        service.usual = named("198.51.100.2")
         addresses.circleFailed()
         addresses.circleFailed()
         await pass(.zero, addresses)
@@ -201,7 +201,7 @@ struct ScheduledAddressesTests {
         addresses.askAgain()
         await clock.advance(by: .zero)
         #expect(service.asked.isEmpty)
-        service.usual = told("198.51.100.1")
+        service.usual = named("198.51.100.1")
         service.onCall = { addresses.askAgain() }
         addresses.start()
         await pass(.zero, addresses)
@@ -222,7 +222,7 @@ struct ScheduledAddressesTests {
         #expect(addresses.isDisabled && addresses.disabledUntil == clock.now + .seconds(86_400))
         await clock.advance(by: .seconds(86_400))
         #expect(service.asked.count == 2)
-        service.usual = told("198.51.100.1")
+        service.usual = named("198.51.100.1")
         await clock.advance(by: .seconds(86_400))
         #expect(!addresses.isDisabled && addresses.disabledUntil == nil)
         #expect(seen.states == ["disabled", "enabled"])
@@ -252,7 +252,7 @@ struct ScheduledAddressesTests {
     // MARK: Bounds
 
     /// The addresses used of those that `startup` returns.
-    @Loop private func used(_ texts: [String], toldBy startup: String) async -> [String] {
+    @Loop private func used(_ texts: [String], namedBy startup: String) async -> [String] {
         let (addresses, seen) = make([startup])
         service.usual = .addresses(AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0) }))
         addresses.start()
@@ -266,19 +266,19 @@ struct ScheduledAddressesTests {
     ]
 
     @Test @Loop func `a public service names no address of this machine or its network`() async {
-        #expect(await used(Self.places, toldBy: "192.0.2.1") == ["198.51.100.1:443"])
+        #expect(await used(Self.places, namedBy: "192.0.2.1") == ["198.51.100.1:443"])
     }
 
     @Test @Loop func `a service in a private network may name private addresses, one on loopback all of these`() async {
         let privates = ["10.0.0.1:443", "172.16.0.1:443", "192.168.0.1:443", "100.64.0.1:443", "[fd00::1]:443"]
-        #expect(await used(Self.places, toldBy: "10.9.9.9") == privates + ["198.51.100.1:443"])
+        #expect(await used(Self.places, namedBy: "10.9.9.9") == privates + ["198.51.100.1:443"])
         let loopback = ["127.0.0.1:443", "[::1]:443"]
-        #expect(await used(Self.places, toldBy: "127.0.0.9") == loopback + privates + ["198.51.100.1:443"])
+        #expect(await used(Self.places, namedBy: "127.0.0.9") == loopback + privates + ["198.51.100.1:443"])
     }
 
     @Test @Loop func `a reply without a usable address is a failure, and what is known stays`() async {
         let (addresses, seen) = make(["192.0.2.1"])
-        service.usual = told("127.0.0.1")
+        service.usual = named("127.0.0.1")
         addresses.start()
         await pass(.zero, addresses)
         #expect(seen.addresses.isEmpty)
@@ -288,7 +288,7 @@ struct ScheduledAddressesTests {
     @Test @Loop func `of each family eight addresses are used, each once`() async {
         let fours = (1...20).flatMap { ["198.51.100.\($0)", "198.51.100.\($0)"] }
         let sixes = (1...9).map { "2001:db8::\($0)" }
-        let used = await used(fours + sixes, toldBy: "192.0.2.1")
+        let used = await used(fours + sixes, namedBy: "192.0.2.1")
         #expect(used == (1...8).map { "198.51.100.\($0):443" } + (1...8).map { "[2001:db8::\($0)]:443" })
     }
 
@@ -300,7 +300,7 @@ struct ScheduledAddressesTests {
         let (addresses, seen) = make()
         addresses.restore([SocketAddress(.v4(0x7f00_0001), port: 443), SocketAddress(.v4(0xc633_6407), port: 8_443)])
         #expect(seen.addresses == [["198.51.100.7:8443"]])
-        service.usual = told("198.51.100.1")
+        service.usual = named("198.51.100.1")
         addresses.start()
         await pass(.zero, addresses)
         addresses.restore([SocketAddress(.v4(0xc633_6407), port: 8_443)])

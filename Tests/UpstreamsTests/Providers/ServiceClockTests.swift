@@ -92,25 +92,26 @@ struct ServiceClockTests {
     @Test @Loop
     func `what was learned before a restart counts until something is learned again`() {
         let clock = clock(isAuthenticated: true)
-        clock.restore(Self.hour, toldAt: Self.today - 100)
+        clock.restore(Self.hour, reportedAt: Self.today - 100)
         #expect(clock.offset == Self.hour)
-        clock.restore(2 * Self.hour, toldAt: Self.today - 100)
+        clock.restore(2 * Self.hour, reportedAt: Self.today - 100)
         #expect(clock.offset == Self.hour)
     }
 
     @Test(
         arguments: [(Self.today, 100), (100, 50), (Self.today, Self.today + 1), (100, Self.today)] as [(Int64, Int64)])
     @Loop
-    func `an offset is not used when one of the clocks was never set, or ours was set back`(own: Int64, told: Int64) {
+    func `an offset is not used when one of the clocks was never set, or ours was set back`(own: Int64, reported: Int64)
+    {
         let clock = clock(isAuthenticated: true, own: own)
-        clock.restore(Self.hour, toldAt: told)
+        clock.restore(Self.hour, reportedAt: reported)
         #expect(clock.offset == 0)
     }
 
     @Test(arguments: [.max, .min, 2_592_000] as [Int64]) @Loop
     func `an offset that is impossible is not restored`(offset: Int64) {
         let clock = clock()
-        clock.restore(offset, toldAt: Self.today)
+        clock.restore(offset, reportedAt: Self.today)
         #expect(clock.offset == 0)
     }
 }

@@ -40,19 +40,19 @@ private final class SilentBootstrap: Upstream {
 /// The effect of forged look-ups of the service's host on addresses that work. Not all on the loop: starting nginx
 /// blocks the thread.
 @Suite(.timeLimit(.minutes(10)))
-struct ProvenAddressTests {
+struct VerifiedAddressTests {
     private let certificates: TestCertificates
     private let nginx: Nginx
     private let good: SocketAddress
     /// Addresses that are not the service's: no server there has its certificate.
-    private let lies: [SocketAddress]
+    private let forged: [SocketAddress]
     private let upstream: HTTPDNSUpstream
 
     init() async throws {
         certificates = try TestCertificates()
         nginx = try Nginx(certificates.leaf(names: ["service.example"]))
         good = SocketAddress(HTTPFixture.loopback, port: nginx.address.port)
-        lies = try (0..<3).map { _ in SocketAddress(HTTPFixture.loopback, port: try FreePort.next()) }
+        forged = try (0..<3).map { _ in SocketAddress(HTTPFixture.loopback, port: try FreePort.next()) }
         let settings = HTTPDNSSettings(
             name: "service", service: AnsweringService(), scheme: .https, host: "service.example",
             caFile: certificates.authority, timeout: .patience)
@@ -76,8 +76,8 @@ struct ProvenAddressTests {
     @Test @Loop func `an address that has answered stays beside new ones, second, with its connection`() async throws {
         upstream.update([good])
         #expect(try await ask(good) == .indeterminateEmpty(ttl: 60))
-        upstream.update(lies)
-        #expect(addresses() == [lies[0], good, lies[1], lies[2]].map { "\($0)" })
+        upstream.update(forged)
+        #expect(addresses() == [forged[0], good, forged[1], forged[2]].map { "\($0)" })
         #expect(try await ask(good) == .indeterminateEmpty(ttl: 60))
         #expect(await HTTPFixture.eventually { nginx.requests.count == 2 })
         #expect(nginx.connections == 1)
@@ -86,11 +86,11 @@ struct ProvenAddressTests {
     @Test @Loop func `it survives several forged look-ups, and none of their addresses stays`() async throws {
         upstream.update([good])
         _ = try await ask(good)
-        for lie in lies {
-            upstream.update([lie])
-            _ = try await ask(lie)
+        for address in forged {
+            upstream.update([address])
+            _ = try await ask(address)
         }
-        #expect(addresses() == [lies[2], good].map { "\($0)" })
+        #expect(addresses() == [forged[2], good].map { "\($0)" })
     }
 
     @Test @Loop func `it is dropped once a new address has answered`() async throws {
@@ -105,8 +105,8 @@ struct ProvenAddressTests {
     }
 
     @Test @Loop func `an address that never answered goes with the next look-up`() async throws {
-        upstream.update([lies[0]])
-        _ = try await ask(lies[0])
+        upstream.update([forged[0]])
+        _ = try await ask(forged[0])
         upstream.update([good])
         #expect(addresses() == ["\(good)"])
     }
