@@ -68,8 +68,8 @@ let package = Package(
         .target(
             name: "Admin",
             dependencies: [
-                "DNSCache", "DNSWire", "HTTPDNS", "DNSResolver", "Logs", "Platform", "Scheduling", "Upstreams",
-                "CCurl", "CMicrohttpd",
+                "DNSCache", "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "Upstreams", "CCurl",
+                "CMicrohttpd",
             ],
             swiftSettings: strict),
         .executableTarget(

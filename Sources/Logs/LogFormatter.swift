@@ -1,5 +1,6 @@
 import HTTPDNS
 import Logging
+import Platform
 import Synchronization
 
 /// The format of log lines.
@@ -32,7 +33,7 @@ final class LogFormatter: Sendable {
 
     /// One line with its line end.
     func line(
-        _ level: Logger.Level, _ message: String, _ fields: Logger.Metadata, at time: LogTime = .now
+        _ level: Logger.Level, _ message: String, _ fields: Logger.Metadata, at time: UTCTime = .now
     ) -> [UInt8] {
         let message = LogText.cut(message)
         let prefix = isJournal ? "<\(level.priority)>" : ""
@@ -44,7 +45,7 @@ final class LogFormatter: Sendable {
     }
 
     private static func json(
-        _ level: Logger.Level, _ message: String, _ fields: Logger.Metadata, _ time: LogTime
+        _ level: Logger.Level, _ message: String, _ fields: Logger.Metadata, _ time: UTCTime
     ) -> String {
         JSONWriter.object { writer in
             writer.member("time", time.description)

@@ -1,6 +1,6 @@
 import DNSWire
 import HTTPDNS
-import Logs
+import Platform
 
 /// Reads rdata field by field as text. Every byte that is not printable ASCII comes out escaped, so that nothing in it
 /// speaks to a terminal.
@@ -22,7 +22,7 @@ struct RecordDataReader {
         case .number(let length): return number(length).map { "\($0)" }
         case .time:
             return number(4).map { seconds in
-                String(LogTime(milliseconds: Int64(seconds) * 1_000).description.filter(\.isNumber).prefix(14))
+                String(UTCTime(milliseconds: Int64(seconds) * 1_000).description.filter(\.isNumber).prefix(14))
             }
         case .name: return name()
         case .type: return number(2).map { "\(RecordType(rawValue: UInt16(truncatingIfNeeded: $0)))" }

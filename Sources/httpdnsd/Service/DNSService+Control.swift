@@ -117,8 +117,8 @@ extension ForgedAddress {
         subject = entry.evidence.subject
         issuer = entry.evidence.issuer
         fingerprint = entry.evidence.fingerprint
-        first = LogTime(milliseconds: entry.first * 1_000).description
-        last = LogTime(milliseconds: entry.last * 1_000).description
+        first = UTCTime(milliseconds: entry.first * 1_000).description
+        last = UTCTime(milliseconds: entry.last * 1_000).description
         count = entry.count
     }
 }

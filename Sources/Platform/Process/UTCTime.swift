@@ -1,20 +1,23 @@
+import CLinux
 import Glibc
 
-/// A date and time in UTC, as logs show it.
-package struct LogTime: Sendable {
+/// A date and time in UTC, as logs and records show it.
+package struct UTCTime: Sendable {
     /// Milliseconds since 1970, without leap seconds.
-    let milliseconds: Int64
+    private let milliseconds: Int64
 
+    /// - Parameter milliseconds: since 1970, without leap seconds.
     package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    static var now: LogTime {
+    /// By the system clock.
+    package static var now: UTCTime {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
-        return LogTime(milliseconds: Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000)
+        return UTCTime(milliseconds: Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000)
     }
 }
 
-extension LogTime: CustomStringConvertible {
+extension UTCTime: CustomStringConvertible {
     /// ISO 8601, such as `2026-08-01T12:34:56.789Z`.
     package var description: String {
         let (days, ofDay) = Self.divided(milliseconds, by: 86_400_000)

@@ -1,0 +1,120 @@
+// sources: Sources/CLinux Sources/CPrefetch Sources/Scheduling Sources/DNSWire Sources/DNSCache Sources/HTTPDNS
+// sources: Sources/DNSResolver Sources/Platform Sources/Upstreams Sources/Admin Fuzz/FuzzSupport
+//
+// Any request of a client of the control socket, as libmicrohttpd splits it: a line `METHOD PATH?KEY=VALUE&…`, and behind
+// it the body. The response has a documented status and is one object. What is refused changes nothing, GET never changes
+// anything, and what is accepted is within its limits.
+
+@testable import Admin
+import DNSResolver
+import DNSWire
+import FuzzSupport
+import HTTPDNS
+import Scheduling
+
+/// libFuzzer's entry point: one input.
+@_cdecl("LLVMFuzzerTestOneInput")
+func fuzzControlRequest(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let request = ControlRequest(script: Array(UnsafeBufferPointer(start: data, count: count)))
+    onLoop {
+        let target = Target()
+        var response: ControlResponse?
+        Loop.spawn { response = await ControlAPI(target: target).respond(to: request) }
+        while Loop.executor.runJobs() {}
+        guard let response else { preconditionFailure("no response") }
+        check(response, to: request, target)
+    }
+    return 0
+}
+
+@Loop
+private func check(_ response: ControlResponse, to request: ControlRequest, _ target: Target) {
+    precondition([200, 400, 404, 405].contains(response.status), "a status that is not documented")
+    precondition(response.body.last == "\n", "no end of the line")
+    guard let report = try? FaultReport(json: Array(response.body.utf8)) else { preconditionFailure("not one object") }
+    precondition(report.error.isEmpty == (response.status == 200), "an error without a text, or a text without one")
+    precondition(target.reads + target.changes <= 1, "one request did several things")
+    precondition(target.changes == 0 || request.method == "POST", "\(request.method) changed something")
+    precondition(target.changes == 0 || response.status == 200, "what was refused changed something")
+}
+
+extension ControlRequest {
+    /// - Parameter script: the line, and behind it the body.
+    fileprivate init(script: [UInt8]) {
+        let parts = script.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
+        let line = parts[0].split(separator: UInt8(ascii: " "), maxSplits: 1, omittingEmptySubsequences: false)
+        let target = line.dropFirst().first ?? []
+        let place = target.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+        self.init(
+            method: String(decoding: line[0], as: UTF8.self), path: String(decoding: place.first ?? [], as: UTF8.self))
+        for pair in place.dropFirst().first?.split(separator: UInt8(ascii: "&")) ?? [] {
+            let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard let key = String(validating: sides[0], as: UTF8.self),
+                let value = String(validating: sides.dropFirst().first ?? [], as: UTF8.self)
+            else {
+                parameters = nil
+                break
+            }
+            parameters?[key] = value
+        }
+        body = Array(parts.dropFirst().first?.prefix(Self.bodyLimit) ?? [])
+    }
+}
+
+/// Counts its calls, and checks that their values are within the limits.
+@Loop
+private final class Target: ControlTarget {
+    private(set) var reads = 0
+    private(set) var changes = 0
+
+    nonisolated init() {}
+
+    var status: StatusReport {
+        reads += 1
+        return StatusReport()
+    }
+
+    func cached(below suffix: Name?, limit: Int, cursor: String?, withRecords: Bool) async -> CacheReport? {
+        reads += 1
+        precondition((1...ControlAPI.pageLimit).contains(limit), "a page of \(limit) answers")
+        precondition(suffix == suffix?.lowercased, "a name with capital letters")
+        return cursor?.isEmpty == true ? nil : CacheReport()
+    }
+
+    func cached(_ name: Name) async -> CacheReport {
+        reads += 1
+        precondition(name == name.lowercased, "a name with capital letters")
+        return CacheReport()
+    }
+
+    func flush(_ what: AnswerRemoval) async -> FlushReport {
+        changes += 1
+        return FlushReport()
+    }
+
+    func turn(on isOn: Bool) -> SwitchReport {
+        changes += 1
+        return SwitchReport()
+    }
+
+    var badAddresses: BadAddressReport {
+        reads += 1
+        return BadAddressReport()
+    }
+
+    func reportBad(_ address: IPAddress, lifetime: Duration) async -> BadAddressReport {
+        changes += 1
+        precondition(BadAddresses.lifetimes.contains(lifetime), "a report for \(lifetime)")
+        return BadAddressReport()
+    }
+
+    func forgetBad(_ address: IPAddress) -> BadAddressReport? {
+        changes += 1
+        return BadAddressReport()
+    }
+
+    func reload() async -> ReloadReport {
+        changes += 1
+        return ReloadReport()
+    }
+}
