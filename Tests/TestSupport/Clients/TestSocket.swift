@@ -25,7 +25,7 @@ package final class TestSocket: Sendable {
     }
 
     /// A TCP connection to `address`, from `source` if given.
-    static func connection(to address: TestAddress, from source: String?) throws -> TestSocket {
+    package static func connection(to address: TestAddress, from source: String?) throws -> TestSocket {
         let socket = try open(address, SOCK_STREAM)
         if let source { try socket.bind(TestAddress(source)) }
         let result = try address.withSocketAddress { Glibc.connect(socket.descriptor, $0, $1) }
@@ -87,7 +87,7 @@ package final class TestSocket: Sendable {
     }
 
     /// Receives up to 65,535 bytes: empty at the end of a stream, nil when `limit` passed or the socket failed.
-    func receive(_ limit: Duration?) -> (bytes: [UInt8], from: TestAddress)? {
+    package func receive(_ limit: Duration?) -> (bytes: [UInt8], from: TestAddress)? {
         guard wait(for: POLLIN, limit) != 0 else { return nil }
         var count = 0
         var from = TestAddress("")
@@ -107,7 +107,7 @@ package final class TestSocket: Sendable {
     }
 
     /// Writes all of `bytes` to a stream.
-    func write(_ bytes: [UInt8]) throws {
+    package func write(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes { buffer in
