@@ -16,10 +16,17 @@ RUN swift build -c release --static-swift-stdlib --product httpdnsd \
 COPY conf/container.toml /image/etc/httpdnsd/httpdnsd.toml
 
 FROM debian:bookworm-slim
+ARG VERSION=unknown
+LABEL org.opencontainers.image.title="httpdnsd" \
+    org.opencontainers.image.description="A stub DNS server that answers from HTTPDNS providers" \
+    org.opencontainers.image.version="$VERSION" \
+    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.base.name="docker.io/library/debian:bookworm-slim"
 RUN apt-get -qq update \
     && apt-get -qq install -y --no-install-recommends ca-certificates libc-ares2 libcurl4 libmicrohttpd12 libnghttp2-14 libsqlite3-0 \
     && rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/log/* \
-    && useradd --system --uid 10053 --user-group --no-create-home --shell /usr/sbin/nologin httpdnsd \
+    && groupadd --system --gid 10053 httpdnsd \
+    && useradd --system --uid 10053 --gid 10053 --no-create-home --shell /usr/sbin/nologin httpdnsd \
     && install -d -o httpdnsd -g httpdnsd /var/lib/httpdnsd \
     # A tmpfs mounted here takes this mode over, whoever owns it.
     && install -d -m 1777 /run/httpdnsd

@@ -84,7 +84,9 @@ extension Configuration {
         }
         let document = try document(bytes, file: file)
         let reading = Reading(file: file, document: document, environment: environment)
-        guard let configuration = reading.table(document, .root, as: Configuration.self), reading.errors.isEmpty else {
+        let configuration = reading.table(document, .root, as: Configuration.self)
+        for message in UnreadVariables(document, environment: environment).messages { reading.fail(.root, message) }
+        guard let configuration, reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
         }
         let warnings = reading.warnings + [NotBuilt.warning(reading)].compactMap { $0 }

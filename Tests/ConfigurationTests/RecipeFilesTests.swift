@@ -99,6 +99,45 @@ import Testing
         #expect(try loaded(environment).configuration.answers.dns64.description == "64:ff9b::/96")
     }
 
+    @Test func `each variable of the container, filled, reaches its key`() throws {
+        let environment = [
+            "PROVIDER": "doh-json", "URL": "https://dns.example/resolve", "ADDRESSES": "192.0.2.1,192.0.2.2",
+            "ACCOUNT": "139450", "ACCESS_KEY_ID": "key", "SECRET": "secret", "TLS_NAMES": "a.example,b.example",
+            "CLIENT_SUBNET": "192.0.2.0/24", "DAILY_LIMIT": "100000", "NAMES": "example.com", "2_PROVIDER": "aliyun",
+            "2_REGION": "sg", "2_ACCOUNT": "139451", "2_DAILY_LIMIT": "5", "2_NAMES": "example.com",
+            "LOCALDNS": "192.0.2.53", "PREFER": "ipv4", "PROXY": "http://192.0.2.8:3128", "MEMORY": "256MiB",
+            "LOG_FORMAT": "json", "MODE": "httpdns-first",
+        ]
+        let loaded = try loaded(Dictionary(uniqueKeysWithValues: environment.map { ("HTTPDNSD_\($0)", $1) }))
+        let configuration = loaded.configuration
+        #expect(configuration.providers.map(\.dailyLimit) == [100_000, 5])
+        #expect(configuration.providers.map(\.region) == [.cn, .sg])
+        let first = try #require(configuration.providers.first)
+        #expect(first.accessKeyID == "key" && first.clientSubnet != .off)
+        #expect(first.tlsNames.map(\.description) == ["a.example", "b.example"])
+        #expect(configuration.answers.prefer == .ipv4 && configuration.http.proxy != nil)
+        #expect(configuration.limits.memory == 256 << 20 && configuration.log.format == .json)
+    }
+
+    @Test func `a misspelt variable of the container is an error that names the nearest`() throws {
+        for (misspelt, name) in [("LOCAL_DNS", "LOCALDNS"), ("2_PROVIDR", "2_PROVIDER"), ("DAILYLIMIT", "DAILY_LIMIT")]
+        {
+            let all = errors(try Self.text("container.toml"), environment: ["HTTPDNSD_\(misspelt)": "1"])
+            #expect(all.contains { $0.hasSuffix("did you mean HTTPDNSD_\(name)?") }, "\(all)")
+        }
+    }
+
+    @Test func `in compose.yaml the namespace is httpdnsd's, and the application waits for it`() throws {
+        let services = try Self.text("compose.yaml").components(separatedBy: "\n  app:\n")
+        try #require(services.count == 2)
+        #expect(services[0].contains("\n  httpdnsd:\n") && services[0].contains("    dns: [\"127.0.0.1\"]\n"))
+        #expect(services[0].contains("start_interval: 1s") && !services[0].contains("network_mode"))
+        #expect(services[1].contains("network_mode: service:httpdnsd\n"))
+        #expect(services[1].contains("condition: service_healthy\n"))
+        // Docker refuses both beside another container's namespace.
+        #expect(!services[1].contains("dns:") && !services[1].contains("ports:"))
+    }
+
     /// No IPv6 address of DNSPod's DoH service is published: it is reached by IPv4, or through a network's NAT64.
     private static let withoutIPv6: Set<String> = ["dnspod"]
 

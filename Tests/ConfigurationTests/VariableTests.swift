@@ -113,4 +113,63 @@ import Testing
             try provider(SecretTests.aliyun + "secret = \"${X}\"", environment: ["X": "${Y}"]).secret?.value
                 == "${Y}")
     }
+
+    @Test func `a variable alone stands for an integer or a boolean too`() throws {
+        let text = minimal + "daily_limit = \"${LIMIT:-}\"\nhedge = \"${HEDGE:-}\""
+        let entry = try #require(try accepted(text).configuration.providers.first)
+        #expect(entry.dailyLimit == 0 && entry.hedge)
+        let environment = ["LIMIT": "100000", "HEDGE": "false"]
+        let filled = try #require(try accepted(text, environment: environment).configuration.providers.first)
+        #expect(filled.dailyLimit == 100_000 && !filled.hedge)
+    }
+
+    @Test(arguments: ["hunter2", "-4711"])
+    func `what a variable holds in place of an integer is not shown`(value: String) {
+        let all = errors(minimal + "daily_limit = \"${LIMIT}\"", environment: ["LIMIT": value])
+        #expect(all.count == 1 && all.first?.contains("\"${LIMIT}\"") == true && all.first?.contains(value) == false)
+    }
+
+    @Test func `a number in quotes is still no number`() {
+        #expect(errors(minimal + "daily_limit = \"5\"").first?.contains("not a string") == true)
+    }
+
+    // MARK: Variables that the file does not read
+
+    private static let claiming = minimal + "[log]\nlevel = \"${HTTPDNSD_LOG_LEVEL:-}\"\n"
+
+    @Test func `a misspelt variable of the prefix is an error that names the nearest`() {
+        #expect(
+            errors(Self.claiming, environment: ["HTTPDNSD_LOGLEVEL": "secret"]) == [
+                "t.toml: the environment variable HTTPDNSD_LOGLEVEL is set, but not read by this file; did you mean "
+                    + "HTTPDNSD_LOG_LEVEL?"
+            ])
+    }
+
+    @Test func `one like none that is read is an error as well`() {
+        #expect(
+            errors(Self.claiming, environment: ["HTTPDNSD_RETRIES": "3"]) == [
+                "t.toml: the environment variable HTTPDNSD_RETRIES is set, but not read by this file; unset it, or read "
+                    + "it in this file"
+            ])
+    }
+
+    @Test func `a file that reads none of the prefix does not mind any`() throws {
+        #expect(try accepted(minimal, environment: ["HTTPDNSD_TESTS": "1"]).warnings.isEmpty)
+        let comment = minimal + "# ${HTTPDNSD_LOG_LEVEL:-}\n[listen]\nuser = \"$${HTTPDNSD_USER}\"\n"
+        #expect(errors(comment, environment: ["HTTPDNSD_TESTS": "1"]).allSatisfy { !$0.contains("HTTPDNSD_TESTS") })
+    }
+
+    @Test func `variables that are empty, of another prefix, or no names do not matter`() throws {
+        let others = ["HTTPDNSD_LOGLEVEL": "", "HTTPDNS_ACCOUNT": "1", "PATH": "/bin", "HTTPDNSD_A\nB": "1"]
+        #expect(try accepted(Self.claiming, environment: others).warnings.isEmpty)
+    }
+
+    @Test(arguments: [
+        "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_DNS_TCP", "PORT", "PORT_53_UDP", "PORT_53_UDP_ADDR",
+        "PORT_53_UDP_PROTO", "CENTRAL_SERVICE_HOST", "CENTRAL_PORT_53_TCP",
+    ])
+    func `what Kubernetes sets beside a Service of the name does not matter`(ending: String) throws {
+        let loaded = try accepted(Self.claiming, environment: ["HTTPDNSD_\(ending)": "tcp://10.96.0.53:53"])
+        #expect(loaded.warnings.isEmpty)
+    }
 }

@@ -104,8 +104,9 @@ extension Kind where Value == Bool {
         Kind(
             type: "boolean",
             read: { node, path, reading in
-                if case .boolean(let value) = node.value { return value }
-                reading.fail(path, "must be true or false without quotes, not \(node.kindName)")
+                let scalar = reading.scalar(node)
+                if case .boolean(let value) = scalar.value { return value }
+                reading.fail(path, "must be true or false without quotes, not \(scalar.shown ?? node.kindName)")
                 return nil
             }, write: { String($0) })
     }
@@ -118,12 +119,14 @@ extension Kind where Value == Int {
         return Kind(
             type: "integer", range: bounds,
             read: { node, path, reading in
-                guard case .integer(let value) = node.value else {
-                    reading.fail(path, "must be an integer without quotes, \(bounds), not \(node.kindName)")
+                let scalar = reading.scalar(node)
+                guard case .integer(let value) = scalar.value else {
+                    reading.fail(
+                        path, "must be an integer without quotes, \(bounds), not \(scalar.shown ?? node.kindName)")
                     return nil
                 }
                 guard range.contains(value) else {
-                    reading.fail(path, "\(value) is out of range; write \(bounds)")
+                    reading.fail(path, "\(scalar.shown ?? String(value)) is out of range; write \(bounds)")
                     return nil
                 }
                 return value

@@ -108,6 +108,17 @@ final class Reading {
         try? WrittenText(text, environment: environment).value
     }
 
+    /// A value that stands in the file without quotes, or that a variable alone holds.
+    ///
+    /// - Returns: the value, and for messages the text of the variable, whose value is never shown; nil for one of the
+    ///   file itself.
+    func scalar(_ node: TOMLNode) -> (value: TOMLNode.Value, shown: String?) {
+        guard case .string(let text) = node.value, WrittenText.isVariable(text), let value = loneVariable(text) else {
+            return (node.value, nil)
+        }
+        return ((try? TOMLScalar.value(of: Array(value.utf8)[...])) ?? node.value, quoted(text))
+    }
+
     private func failUnknown(_ path: SettingPath, _ key: String, known: [String]) {
         if let near = nearest(to: key, among: known) {
             if let table = path.parent { misspelt.insert(table.appending(key: near)) }

@@ -19,45 +19,71 @@ struct WrittenText {
     /// for `${`, and a `$` before anything else for itself.
     init(_ written: String, environment: [String: String]) throws(ValueProblem) {
         var value = ""
+        for piece in try Self.pieces(of: written) {
+            switch piece {
+            case .text(let text): value += text
+            case .variable(let name, let fallback):
+                let found = environment[name]
+                if let fallback {
+                    value += found.flatMap { $0.isEmpty ? nil : $0 } ?? fallback
+                } else if let found {
+                    value += found
+                } else {
+                    throw ValueProblem(
+                        "needs the environment variable \(name), which is not set; set it or write ${\(name):-default}")
+                }
+            }
+        }
+        self.value = value
+        self.written = written
+    }
+
+    /// The names of the variables in a text; none in one that cannot be read.
+    static func variables(in written: String) -> [String] {
+        let pieces = (try? Self.pieces(of: written)) ?? []
+        return pieces.compactMap { if case .variable(let name, _) = $0 { name } else { nil } }
+    }
+
+    private enum Piece {
+        case text(String)
+        case variable(String, fallback: String?)
+    }
+
+    private static func pieces(of written: String) throws(ValueProblem) -> [Piece] {
+        var pieces: [Piece] = []
         var rest = Substring(written)
         while let dollar = rest.firstIndex(of: "$") {
-            value += rest[..<dollar]
+            pieces.append(.text(String(rest[..<dollar])))
             rest = rest[dollar...]
             if rest.hasPrefix("$${") {
-                value += "${"
+                pieces.append(.text("${"))
                 rest = rest.dropFirst(3)
             } else if rest.hasPrefix("${") {
                 guard let close = rest.firstIndex(of: "}") else {
                     throw ValueProblem("has a ${ without its }; write $${ for the characters themselves")
                 }
-                value += try Self.variable(rest[..<close].dropFirst(2), environment)
+                pieces.append(try variable(rest[..<close].dropFirst(2)))
                 rest = rest[close...].dropFirst()
             } else {
-                value += "$"
+                pieces.append(.text("$"))
                 rest = rest.dropFirst()
             }
         }
-        self.value = value + rest
-        self.written = written
+        return pieces + [.text(String(rest))]
     }
 
-    private static func variable(
-        _ text: Substring, _ environment: [String: String]
-    ) throws(ValueProblem) -> String {
+    private static func variable(_ text: Substring) throws(ValueProblem) -> Piece {
         let mark = text.firstRange(of: ":-")
         let name = text[..<(mark?.lowerBound ?? text.endIndex)]
-        guard let first = name.utf8.first, !(0x30...0x39).contains(first),
-            name.utf8.allSatisfy({ isBareKeyByte($0) && $0 != UInt8(ascii: "-") })
-        else {
+        guard let first = name.utf8.first, !(0x30...0x39).contains(first), isVariableName(name) else {
             throw ValueProblem(
                 "has something else than a variable's name in ${ }; write $${ for the characters themselves")
         }
-        let found = environment[String(name)]
-        if let mark { return found.flatMap { $0.isEmpty ? nil : $0 } ?? String(text[mark.upperBound...]) }
-        guard let found else {
-            throw ValueProblem(
-                "needs the environment variable \(name), which is not set; set it or write ${\(name):-default}")
-        }
-        return found
+        return .variable(String(name), fallback: mark.map { String(text[$0.upperBound...]) })
+    }
+
+    /// Whether all characters may be in a variable's name.
+    static func isVariableName(_ text: some StringProtocol) -> Bool {
+        text.utf8.allSatisfy { isBareKeyByte($0) && $0 != UInt8(ascii: "-") }
     }
 }

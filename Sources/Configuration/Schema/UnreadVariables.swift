@@ -1,0 +1,46 @@
+/// Environment variables that were meant for a file and that it does not read: a misspelt one would be ignored silently.
+///
+/// A file that reads a variable whose name begins with `HTTPDNSD_`, as the container's does, claims all such names. For
+/// any other file there are none.
+struct UnreadVariables {
+    static let prefix = "HTTPDNSD_"
+
+    /// Sorted by name.
+    let messages: [String]
+
+    init(_ document: TOMLNode, environment: [String: String]) {
+        let read = Set(document.variables.filter { $0.hasPrefix(Self.prefix) })
+        guard !read.isEmpty else {
+            messages = []
+            return
+        }
+        let endings = read.sorted().map { String($0.dropFirst(Self.prefix.count)) }
+        messages = environment.filter { !$0.value.isEmpty && !read.contains($0.key) && Self.isMeant($0.key) }
+            .keys.sorted().map { name in
+                // Without what all have in common, which would make any of them near.
+                let near = nearest(to: String(name.dropFirst(Self.prefix.count)), among: endings)
+                let hint = near.map { "did you mean \(Self.prefix)\($0)?" } ?? "unset it, or read it in this file"
+                return "the environment variable \(name) is set, but not read by this file; \(hint)"
+            }
+    }
+
+    /// Whether a variable is for a configuration, and not one of those that Kubernetes sets in all pods beside a Service
+    /// of the name httpdnsd, or httpdnsd and more.
+    private static func isMeant(_ name: String) -> Bool {
+        guard name.hasPrefix(prefix), WrittenText.isVariableName(name) else { return false }
+        let parts = name.split(separator: "_")
+        return parts.last != "PORT" && !name.contains("_PORT_") && !name.hasSuffix("_SERVICE_HOST")
+    }
+}
+
+extension TOMLNode {
+    /// The variables in all its texts.
+    fileprivate var variables: [String] {
+        switch value {
+        case .string(let text): WrittenText.variables(in: text)
+        case .array(let nodes): nodes.flatMap(\.variables)
+        case .table(let table): table.pairs.flatMap(\.node.variables)
+        case .variable, .integer, .float, .boolean, .date: []
+        }
+    }
+}
