@@ -92,12 +92,11 @@ package final class Strategy {
     /// Whether a provider may be asked for a protected name.
     func hasProvider(for key: FlightKey) -> Bool { !eligible(for: key).isEmpty }
 
-    /// Whether a provider that may be asked for the name has answered any question since, as far as `storedAt`, which
-    /// has whole seconds, can tell.
+    /// Whether a provider that may be asked for the name has answered any question since, or in the second of `storedAt`,
+    /// which has whole seconds.
     func hasProviderAnswered(_ key: FlightKey, since storedAt: Instant) -> Bool {
-        let stored = storedAt + .seconds(1)
-        return eligible(for: key).contains { index in
-            selector.providers[index].endpoints.contains { $0.health.hasAnswered(since: stored) }
+        eligible(for: key).contains { index in
+            selector.providers[index].endpoints.contains { $0.health.hasAnswered(since: storedAt) }
         }
     }
 

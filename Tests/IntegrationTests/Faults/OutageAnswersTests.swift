@@ -27,7 +27,7 @@ extension Integration {
             }
             // One name without an answer is no evidence against a provider, and an answer to its probe would show that
             // it works.
-            let isInBackoff = daemon.waitForLog { $0.contains(" is in backoff: : ") }
+            let isInBackoff = daemon.waitForLog { $0.contains(" is in backoff: ") }
             guard isInBackoff else { return surprises + ["no probe has failed"] }
             vendor.misbehave(nil)
             var number = 0
