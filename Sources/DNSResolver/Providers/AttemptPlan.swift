@@ -87,7 +87,7 @@ struct AttemptPlan {
     /// The addresses that could be asked after a successful probe.
     var inBackoff: [Candidate] {
         var found: [Candidate] = []
-        for place in places where place.isOpen && !place.candidate.isUsable { found.append(place.candidate) }
+        for place in places where place.isOpen && place.candidate.isInBackoff { found.append(place.candidate) }
         return found
     }
 
@@ -109,6 +109,12 @@ extension AttemptPlan.Candidate {
     /// Whether neither the address nor the provider's account is in backoff.
     @Loop
     var isUsable: Bool { endpoint.health.isUsable && !provider.access.isActive && provider.unavailability == nil }
+
+    /// Whether a successful probe would make it usable.
+    @Loop
+    var isInBackoff: Bool {
+        (!endpoint.health.isUsable || provider.access.isActive) && provider.unavailability == nil
+    }
 
     /// The backoff because of which it cannot be asked: the address's, else the account's.
     @Loop

@@ -48,22 +48,14 @@ final class Probes {
 
     /// Begins the due probes of these addresses, while others are asked.
     func begin(_ candidates: [AttemptPlan.Candidate]) {
-        for candidate in candidates where candidate.provider.unavailability == nil {
+        for candidate in candidates {
             _ = beginIfDue(candidate.endpoint, of: candidate.provider, isUrgent: false)
         }
     }
 
-    /// Begins the due probes of these addresses, when there is nothing else to ask.
-    ///
-    /// - Returns: now if it began one, else when the next one is due; nil when there is none.
-    func beginUrgent(_ candidates: [AttemptPlan.Candidate]) -> Instant? {
-        var next: Instant?
-        for candidate in candidates where candidate.provider.unavailability == nil {
-            let hasBegun = beginIfDue(candidate.endpoint, of: candidate.provider, isUrgent: true)
-            guard let due = hasBegun ? clock.now : candidate.backoff.nextUrgentProbe else { continue }
-            next = min(next ?? due, due)
-        }
-        return next
+    /// Begins the probe of an address if it is due, when there is nothing else to ask, and returns whether it did.
+    func beginUrgent(_ candidate: AttemptPlan.Candidate) -> Bool {
+        beginIfDue(candidate.endpoint, of: candidate.provider, isUrgent: true)
     }
 
     private func begin(_ endpoint: any Endpoint, of provider: any Provider) {

@@ -77,7 +77,9 @@ final class ProviderAttempts: Cancellable {
     private var hasHedged = false
     private var hasReportedPartial = false
     private var hasReportedWaiting = false
-    private var hasAwaitedProbe = false
+    /// The addresses whose probes were awaited.
+    private var awaited: [ObjectIdentifier] = []
+    /// Whether a probe that this question began may be under way.
     private var hasBegunProbe = false
     /// Set while all addresses are in backoff.
     private var wait: (any Cancellable)?
@@ -201,7 +203,7 @@ final class ProviderAttempts: Cancellable {
         probes.note(reply, from: attempt.candidate, began: attempt.began)
     }
 
-    /// When all addresses are in backoff: waits for the probes under way, else for the one that is due soonest.
+    /// When all addresses are in backoff: waits for one probe of each, under way or due in time.
     private func waitOrFinish() {
         guard probes.clock.now < question.deadline, let next = nextProbe(), next <= question.deadline else {
             return finish()
@@ -217,17 +219,35 @@ final class ProviderAttempts: Cancellable {
         report?(tally.entries, .waiting)
     }
 
-    /// When the probe that is waited for begins or ends; nil when there is none, or the one waited for has failed.
+    /// Begins the probes that are due, one for each address.
+    ///
+    /// - Returns: when the next one may begin, or the deadline where one is under way; nil when none is left to wait
+    ///   for.
     private func nextProbe() -> Instant? {
-        let inBackoff = plan.inBackoff
-        for candidate in inBackoff where candidate.backoff.isProbing {
-            hasAwaitedProbe = true
-            return question.deadline
+        let candidates = plan.inBackoff
+        for candidate in candidates where !isAwaited(candidate) && probes.beginUrgent(candidate) {
+            awaited.append(ObjectIdentifier(candidate.endpoint))
+            hasBegunProbe = true
         }
-        guard !hasAwaitedProbe, let due = probes.beginUrgent(inBackoff) else { return nil }
-        guard due <= probes.clock.now else { return due }
-        (hasAwaitedProbe, hasBegunProbe) = (true, true)
-        return question.deadline
+        var next: Instant?
+        var isProbing = false
+        for candidate in candidates {
+            if candidate.backoff.isProbing {
+                isProbing = true
+                if !isAwaited(candidate) { awaited.append(ObjectIdentifier(candidate.endpoint)) }
+            } else if !isAwaited(candidate), let due = candidate.backoff.nextUrgentProbe {
+                next = min(next ?? due, due)
+            }
+        }
+        guard isProbing else {
+            hasBegunProbe = false
+            return next
+        }
+        return min(next ?? question.deadline, question.deadline)
+    }
+
+    private func isAwaited(_ candidate: AttemptPlan.Candidate) -> Bool {
+        awaited.contains(ObjectIdentifier(candidate.endpoint))
     }
 
     private func finish() {

@@ -412,6 +412,54 @@ struct StrategyTests {
         #expect(network.results[.a] == .failure(.network("every address is in backoff after failures")))
     }
 
+    /// Both addresses are in backoff: the first may be probed now, and its probe fails after 400 ms; the second one
+    /// answers, and may be probed in 150 ms.
+    @Loop
+    private func networkInBackoff() async -> Network {
+        let network = Network()
+        network.first.behaviour = .failure(.network("refused"))
+        network.second.behaviour = .failure(.network("refused"))
+        network.second.probeBehaviour = .failure(.network("refused"), after: .milliseconds(200))
+        await network.fly()
+        await network.clock.advance(by: .milliseconds(300))
+        network.first.probeBehaviour = .failure(.network("refused"), after: .milliseconds(400))
+        network.second.probeBehaviour = nil
+        network.second.behaviour = .addresses("192.0.2.2")
+        network.results = [:]
+        return network
+    }
+
+    @Test @Loop
+    func `a question does not fail before each address in backoff was probed, if there is time`() async {
+        let network = await networkInBackoff()
+        network.mode = .httpdnsOnly
+        await network.fly()
+        await network.clock.advance(by: .milliseconds(150))
+        #expect(network.addresses(.a) == ["192.0.2.2"])
+    }
+
+    @Test @Loop
+    func `each address in backoff is probed for a question once at most`() async {
+        let network = await networkInBackoff()
+        network.mode = .httpdnsOnly
+        network.second.behaviour = .failure(.network("refused"))
+        let before = (network.first.probes.count, network.second.probes.count)
+        await network.fly()
+        await network.clock.advance(by: .milliseconds(399))
+        #expect(network.results.isEmpty)
+        await network.clock.advance(by: .milliseconds(1))
+        #expect(network.results[.a] == .failure(.network("every address is in backoff after failures")))
+        #expect((network.first.probes.count, network.second.probes.count) == (before.0 + 1, before.1 + 1))
+    }
+
+    @Test @Loop
+    func `LocalDNS's answer does not wait for the probe of a second address once that of the first has failed`() async {
+        let network = await networkInBackoff()
+        network.first.probeBehaviour = .failure(.network("refused"))
+        await network.fly()
+        #expect(network.addresses(.a) == ["203.0.113.9"])
+    }
+
     @Test @Loop
     func `a provider whose calls of the day are used up is passed over at once, and the failure says why`() async {
         let network = Network()
