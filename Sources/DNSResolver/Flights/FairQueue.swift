@@ -2,7 +2,9 @@ package import DNSWire
 
 /// Elements that wait for their turn, shared fairly by client networks: those of one network are first in, first out,
 /// and when there are too many one of the network that has most is displaced (`FairShare`).
-package struct FairQueue<Element> {
+///
+/// An object: reading one of its counts, as each request does, would copy the whole value.
+package final class FairQueue<Element> {
     private var holdings: FairShare
     private var elements: [FairShare.Ticket: Element] = [:]
     /// The networks that have elements, in round-robin order.
@@ -28,7 +30,7 @@ package struct FairQueue<Element> {
     /// Appends an element to those of its network, whether there is room or not.
     ///
     /// - Returns: its number while it waits.
-    package mutating func append(_ element: Element, for network: ClientNetwork) -> FairShare.Ticket {
+    package func append(_ element: Element, for network: ClientNetwork) -> FairShare.Ticket {
         if holdings.held(by: network) == 0 { turns.append(network) }
         let ticket = holdings.add(for: network)
         elements[ticket] = element
@@ -36,13 +38,13 @@ package struct FairQueue<Element> {
     }
 
     /// Removes the element that is displaced by one of `network`; nil when there is none, and the newcomer is refused.
-    package mutating func displace(for network: ClientNetwork) -> Element? {
+    package func displace(for network: ClientNetwork) -> Element? {
         holdings.yielding(to: network).flatMap { remove($0) }
     }
 
     /// Removes an element.
     @discardableResult
-    package mutating func remove(_ ticket: FairShare.Ticket) -> Element? {
+    package func remove(_ ticket: FairShare.Ticket) -> Element? {
         guard let network = holdings.holder(of: ticket) else { return nil }
         holdings.remove(ticket)
         if holdings.held(by: network) == 0, let index = turns.firstIndex(of: network) {
@@ -53,7 +55,7 @@ package struct FairQueue<Element> {
     }
 
     /// Removes and returns the first element of a network; nil when it has none.
-    package mutating func popFirst(of network: ClientNetwork) -> Element? {
+    package func popFirst(of network: ClientNetwork) -> Element? {
         holdings.first(of: network).flatMap { remove($0) }
     }
 
@@ -61,7 +63,7 @@ package struct FairQueue<Element> {
     /// several hold equally much.
     ///
     /// - Parameter held: how much a network holds.
-    package mutating func popFirst(_ held: (ClientNetwork) -> Int) -> Element? {
+    package func popFirst(_ held: (ClientNetwork) -> Int) -> Element? {
         if turn >= turns.count { turn = 0 }
         var best: (index: Int, held: Int)?
         for index in Array(turn..<turns.count) + Array(0..<turn) {

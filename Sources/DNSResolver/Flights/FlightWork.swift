@@ -266,12 +266,17 @@ final class FlightWork {
     private func keepSourced(
         _ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String
     ) -> Flight.Outcome {
-        let isOfLocalDNS = source == .localDNS || source == .verifiedLocalDNS
+        let (isUnverified, isOfLocalDNS) =
+            switch source {
+            case .localDNS: (true, true)
+            case .verifiedLocalDNS: (false, true)
+            case .forward, .provider, .rule, .preset: (false, false)
+            }
         // Where a provider calls the name empty or denies it, LocalDNS does not stand in for a provider that is away.
         let isFallback =
             isOfLocalDNS && prefersProviders && finding(type) == nil && policy.strategy.hasProvider(for: key)
         let isDenied = isDenied(type)
-        if source == .localDNS, type.isAddress, prefersProviders || isDenied {
+        if isUnverified, type.isAddress, prefersProviders || isDenied {
             if policy.lastResort.addresses(of: key.name) != nil {
                 return .failure(
                     ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not verified"))
@@ -284,7 +289,7 @@ final class FlightWork {
         let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
         return cache.keep(
             policy.consistent(answer, for: key), for: key, type, source, server,
-            longest: isDenied && source != .localDNS ? AnswerStore.provisionalLifetime : .max, isFallback: isFallback,
+            longest: isDenied && !isUnverified ? AnswerStore.provisionalLifetime : .max, isFallback: isFallback,
             isGiven: isGiven)
     }
 

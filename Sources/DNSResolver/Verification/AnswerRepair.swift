@@ -50,7 +50,7 @@ final class AnswerRepair {
 
     private let cache: AnswerStore
     private let clock: any LoopClock
-    private var queue = FairQueue<Job>(capacity: AnswerRepair.queueLimit)
+    private let queue = FairQueue<Job>(capacity: AnswerRepair.queueLimit)
     private var underWay = FairShare(capacity: AnswerRepair.limit)
 
     nonisolated init(cache: AnswerStore, clock: any LoopClock) {

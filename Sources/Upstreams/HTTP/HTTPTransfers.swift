@@ -22,7 +22,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     private var usesHTTP2: Bool
     /// When the server was last found not to support it.
     private var lastAsked = Instant(nanoseconds: 0)
-    private var waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
+    private let waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
     /// Transfers on a connection, or waiting for one being opened; in no order.
     private var active: [HTTPTransfer] = []
     /// The active ones by client network, while others wait.

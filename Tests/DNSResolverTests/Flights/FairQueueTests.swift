@@ -10,32 +10,32 @@ struct FairQueueTests {
     private let other = ClientNetwork(.v4(0xc000_0202))
 
     private func queue(_ count: Int, capacity: Int = 1_000) -> FairQueue<String> {
-        var queue = FairQueue<String>(capacity: capacity)
+        let queue = FairQueue<String>(capacity: capacity)
         for number in 0..<count { _ = queue.append("f\(number)", for: flooder) }
         return queue
     }
 
     @Test func `a client with few elements waits behind one of each other client`() {
-        var queue = queue(100)
+        let queue = queue(100)
         _ = queue.append("o", for: other)
         #expect((0..<3).map { _ in queue.popFirst { _ in 0 } } == ["f0", "o", "f1"])
         #expect(queue.count == 98)
     }
 
     @Test func `the client that holds least comes first`() {
-        var queue = queue(100)
+        let queue = queue(100)
         for number in 0..<3 { _ = queue.append("o\(number)", for: other) }
         let holdings = [flooder: 5, other: 2]
         #expect((0..<4).map { _ in queue.popFirst { holdings[$0] ?? 0 } } == ["o0", "o1", "o2", "f0"])
     }
 
     @Test func `one client alone is served first in, first out`() {
-        var queue = queue(4)
+        let queue = queue(4)
         #expect((0..<5).map { _ in queue.popFirst { _ in 0 } } == ["f0", "f1", "f2", "f3", nil])
     }
 
     @Test func `when it is full the client with most is displaced, and never by itself`() {
-        var queue = queue(9, capacity: 9)
+        let queue = queue(9, capacity: 9)
         #expect(queue.isFull)
         #expect(queue.displace(for: flooder) == nil)
         #expect(queue.displace(for: other) == "f0")
@@ -43,7 +43,7 @@ struct FairQueueTests {
     }
 
     @Test func `one that leaves is not served, and its client has no turn`() {
-        var queue = queue(1)
+        let queue = queue(1)
         let place = queue.append("gone", for: other)
         #expect(queue.remove(place) == "gone")
         #expect(queue.remove(place) == nil)
@@ -54,7 +54,7 @@ struct FairQueueTests {
     }
 
     @Test func `the first element of a client may be taken out of turn`() {
-        var queue = queue(2)
+        let queue = queue(2)
         _ = queue.append("o", for: other)
         #expect(queue.popFirst(of: other) == "o")
         #expect(queue.popFirst(of: other) == nil)
