@@ -31,7 +31,7 @@ package final class Resolver {
     /// - Parameters:
     ///   - cache: made with the sources of `policy`.
     ///   - flightLimit: the most flights at once.
-    ///   - report: called for every flight that fails, and every stale answer.
+    ///   - report: called for every flight whose clients get SERVFAIL, and every stale answer.
     package nonisolated init(
         policy: ResolverPolicy, cache: AnswerStore, clock: any LoopClock, flightLimit: Int = Coalescer.flightLimit,
         report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
@@ -153,9 +153,12 @@ package final class Resolver {
             case .answer(let answer)?:
                 reply(Response(.answer(answer, age: 0), from: source.map(Response.Origin.source) ?? .ourselves))
             case .failure(let error)?:
-                reply(stale(cached, client.question, flight.key.route, or: error.code, error.text))
+                reply(stale(cached, client.question, flight.key.route, or: error.code, error.text, after: flight))
             case nil:
-                reply(stale(cached, client.question, flight.key.route, or: .noReachableAuthority, "no answer in time"))
+                reply(
+                    stale(
+                        cached, client.question, flight.key.route, or: .noReachableAuthority, "no answer in time",
+                        after: flight))
             }
         }
     }
@@ -185,8 +188,11 @@ package final class Resolver {
     }
 
     /// The stale answer if there is one that is trusted, else the preset of last resort, any stale answer, SERVFAIL.
+    ///
+    /// - Parameter flight: whose failure is reported once, whatever the number of clients; nil: it is not reported.
     private func stale(
-        _ cached: AnswerStore.Cached?, _ question: Question, _ route: Route, or code: ExtendedError.Code, _ text: String
+        _ cached: AnswerStore.Cached?, _ question: Question, _ route: Route, or code: ExtendedError.Code, _ text: String,
+        after flight: Flight? = nil
     ) -> Response {
         let cached = cached.flatMap { isKnownForged($0, question, route) ? nil : $0 }
         let isTrusted = cached?.isTrusted ?? false || !policy.routes.prefersProviders(route)
@@ -195,7 +201,13 @@ package final class Resolver {
             report(.answerPreset(question, route, reason: text))
             return response
         }
-        guard let cached else { return Response(.failure(.serverFailure), extendedError: ExtendedError(code, text)) }
+        guard let cached else {
+            if let flight, !flight.isToldFailed {
+                flight.isToldFailed = true
+                report(.answerFailed(Question(name: flight.key.name, type: question.type), route, reason: text))
+            }
+            return Response(.failure(.serverFailure), extendedError: ExtendedError(code, text))
+        }
         staleAnswers += 1
         report(.answerStale(question, route, reason: text))
         return cached.response

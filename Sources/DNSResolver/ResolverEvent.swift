@@ -40,7 +40,7 @@ package enum ResolverEvent: Hashable, Sendable {
     case serverLoops(upstream: String, server: String)
     /// Such a server was probed again, and the query did not come back.
     case serverLoopEnded(upstream: String, server: String)
-    /// No source had an answer: clients get one that is past its TTL, or SERVFAIL when none is cached.
+    /// No source had an answer, and none is cached: clients get SERVFAIL.
     case answerFailed(Question, Route, reason: String)
     /// No source had an answer in time, and clients get one that is past its TTL.
     case answerStale(Question, Route, reason: String)

@@ -40,7 +40,7 @@ package final class Flight {
     /// How many backoffs of providers had ended when it began: a failure from before such an end says nothing about the
     /// time after it.
     var recoveries = 0
-    /// Whether its failure was reported, for the first of its types that failed.
+    /// Whether a client has got SERVFAIL, which is reported for the first one.
     var isFailureReported = false
 
     init(key: FlightKey, number: Int = 0, clock: any LoopClock) {
