@@ -202,8 +202,8 @@ package final class Resolver {
             return response
         }
         guard let cached else {
-            if let flight, !flight.isToldFailed {
-                flight.isToldFailed = true
+            if let flight, !flight.isFailureReported {
+                flight.isFailureReported = true
                 report(.answerFailed(Question(name: flight.key.name, type: question.type), route, reason: text))
             }
             return Response(.failure(.serverFailure), extendedError: ExtendedError(code, text))

@@ -327,7 +327,6 @@ final class FlightWork {
         case .answer:
             resolver.failures.answered(key, type)
         case .failure(let error):
-            reportFailure(type, error)
             if failure?.isOurs != true {
                 resolver.failures.failed(
                     key, type, isTransport: failure?.isTransport ?? false, error: error, at: resolver.clock.now,
@@ -335,13 +334,6 @@ final class FlightWork {
             }
         }
         flight.finish(type, with: outcome, source: source)
-    }
-
-    /// Reports a failure once for a flight, though both families may fail.
-    private func reportFailure(_ type: RecordType, _ error: ExtendedError) {
-        guard !flight.isFailureReported, !flight.isAbandoned else { return }
-        flight.isFailureReported = true
-        resolver.report(.answerFailed(Question(name: key.name, type: type), key.route, reason: error.text))
     }
 }
 

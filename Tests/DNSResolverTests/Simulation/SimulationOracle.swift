@@ -90,9 +90,12 @@ struct SimulationOracle {
         return faults
     }
 
-    /// Whether a provider that may not be asked beside others is asked while each of them may still answer.
+    /// Whether a provider that may not be asked beside others is asked while each of them may still answer, in its first
+    /// second (Documentation/Strategy.md: after that it is asked like any other).
     private func isBesideOthers(_ ask: Chronicle.Ask, _ asks: ArraySlice<Chronicle.Ask>) -> Bool {
-        guard case .provider(let number) = ask.giver, !plan.providers[number].mayHedge else { return false }
+        guard case .provider(let number) = ask.giver, !plan.providers[number].mayHedge,
+            ask.at < ask.flightBegan + Budget.spared
+        else { return false }
         let others = asks.reversed().prefix { $0.at >= ask.flightBegan }.filter { other in
             guard case .provider = other.giver else { return false }
             return other.name == ask.name && other.flightBegan == ask.flightBegan && other.isSigned == ask.isSigned
