@@ -126,7 +126,7 @@ package final class Resolver {
     func lookUp(_ client: ClientQuestion, _ reply: @escaping @Loop (Response) -> Void) {
         let type = client.question.type
         let key = flightKey(for: client)
-        let cached = cache.cached(for: client, key) { yields(key, storedAt: $0) }
+        let cached = cached(for: client, key)
         if let cached, cached.isFresh {
             if cached.isEnding, cache.claimRefresh(client.key.scoped(to: key.scope)) { prefetch(key, type) }
             return reply(cached.response)
@@ -163,9 +163,13 @@ package final class Resolver {
         }
     }
 
-    /// Whether LocalDNS's answer for a protected name yields, since a provider may have a better one.
-    private func yields(_ key: FlightKey, storedAt: Instant) -> Bool {
-        policy.routes.prefersProviders(key.route) && policy.strategy.hasProviderAnswered(key, since: storedAt)
+    /// The cached answer; of LocalDNS for a protected name only until a provider answers, which may have a better one.
+    private func cached(for client: ClientQuestion, _ key: FlightKey) -> AnswerStore.Cached? {
+        let cached = cache.cached(for: client, key)
+        guard let since = cached?.fallbackSince, policy.routes.prefersProviders(key.route),
+            policy.strategy.hasProviderAnswered(key, since: since)
+        else { return cached }
+        return cache.cached(for: client, key, hasYielded: true)
     }
 
     /// How long a client waits for a flight before it gets a cached answer, if there is one.
@@ -191,7 +195,8 @@ package final class Resolver {
     ///
     /// - Parameter flight: whose failure is reported once, whatever the number of clients; nil: it is not reported.
     private func stale(
-        _ cached: AnswerStore.Cached?, _ question: Question, _ route: Route, or code: ExtendedError.Code, _ text: String,
+        _ cached: AnswerStore.Cached?, _ question: Question, _ route: Route, or code: ExtendedError.Code,
+        _ text: String,
         after flight: Flight? = nil
     ) -> Response {
         let cached = cached.flatMap { isKnownForged($0, question, route) ? nil : $0 }

@@ -91,9 +91,15 @@ package final class AnswerStore {
         package let isFromSource: Bool
         /// Whether its TTL is near its end, so that it is prefetched if clients ask for it.
         package let isEnding: Bool
+        /// When it was stored, of LocalDNS's answer for a protected name, in whole seconds; nil of any other.
+        let fallbackSince: Instant?
         package let response: Response
 
-        fileprivate init(wait: Duration?, isTrusted: Bool, isFromSource: Bool, isEnding: Bool, response: Response) {
+        fileprivate init(
+            wait: Duration?, isTrusted: Bool, isFromSource: Bool, isEnding: Bool, fallbackSince: Instant?,
+            response: Response
+        ) {
+            self.fallbackSince = fallbackSince
             self.wait = wait
             self.isTrusted = isTrusted
             self.isFromSource = isFromSource
@@ -106,17 +112,17 @@ package final class AnswerStore {
 
     /// The cached answer for `key`, if it was obtained by this route.
     ///
-    /// - Parameter yields: whether an answer of LocalDNS for a protected name that was stored then yields to a provider:
-    ///   a verified one is stale, and any other is not given.
-    package func cached(
-        _ key: QueryKey, route: Route, at now: Instant, yields: (_ storedAt: Instant) -> Bool = { _ in false }
-    ) -> Cached? {
+    /// - Parameter hasYielded: whether a fallback answer yields to a provider: a verified one is stale, and any other is
+    ///   not given.
+    package func cached(_ key: QueryKey, route: Route, at now: Instant, hasYielded: Bool = false) -> Cached? {
         guard var entry = memory.entry(for: key), isUsable(entry, key.type, by: route) else { return nil }
-        let hasYielded = isFallback(entry, by: route) && yields(entry.storedAt)
         guard !hasYielded || entry.source == tag(of: .verifiedLocalDNS) else { return nil }
+        let fallbackSince = isFallback(entry, by: route) ? entry.storedAt : nil
         switch entry.freshness(at: now, freshness) {
         case .fresh where hasYielded:
-            return stale(entry, wait: freshness.staleWait, "\(origin(of: entry, at: now)), while no provider answered")
+            return stale(
+                entry, wait: freshness.staleWait, fallbackSince,
+                "\(origin(of: entry, at: now)), while no provider answered")
         case .fresh where generations.isOfNetwork(entry.generation):
             // Decided again under the present policy, with the same result: the UDP threads may serve it again.
             if entry.generation != generation {
@@ -126,15 +132,17 @@ package final class AnswerStore {
             return Cached(
                 wait: nil, isTrusted: SourceTags.isTrusted(entry.source), isFromSource: isFromSource(entry),
                 isEnding: !entry.isHit(at: now) && !entry.isNeverHit,
+                fallbackSince: fallbackSince,
                 response: Response(.answer(entry.answer, age: entry.age(at: now)), from: .cache))
         case .fresh where endsFresh(entry, by: route), .stale where endsFresh(entry, by: route):
             return nil
         case .fresh:
             return stale(
-                entry, wait: freshness.staleWait, "\(origin(of: entry, at: now)), before the network changed")
+                entry, wait: freshness.staleWait, fallbackSince,
+                "\(origin(of: entry, at: now)), before the network changed")
         case .stale(let wait):
             // An answer that was made here is not served stale.
-            return isFromSource(entry) ? stale(entry, wait: wait, origin(of: entry, at: now)) : nil
+            return isFromSource(entry) ? stale(entry, wait: wait, fallbackSince, origin(of: entry, at: now)) : nil
         case .dead:
             return nil
         }
@@ -160,20 +168,20 @@ package final class AnswerStore {
     }
 
     /// The cached answer for a client, whose question would be asked by the flight `flight`.
-    func cached(for client: ClientQuestion, _ flight: FlightKey, yields: (_ storedAt: Instant) -> Bool) -> Cached? {
+    func cached(for client: ClientQuestion, _ flight: FlightKey, hasYielded: Bool = false) -> Cached? {
         // Mostly there is no scope: then the key, which is long, is not copied.
         guard let scope = flight.scope else {
-            return cached(client.key, route: flight.route, at: clock.now, yields: yields)
+            return cached(client.key, route: flight.route, at: clock.now, hasYielded: hasYielded)
         }
-        return cached(client.key.scoped(to: scope), route: flight.route, at: clock.now, yields: yields)
+        return cached(client.key.scoped(to: scope), route: flight.route, at: clock.now, hasYielded: hasYielded)
     }
 
-    private func stale(_ entry: CacheEntry, wait: Duration, _ text: String) -> Cached {
+    private func stale(_ entry: CacheEntry, wait: Duration, _ fallbackSince: Instant?, _ text: String) -> Cached {
         let isNXDomain = entry.answer.responseCode == .nameError
         let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, text)
         return Cached(
             wait: wait, isTrusted: SourceTags.isTrusted(entry.source), isFromSource: isFromSource(entry),
-            isEnding: false,
+            isEnding: false, fallbackSince: fallbackSince,
             response: Response(.stale(entry.answer), extendedError: error, from: .cache))
     }
 

@@ -275,7 +275,7 @@ final class FlightWork {
         // Where a provider calls the name empty or denies it, LocalDNS does not stand in for a provider that is away.
         let isFallback =
             isOfLocalDNS && prefersProviders && finding(type) == nil && policy.strategy.hasProvider(for: key)
-        let isDenied = isDenied(type)
+        let isDenied = openResults != nil && isDenied(type)
         if isUnverified, type.isAddress, prefersProviders || isDenied {
             if policy.lastResort.addresses(of: key.name) != nil {
                 return .failure(

@@ -296,7 +296,9 @@ extension SimulationOracle.Case {
         // The lifetime of the addresses in an HTTPS record, and whether LocalDNS's were verified, is not known here.
         var least = type == .https ? 0 : lifetime
         if case .localDNS = telling.giver, route.isProtected, type.isAddress {
-            least = min(lifetime, Self.unverifiedTime)
+            // Stale as soon as a provider has answered anything.
+            let mayYield = !reign.providers(for: telling.name, type, in: plan).isEmpty
+            least = mayYield ? 0 : min(lifetime, Self.unverifiedTime)
         }
         // A denial that LocalDNS did not answer.
         if telling.result == .nameError, reign.mayBeLocal(telling.name) { least = min(least, 10) }
