@@ -20,7 +20,7 @@ func fuzzHostsFile(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         precondition((1...HostsFile.maximumAddresses).contains(entry.addresses.count), "too few or many addresses")
         precondition(Set(entry.addresses).count == entry.addresses.count, "an address is there twice")
     }
-    precondition(file.problems.count <= HostsFile.toldLines + 2, "more problems than are reported")
+    precondition(file.problems.count <= HostsFile.reportedLines + 2, "more problems than are reported")
     precondition(file.problems.allSatisfy { $0.line.map((1...lines).contains) ?? true }, "a line that is none")
 
     let text = file.entries.flatMap { entry in entry.addresses.map { "\($0) \(entry.name)\n" } }.joined()

@@ -75,8 +75,8 @@ extension Integration {
         }
 
         @Test(arguments: [(Lab.Hijacker.wrongCertificate, Int32(60)), (.refusing, 7), (.silent, 28)])
-        func `where a hijacked resolver leads curl finds no right certificate`(hijacker: Lab.Hijacker, status: Int32) throws
-       
+        func `where a hijacked resolver leads curl finds no right certificate`(hijacker: Lab.Hijacker, status: Int32)
+            throws
         {
             for family in ["-4", "-6"] {
                 let limit = hijacker == .silent ? "0.5" : "30"
