@@ -18,8 +18,8 @@ let package = Package(
     name: "httpdnsd",
     products: [.executable(name: "httpdnsd", targets: ["httpdnsd"])],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
     ],
     targets: [
         // C libraries of the distribution, and Linux calls that the Glibc module lacks.
