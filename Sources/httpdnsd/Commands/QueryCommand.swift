@@ -35,7 +35,9 @@ struct QueryCommand: ParsableCommand {
             "Look up the name of this address, instead of a name; the type is PTR unless given.", valueName: "address"))
     var address: String?
 
-    @Option(help: .init("Ask only this: httpdns, localdns, cache, or a provider by its name.", valueName: "source"))
+    @Option(
+        help: .init("Ask only this: httpdns, localdns, cache, or a provider by its name.", valueName: "source"),
+        completion: .list(["httpdns", "localdns", "cache"]))
     var via: String?
 
     func validate() throws {

@@ -9,7 +9,8 @@ struct ConfigurationFile: ParsableArguments {
 
     @Option(
         name: .customLong("config"),
-        help: .init("The configuration file. (default: \(ConfigurationFile.defaultPath))", valueName: "file"))
+        help: .init("The configuration file. (default: \(ConfigurationFile.defaultPath))", valueName: "file"),
+        completion: .file(extensions: ["toml"]))
     private var written: String?
 
     var path: String { written ?? Self.defaultPath }

@@ -26,10 +26,13 @@ struct ConfigurationSource: Sendable {
         do throws(ConfigurationError) {
             loaded = try load()
         } catch {
-            throw ConfigurationRefusal(lines: error.diagnostics.map(\.description))
+            throw ConfigurationRefusal(lines: error.diagnostics.map(\.description), warnings: [])
         }
-        let problems = loaded.configuration.problems(in: path)
-        guard problems.isEmpty else { throw ConfigurationRefusal(lines: problems) }
+        let problems = loaded.configuration.loopProblems
+        guard problems.isEmpty else {
+            throw ConfigurationRefusal(
+                lines: problems, warnings: loaded.warnings.map(\.description) + loaded.configuration.remarks)
+        }
         return loaded
     }
 }
@@ -38,4 +41,6 @@ struct ConfigurationSource: Sendable {
 struct ConfigurationRefusal: Error {
     /// At least one.
     let lines: [String]
+    /// What is worth saying besides, where the file could be read.
+    let warnings: [String]
 }

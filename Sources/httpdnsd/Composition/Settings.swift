@@ -165,22 +165,21 @@ extension Configuration {
         }
     }
 
-    /// What is wrong with a configuration that was read, in the view of this machine: one line each.
-    func problems(in file: String) -> [String] {
-        var problems: [String] = []
-        do throws(LocalDNSServersError) {
-            _ = try Composition.localDNSServers(self)
-        } catch {
-            problems.append("\(file): localdns.servers: \(error)")
-        }
-        return problems + loopProblems
-    }
-
     /// What will not work on this machine although the server serves: one line each.
     var remarks: [String] {
         unreadableAuthorities.map { provider, file in
             "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
-        } + [unverifiableLocalDNS].compactMap { $0 }
+        } + [unverifiableLocalDNS, missingLocalDNS].compactMap { $0 }
+    }
+
+    /// What is said while the network has no resolver but ourselves; nil when it has one.
+    private var missingLocalDNS: String? {
+        do throws(LocalDNSServersError) {
+            _ = try Composition.localDNSServers(self)
+            return nil
+        } catch {
+            return "localdns.servers: \(error)"
+        }
     }
 
     /// Providers over https whose authorities cannot be read, each with the file: every request to them would fail.

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import TestSupport
 import Testing
@@ -82,6 +83,42 @@ extension Integration {
                 ])
         }
 
+        @Test func `check has the same as JSON, with all names of a list and the warnings`() throws {
+            let directory = try TemporaryDirectory()
+            let names = (0..<12).map { "n\($0).example" }
+            let file = try directory.write(
+                Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
+                    + DaemonConfiguration.aliyun("http://127.0.0.1:9", "names = [\"example.com\"]")
+                    + DaemonConfiguration.route(bypass: names)
+                    + DaemonConfiguration.rest().replacing("path = \"\"", with: "path = \"/run/none/cache.sqlite\""),
+                to: "checked.toml")
+            let outcome = try Daemon.run(["check", "--config", file, "--json"])
+            #expect(outcome.status == 0 && outcome.errors.isEmpty)
+            let report = try Self.object(outcome.output)
+            #expect(report["bypass"] as? [String] == names)
+            #expect(report["errors"] as? [String] == [])
+            #expect((report["warnings"] as? [String])?.contains { $0.contains("cache.disk.path") } == true)
+            let provider = (report["providers"] as? [[String: Any]])?.first
+            #expect(provider?["names"] as? [String] == ["example.com"] && provider?["authenticated"] as? Bool == false)
+            let examples = report["examples"] as? [[String: Any]]
+            #expect(examples?.last?["sources"] as? [String] == ["localdns"])
+        }
+
+        @Test func `a mistake is an error in check's JSON, and status 78`() throws {
+            let directory = try TemporaryDirectory()
+            let file = try directory.write(Self.good + "[cache]\nmemroy = \"1MiB\"\n", to: "checked.toml")
+            let (plain, outcome) = (
+                try Daemon.run(["check", "--config", file]), try Daemon.run(["check", "--config", file, "--json"])
+            )
+            #expect(outcome.status == 78 && outcome.errors.isEmpty)
+            let errors = try Self.object(outcome.output)["errors"] as? [String]
+            #expect(errors == plain.errors.split(separator: "\n").map(String.init) && errors?.count == 1)
+        }
+
+        private static func object(_ text: String) throws -> [String: Any] {
+            try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any] ?? [:]
+        }
+
         @Test(arguments: [
             ["serve"], ["check"], ["query", "www.example.com"], ["query", "www.example.com", "--via", "cache"],
             ["status"],
@@ -159,6 +196,29 @@ extension Integration {
         @Test(arguments: [["query"], ["query", "-x", "www.example.com"], ["query", "-x", "192.0.2.1", "NOTYPE"]])
         func `query without a name, an address or a type that is one is a usage error`(command: [String]) throws {
             #expect(try Daemon.run(command).status == 2)
+        }
+
+        @Test(arguments: [
+            (["query", "www.example.com", "--via"], "httpdns localdns cache"), (["check", "--config"], "one.toml"),
+        ])
+        func `bash completes the sources of a query and the configuration files`(
+            words: [String], completions: String
+        ) throws {
+            let directory = try TemporaryDirectory()
+            for file in ["one.toml", "two.txt"] { _ = try directory.write("", to: file) }
+            let script = try directory.write(
+                try Daemon.run(["--generate-completion-script", "bash"]).output, to: "completion.bash")
+            let line = (["httpdnsd"] + words).joined(separator: " ")
+            let outcome = try ChildProcess.run([
+                "bash", "-c",
+                """
+                cd \(directory.path) && source \(script) && COMP_WORDS=(\(line) "") COMP_CWORD=\(words.count + 1) \
+                    COMP_LINE="\(line) " COMP_POINT=\(line.utf8.count + 1)
+                _httpdnsd httpdnsd "" \(words.last ?? "")
+                echo "${COMPREPLY[@]}"
+                """,
+            ])
+            #expect(outcome.output == completions + "\n")
         }
 
         @Test func `version is printed`() throws {

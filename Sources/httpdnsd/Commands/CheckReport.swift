@@ -1,0 +1,193 @@
+import Configuration
+import DNSResolver
+import DNSWire
+import HTTPDNS
+import Platform
+import Upstreams
+
+/// What a configuration means: what `httpdnsd check` shows, as text or as one JSON object.
+struct CheckReport {
+    /// The most names of a list that are shown as text; JSON has all.
+    private static let listLimit = 10
+    /// The most example names.
+    private static let exampleLimit = 8
+
+    private let file: String
+    private let settings: Configuration
+    /// The groups of LocalDNS servers that are asked; empty while none is found.
+    private let localDNS: [[String]]
+    private let search: [String]
+    /// What the sources of a name are, for the first name of each list and one of no list.
+    private let examples: [(name: Name, sources: [String])]
+    /// One line each, without a prefix.
+    private let warnings: [String]
+
+    /// - Parameter warnings: those of reading the file.
+    init(_ settings: Configuration, file: String, warnings: [String]) {
+        self.file = file
+        self.settings = settings
+        self.warnings = warnings + settings.remarks
+        localDNS = (try? Composition.localDNSServers(settings))?.map { $0.map(\.description) } ?? []
+        search = Composition.searchDomains(settings).map(\.description)
+        let routes = Composition.routes(settings, Translation(settings.answers.dns64, found: .none))
+        examples = settings.exampleNames.prefix(Self.exampleLimit).map { name in
+            (name, settings.sources(of: name, by: routes.route(for: name)))
+        }
+    }
+
+    /// What is printed on standard error.
+    var warningLines: [String] { warnings.map { "warning: \($0)" } }
+
+    /// A line for each thing, its name in a column of ten.
+    var text: String {
+        let listen = settings.listen.addresses.map { "\($0)\(Self.isHere($0) ? "" : " (not on this machine yet)")" }
+        var lines = [("listen", Self.list(listen)), ("allow", Self.list(settings.listen.allow))]
+        for provider in settings.providers {
+            let mark = provider.isAuthenticated ? "" : "  (not authenticated: can be forged or replayed on the path)"
+            let names = provider.names.isEmpty ? "" : ", for \(Self.brief(provider.names))"
+            lines.append(("provider", "\(provider.name): \(provider.type.rawValue) at \(provider.url)\(names)\(mark)"))
+        }
+        lines.append(("mode", settings.route.mode.rawValue))
+        for (list, names) in [("protect", settings.route.protect), ("bypass", settings.route.bypass)]
+        where !names.isEmpty {
+            lines.append((list, Self.brief(names)))
+        }
+        for forward in settings.forwards {
+            lines.append(("forward", "\(Self.list(forward.suffixes)) to \(Self.list(forward.servers))"))
+        }
+        lines.append(
+            ("localdns", localDNS.isEmpty ? "none found" : localDNS.map(Self.list).joined(separator: ", then ")))
+        if !search.isEmpty {
+            lines.append(("search", "\(Self.list(search)): names below that the providers deny are asked of localdns"))
+        }
+        let disk = settings.cache.disk.path
+        lines.append(
+            ("cache", "\(settings.cache.memory >> 20) MiB of memory, \(disk.isEmpty ? "no file" : "and \(disk)")"))
+        let presets = presets.filter { $0.count > 0 }
+        if !presets.isEmpty {
+            lines.append(("preset", "names: " + presets.map { "\($0.count) \($0.text)" }.joined(separator: ", ")))
+        }
+        if settings.answers.prefer != .both { lines.append(("prefer", settings.answers.prefer.rawValue)) }
+        for example in examples {
+            lines.append(("example", "\(example.name): \(example.sources.joined(separator: ", then "))"))
+        }
+        let column = 10
+        return lines.map { $0 + String(repeating: " ", count: column - $0.utf8.count) + $1 }.joined(separator: "\n")
+            + "\n\(file) is good"
+    }
+
+    /// The same with all names of all lists, and the warnings. Documented in Documentation/Control.md.
+    var json: String {
+        JSONWriter.object { writer in
+            writer.member("file", file)
+            writer.member("errors", strings: [])
+            writer.member("warnings", strings: warnings)
+            writer.member("listen", objects: settings.listen.addresses) { address, writer in
+                writer.member("address", address.description)
+                writer.member("present", Self.isHere(address))
+            }
+            writer.member("allow", strings: settings.listen.allow.map(\.description))
+            writer.member("providers", objects: settings.providers) { provider, writer in
+                writer.member("name", provider.name)
+                writer.member("type", provider.type.rawValue)
+                writer.member("url", provider.url.description)
+                writer.member("names", strings: provider.names.map(\.description))
+                writer.member("authenticated", provider.isAuthenticated)
+            }
+            writer.member("mode", settings.route.mode.rawValue)
+            writer.member("protect", strings: settings.route.protect.map(\.description))
+            writer.member("bypass", strings: settings.route.bypass.map(\.description))
+            writer.member("forward", objects: settings.forwards) { forward, writer in
+                writer.member("names", strings: forward.suffixes.map(\.description))
+                writer.member("servers", strings: forward.servers.map(\.description))
+            }
+            writer.member("localdns", objects: localDNS) { servers, writer in writer.member("servers", strings: servers)
+            }
+            writer.member("search", strings: search)
+            writer.member(
+                "cache",
+                object: { writer in
+                    writer.member("memory", settings.cache.memory)
+                    writer.member("file", settings.cache.disk.path.isEmpty ? nil : settings.cache.disk.path)
+                })
+            writer.member(
+                "presets",
+                object: { writer in
+                    for preset in presets { writer.member(preset.key, preset.count) }
+                })
+            writer.member("prefer", settings.answers.prefer.rawValue)
+            writer.member("examples", objects: examples) { example, writer in
+                writer.member("name", example.name.description)
+                writer.member("sources", strings: example.sources)
+            }
+        }
+    }
+
+    /// The JSON object of a configuration with mistakes.
+    ///
+    /// - Parameter errors: as they are printed without `--json`, at least one.
+    static func json(errors: [String], warnings: [String], file: String) -> String {
+        JSONWriter.object { writer in
+            writer.member("file", file)
+            writer.member("errors", strings: errors)
+            writer.member("warnings", strings: warnings)
+        }
+    }
+
+    private var presets: [(key: String, count: Int, text: String)] {
+        let preset = settings.preset
+        return [
+            ("always", preset.always.count, "always"), ("hosts", preset.hosts.count, "of \(preset.hostsFile)"),
+            ("last_resort", preset.lastResort.count, "in the last resort"),
+            ("preresolve", preset.preresolve.count, "looked up at the start"),
+        ]
+    }
+
+    private static func isHere(_ endpoint: AddressAndPort) -> Bool { SocketAddress(endpoint)?.isOnThisMachine ?? false }
+
+    private static func brief(_ names: some Collection<Name>) -> String {
+        let more = names.count - listLimit
+        return list(names.prefix(listLimit)) + (more > 0 ? " and \(more) more" : "")
+    }
+
+    private static func list(_ items: some Sequence<some CustomStringConvertible>) -> String {
+        items.map(\.description).joined(separator: ", ")
+    }
+}
+
+extension Configuration {
+    /// The first name of each list, and one of no list.
+    fileprivate var exampleNames: [Name] {
+        let listed = providers.compactMap(\.names.first) + [route.protect, route.bypass].compactMap(\.first)
+        let forwarded = forwards.compactMap(\.suffixes.first)
+        var names: [Name] = []
+        for name in listed + forwarded + [try? Name("www.example.net")].compactMap({ $0 }) where !names.contains(name) {
+            names.append(name)
+        }
+        return names
+    }
+
+    /// The sources of a name, in the order in which they are asked.
+    fileprivate func sources(of name: Name, by route: DNSResolver.Route) -> [String] {
+        switch route {
+        case .bypass: return ["localdns"]
+        case .forward(let index): return [forwards[index].servers.map(\.description).joined(separator: ", ")]
+        case .portal, .protect:
+            let able = providers.filter { $0.names.isEmpty || $0.names.contains { name.isWithin($0) } }.map(\.name)
+            return switch route == .portal ? .localDNSFirst : self.route.mode {
+            case .localDNSFirst: ["localdns"] + able
+            case .httpdnsOnly: able
+            case .httpdnsFirst, .localDNSOnly: able + ["localdns"]
+            }
+        }
+    }
+}
+
+extension JSONWriter {
+    /// Writes a member that is an array of objects, one for each item.
+    fileprivate mutating func member<Item>(
+        _ key: String, objects items: [Item], _ members: (Item, inout JSONWriter) -> Void
+    ) {
+        member(key, array: { writer in for item in items { writer.object { members(item, &$0) } } })
+    }
+}
