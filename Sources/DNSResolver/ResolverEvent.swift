@@ -93,7 +93,7 @@ extension ResolverEvent: CustomStringConvertible {
         case .serverLoops(let upstream, let server):
             "\(upstream): \(server) sends our own questions back to us, and is not asked"
         case .serverLoopEnded(let upstream, let server):
-            "\(upstream): \(server) does not send our own questions to to us any more"
+            "\(upstream): \(server) does not send our own questions back to us any more"
         case .answerFailed(let question, let route, let reason):
             "\(question) (\(route)) has no answer: \(reason)"
         case .answerStale(let question, let route, let reason):
@@ -105,7 +105,7 @@ extension ResolverEvent: CustomStringConvertible {
         case .answerPreset(let question, let route, let reason):
             "\(question) (\(route)) is answered from preset.last_resort: \(reason)"
         case .overloaded(let reason):
-            "\(reason): SERVFAIL is returned to clients get SERVFAIL"
+            "\(reason): further clients get SERVFAIL"
         }
     }
 }
