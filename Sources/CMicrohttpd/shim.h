@@ -45,5 +45,6 @@ static inline unsigned int cmicrohttpd_connections(struct MHD_Daemon *daemon) {
 static const enum MHD_Result cmicrohttpd_yes = MHD_YES;
 static const enum MHD_Result cmicrohttpd_no = MHD_NO;
 static const enum MHD_ValueKind cmicrohttpd_parameters = MHD_GET_ARGUMENT_KIND;
+static const enum MHD_ValueKind cmicrohttpd_fields = MHD_HEADER_KIND;
 static const enum MHD_ConnectionNotificationCode cmicrohttpd_connected = MHD_CONNECTION_NOTIFY_STARTED;
 static const enum MHD_ResponseMemoryMode cmicrohttpd_copied = MHD_RESPMEM_MUST_COPY;

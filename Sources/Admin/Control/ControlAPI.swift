@@ -5,14 +5,13 @@ import Scheduling
 
 /// The endpoints: GET reads, POST changes. Documented in Documentation/Control.md.
 @Loop
-struct ControlAPI {
+struct ControlAPI: RequestHandler {
     /// The most cached answers in one report, and the number unless the request has another.
     nonisolated static let pageLimit = 1_000
     nonisolated static let defaultPage = 100
 
     let target: any ControlTarget
 
-    /// Executes the request; every fault of it becomes a response.
     func respond(to request: ControlRequest) async -> ControlResponse {
         do throws(Fault) {
             switch (request.method, request.path) {

@@ -44,7 +44,8 @@ final class ControlExchange {
         }
         guard let made else { return cmicrohttpd_no }
         defer { MHD_destroy_response(made) }
-        MHD_add_response_header(made, "Content-Type", "application/json")
+        MHD_add_response_header(made, "Content-Type", response.contentType)
+        for field in response.fields { MHD_add_response_header(made, field.name, field.value) }
         return MHD_queue_response(connection, UInt32(response.status), made)
     }
 }

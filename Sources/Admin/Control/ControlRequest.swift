@@ -9,17 +9,36 @@ struct ControlRequest: Sendable {
     /// The decoded parameters of the query component; nil when one is not valid text.
     var parameters: [String: String]? = [:]
     var body: [UInt8] = []
+    /// The fields of these names; nil without one.
+    var host: String?
+    var accept: String?
 }
 
 /// The response to a control request.
 struct ControlResponse: Sendable, Equatable {
     var status: Int
-    /// JSON text.
     var body: String
+    var contentType: String
+    /// Names and values of further fields.
+    var fields: [Field] = []
+
+    struct Field: Sendable, Equatable {
+        let name: String
+        let value: String
+    }
+
+    init(status: Int, body: String, contentType: String) {
+        (self.status, self.body, self.contentType) = (status, body, contentType)
+    }
 
     init(_ report: some JSONRecord, status: Int = 200) {
-        self.status = status
-        body = report.json + "\n"
+        self.init(status: status, body: report.json + "\n", contentType: "application/json")
+    }
+
+    static func text(_ status: Int, _ text: String, fields: [Field] = []) -> ControlResponse {
+        var response = ControlResponse(status: status, body: text, contentType: "text/plain; charset=utf-8")
+        response.fields = fields
+        return response
     }
 
     static func fault(_ status: Int, _ text: String) -> ControlResponse {

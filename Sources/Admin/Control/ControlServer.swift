@@ -5,7 +5,7 @@ import Glibc
 package import Platform
 package import Scheduling
 
-/// The control API on a Unix socket, through libmicrohttpd.
+/// The control API on a Unix socket, or the monitoring interface on a TCP port, through libmicrohttpd.
 ///
 /// The library has no thread of its own: its epoll descriptor is watched by the event loop. A request is suspended
 /// while it is executed, so that the loop never waits for it.
@@ -23,7 +23,7 @@ package final class ControlServer {
     /// Bytes of a body beyond the limit that are still read, so that the client receives the error response.
     nonisolated static let swallowed = 64 << 10
 
-    private let api: ControlAPI
+    private let handler: any RequestHandler
     private let loop: EventLoop
     private var daemon: OpaquePointer?
     private var watch: Watch?
@@ -40,9 +40,27 @@ package final class ControlServer {
         var isBusy = false
     }
 
-    /// Begins to serve on a listening socket, until `stop()`, which must be called before this object is released.
-    package init(on listener: consuming Descriptor, target: any ControlTarget, loop: EventLoop) throws(SystemError) {
-        api = ControlAPI(target: target)
+    /// Begins to serve the control API on a listening socket, until `stop()`, which must be called before this object is
+    /// released.
+    package convenience init(
+        on listener: consuming Descriptor, target: any ControlTarget, loop: EventLoop
+    ) throws(SystemError) {
+        try self.init(on: listener, handler: ControlAPI(target: target), loop: loop)
+    }
+
+    /// The same for the monitoring interface.
+    ///
+    /// - Parameter hostName: this machine's own name.
+    package convenience init(
+        monitoring target: any MonitorTarget, on listener: consuming Descriptor, hostName: String, loop: EventLoop
+    ) throws(SystemError) {
+        try self.init(on: listener, handler: MonitorAPI(target: target, hostName: hostName), loop: loop)
+    }
+
+    private init(
+        on listener: consuming Descriptor, handler: any RequestHandler, loop: EventLoop
+    ) throws(SystemError) {
+        self.handler = handler
         self.loop = loop
         let number = listener.number
         let data = Unmanaged.passUnretained(self).toOpaque()
@@ -136,7 +154,7 @@ package final class ControlServer {
         setBusy(true, exchange)
         exchanges[ObjectIdentifier(exchange)] = exchange
         exchange.task = Loop.spawn { [self] in
-            let response = await api.respond(to: exchange.request)
+            let response = await handler.respond(to: exchange.request)
             guard exchanges.removeValue(forKey: ObjectIdentifier(exchange)) != nil else { return }
             exchange.response = response
             setBusy(false, exchange)
@@ -155,7 +173,8 @@ private func controlRequestArrived(
     guard let data, let connection, let path, let method, let uploadSize, let state else { return cmicrohttpd_no }
     guard let known = state.pointee else {
         let request = ControlRequest(
-            method: String(cString: method), path: String(cString: path), parameters: parameters(of: connection))
+            method: String(cString: method), path: String(cString: path), parameters: parameters(of: connection),
+            host: field("Host", of: connection), accept: field("Accept", of: connection))
         state.pointee =
             Loop.assumeIsolated {
                 Reference(Unmanaged.passRetained(ControlExchange(request)).toOpaque())
@@ -209,6 +228,11 @@ private func controlRequestEnded(
 ) {
     guard let known = state?.pointee.take() else { return }
     Unmanaged<ControlExchange>.fromOpaque(known).release()
+}
+
+/// The first field of this name; nil without one, or when it is not valid text.
+private func field(_ name: String, of connection: OpaquePointer) -> String? {
+    MHD_lookup_connection_value(connection, cmicrohttpd_fields, name).flatMap { String(validatingCString: $0) }
 }
 
 /// The parameters in the query component of a request, the last of equal ones; nil when one is not valid text.

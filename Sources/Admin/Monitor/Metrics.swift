@@ -1,0 +1,144 @@
+/// All metrics of the server. Documentation/Monitoring.md has a line for each.
+enum Metrics {
+    static func text(_ status: StatusReport, _ traffic: TrafficReport, _ format: MetricsFormat) -> String {
+        var writer = MetricsWriter(format)
+        writeServer(status, traffic, to: &writer)
+        writeTraffic(status, traffic, to: &writer)
+        writeCache(status.cache, to: &writer)
+        writeProviders(status.providers, to: &writer)
+        writeNetwork(status, to: &writer)
+        return writer.finish()
+    }
+
+    private static func writeServer(
+        _ status: StatusReport, _ traffic: TrafficReport, to writer: inout MetricsWriter
+    ) {
+        writer.family("build_info", .gauge, "The version, as a label; the value is 1.") {
+            $0.sample(["version": status.version], 1)
+        }
+        writer.family(
+            "start_time_seconds", .gauge, "When the process started, in seconds since 1970.", unit: "seconds",
+            value: traffic.process.started)
+        writer.family(
+            "cpu_seconds", .counter, "Processor time of the process, user and system.", unit: "seconds",
+            value: traffic.process.processorTime)
+        writer.family(
+            "resident_memory_bytes", .gauge, "Resident memory of the process.", unit: "bytes",
+            value: Double(traffic.process.residentBytes))
+        writer.family("open_descriptors", .gauge, "Open descriptors.", value: Double(traffic.process.descriptors))
+        writer.family(
+            "descriptor_limit", .gauge, "How many descriptors may be open.",
+            value: Double(traffic.process.descriptorLimit))
+        writer.family("reloads", .counter, "Successful reloads of the configuration.", value: Double(status.reloads))
+        writer.family(
+            "policy_generation", .gauge, "The generation of the policy; a raise makes questions be decided again.",
+            value: Double(status.generation))
+        writer.family(
+            "httpdns_enabled", .gauge, "1 while HTTPDNS is in use, 0 after `switch off`.", value: status.isOn ? 1 : 0)
+        writer.family(
+            "clock_doubted", .gauge, "1 while there is evidence that this machine's clock is wrong.",
+            value: status.clock.isEmpty ? 0 : 1)
+    }
+
+    private static func writeTraffic(
+        _ status: StatusReport, _ traffic: TrafficReport, to writer: inout MetricsWriter
+    ) {
+        writer.family("responses", .counter, "Responses sent to clients.") { samples in
+            for each in traffic.responses {
+                samples.sample(["transport": each.transport, "family": each.family, "rcode": each.code], each.count)
+            }
+        }
+        writer.family(
+            "refused_queries", .counter, "Queries of clients that are not in listen.allow.",
+            value: Double(status.refused))
+        writer.family("pending_queries", .gauge, "Queries that wait for an answer.", value: Double(status.queries))
+        writer.family("tcp_connections", .gauge, "Open TCP connections of clients.", value: Double(status.connections))
+        writer.family("flights", .gauge, "Questions under way upstream.", value: Double(status.flights))
+        writer.family("waiters", .gauge, "Clients that wait for them.", value: Double(status.waiters))
+    }
+
+    private static func writeCache(_ cache: StatusReport.Cache, to writer: inout MetricsWriter) {
+        writer.family("cache_entries", .gauge, "Answers in memory.", value: Double(cache.entries))
+        writer.family("cache_bytes", .gauge, "Memory in use for answers.", unit: "bytes", value: Double(cache.bytes))
+        writer.family(
+            "cache_limit_bytes", .gauge, "The most memory for answers.", unit: "bytes", value: Double(cache.limit))
+        writer.family(
+            "cache_hits", .counter, "Queries answered from memory at once, without a question upstream.",
+            value: Double(cache.hits))
+        writer.family("cache_misses", .counter, "Queries that were not.", value: Double(cache.misses))
+        writer.family(
+            "stale_answers", .counter, "Misses answered with an answer past its TTL.", value: Double(cache.stale))
+        writer.family("prefetches", .counter, "Answers renewed before they expired.", value: Double(cache.refreshes))
+        guard !cache.file.isEmpty else { return }
+        writer.family(
+            "disk_up", .gauge, "1 while the cache file is in use.", value: cache.fileError.isEmpty ? 1 : 0)
+        writer.family("disk_loaded_answers", .counter, "Answers read from the file.", value: Double(cache.loaded))
+        writer.family("disk_written_answers", .counter, "Answers written to the file.", value: Double(cache.written))
+    }
+
+    private static func writeProviders(_ providers: [StatusReport.Provider], to writer: inout MetricsWriter) {
+        writer.family("provider_up", .gauge, "1 while the provider is asked.") { samples in
+            for provider in providers { samples.sample(["provider": provider.name], provider.state == .used ? 1 : 0) }
+        }
+        writer.family(
+            "provider_calls_today", .gauge, "Calls since 00:00 UTC, as the vendor bills them."
+        ) { samples in
+            for provider in providers { samples.sample(["provider": provider.name], provider.callsToday) }
+        }
+        writer.family("provider_daily_limit", .gauge, "The daily_limit of calls.") { samples in
+            for provider in providers where provider.dailyLimit > 0 {
+                samples.sample(["provider": provider.name], provider.dailyLimit)
+            }
+        }
+        writer.family(
+            "provider_clock_offset_seconds", .gauge, "How far the service's clock is ahead of this machine's.",
+            unit: "seconds"
+        ) { samples in
+            for provider in providers { samples.sample(["provider": provider.name], provider.clockOffset) }
+        }
+        address("up", .gauge, "1 while the address is not in backoff.") { $0.state == .used ? 1 : 0 }
+        address("requests", .counter, "Requests to the address.") { Double($0.requests) }
+        address("failures", .counter, "Requests without a usable response.") { Double($0.failures) }
+        address(
+            "response_seconds", .gauge, "The mean response time of late requests.", unit: "seconds"
+        ) { address in address.responseMilliseconds.map { Double($0) / 1_000 } }
+
+        func address(
+            _ name: String, _ kind: MetricsWriter.Kind, _ help: String, unit: String? = nil,
+            _ value: (StatusReport.Address) -> Double?
+        ) {
+            writer.family("provider_address_\(name)", kind, help, unit: unit) { samples in
+                for provider in providers {
+                    for address in provider.addresses {
+                        guard let value = value(address) else { continue }
+                        samples.sample(["provider": provider.name, "address": address.address], value)
+                    }
+                }
+            }
+        }
+    }
+
+    private static func writeNetwork(_ status: StatusReport, to writer: inout MetricsWriter) {
+        writer.family("localdns_server_up", .gauge, "1 while the server is asked first.") { samples in
+            for server in status.localDNS { samples.sample(["server": server.address], server.state == .used ? 1 : 0) }
+        }
+        writer.family("forward_server_up", .gauge, "1 while the server is asked first.") { samples in
+            var seen: Set<String> = []
+            for server in status.forwards.flatMap(\.servers) where seen.insert(server.address).inserted {
+                samples.sample(["server": server.address], server.state == .used ? 1 : 0)
+            }
+        }
+        writer.family(
+            "forged_answers", .counter,
+            "Checks that found an address of LocalDNS with the certificate of another name.",
+            value: Double(status.forgedChecks))
+        writer.family(
+            "network_intercepted", .gauge, "1 while a captive portal or an interception of TLS is detected.",
+            value: status.portal.isEmpty && status.interception.isEmpty ? 0 : 1)
+        writer.family("network_changes", .counter, "Changes of the network.", value: Double(status.networkChanges))
+        writer.family("bad_addresses", .gauge, "Addresses reported with badip.", value: Double(status.badAddresses))
+        writer.family(
+            "last_resort_answers", .counter, "Answers from preset.last_resort.", value: Double(status.lastResortAnswers)
+        )
+    }
+}

@@ -1,0 +1,10 @@
+package import Scheduling
+
+/// The running server, as read by the monitoring interface.
+@Loop
+package protocol MonitorTarget: AnyObject, Sendable {
+    var status: StatusReport { get }
+    var traffic: TrafficReport { get }
+    /// Why no question can be answered from any source; nil when one may be.
+    var unreadiness: String? { get }
+}
