@@ -89,8 +89,7 @@ extension Configuration {
         guard let configuration, reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
         }
-        let warnings = reading.warnings + [NotBuilt.warning(reading)].compactMap { $0 }
         return LoadedConfiguration(
-            configuration: configuration, warnings: Diagnostic.sorted(warnings) + reading.furtherWarnings)
+            configuration: configuration, warnings: Diagnostic.sorted(reading.warnings) + reading.furtherWarnings)
     }
 }

@@ -96,29 +96,6 @@ import Testing
 }
 
 @Suite struct WarningTests {
-    @Test func `everything that is not built yet is reported in one warning`() throws {
-        let loaded = try accepted(
-            minimal + """
-                daily_limit = 5
-                client_subnet = "client/24"
-                pin = ["sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
-                [cache]
-                disk.path = ""
-                disk.flush_interval = "2s"
-                [control]
-                http = "127.0.0.1:9053"
-                [http]
-                proxy = "http://192.0.2.8:3128"
-                """)
-        #expect(
-            loaded.warnings.map(\.description) == [
-                "t.toml: has no effect, because it is not built yet: "
-                    + "control.http (line 11)"
-            ])
-        #expect(loaded.configuration.providers.first?.clientSubnet == .client(bits: 24))
-        #expect(loaded.configuration.cache.disk.path == "")
-    }
-
     @Test func `a default that is written out is no reason to warn`() throws {
         #expect(try accepted(minimal + "daily_limit = 0\n[answers]\nprefer = \"both\"").warnings.isEmpty)
     }

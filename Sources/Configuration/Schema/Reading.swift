@@ -16,8 +16,6 @@ final class Reading {
     private var refused: Set<SettingPath> = []
     /// Entries of arrays of tables in which every value was left out: they count as not written.
     private(set) var leftOutEntries: [SettingPath] = []
-    /// What the file sets that is not built yet.
-    var notBuilt: [SettingPath] = []
 
     init(file: String, document: TOMLNode, environment: [String: String]) {
         self.file = file
@@ -68,9 +66,7 @@ final class Reading {
             }
             used += 1
             written.insert(place)
-            if let isDefault = setting.read(value, place, self, &table) {
-                NotBuilt.note(place, isDefault: isDefault, in: self)
-            }
+            setting.read(value, place, self, &table)
         }
         if case .entry? = path.parts.last, leftOut > 0, used == 0 {
             leftOutEntries.append(path)

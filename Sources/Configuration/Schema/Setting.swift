@@ -1,8 +1,8 @@
 /// A key of a table: its name, what it does, and how it gets into the table's field.
 struct Setting<Table: SettingsTable>: Sendable {
     let name: String
-    /// Reads a node into the field. Nil when the value was refused, else whether it is the default.
-    let read: @Sendable (TOMLNode, SettingPath, Reading, inout Table) -> Bool?
+    /// Reads a node into the field, which stays as it is when the value is refused.
+    let read: @Sendable (TOMLNode, SettingPath, Reading, inout Table) -> Void
     /// Name and value as text, another one for every other value; nil when the key shapes no answer.
     let identity: (@Sendable (Table) -> String)?
     private let describe: @Sendable () -> Description
@@ -46,9 +46,8 @@ struct Setting<Table: SettingsTable>: Sendable {
         let text: @Sendable (Table) -> String = { table in "\(name) = \(kind().write(table[keyPath: field]))" }
         identity = shapesAnswers ? text : nil
         read = { node, path, reading, table in
-            guard let value = kind().read(node, path, reading) else { return nil }
+            guard let value = kind().read(node, path, reading) else { return }
             table[keyPath: field] = value
-            return value == Table()[keyPath: field]
         }
     }
 }

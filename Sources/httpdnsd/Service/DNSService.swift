@@ -40,6 +40,8 @@ final class DNSService {
     /// The prefix that was logged last.
     var foundPrefix: NAT64Prefix?
     var networkChanges = NetworkChanges()
+    /// Whether it takes no more queries.
+    var isStopping = false
     private let rules: SharedClientRules
 
     /// - Parameters:

@@ -1,0 +1,30 @@
+import Admin
+import Configuration
+import DNSResolver
+import Glibc
+import Platform
+import Scheduling
+
+/// What monitors read.
+extension DNSService: MonitorTarget {
+    var traffic: TrafficReport {
+        var report = TrafficReport()
+        let resources = ProcessResources()
+        report.process.started = Double(time(nil)) - (loop.now - startedAt) / .seconds(1)
+        report.process.processorTime = resources.processorTime / .seconds(1)
+        report.process.residentBytes = resources.residentBytes
+        report.process.descriptors = resources.descriptors
+        report.process.descriptorLimit = resources.descriptorLimit
+        return report
+    }
+
+    var unreadiness: String? {
+        if isStopping { return "stopping" }
+        let providers = resolver.isOn && composition.settings.route.mode != .localDNSOnly ? status.providers : []
+        let servers = status.localDNS + status.forwards.flatMap(\.servers)
+        let canAnswer =
+            providers.contains { $0.state == .used && $0.addresses.contains { $0.state != .inBackoff } }
+            || servers.contains { $0.state != .inBackoff && $0.state != .loop }
+        return canAnswer ? nil : "no provider and no server of LocalDNS can be asked"
+    }
+}

@@ -1,0 +1,38 @@
+import Foundation
+import Testing
+
+@testable import Admin
+
+/// Documentation/Monitoring.md against the code.
+struct MonitoringPageTests {
+    /// A report in which every family has a sample.
+    private var text: String {
+        var status = StatusReport()
+        status.cache.file = "/var/lib/httpdnsd/cache.sqlite"
+        var provider = StatusReport.Provider()
+        provider.dailyLimit = 1
+        var address = StatusReport.Address()
+        address.responseMilliseconds = 1
+        provider.addresses = [address]
+        status.providers = [provider]
+        let server = StatusReport.Server(address: "192.0.2.53:53", state: .used, retry: nil, group: nil)
+        status.localDNS = [server]
+        status.forwards = [.init(suffixes: [], servers: [server])]
+        var traffic = TrafficReport()
+        traffic.responses = [.init(transport: "udp", family: "ipv4", code: "NOERROR", count: 1)]
+        return Metrics.text(status, traffic, .prometheus)
+    }
+
+    @Test func `every metric has its line in the page, with its kind, and no other has`() throws {
+        let page = try String(
+            contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
+                .appending(path: "../../../Documentation/Monitoring.md"), encoding: .utf8)
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| `") && !$0.hasPrefix("| `/") }
+        let documented = rows.map { row in
+            let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            return "httpdnsd_\(cells[0].split(separator: "`")[0]) \(cells[1])"
+        }
+        let written = text.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }.map { String($0.dropFirst(7)) }
+        #expect(documented == written)
+    }
+}
