@@ -128,7 +128,9 @@ let package = Package(
             .testTarget(
                 name: name + "Tests",
                 dependencies: [.byName(name: name), "TestSupport"] + extra,
-                exclude: ["HTTPDNS": ["JSONTestSuite"], "Configuration": ["toml-test"]][name] ?? [],
+                exclude: [
+                    "HTTPDNS": ["JSONTestSuite"], "Configuration": ["toml-test"], "Upstreams": ["x509-limbo"],
+                ][name] ?? [],
                 swiftSettings: strict)
         } + [
             .testTarget(

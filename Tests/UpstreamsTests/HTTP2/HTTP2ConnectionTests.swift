@@ -252,7 +252,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func `a server that changes its keys without end is broken off`() async throws {
-        let server = try KeyFloodServer(certificates.leaf(names: ["right.example"]))
+        let server = try CertificateServer.keyFlood(certificates.leaf(names: ["right.example"]))
         let transfers = try await HTTPFixture.secure(
             server.port, hosts: ["right.example"], authority: certificates.authority)
         let failure = await transfers.get("first.example.com").failure

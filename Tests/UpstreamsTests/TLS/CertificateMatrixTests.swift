@@ -84,7 +84,7 @@ struct CertificateMatrixTests {
         for kind in Self.cases {
             let certificate = try workshop.make(kind)
             let reference = try certificate.isAccepted(as: kind.host)
-            let accepted = try await isAccepted(certificate, as: kind.host)
+            let accepted = try await certificate.verdicts(as: kind.host)
             for (way, isAccepted) in accepted where isAccepted != reference {
                 #expect(reference && Self.stricter[kind.id] != nil, "\(kind.id), \(way): \(isAccepted)")
                 differences.insert(kind.id)
@@ -100,50 +100,7 @@ struct CertificateMatrixTests {
             let certificate = MadeCertificate(
                 authority: certificates.authority, chain: leaf.certificate, key: leaf.key)
             #expect(try !certificate.isAccepted(as: host))
-            #expect(try await isAccepted(certificate, as: host).values.allSatisfy { !$0 })
-        }
-    }
-
-    /// The verdicts of this program's two ways: the channel's, and that of the check of LocalDNS's addresses, which is
-    /// for names alone.
-    private func isAccepted(_ certificate: MadeCertificate, as host: String) async throws -> [String: Bool] {
-        let server = try CertificateServer(certificate)
-        var verdicts = ["channel": try await channelAccepts(certificate, as: host, at: server.port)]
-        // A name of DNS has no final dot left.
-        if IPAddress(host) == nil, !host.hasSuffix(".") {
-            let check = CertificateCheck(caFile: certificate.authority, loop: LoopRunner.shared.loop)
-            let outcome = await check.shakeHands(
-                with: .v4(0x7f00_0001), port: server.port, as: try Name(host), until: .bootTime + .patience)
-            switch outcome {
-            case .wrongCertificate, .unclear: verdicts["check"] = false
-            case .noTLS, .mute, .silent, .unreachable, .cancelled: throw TestFailure("no verdict: \(outcome)")
-            default: verdicts["check"] = true
-            }
-        }
-        return verdicts
-    }
-
-    private func channelAccepts(_ certificate: MadeCertificate, as host: String, at port: UInt16) async throws -> Bool {
-        let authorities = try await TLSAuthorities.read(certificate.authority, at: .bootTime)
-        let channel = try TLSChannel(authorities, host: host, session: nil)
-        let socket = try TestSocket.connection(to: TestAddress("127.0.0.1", port: port), from: nil)
-        while true {
-            do throws(HTTPFailure) {
-                let progress = try channel.shakeHands()
-                if case .isDone = progress { return true }
-            } catch {
-                guard case .certificate = error else { throw TestFailure("no verdict: \(error)") }
-                return false
-            }
-            var pending: [UInt8] = []
-            channel.sendPending {
-                pending = Array($0)
-                return $0.count
-            }
-            try socket.write(pending)
-            let bytes = try #require(socket.receive(.patience)).bytes
-            guard !bytes.isEmpty else { throw TestFailure("the server has ended the connection") }
-            _ = bytes.withUnsafeBytes { channel.receive($0) }
+            #expect(try await certificate.verdicts(as: host).values.allSatisfy { !$0 })
         }
     }
 }
