@@ -21,6 +21,9 @@ package final class FairQueue<Element> {
     /// Whether a further element needs `displace` first.
     package var isFull: Bool { holdings.isFull }
 
+    /// The element with this number; nil when it no longer waits.
+    package subscript(ticket: FairShare.Ticket) -> Element? { elements[ticket] }
+
     /// How many networks have elements.
     package var networks: Int { turns.count }
 
@@ -64,16 +67,43 @@ package final class FairQueue<Element> {
     ///
     /// - Parameter held: how much a network holds.
     package func popFirst(_ held: (ClientNetwork) -> Int) -> Element? {
+        first(held) { _ in 0 }.flatMap { take($0) }
+    }
+
+    /// The next element that may be taken: of the network that holds least of what is waited for, and in turns where
+    /// several hold equally much; of its elements the first of those with the lowest rank.
+    ///
+    /// - Parameters:
+    ///   - held: how much a network holds.
+    ///   - rank: from 0 on; nil for an element that may not be taken.
+    package func first(_ held: (ClientNetwork) -> Int, rank: (Element) -> Int?) -> FairShare.Ticket? {
         if turn >= turns.count { turn = 0 }
-        var best: (index: Int, held: Int)?
-        for index in Array(turn..<turns.count) + Array(0..<turn) {
-            let held = turns.count == 1 ? 0 : held(turns[index])
-            if best.map({ held < $0.held }) ?? true { best = (index, held) }
+        var best: (ticket: FairShare.Ticket, held: Int, rank: Int)?
+        for network in turns[turn...] + turns[..<turn] {
+            let held = turns.count == 1 ? 0 : held(network)
+            if let best, best.held < held { continue }
+            guard let (ticket, rank) = first(of: network, rank) else { continue }
+            if best.map({ (held, rank) < ($0.held, $0.rank) }) ?? true { best = (ticket, held, rank) }
         }
-        guard let best else { return nil }
-        let network = turns[best.index]
-        turn = best.index
-        let element = popFirst(of: network)
+        return best?.ticket
+    }
+
+    private func first(of network: ClientNetwork, _ rank: (Element) -> Int?) -> (FairShare.Ticket, rank: Int)? {
+        var best: (FairShare.Ticket, rank: Int)?
+        var next = holdings.first(of: network)
+        while let ticket = next, best?.rank != 0 {
+            if let rank = elements[ticket].flatMap(rank), best.map({ rank < $0.rank }) ?? true { best = (ticket, rank) }
+            next = holdings.next(after: ticket)
+        }
+        return best
+    }
+
+    /// Removes an element whose turn has come: the next one is of another network where several hold equally much.
+    @discardableResult
+    package func take(_ ticket: FairShare.Ticket) -> Element? {
+        guard let network = holdings.holder(of: ticket), let index = turns.firstIndex(of: network) else { return nil }
+        turn = index
+        let element = remove(ticket)
         if holdings.held(by: network) > 0 { turn += 1 }
         return element
     }

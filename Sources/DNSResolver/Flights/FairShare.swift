@@ -86,6 +86,12 @@ package struct FairShare: Sendable {
     /// The unit of `network` itself that is evicted first; nil when it holds none.
     package func first(of network: ClientNetwork) -> Ticket? { places[network].map { holders[$0].first } }
 
+    /// The unit of the same network that is evicted after this one; nil for its last.
+    package func next(after ticket: Ticket) -> Ticket? {
+        guard isHeld(ticket), units[ticket].next != Self.none else { return nil }
+        return units[ticket].next
+    }
+
     /// Takes a unit, which is evicted last of the network's. The caller has made room before; a unit beyond `capacity`
     /// is counted all the same.
     package mutating func add(for network: ClientNetwork) -> Ticket {

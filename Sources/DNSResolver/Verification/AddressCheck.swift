@@ -25,11 +25,9 @@ package protocol AddressCheck: AnyObject, Sendable {
     /// Checks whether the server at `address` shows a certificate of the name; `.unchecked` or `.discredited` at
     /// `deadline`, and not before unless the task is cancelled.
     ///
-    /// - Parameters:
-    ///   - isFirst: whether it is the first address of an answer, which goes before further ones of others.
-    ///   - holder: the client network whose fair share of the checks it counts against.
+    /// - Parameter holder: the client network whose fair share of the checks it counts against.
     func verdict(
-        on address: IPAddress, for name: Name, isFirst: Bool, holder: ClientNetwork, until deadline: Instant
+        on address: IPAddress, for name: Name, holder: ClientNetwork, until deadline: Instant
     ) async -> AddressVerdict
 
     /// Makes a check that is under way go on while there is room, although nothing waits for it any more.

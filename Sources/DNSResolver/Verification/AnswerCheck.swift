@@ -97,7 +97,7 @@ package final class AnswerCheck {
         let addresses = Self.checkedAddresses(of: answer)
         guard let first = addresses.first else { return [:] }
         return await withTaskGroup(of: Event.self) { group in
-            group.addTask { await self.look(at: first, key, isFirst: true, until: deadline) }
+            group.addTask { await self.look(at: first, key, until: deadline) }
             var others = addresses.dropFirst()
             if !others.isEmpty {
                 group.addTask { await self.pause(Self.headStart, .headStartIsOver) }
@@ -117,7 +117,7 @@ package final class AnswerCheck {
                     break
                 }
                 for address in others {
-                    group.addTask { await self.look(at: address, key, isFirst: false, until: deadline) }
+                    group.addTask { await self.look(at: address, key, until: deadline) }
                 }
                 others = []
             }
@@ -141,9 +141,9 @@ package final class AnswerCheck {
         case proofSuffices
     }
 
-    private func look(at address: IPAddress, _ key: FlightKey, isFirst: Bool, until deadline: Instant) async -> Event {
+    private func look(at address: IPAddress, _ key: FlightKey, until deadline: Instant) async -> Event {
         let verdict = await check.verdict(
-            on: address, for: key.name, isFirst: isFirst, holder: key.holder, until: deadline)
+            on: address, for: key.name, holder: key.holder, until: deadline)
         return .verdict(address, verdict)
     }
 

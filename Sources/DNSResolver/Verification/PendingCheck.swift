@@ -32,32 +32,38 @@ final class PendingCheck {
         }
     }
 
+    let subject: VerdictCache.Subject
     /// The client network whose fair share it counts against: that of the client for which it was first wanted.
     let holder: ClientNetwork
-    /// Its ticket among the checks that wait for their turn, then among those under way.
-    var ticket: FairShare.Ticket?
-    /// Whether a waiter wants it for the first address of an answer.
-    var isFirst = false
+    /// Its ticket among the checks that wait for their turn, or among those under way.
+    var ticket: FairShare.Ticket = 0
+    /// When the last of its questions no longer waits for it.
+    private(set) var deadline: Instant
     /// Whether it goes on although all its waiters were cancelled.
     var goesOn = false
-    /// Whether its handshake was cancelled in favour of checks that wait for their turn.
-    var gaveWay = false
-    /// When its handshake began; nil until its first turn has come.
+    /// When its handshake began last; nil until its first turn has come.
     var began: Instant?
-    /// Nil until its turn has come.
+    /// Its handshake; nil while it waits for its turn.
     var task: Task<Void, Never>?
     private var waiters: [Waiter] = []
     /// Called if the address is forged.
     private var watchers: [@Loop () -> Void] = []
     private var outcome: AddressVerdict?
 
-    init(holder: ClientNetwork) { self.holder = holder }
+    init(_ subject: VerdictCache.Subject, holder: ClientNetwork, until deadline: Instant) {
+        self.subject = subject
+        self.holder = holder
+        self.deadline = deadline
+    }
+
+    var isFinished: Bool { outcome != nil }
 
     /// Whether it has waiters.
     var isWaitedFor: Bool { waiters.contains { !$0.isResumed } }
 
     /// Registers a waiter that is about to wait.
-    func expect(_ waiter: Waiter) {
+    func expect(_ waiter: Waiter, until deadline: Instant) {
+        self.deadline = max(self.deadline, deadline)
         waiters.removeAll(where: \.isResumed)
         waiters.append(waiter)
     }

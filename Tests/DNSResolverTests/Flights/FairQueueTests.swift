@@ -60,4 +60,21 @@ struct FairQueueTests {
         #expect(queue.popFirst(of: other) == nil)
         #expect(queue.count == 2)
     }
+
+    @Test func `of one client's elements the first of those with the lowest rank comes first`() throws {
+        let queue = queue(4)
+        let ranks = ["f0": 2, "f1": 1, "f2": 1]
+        func next() -> String? { queue.first({ _ in 0 }, rank: { ranks[$0] }).flatMap { queue.take($0) } }
+        #expect((0..<4).map { _ in next() } == ["f1", "f2", "f0", nil])
+        #expect(queue.count == 1)
+    }
+
+    @Test func `a client whose elements may not be taken leaves its turn to others`() {
+        let queue = queue(2)
+        _ = queue.append("o", for: other)
+        func next() -> String? {
+            queue.first({ $0 == other ? 1 : 0 }, rank: { $0 == "o" ? 0 : nil }).flatMap { queue.take($0) }
+        }
+        #expect((0..<2).map { _ in next() } == ["o", nil])
+    }
 }

@@ -50,7 +50,7 @@ struct HijackJournalTests {
             checks.forgetAll()
             Loop.spawn { [clock] in
                 _ = await checks.verdict(
-                    on: ip, for: name, isFirst: true, holder: .daemon, until: clock.now + .seconds(1))
+                    on: ip, for: name, holder: .daemon, until: clock.now + .seconds(1))
             }
             await clock.advance(by: .zero)
         }
