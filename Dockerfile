@@ -1,5 +1,8 @@
 # httpdnsd as a container: docs in Documentation/Recipes.md, settings in conf/container.toml.
 
+# A point release, so that two builds have one base. A digest pins more: --build-arg DEBIAN=debian@sha256:...
+ARG DEBIAN=debian:12.12-slim
+
 FROM swift:6.3-bookworm AS build
 WORKDIR /source
 COPY scripts/install-dependencies scripts/install-dependencies
@@ -15,13 +18,16 @@ RUN swift build -c release --static-swift-stdlib --product httpdnsd \
     && setcap cap_net_bind_service=+ep /image/usr/local/bin/httpdnsd
 COPY conf/container.toml /image/etc/httpdnsd/httpdnsd.toml
 
-FROM debian:bookworm-slim
+FROM $DEBIAN
+ARG DEBIAN
 ARG VERSION=unknown
+ARG REVISION=unknown
 LABEL org.opencontainers.image.title="httpdnsd" \
     org.opencontainers.image.description="A stub DNS server that answers from HTTPDNS providers" \
     org.opencontainers.image.version="$VERSION" \
+    org.opencontainers.image.revision="$REVISION" \
     org.opencontainers.image.licenses="Apache-2.0" \
-    org.opencontainers.image.base.name="docker.io/library/debian:bookworm-slim"
+    org.opencontainers.image.base.name="docker.io/library/$DEBIAN"
 RUN apt-get -qq update \
     && apt-get -qq install -y --no-install-recommends ca-certificates libc-ares2 libcurl4 libmicrohttpd12 libnghttp2-14 libsqlite3-0 \
     && rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/log/* \

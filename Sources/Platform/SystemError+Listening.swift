@@ -18,7 +18,8 @@ extension SystemError {
         case EACCES where address.port < 1_024:
             return
                 "a port below 1024 needs root, or `setcap cap_net_bind_service=+ep` on the executable, or in a systemd "
-                + "unit AmbientCapabilities=CAP_NET_BIND_SERVICE; or listen on a higher port"
+                + "unit AmbientCapabilities=CAP_NET_BIND_SERVICE, or in a container the sysctl "
+                + "net.ipv4.ip_unprivileged_port_start=0; or listen on a higher port"
         case EAFNOSUPPORT:
             return "\(address.family == .ipv6 ? "IPv6" : "IPv4") is switched off here; take the address out of the list"
         default: return nil

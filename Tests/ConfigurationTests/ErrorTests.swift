@@ -154,6 +154,13 @@ import Testing
         ("[preset.always]\n\"a.*.x\" = [\"192.0.2.1\"]", "may have its * only at the start"),
         ("[preset.always]\n\"x\" = []", "preset.always.x: \"x\" must have at least one address"),
         ("[control]\nhttp = \"9090\"", "control.http: \"9090\" is not an address and port"),
+        ("[control]\nmode = \"0777\"", "control.mode: \"0777\" is not one of \"0600\", \"0660\", \"0666\""),
+        ("[control]\ngroup = \"a b\"", "control.group: \"a b\" must be up to 32 letters, digits, dots, - and _"),
+        (
+            "[control]\ngroup = \"staff\"\nmode = \"0600\"",
+            "control.mode: \"0600\" keeps the group out; write \"0660\", or leave the key out"
+        ),
+        ("[control]\nmode = \"0660\"", "control.mode: \"0660\" lets a group in: name it in control.group"),
         ("cache = 5", "cache: must be a table, not an integer; write its keys below [cache]"),
     ])
     func `a bad value elsewhere says what would be right`(lines: String, message: String) throws {

@@ -75,6 +75,8 @@ let everyKey = #"""
 
     [control]
     socket = "/run/httpdnsd/control.sock"
+    group = ""
+    mode = ""                                    # 0600, or 0660 with a group
     http = ""                                    # later: metrics, health, page
     [http]
     proxy = ""

@@ -98,7 +98,7 @@ package struct ControlClient {
             return "\(socket): there is no control socket: httpdnsd does not run, or serves without one"
         }
         if access(socket, R_OK | W_OK) != 0, errno == EACCES {
-            return "\(socket): no leave to use the control socket: it belongs to the user of httpdnsd, and root"
+            return "\(socket): no leave to use the control socket: it is for root, the server and control.group"
         }
         return "\(socket): nobody listens there: httpdnsd does not run"
     }

@@ -3,18 +3,51 @@ extension Configuration {
     package struct ControlSettings: SettingsTable {
         /// Absolute, at most 107 bytes; empty: none.
         package var socket = "/run/httpdnsd/control.sock"
+        /// The group of the socket's file; empty: that of the user.
+        package var group = ""
+        /// Nil: for the group too if one is named, else for the owner alone.
+        package var mode: Mode?
         /// Nil: none.
         package var http: AddressAndPort?
 
         package init() {}
+
+        /// Users, besides root, that may use the socket: the mode of its file.
+        package enum Mode: String, CaseIterable, Sendable {
+            case owner = "0600"
+            case group = "0660"
+            case everyone = "0666"
+        }
+
+        /// The users that may use the socket, with the default for the group put in.
+        package var openTo: Mode { mode ?? (group.isEmpty ? .owner : .group) }
 
         static let settings: [Setting<ControlSettings>] = [
             Setting(
                 "socket", \.socket, .path(limit: 107), shapesAnswers: false,
                 "The Unix socket for commands; empty for none."),
             Setting(
+                "group", \.group, .identifier("group name", maximumLength: 32), shapesAnswers: false,
+                "A group whose members may use the socket; empty for none."),
+            Setting(
+                "mode", \.mode, .optional(.choice()), shapesAnswers: false,
+                "The mode of the socket's file; empty: 0660 with a group, else 0600."),
+            Setting(
                 "http", \.http, .optional(.listener), shapesAnswers: false,
                 "Address and port for metrics and health; empty for none."),
         ]
+
+        mutating func finish(at path: SettingPath, _ reading: Reading) {
+            let place = path.appending(key: "mode")
+            switch mode {
+            case .owner where !group.isEmpty:
+                reading.fail(place, "\"0600\" keeps the group out; write \"0660\", or leave the key out")
+            case .group where group.isEmpty:
+                reading.fail(place, "\"0660\" lets a group in: name it in control.group")
+            case .everyone:
+                reading.warn(place, "\"0666\" lets every user of this machine control the server")
+            case .owner, .group, nil: break
+            }
+        }
     }
 }

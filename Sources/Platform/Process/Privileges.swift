@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 
 /// The user under which the process runs, and dropping root.
 package enum Privileges {
@@ -32,5 +32,29 @@ package enum Privileges {
             throw SystemError(code: ENOENT, operation: operation, advice: "there is no such user on this machine")
         }
         return (entry.pw_uid, entry.pw_gid)
+    }
+
+    /// The number of a group.
+    ///
+    /// - Throws: `ENOENT` for an unknown one, or the system's error.
+    package static func group(named name: String) throws(SystemError) -> gid_t {
+        let operation = "look up group \(name)"
+        // A group of some thousand members does not fit at first.
+        var size = 16 << 10
+        while true {
+            var buffer = [CChar](repeating: 0, count: size)
+            var entry = Glibc.group()
+            var found: UnsafeMutablePointer<Glibc.group>?
+            let code = getgrnam_r(name, &entry, &buffer, buffer.count, &found)
+            if code == ERANGE, size < 16 << 20 {
+                size *= 4
+                continue
+            }
+            guard code == 0 else { throw SystemError(code: code, operation: operation) }
+            guard found != nil else {
+                throw SystemError(code: ENOENT, operation: operation, advice: "there is no such group on this machine")
+            }
+            return entry.gr_gid
+        }
     }
 }

@@ -1,7 +1,7 @@
-import Glibc
+package import Glibc
 import Synchronization
 
-/// A listening Unix socket that accepts connections from its owner and root only, and its file.
+/// A listening Unix socket that accepts connections from its owner, root, and those its mode lets in; and its file.
 package final class UnixListener: Sendable {
     /// The most connections that wait to be accepted.
     private static let backlog: Int32 = 128
@@ -10,17 +10,23 @@ package final class UnixListener: Sendable {
     package let path: String
     private let descriptor: Mutex<Descriptor?>
 
-    /// Creates the socket. No other user can connect at any time: its file is created with mode 0600.
+    /// Creates the socket. No user that `mode` leaves out can connect at any time: its file is created with mode 0600, and gets another one
+    /// once it has its owner and group.
     ///
     /// A stale file of a process that has ended is replaced. The parent directory is created if only it is missing.
     /// - Parameters:
     ///   - path: at most 107 bytes.
     ///   - owner: the user that will own the file, and the directory if it is created here; empty: the current user.
     ///     Another one needs root.
+    ///   - group: the group of the file; empty: the owner's. Without root the process must be a member of it.
+    ///   - mode: the permission bits of the file.
     /// - Throws: `EADDRINUSE` when a running process listens there, `EEXIST` when the file is no socket, or the
     ///   system's error.
-    package init(_ path: String, owner: String = "") throws(SystemError) {
+    package init(
+        _ path: String, owner: String = "", group: String = "", mode: mode_t = 0o600
+    ) throws(SystemError) {
         let account: (user: uid_t, group: gid_t)? = owner.isEmpty ? nil : try Privileges.account(named: owner)
+        let members = group.isEmpty ? nil : try Privileges.group(named: group)
         guard var address = sockaddr_un(path: path) else {
             throw SystemError(code: ENAMETOOLONG, operation: "make control socket \(path)")
         }
@@ -32,8 +38,11 @@ package final class UnixListener: Sendable {
         // Linux gives the file the mode of the socket, so at no moment others can connect.
         guard fchmod(number, 0o600) == 0 else { throw .last("close control socket to others") }
         guard address.with({ bind(number, $0, $1) }) == 0 else { throw .last("make control socket \(path)") }
-        if let account, lchown(path, account.user, account.group) != 0 {
-            let error = SystemError.last("give control socket \(path) to user \(owner)")
+        do throws(SystemError) {
+            try Self.give(path, to: account, named: owner)
+            if let members { try Self.give(path, toGroup: members, named: group) }
+            guard chmod(path, mode) == 0 else { throw .last("open control socket \(path)") }
+        } catch {
             unlink(path)
             throw error
         }
@@ -54,6 +63,21 @@ package final class UnixListener: Sendable {
     package func removeFile() {
         descriptor.withLock { $0 = nil }
         try? Self.removeStale(path)
+    }
+
+    private static func give(
+        _ path: String, to account: (user: uid_t, group: gid_t)?, named owner: String
+    ) throws(SystemError) {
+        guard let account, lchown(path, account.user, account.group) != 0 else { return }
+        throw .last("give control socket \(path) to user \(owner)")
+    }
+
+    private static func give(_ path: String, toGroup group: gid_t, named name: String) throws(SystemError) {
+        guard lchown(path, uid_t.max, group) != 0 else { return }
+        throw SystemError(
+            code: errno, operation: "give control socket \(path) to group \(name)",
+            advice: errno == EPERM
+                ? "the server is no member of the group: SupplementaryGroups=\(name) in its systemd unit" : nil)
     }
 
     private static func makeDirectory(of path: String, _ account: (user: uid_t, group: gid_t)?) throws(SystemError) {

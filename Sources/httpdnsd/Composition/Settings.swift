@@ -169,7 +169,7 @@ extension Configuration {
     var remarks: [String] {
         unreadableAuthorities.map { provider, file in
             "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
-        } + [unverifiableLocalDNS, missingLocalDNS].compactMap { $0 }
+        } + [unverifiableLocalDNS, missingLocalDNS, missingGroup].compactMap { $0 }
     }
 
     /// What is said while the network has no resolver but ourselves; nil when it has one.
@@ -179,6 +179,17 @@ extension Configuration {
             return nil
         } catch {
             return "localdns.servers: \(error)"
+        }
+    }
+
+    /// What is said when the group of the control socket is not on this machine; nil when it is, or none is set.
+    private var missingGroup: String? {
+        guard !control.group.isEmpty else { return nil }
+        do throws(SystemError) {
+            _ = try Privileges.group(named: control.group)
+            return nil
+        } catch {
+            return "control.group: \(error)"
         }
     }
 
@@ -196,6 +207,17 @@ extension Configuration {
         else { return nil }
         return
             "localdns: cannot read \(HTTPOrigin.defaultCAFile), so no address from LocalDNS can be verified: install ca-certificates or set certificate_check = \"off\""
+    }
+}
+
+extension Configuration.ControlSettings.Mode {
+    /// The permission bits of the socket's file.
+    var permissions: mode_t {
+        switch self {
+        case .owner: 0o600
+        case .group: 0o660
+        case .everyone: 0o666
+        }
     }
 }
 

@@ -61,6 +61,8 @@ extension Configuration {
         keep(\.listen.user, of: old, "listen.user", &changed)
         keep(\.limits.memory, of: old, "limits.memory", &changed)
         keep(\.control.socket, of: old, "control.socket", &changed)
+        keep(\.control.group, of: old, "control.group", &changed)
+        keep(\.control.mode, of: old, "control.mode", &changed)
         keep(\.cache.disk.path, of: old, "cache.disk.path", &changed)
         return changed
     }

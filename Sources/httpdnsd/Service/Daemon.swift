@@ -72,7 +72,9 @@ final class Daemon {
         let path = settings.control.socket
         guard !path.isEmpty else { return nil }
         do throws(SystemError) {
-            return try UnixListener(path, owner: settings.listen.user)
+            return try UnixListener(
+                path, owner: settings.listen.user, group: settings.control.group,
+                mode: settings.control.openTo.permissions)
         } catch {
             let remark = "serving without a control socket; control.socket in the configuration names another place"
             log.logger.log(.startControlSocket, "\(error); \(remark)")

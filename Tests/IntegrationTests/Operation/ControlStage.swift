@@ -19,20 +19,24 @@ struct ControlStage {
     /// - Parameters:
     ///   - extra: more tables.
     ///   - socket: a path for the control socket other than its own.
+    ///   - control: more lines of the `[control]` table.
     init(
         _ zone: FakeZone = Stage.zone, localDNS localZone: FakeZone = FakeZone(), extra: String = "",
-        listen: String = "", socket: String? = nil
+        listen: String = "", socket: String? = nil, control: String = ""
     ) throws {
         let (vendor, localDNS, directory) = (
             try FakeHTTPDNS(zone), try FakeLocalDNS(localZone), try TemporaryDirectory()
         )
         (self.vendor, self.localDNS, self.directory) = (vendor, localDNS, directory)
         daemon = try Daemon(
-            Self.text(vendor: vendor, localDNS, socket ?? Self.socket(directory)) + extra, listen: listen)
+            Self.text(vendor: vendor, localDNS, socket ?? Self.socket(directory), control) + extra, listen: listen)
     }
 
-    private static func text(vendor: FakeHTTPDNS, _ localDNS: FakeLocalDNS, _ socket: String) -> String {
-        DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest(localDNS: localDNS.address, control: socket)
+    private static func text(
+        vendor: FakeHTTPDNS, _ localDNS: FakeLocalDNS, _ socket: String, _ control: String = ""
+    ) -> String {
+        DaemonConfiguration.aliyun(vendor.url)
+            + DaemonConfiguration.rest(localDNS: localDNS.address, control: socket, controlLines: control)
     }
 
     /// Replaces the daemon's configuration in one step.

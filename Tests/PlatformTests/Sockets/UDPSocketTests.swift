@@ -107,7 +107,8 @@ import Testing
 
     @Test(arguments: [
         (EACCES, "setcap cap_net_bind_service=+ep"), (EACCES, "AmbientCapabilities=CAP_NET_BIND_SERVICE"),
-        (EACCES, "root"), (EACCES, "higher port"), (EMFILE, "LimitNOFILE="), (EMFILE, "ulimit -n"),
+        (EACCES, "net.ipv4.ip_unprivileged_port_start=0"), (EACCES, "root"), (EACCES, "higher port"),
+        (EMFILE, "LimitNOFILE="), (EMFILE, "ulimit -n"),
     ])
     func `the advice for a failure names the remedies`(code: Int32, remedy: String) {
         let error = SystemError.listening(on: SocketAddress(ipv4: 0x7f00_0001, port: 53), .udp, code: code)

@@ -68,10 +68,11 @@ package enum DaemonConfiguration {
     ///   - localDNS: nil: an address without a server.
     ///   - ports: the ports on which certificates are checked; nil: the default.
     ///   - control: the path of the control socket.
+    ///   - controlLines: more lines of the `[control]` table.
     ///   - resolvConf: the file from which the search list is read; nil: the system's.
     package static func rest(
         localDNS: TestAddress? = nil, check: String = "off", ports: [UInt16]? = nil, log: String = "debug",
-        control: String = "",
+        control: String = "", controlLines: String = "",
         resolvConf: String? = nil
     ) -> String {
         """
@@ -84,6 +85,7 @@ package enum DaemonConfiguration {
         path = ""
         [control]
         socket = "\(control)"
+        \(controlLines)
         [log]
         level = "\(log)"
 
