@@ -4,7 +4,8 @@ import Testing
 
 /// The TOML reader against the cases of toml-test for TOML 1.0.
 struct TOMLSuiteTests {
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "toml-test")
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "toml-test")
 
     private static func names(_ folder: String) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: Self.folder.path)

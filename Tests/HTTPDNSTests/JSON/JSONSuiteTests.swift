@@ -4,7 +4,7 @@ import Testing
 
 /// The JSON reader against the files of JSONTestSuite.
 struct JSONSuiteTests {
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "JSONTestSuite/test_parsing")
 
     private static func names(_ prefix: String) throws -> Set<String> {
