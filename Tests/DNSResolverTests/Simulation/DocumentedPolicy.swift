@@ -112,11 +112,6 @@ extension Chronicle.Reign {
         policy.families == .ipv4Only && type == .aaaa || policy.families == .ipv6Only && type == .a
     }
 
-    /// Whether records of this type are suppressed where there are records of the other family.
-    func yields(_ type: RecordType) -> Bool {
-        policy.families == .ipv4 && type == .aaaa || policy.families == .ipv6 && type == .a
-    }
-
     /// The providers that may be asked, in order.
     func providers(for name: Int, _ type: RecordType, in plan: SimulationPlan) -> [Int] {
         guard route(of: name).isProtected else { return [] }
@@ -135,11 +130,8 @@ extension Chronicle.Reign {
         return isDenial ? min(ttl, 10_800, longest) : min(max(ttl, policy.freshness.minTTL), longest)
     }
 
-    /// Seconds past expiry for which it may be served (section 6).
-    func staleTime(_ lifetime: UInt32) -> UInt32 {
-        guard policy.freshness.staleMax > 0 else { return 0 }
-        return UInt32(max(3_600, min(UInt64(policy.freshness.staleMax), 100 * UInt64(lifetime))))
-    }
+    /// Seconds past expiry for which an answer may be served at most (section 6).
+    var staleTime: UInt32 { policy.freshness.staleMax > 0 ? max(3_600, policy.freshness.staleMax) : 0 }
 }
 
 extension String {

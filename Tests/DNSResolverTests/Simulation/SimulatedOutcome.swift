@@ -61,6 +61,12 @@ extension SimulationOracle.Case {
         return true
     }
 
+    /// Whether it is LocalDNS's unverified answer for a protected name, in place of HTTPDNS's.
+    var isUnverified: Bool {
+        isOfLocalDNS && route.isProtected && type.isAddress && reign.mode == .httpdnsFirst
+            && (reign.check(of: name) == .off || !isVerified)
+    }
+
     /// Whether certificates verify all addresses of LocalDNS's answer, if there is time.
     var isVerified: Bool { !addresses.isEmpty && addresses.allSatisfy { $0?.kind?.isHonest ?? false } }
 }
