@@ -80,11 +80,11 @@ import Testing
 
     @Test func `where no folder can be made, one message reports it`() throws {
         let machine = try Machine("/proc/none/cache.sqlite")
-        #expect(machine.wait { machine.disk.status.state == .memoryOnly })
-        usleep(50_000)
+        #expect(machine.wait { machine.disk.status.state == .memoryOnly && !machine.events.all.isEmpty })
         try machine.put("www.example.com")
-        #expect(machine.has("www.example.com") && machine.events.all.count == 1)
+        #expect(machine.has("www.example.com"))
         machine.disk.stop()
+        #expect(machine.events.all.count == 1)
     }
 
     @Test func `another process's lock is waited for, and then done without`() throws {

@@ -153,7 +153,8 @@ struct FaultTests {
         let gone = "before.example.com"
         machine.memory.remove(key(gone))
         machine.disk.remove(key(gone))
-        usleep(50_000)
+        let calls = csqlite_faults_calls()
+        #expect(machine.wait { csqlite_faults_calls() > calls + 10 })
         #expect(machine.events.all.count { if case .unavailable = $0 { true } else { false } } == 1)
         csqlite_faults_plan(0, 0)
         #expect(machine.wait { machine.events.all.contains(.back) } && machine.flush())

@@ -84,6 +84,20 @@ package final class Daemon: Sendable {
         process.waitForOutput(limit) { _, errors in condition(errors) }
     }
 
+    /// Waits until each of its threads waits for an event without a time limit, and no timer is due within `time`.
+    ///
+    /// - Returns: false when it does not come to that.
+    package func comesToRest(for time: Duration) throws -> Bool {
+        let end = ContinuousClock.now + .patience
+        while ContinuousClock.now < end {
+            let next = try ProcessRest.nextTimer(of: pid)
+            if try ProcessRest.waitsForEvents(pid), next.map({ $0 > time }) ?? true { return true }
+            // There is no event but its threads' own.
+            sched_yield()
+        }
+        return false
+    }
+
     /// Waits for its end.
     package func finish(within limit: Duration = .patience) throws -> ChildProcess.Outcome {
         try process.finish(within: limit)

@@ -358,8 +358,8 @@ struct HTTP2ConnectionTests {
                 HTTPFixture.request("n\(number).example.com"), timeout: .seconds(1), deadline: .bootTime + .seconds(4)
             ) { _ in watch.note() }
             watch.isBeginning = false
-            // Each finds earlier ones unanswered for longer than a connection may be silent.
-            if number == 9 { try await Task.sleep(for: .milliseconds(1_100)) }
+            // Each finds that the connection has been silent for longer than it may be.
+            if number == 9 { #expect(await HTTPFixture.eventually { await watch.ended > 0 }) }
         }
         transfers.renewConnections()
         #expect(await HTTPFixture.eventually { await transfers.load == (0, 0) })
@@ -427,6 +427,10 @@ private final class Calls {
 private final class BeginWatch {
     var isBeginning = false
     private(set) var isEndedInside = false
+    private(set) var ended = 0
 
-    func note() { if isBeginning { isEndedInside = true } }
+    func note() {
+        ended += 1
+        if isBeginning { isEndedInside = true }
+    }
 }
