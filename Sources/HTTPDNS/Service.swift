@@ -2,7 +2,7 @@ package import DNSWire
 
 /// The wire format of one kind of HTTPDNS service: builds requests and interprets responses.
 ///
-/// Both are pure functions: no socket, no clock, no state. `Upstreams.HTTPDNSUpstream` transfers the bytes.
+/// Both are pure functions: no socket, no clock, no state. `Upstreams.HTTPDNSProvider` transfers the bytes.
 package protocol Service: Sendable {
     /// Whether one request returns A and AAAA together.
     var answersBothFamilies: Bool { get }

@@ -35,11 +35,11 @@ final class HTTPDNSEndpoint: Endpoint {
     /// A name that was answered here, and when.
     private var answeredName: Name?
     private var nameAnswered = Instant(nanoseconds: 0)
-    private let owner: Backlink<HTTPDNSUpstream>
+    private let owner: Backlink<HTTPDNSProvider>
 
     init(
         _ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount,
-        of owner: Backlink<HTTPDNSUpstream>, paths: NetworkPaths, loop: EventLoop
+        of owner: Backlink<HTTPDNSProvider>, paths: NetworkPaths, loop: EventLoop
     ) {
         origin = settings.origin(at: address).reached(by: paths)
         nextHop = origin.nextHop

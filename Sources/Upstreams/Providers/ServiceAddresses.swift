@@ -6,7 +6,7 @@ import Scheduling
 /// answer.
 ///
 /// LocalDNS may return forged responses here too. A forged address is never used for answers, since its certificate is
-/// invalid; but it must not displace a valid address either: `HTTPDNSUpstream` retains addresses that have answered
+/// invalid; but it must not displace a valid address either: `HTTPDNSProvider` retains addresses that have answered
 /// until a new one answers. The last addresses are retained until newer ones come; they are renewed when they are
 /// needed after their TTL, so an idle daemon stays idle.
 @Loop

@@ -15,11 +15,11 @@ struct Composition {
     /// A provider, and the entry it was made from.
     struct ConfiguredProvider {
         let entry: Configuration.ProviderEntry
-        let upstream: HTTPDNSUpstream
+        let upstream: HTTPDNSProvider
         /// A digest of what its answers depend on; only credentials, limits and time-outs do not count.
         let identity: String
 
-        init(_ entry: Configuration.ProviderEntry, _ upstream: HTTPDNSUpstream) {
+        init(_ entry: Configuration.ProviderEntry, _ upstream: HTTPDNSProvider) {
             self.entry = entry
             self.upstream = upstream
             identity = Composition.digest([entry.answerIdentity.text])
@@ -87,7 +87,7 @@ struct Composition {
             {
                 return same
             }
-            let upstream = HTTPDNSUpstream(
+            let upstream = HTTPDNSProvider(
                 HTTPDNSSettings(entry, proxy: settings.http.proxy.flatMap { SocketAddress($0) }), loop: loop,
                 bootstrap: localDNS, paths: paths,
                 timeOfDay: { Int64(time(nil)) }, report: report)

@@ -40,7 +40,7 @@ extension DNSService {
             case .badAddress: restoreBadAddress(record)
             case .calls, .clockOffset, .serviceAddresses:
                 for provider in composition.providers {
-                    guard let learned = HTTPDNSUpstream.Learned(record, of: provider.entry) else { continue }
+                    guard let learned = HTTPDNSProvider.Learned(record, of: provider.entry) else { continue }
                     provider.upstream.restore(learned, at: record.storedAt)
                 }
             case .localDNSServers:
@@ -121,7 +121,7 @@ extension [LocalDNSServer] {
     fileprivate var storedValue: String { map(\.description).joined(separator: " ") }
 }
 
-extension HTTPDNSUpstream.Learned {
+extension HTTPDNSProvider.Learned {
     /// Calls belong to an account, time to a service, addresses to a host.
     fileprivate func record(_ entry: Configuration.ProviderEntry) -> StateRecord {
         let present = Int64(time(nil))

@@ -46,7 +46,7 @@ struct VerifiedAddressTests {
     private let good: SocketAddress
     /// Addresses that are not the service's: no server there has its certificate.
     private let forged: [SocketAddress]
-    private let upstream: HTTPDNSUpstream
+    private let upstream: HTTPDNSProvider
 
     init() async throws {
         certificates = try TestCertificates()
@@ -56,7 +56,7 @@ struct VerifiedAddressTests {
         let settings = HTTPDNSSettings(
             name: "service", service: AnsweringService(), scheme: .https, host: "service.example",
             caFile: certificates.authority, timeout: .patience)
-        upstream = await HTTPDNSUpstream(
+        upstream = await HTTPDNSProvider(
             settings, loop: LoopRunner.shared.loop, bootstrap: SilentBootstrap(), timeOfDay: { 1_700_000_000 })
     }
 

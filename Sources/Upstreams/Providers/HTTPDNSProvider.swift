@@ -8,12 +8,12 @@ package import Scheduling
 ///
 /// Its last reference is released on the loop, where its endpoints use it.
 @Loop
-package final class HTTPDNSUpstream: Provider {
+package final class HTTPDNSProvider: Provider {
     package nonisolated let name: String
     package nonisolated let names: [Name]
     package nonisolated let answersBothFamilies: Bool
     package nonisolated let mayHedge: Bool
-    package var access = Backoff(HTTPDNSUpstream.accessPauses)
+    package var access = Backoff(HTTPDNSProvider.accessPauses)
     package var ranking = AddressRanking()
     /// The first and the longest backoff after the account was refused.
     private nonisolated static let accessPauses: ClosedRange<Duration> = .seconds(30)...(.seconds(600))
@@ -44,7 +44,7 @@ package final class HTTPDNSUpstream: Provider {
     /// Used until the first address is known.
     private var unknown: BootstrapEndpoint?
     /// The reference by which objects it owns reach it.
-    private let backlink = Backlink<HTTPDNSUpstream>()
+    private let backlink = Backlink<HTTPDNSProvider>()
 
     /// - Parameters:
     ///   - bootstrap: looks up the service's host if no address is configured; must not forward to us.

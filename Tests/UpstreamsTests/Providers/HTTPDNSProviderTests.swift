@@ -59,7 +59,7 @@ private final class FakeBootstrap: Upstream {
 }
 
 @Suite(.onLoop, .timeLimit(.minutes(10)))
-struct HTTPDNSUpstreamTests {
+struct HTTPDNSProviderTests {
     /// The name that probes query here.
     private static let neutral = "a.root-servers.net"
 
@@ -76,18 +76,18 @@ struct HTTPDNSUpstreamTests {
         addresses: [SocketAddress] = [], timeout: Duration = .patience, bootstrap: FakeBootstrap? = nil,
         limit: Int = 0, paths: NetworkPaths = NetworkPaths(), events: EventList? = nil,
         time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
-    ) async -> HTTPDNSUpstream {
+    ) async -> HTTPDNSProvider {
         let settings = HTTPDNSSettings(
             name: "plain", service: service, scheme: scheme, host: host,
             port: server.address.port, addresses: addresses, dailyLimit: limit, timeout: timeout)
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
-        return await HTTPDNSUpstream(
+        return await HTTPDNSProvider(
             settings, loop: LoopRunner.shared.loop, bootstrap: bootstrap ?? nobody, paths: paths, timeOfDay: time,
             report: { events?.events.append($0) })
     }
 
     private func ask(
-        _ provider: HTTPDNSUpstream, _ types: [RecordType] = [.a, .aaaa], name: Name? = nil
+        _ provider: HTTPDNSProvider, _ types: [RecordType] = [.a, .aaaa], name: Name? = nil
     ) async throws -> UpstreamReply {
         let endpoint = try #require(await provider.endpoints.first)
         return await endpoint.ask(
@@ -96,7 +96,7 @@ struct HTTPDNSUpstreamTests {
 
     /// The result of a probe.
     @Loop
-    private func probe(_ provider: HTTPDNSUpstream) async throws -> UpstreamReply {
+    private func probe(_ provider: HTTPDNSProvider) async throws -> UpstreamReply {
         let endpoint = try #require(provider.endpoints.first)
         return await withCheckedContinuation { continuation in
             _ = endpoint.probe(until: .bootTime + .patience) { continuation.resume(returning: $0) }
@@ -326,7 +326,7 @@ struct HTTPDNSUpstreamTests {
             name: "plain", service: PlainService(), scheme: .http, host: "service.example",
             addresses: [SocketAddress(.v4(0x7f00_0001), port: server.address.port)])
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
-        let provider = await HTTPDNSUpstream(
+        let provider = await HTTPDNSProvider(
             settings, loop: LoopRunner.shared.loop, bootstrap: nobody, timeOfDay: { 1_700_000_000 })
         _ = try await ask(provider)
         #expect(server.requests.count == 1)
