@@ -116,7 +116,7 @@ package final class LocalDNS: Upstream, LookupServers {
     package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         searchIfNeeded()
         loops?.probeIfDue(servers)
-        probes.beginDue(at: servers.filter { !isLooping($0) })
+        probes.beginDue(at: servers.filter { !isLooping($0) }, while: question)
         let deadline = min(question.deadline, clock.now + timeout)
         let lookups = Set(question.types).map { LocalDNSLookup($0, of: question, deadline: deadline, at: self) }
         for lookup in lookups { self.lookups[ObjectIdentifier(lookup)] = lookup }
@@ -180,12 +180,12 @@ package final class LocalDNS: Upstream, LookupServers {
 
     func offersEDNS(to server: LocalDNSServer) -> Bool { probes.health(of: server).offersEDNS }
 
-    func answered(_ server: LocalDNSServer) {
+    func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork) {
         if !isKnownToWork {
             isKnownToWork = true
             onWorking?(servers)
         }
-        probes.answered(server)
+        probes.answered(server, question, for: holder)
     }
 
     func failed(_ server: LocalDNSServer, began: Instant) { probes.suspect(server, since: began) }

@@ -17,6 +17,8 @@ struct LocalDNSHealth: Sendable {
     /// When the last probe began.
     private var lastProbe: Instant?
     private var plainUntil: Instant?
+    /// What it is probed with beside the zone.
+    var questions = ProbeQuestions()
 
     /// Whether its last probe failed, and it has answered nothing since.
     var isSilent: Bool { backoff.isActive }

@@ -231,7 +231,7 @@ final class LocalDNSLookup: Sendable {
             guard !isReferral else {
                 return giveUp(attempt.server, .rejected("the server does not do recursion"))
             }
-            servers.answered(attempt.server)
+            servers.answered(attempt.server, question, for: asked.holder)
             noteEDNS(attempt)
             guard answer.responseCode != .nameError else { return deny(answer, by: attempt.server) }
             answeredBy = attempt.server

@@ -18,6 +18,11 @@ final class LoneServer: LookupServers {
             default: false
             }
         }
+
+        /// Whether it was not asked, for want of a place here.
+        var isOurs: Bool {
+            if case .failure(let failure) = result { failure.isOurs } else { false }
+        }
     }
 
     /// The time-out of a query.
@@ -33,10 +38,12 @@ final class LoneServer: LookupServers {
     }
 
     /// Queries the server, with the DO bit: so two datagrams have EDNS, and the third one has not.
-    func ask(_ name: Name, _ type: RecordType) async -> Finding {
-        let deadline = environment.clock.now + Self.timeout
-        let question = UpstreamQuestion(name: name, types: [type], dnssecOK: true, deadline: deadline)
-        let lookup = LocalDNSLookup(type, of: question, deadline: deadline, at: self)
+    ///
+    /// - Parameter deadline: by default after `timeout`.
+    func ask(_ asked: Question, until deadline: Instant? = nil) async -> Finding {
+        let deadline = deadline ?? environment.clock.now + Self.timeout
+        let question = UpstreamQuestion(name: asked.name, types: [asked.type], dnssecOK: true, deadline: deadline)
+        let lookup = LocalDNSLookup(asked.type, of: question, deadline: deadline, at: self)
         lookup.start()
         let result = await lookup.result()
         return Finding(result: result, takesEDNS: takesEDNS)
@@ -48,7 +55,7 @@ final class LoneServer: LookupServers {
     func isAway(_ server: LocalDNSServer) -> Bool { false }
     var noServer: UpstreamFailure { .noServer("no server") }
     func offersEDNS(to server: LocalDNSServer) -> Bool { true }
-    func answered(_ server: LocalDNSServer) {}
+    func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork) {}
     func failed(_ server: LocalDNSServer, began: Instant) {}
     func answered(_ server: LocalDNSServer, withEDNS: Bool) { takesEDNS = withEDNS }
 }

@@ -37,8 +37,8 @@ protocol LookupServers: AnyObject, Sendable {
     /// Whether a query to `server` has EDNS.
     func offersEDNS(to server: LocalDNSServer) -> Bool
 
-    /// Called when `server` has given an answer.
-    func answered(_ server: LocalDNSServer)
+    /// Called when `server` has answered a question that counts against the share of `holder`.
+    func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork)
 
     /// Called when `server` has not responded in its share of the time, could not be reached, or sent an invalid
     /// response, to a lookup that began at `began`.

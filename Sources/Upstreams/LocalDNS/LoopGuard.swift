@@ -59,7 +59,7 @@ final class LoopGuard {
             guard let name else { continue }
             names[server] = name
             Loop.spawn { [weak self, environment] in
-                let finding = await LoneServer(server, environment).ask(name, .a)
+                let finding = await LoneServer(server, environment).ask(Question(name: name, type: .a))
                 self?.judge(finding, of: server, for: name)
             }
         }

@@ -28,12 +28,16 @@ struct LocalDNSEventsTests {
         }
 
         func fail() { localDNS.failed(server, began: clock.now) }
+
+        func answer(by server: LocalDNSServer) {
+            localDNS.answered(server, Question(name: .root, type: .a), for: .machine)
+        }
     }
 
     @Test @Loop func `questions that fail are no news, nor is the next answer`() throws {
         let fixture = try Fixture()
         for _ in 0..<5 { fixture.fail() }
-        fixture.localDNS.answered(fixture.server)
+        fixture.answer(by: fixture.server)
         #expect(fixture.events.isEmpty)
     }
 
@@ -46,7 +50,7 @@ struct LocalDNSEventsTests {
         let silent = ResolverEvent.serverSilent(
             upstream: "localdns", server: fixture.server.description, reason: "no answer in time")
         #expect(fixture.events == [silent])
-        for _ in 0..<2 { fixture.localDNS.answered(fixture.server) }
+        for _ in 0..<2 { fixture.answer(by: fixture.server) }
         #expect(
             fixture.events == [
                 silent, .serverRecovered(upstream: "localdns", server: fixture.server.description),
@@ -57,7 +61,7 @@ struct LocalDNSEventsTests {
         let fixture = try Fixture()
         fixture.fail()
         await fixture.clock.advance(by: .milliseconds(500))
-        fixture.localDNS.answered(fixture.server)
+        fixture.answer(by: fixture.server)
         await fixture.clock.advance(by: .seconds(2))
         #expect(fixture.events.isEmpty)
     }
@@ -66,11 +70,11 @@ struct LocalDNSEventsTests {
         let fixture = try Fixture()
         var working: [[LocalDNSServer]] = []
         fixture.localDNS.onWorking = { working.append($0) }
-        for _ in 0..<2 { fixture.localDNS.answered(fixture.server) }
+        for _ in 0..<2 { fixture.answer(by: fixture.server) }
         let other = LocalDNSServer(.v4(0xc000_0236))
         fixture.localDNS.replaceServers([[other]])
         #expect(working == [[fixture.server]])
-        fixture.localDNS.answered(other)
+        fixture.answer(by: other)
         #expect(working == [[fixture.server], [other]])
     }
 

@@ -213,6 +213,89 @@ struct LocalDNSGroupTests {
         #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
     }
 
+    /// Lets a question that `server`, the first of `localDNS`, does not answer run out of time, and the probes that it
+    /// causes.
+    @Loop
+    private func waitInVain(
+        for asked: UpstreamQuestion, at localDNS: LocalDNS, _ server: LocalDNSRawServer, clock: ManualClock
+    ) async -> UpstreamReply {
+        let before = server.queries.count
+        let reply = Task { @Loop in await localDNS.ask(asked) }
+        await server.received(before + 1)
+        for _ in 0..<15 {
+            await clock.advance(by: .milliseconds(100))
+            await repliesArrive(on: clock)
+        }
+        return await reply.value
+    }
+
+    @Test @Loop func `a group that drops probes, and answers its names, is used`() async throws {
+        let vpn = try LocalDNSRawServer { $0.isProbe || $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        let (denying, clock) = (try server(Self.denied), ManualClock())
+        let localDNS = grouped([[vpn], [denying]], clock: clock)
+        _ = await localDNS.ask(try question("vpn.example"))
+        try await askSlowNames(of: localDNS, clock: clock)
+        #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
+        #expect(addresses(await localDNS.ask(try question("other.example"))) == ["192.0.2.1"])
+    }
+
+    @Test @Loop func `no client's names put a group in backoff that drops probes, though they were answered before`()
+        async throws
+    {
+        let vpn = try LocalDNSRawServer { $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        let (denying, clock) = (try server(Self.denied), ManualClock())
+        let localDNS = grouped([[vpn], [denying]], clock: clock)
+        for number in 0..<20 { _ = await localDNS.ask(try question("slow\(number).example", from: "192.0.2.66")) }
+        _ = await localDNS.ask(try question("vpn.example"))
+        for number in 20..<40 { _ = await localDNS.ask(try question("slow\(number).example", from: "192.0.2.66")) }
+        vpn.answer = { $0.isProbe || $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        try await askSlowNames(of: localDNS, clock: clock)
+        #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
+    }
+
+    @Test @Loop func `a group that falls silent after it answered names holds up no denial`() async throws {
+        let vpn = try LocalDNSRawServer { $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        let (denying, clock) = (try server(Self.denied), ManualClock())
+        let localDNS = grouped([[vpn], [denying]], clock: clock)
+        for number in 0..<10 { _ = await localDNS.ask(try question("vpn\(number).example")) }
+        vpn.answer = { _ in [] }
+        let asked = try question("none.example")
+        #expect(isDenial(await waitInVain(for: asked, at: localDNS, vpn, clock: clock)))
+        #expect(isDenial(await localDNS.ask(asked)))
+    }
+
+    @Test @Loop func `a group that drops probes and comes back is used again once it answers a question`() async throws
+    {
+        let vpn = try LocalDNSRawServer()
+        let (denying, clock) = (try server(Self.denied), ManualClock())
+        let localDNS = grouped([[vpn], [denying]], clock: clock)
+        let asked = try question("vpn.example")
+        #expect(isDenial(await waitInVain(for: asked, at: localDNS, vpn, clock: clock)))
+        vpn.answer = { $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        await clock.advance(by: .seconds(1))
+        _ = await localDNS.ask(asked)
+        // The probe's head start.
+        await clock.advance(by: .milliseconds(500))
+        await repliesArrive(on: clock)
+        #expect(addresses(await localDNS.ask(asked)) == ["192.0.2.1"])
+    }
+
+    @Test(arguments: [false, true]) @Loop
+    func `only a server that drops probes is probed with names that it answered, and with a few`(isDropping: Bool)
+        async throws
+    {
+        let server = try LocalDNSRawServer {
+            $0.isSlow || isDropping && $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])]
+        }
+        let clock = ManualClock()
+        let localDNS = grouped([[server]], clock: clock)
+        for number in 0..<100 { _ = await localDNS.ask(try question("\(number).example")) }
+        let before = server.queries.count
+        _ = await waitInVain(for: try question("slow.example"), at: localDNS, server, clock: clock)
+        let names = server.queries.dropFirst(before).filter { !$0.isSlow && !$0.isProbe }
+        #expect(names.count == (isDropping ? ProbeQuestions.limit : 0))
+    }
+
     @Test @Loop func `a group that cannot be reached holds up no denial`() async throws {
         let denying = try server(Self.denied)
         let away = LocalDNSServer(.v4(0xc000_0201))
