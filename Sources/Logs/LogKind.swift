@@ -10,6 +10,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case startAddressAbsent = "start.address_absent"
     case startAuthorities = "start.authorities"
     case startControlSocket = "start.control_socket"
+    case startMonitor = "start.monitor"
     case serviceManager = "service_manager"
     case startFailed = "start.failed"
     case stop = "stop"
@@ -80,7 +81,7 @@ package enum LogKind: String, CaseIterable, Sendable {
             .answerStale,
             .answerPreset, .diskBack:
             .notice
-        case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket,
+        case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket, .startMonitor,
             .serviceManager,
             .reloadRestartNeeded,
             .providerBackoff, .providerClock, .providerLimit, .providerAddressesUnavailable, .providerDisabled,

@@ -51,7 +51,7 @@ final class Daemon {
         Loop.spawn { [settings] in await server.run(settings, control: control) }
         loop.run()
         // A second signal ends the loop before anything else does this.
-        Loop.assumeIsolated { server.stopControl() }
+        Loop.assumeIsolated { server.stopAdministration() }
         if let failure = Loop.assumeIsolated({ server.failure }) { throw failure }
     }
 

@@ -11,6 +11,8 @@ import Scheduling
 /// The server while it runs: everything that happens on the loop between start and exit.
 @Loop
 final class RunningServer {
+    /// How often a port for monitors is tried that another process holds: one that this one replaces gives it back soon.
+    private static let monitorPause: Duration = .seconds(1)
     /// How long after its beginning the start is taken to be over, with the first answers given.
     private static let startIsOver: Duration = .milliseconds(250)
 
@@ -25,6 +27,7 @@ final class RunningServer {
     private let log: LogOutput
     private var service: DNSService?
     private var control: ControlServer?
+    private var monitor: ControlServer?
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
@@ -68,6 +71,7 @@ final class RunningServer {
             return
         }
         startControl(on: listener, of: service)
+        if let endpoint = settings.control.http { startMonitor(at: endpoint, of: service) }
         service.watchNetwork()
         announce(service.server)
         startWatchdog(of: service.server)
@@ -80,6 +84,7 @@ final class RunningServer {
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
         tell(.stopping)
+        service.isStopping = true
         watchdog?.stop()
         log.logger.log(.stop, "stopping: outstanding questions are answered first")
         stopControl()
@@ -101,10 +106,36 @@ final class RunningServer {
         }
     }
 
+    /// Serves monitors from now on; without them DNS is served all the same.
+    private func startMonitor(at endpoint: AddressAndPort, of service: DNSService, isFirstTry: Bool = true) {
+        guard !isStopping else { return }
+        do throws(SystemError) {
+            guard let address = SocketAddress(endpoint) else {
+                throw SystemError(code: ENODEV, operation: "listen on \(endpoint)")
+            }
+            let socket = try ListeningSocket(address)
+            monitor = try ControlServer(
+                monitoring: service, on: socket.descriptor.duplicate(), hostName: hostName(), loop: loop)
+        } catch {
+            if isFirstTry { log.logger.log(.startMonitor, "control.http: \(error); serving without metrics") }
+            guard error.code == EADDRINUSE else { return }
+            _ = loop.schedule(after: Self.monitorPause) { [weak self, weak service] in
+                if let service { self?.startMonitor(at: endpoint, of: service, isFirstTry: false) }
+            }
+        }
+    }
+
     /// Takes no more commands. Harmless the second time.
-    func stopControl() {
+    private func stopControl() {
         control?.stop()
         control = nil
+    }
+
+    /// Answers neither commands nor monitors any more. Harmless the second time.
+    func stopAdministration() {
+        stopControl()
+        monitor?.stop()
+        monitor = nil
     }
 
     /// The line by which people and scripts see that it serves.

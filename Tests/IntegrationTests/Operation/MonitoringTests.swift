@@ -1,0 +1,114 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension Integration {
+    /// `[control] http`: what monitors read, with curl, promtool and a real Prometheus.
+    @Suite(.serialized)
+    struct MonitoringTests {
+        private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
+            .path
+
+        private let stage: ControlStage
+        private let url: String
+        private let target: String
+
+        init() throws {
+            target = "127.0.0.1:\(try FreePort.next())"
+            url = "http://" + target
+            stage = try ControlStage(control: "http = \"\(target)\"")
+        }
+
+        private func curl(_ path: String, _ arguments: String...) throws -> (status: String, body: String) {
+            let outcome = try ChildProcess.run(
+                ["curl", "--silent", "--noproxy", "*", "--write-out", "\n%{http_code}"] + arguments + [url + path])
+            let lines = outcome.output.split(separator: "\n", omittingEmptySubsequences: false)
+            return (String(lines.last ?? ""), lines.dropLast().joined(separator: "\n"))
+        }
+
+        private func value(of metric: String) throws -> String? {
+            try curl("/metrics").body.split(separator: "\n").first { $0.hasPrefix(metric + " ") }
+                .map { String($0.dropFirst(metric.count + 1)) }
+        }
+
+        @Test func `promtool finds nothing to object to`() throws {
+            let file = try stage.directory.write(try curl("/metrics").body, to: "metrics.txt")
+            let outcome = try ChildProcess.run(["bash", "-c", "promtool check metrics <\(file)"])
+            #expect(
+                outcome.status == 0 && (outcome.output + outcome.errors).isEmpty, "\(outcome.output + outcome.errors)")
+        }
+
+        @Test func `a question that is answered from memory the second time counts as a miss and a hit`() throws {
+            for _ in 0..<2 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
+            #expect(try value(of: "httpdnsd_cache_misses_total") == "1")
+            #expect(try value(of: "httpdnsd_cache_hits_total") == "1")
+            #expect(try curl("/metrics").body.contains("\nhttpdnsd_provider_calls_today{provider=\"vendor\"} 1\n"))
+        }
+
+        @Test func `it is healthy and ready, and answers no name of the Internet`() throws {
+            #expect(try curl("/healthz") == ("200", "ok\n"))
+            #expect(try curl("/readyz") == ("200", "ready\n"))
+            #expect(try curl("/metrics", "--header", "Host: evil.example").status == "421")
+            #expect(try curl("/metrics", "--request", "POST").status == "405")
+        }
+
+        @Test func `a port that another program holds is a warning, and DNS is served; once it is free, monitors are`()
+            throws
+        {
+            let other = try ControlStage(control: "http = \"\(target)\"")
+            #expect(try other.ask("www.example.com").addresses.count == 2)
+            #expect(other.daemon.waitForLog { $0.contains("serving without metrics") })
+            let process = "httpdnsd_start_time_seconds"
+            let started = try value(of: process)
+            try stage.daemon.stop()
+            let next = try ChildProcess.run([
+                "bash", "-c", "until curl --silent --noproxy '*' \(url)/metrics | grep ^\(process); do sleep 0.1; done",
+            ])
+            #expect(started != nil && !next.output.contains(started ?? ""))
+        }
+
+        @Test func `the alerts are silent in a healthy world, and each fires on its fault`() throws {
+            let outcome = try ChildProcess.run([
+                "promtool", "test", "rules", Self.folder + "/Tests/Prometheus/alerts-test.yml",
+            ])
+            #expect(outcome.status == 0, "\(outcome.output)")
+        }
+
+        @Test func `a real Prometheus answers every query of the dashboard`() throws {
+            for _ in 0..<2 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
+            let port = try FreePort.next()
+            let configuration = try String(
+                contentsOfFile: Self.folder + "/conf/prometheus/scrape.yml", encoding: .utf8
+            ).replacing("127.0.0.1:9053", with: target)
+            let file = try stage.directory.write(
+                "global: { scrape_interval: 1s }\nrule_files: [\(Self.folder)/conf/prometheus/alerts.yml]\n"
+                    + configuration,
+                to: "prometheus.yml")
+            let prometheus = try ChildProcess([
+                "prometheus", "--config.file=\(file)", "--storage.tsdb.path=\(stage.directory.path)/data",
+                "--web.listen-address=127.0.0.1:\(port)",
+            ])
+            defer { prometheus.signal(SIGKILL) }
+            #expect(prometheus.waitForOutput(.patience) { $1.contains("Server is ready") })
+            let dashboard = try Data(contentsOf: URL(filePath: Self.folder + "/conf/prometheus/grafana.json"))
+            let panels = try JSONSerialization.jsonObject(with: dashboard) as? [String: Any]
+            let queries = (panels?["panels"] as? [[String: Any]] ?? []).flatMap { panel in
+                (panel["targets"] as? [[String: Any]] ?? []).compactMap { $0["expr"] as? String }
+            }
+            #expect(queries.count > 10)
+            for query in queries {
+                let query = query.replacing("$instance", with: ".*")
+                // Rates have a value once there are two scrapes.
+                let outcome = try ChildProcess.run([
+                    "bash", "-c",
+                    """
+                    until curl --silent --noproxy '*' --data-urlencode "query=$1" http://127.0.0.1:\(port)/api/v1/query |
+                        tee /dev/stderr | grep -q '"value"'; do sleep 0.1; done
+                    """, "bash", query,
+                ])
+                #expect(outcome.status == 0, "\(query): \(outcome.errors.suffix(300))")
+            }
+        }
+    }
+}
