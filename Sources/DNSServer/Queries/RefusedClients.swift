@@ -32,7 +32,7 @@ final class RefusedClients: Sendable {
                     events.report(
                         LogMessage(
                             .clientRefused, about: "",
-                            "client \(client) is not in listen.allow and gets REFUSED; so did \(self.count) queries since the start"
+                            "client \(client) is not in listen.allow and gets REFUSED (\(self.count) queries refused since the start)"
                         ))
                     _ = clock.schedule(after: Self.interval) { [weak self] in
                         self?.isReported.store(false, ordering: .relaxed)
