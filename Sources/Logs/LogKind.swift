@@ -11,6 +11,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case startAuthorities = "start.authorities"
     case startControlSocket = "start.control_socket"
     case startMonitor = "start.monitor"
+    case startSandbox = "start.sandbox"
     case serviceManager = "service_manager"
     case startFailed = "start.failed"
     case stop = "stop"
@@ -73,7 +74,7 @@ package enum LogKind: String, CaseIterable, Sendable {
 
     package var level: Logger.Level {
         switch self {
-        case .startMemory, .query, .diskLoaded, .providerAddresses: .info
+        case .startMemory, .startSandbox, .query, .diskLoaded, .providerAddresses: .info
         case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerCertificateAccepted,
             .providerAccepted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged,
             .networkNAT64,

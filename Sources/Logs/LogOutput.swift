@@ -53,6 +53,9 @@ package final class LogOutput: Sendable {
         writer.write(formatter.line(level, text, fields))
     }
 
+    /// Lets the thread that writes do `errand` before the next line, such as giving up rights. Does not wait for it.
+    package func performOnThread(_ errand: @escaping @Sendable () -> Void) { writer.perform(errand) }
+
     /// Waits until everything is written, `limit` at most. Blocks its thread: for start and exit.
     package func flush(within limit: Duration) { writer.flush(within: limit) }
 

@@ -17,6 +17,8 @@ final class LogWriter: Sendable {
         /// Whether the thread has taken lines that it has not written yet.
         var isWriting = false
         var isEnding = false
+        /// What the thread does before it writes again.
+        var errand: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
@@ -54,6 +56,12 @@ final class LogWriter: Sendable {
         if wasIdle { work.post() }
     }
 
+    /// Lets the thread do `errand` before it writes the next line; an earlier one must be done. Does not wait for it.
+    func perform(_ errand: @escaping @Sendable () -> Void) {
+        state.withLock { $0.errand = errand }
+        work.post()
+    }
+
     /// Waits until all lines queued so far are written. Blocks its thread.
     ///
     /// - Parameter limit: the longest wait; the reader may be gone for ever.
@@ -85,13 +93,14 @@ final class LogWriter: Sendable {
         /// Lines that the stream did not accept, and that are not yet reported as dropped.
         var lost = 0
         while true {
-            let (dropped, isEnding) = state.withLock { state in
+            let (dropped, isEnding, errand) = state.withLock { state in
                 swap(&state.lines, &lines)
                 let dropped = state.dropped
                 state.dropped = 0
                 state.isWriting = !lines.isEmpty || dropped > 0
-                return (dropped, state.isEnding)
+                return (dropped, state.isEnding, state.errand.take())
             }
+            errand?()
             if lines.isEmpty, dropped == 0 {
                 rest.post()
                 if isEnding { return }

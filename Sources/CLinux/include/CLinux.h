@@ -7,3 +7,4 @@
 #include "clinux_events.h"
 #include "clinux_network.h"
 #include "clinux_process.h"
+#include "clinux_sandbox.h"

@@ -14,6 +14,11 @@ struct ServeCommand: ParsableCommand {
         help: .init("Listen here instead, such as 127.0.0.1:5353; may be repeated.", valueName: "address"))
     var listen: [String] = []
 
+    @Flag(
+        name: .customLong("no-sandbox"),
+        help: "Keep capabilities, and the rights to write files and to execute programs, after the start.")
+    var hasNoSandbox = false
+
     func validate() throws {
         for text in listen where AddressAndPort(text) == nil {
             throw ValidationError("--listen \(text): not an address with a port, such as 127.0.0.1:53 or [::1]:53")
@@ -34,7 +39,7 @@ struct ServeCommand: ParsableCommand {
         for problem in problems { printError(problem) }
         if !problems.isEmpty { throw ExitStatus.configuration.exitCode }
         do {
-            try Daemon(settings, source: source, log: log).run()
+            try Daemon(settings, source: source, log: log, isSandboxed: !hasNoSandbox).run()
         } catch {
             log.logger.log(.startFailed, "\(error)")
             throw ExitStatus.no.exitCode

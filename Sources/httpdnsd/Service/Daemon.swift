@@ -11,9 +11,13 @@ final class Daemon {
     private let settings: Configuration
     private let source: ConfigurationSource
     private let log: LogOutput
+    private let isSandboxed: Bool
 
-    /// - Parameter source: where `settings` came from.
-    init(_ settings: Configuration, source: ConfigurationSource, log: LogOutput) {
+    /// - Parameters:
+    ///   - source: where `settings` came from.
+    ///   - isSandboxed: whether the process gives up what it needs no more after the start.
+    init(_ settings: Configuration, source: ConfigurationSource, log: LogOutput, isSandboxed: Bool) {
+        self.isSandboxed = isSandboxed
         self.settings = settings
         self.source = source
         self.log = log
@@ -48,6 +52,7 @@ final class Daemon {
             try Privileges.drop(to: settings.listen.user)
             CoreDumps.forbid()
         }
+        if isSandboxed { enterSandbox(control) }
         Loop.spawn { [settings] in await server.run(settings, control: control) }
         loop.run()
         // A second signal ends the loop before anything else does this.
@@ -65,6 +70,23 @@ final class Daemon {
             \(cache < settings.cache.memory ? " instead of \(settings.cache.memory >> 20)" : ""), \(memory.queries) queries may \
             wait for an answer, \(memory.flights) questions and \(memory.localDNSQueries) queries to LocalDNS be under way
             """)
+    }
+
+    /// Gives up what only the start needed. Without some of it DNS is served all the same.
+    private func enterSandbox(_ control: UnixListener?) {
+        let files = [control?.path, settings.cache.disk.path].compactMap(\.self).filter { !$0.isEmpty }
+        // systemd may listen for our signs of life at such a name.
+        let needsAbstract = source.environment["NOTIFY_SOCKET"]?.hasPrefix("@") == true
+        let sandbox = Sandbox(writing: files, needsAbstractSockets: needsAbstract)
+        // The only other thread that runs by now.
+        log.performOnThread { sandbox.enterThread() }
+        let faults = sandbox.enter()
+        let folders = sandbox.folders.isEmpty ? "nowhere" : "below \(sandbox.folders.joined(separator: " and ")) alone"
+        log.logger.log(
+            .startSandbox,
+            faults.isEmpty
+                ? "sandbox: no capabilities, no program is executed, files are written \(folders), system calls are filtered"
+                : "sandbox: not all is in force: \(faults.map(\.description).joined(separator: "; "))")
     }
 
     /// The control socket; nil when none is wanted, or none can be made: DNS is served all the same.

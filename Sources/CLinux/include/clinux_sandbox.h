@@ -1,0 +1,27 @@
+#pragma once
+
+// What the process gives up once it has started: capabilities, the file system, system calls.
+
+#include <stdint.h>
+
+/// Takes every capability from the calling thread, and forbids the process to gain any by executing a program. Returns
+/// 0 or -errno.
+int clinux_drop_capabilities(void);
+
+/// A new set of Landlock rules, closed on exec: no program may be executed, and no file written, made or removed,
+/// except below folders that are added to it. Reading is not restricted.
+///
+/// With `hides_abstract` Unix sockets with abstract names, of processes outside, cannot be connected to; signals cannot
+/// be sent to processes outside in any case. Both need Linux 6.12. Returns the descriptor, or -errno: -ENOSYS or
+/// -EOPNOTSUPP where the kernel has no Landlock.
+int clinux_ruleset_create(int hides_abstract);
+
+/// Lets files, folders and sockets be made, written and removed below a folder that exists. Returns 0 or -errno.
+int clinux_ruleset_allow(int ruleset, const char *folder);
+
+/// Puts the rules in force for the calling thread and those that it starts, for ever. Returns 0 or -errno.
+int clinux_ruleset_enforce(int ruleset);
+
+/// Refuses the system calls that a server never makes, to all threads of the process and for ever. Returns 0 or
+/// -errno: -ENOSYS where the kernel has no filters, or the processor is neither x86-64 nor AArch64.
+int clinux_filter_system_calls(void);

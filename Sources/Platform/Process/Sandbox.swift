@@ -1,0 +1,73 @@
+import CLinux
+import Glibc
+
+/// What the process gives up once it has started, for ever: capabilities, executing programs, writing files elsewhere,
+/// and the system calls that a server never makes.
+///
+/// Reading stays free, since a reload may name other files. What the kernel or a container does not let in force is
+/// left out.
+package final class Sandbox: Sendable {
+    /// The folders below which files may be written, each of which exists.
+    package let folders: [String]
+    /// The rules for files; of no use with a fault.
+    private let ruleset: Descriptor
+    private let rulesFault: SystemError?
+
+    /// Makes the rules; nothing is in force yet.
+    ///
+    /// - Parameters:
+    ///   - files: the paths of files that will be written. All below their folders may be, or below the nearest folder
+    ///     that exists where theirs is still to be made.
+    ///   - needsAbstractSockets: whether Unix sockets with abstract names must stay within reach.
+    package init(writing files: [String], needsAbstractSockets: Bool) {
+        folders = Set(files.map(Self.folder(of:))).sorted()
+        let number = clinux_ruleset_create(needsAbstractSockets ? 0 : 1)
+        ruleset = Descriptor(owning: number)
+        guard number >= 0 else {
+            rulesFault = SystemError(code: -number, operation: "limit files with Landlock")
+            return
+        }
+        var fault: SystemError?
+        for folder in folders {
+            let result = clinux_ruleset_allow(number, folder)
+            if result != 0 { fault = SystemError(code: -result, operation: "let files be written below \(folder)") }
+        }
+        rulesFault = fault
+    }
+
+    /// Restricts the calling thread, and those that it starts afterwards: capabilities and files.
+    ///
+    /// - Returns: what is not in force, and why.
+    @discardableResult
+    package func enterThread() -> [SystemError] {
+        var faults: [SystemError] = []
+        let dropped = clinux_drop_capabilities()
+        if dropped != 0 { faults.append(SystemError(code: -dropped, operation: "give up capabilities")) }
+        // Rules that leave out a folder would stop what is written there.
+        if let rulesFault { return faults + [rulesFault] }
+        let enforced = clinux_ruleset_enforce(ruleset.number)
+        if enforced != 0 { faults.append(SystemError(code: -enforced, operation: "limit files with Landlock")) }
+        return faults
+    }
+
+    /// Restricts the calling thread as `enterThread` does, and the system calls of the whole process.
+    ///
+    /// Called before other threads are started; those that run already call `enterThread`.
+    /// - Returns: what is not in force, and why.
+    package func enter() -> [SystemError] {
+        var faults = enterThread()
+        let filtered = clinux_filter_system_calls()
+        if filtered != 0 { faults.append(SystemError(code: -filtered, operation: "filter system calls")) }
+        return faults
+    }
+
+    /// The folder of a file, or the nearest one above that exists.
+    private static func folder(of file: String) -> String {
+        var path = Substring(file)
+        while let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+            path = path[..<slash]
+            if access(String(path), F_OK) == 0 { return String(path) }
+        }
+        return file.hasPrefix("/") ? "/" : "."
+    }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension Integration {
+    /// What the server has given up once it serves.
+    @Suite(.serialized)
+    struct SandboxTests {
+        private static let configuration = DaemonConfiguration.doh("https://192.0.2.1") + DaemonConfiguration.rest()
+
+        /// A line of `/proc/PID/task/TID/status` for every thread: its value.
+        private func threads(_ daemon: Daemon, _ key: String) throws -> [String] {
+            let tasks = "/proc/\(daemon.pid)/task"
+            return try FileManager.default.contentsOfDirectory(atPath: tasks).map { task in
+                let status = try String(contentsOfFile: "\(tasks)/\(task)/status", encoding: .utf8)
+                let line = status.split(separator: "\n").first { $0.hasPrefix(key + ":") }
+                return line?.split(separator: "\t").last.map(String.init) ?? ""
+            }
+        }
+
+        @Test func `one line says what is in force, and it is so for every thread`() throws {
+            let daemon = try Daemon(Self.configuration)
+            #expect(
+                daemon.waitForLog {
+                    $0.contains("sandbox: no capabilities, no program is executed, files are written nowhere")
+                })
+            #expect(daemon.errors.split(separator: "\n").count { $0.contains("sandbox") } == 1)
+            #expect(try Set(threads(daemon, "Seccomp")) == ["2"])
+            #expect(try Set(threads(daemon, "NoNewPrivs")) == ["1"])
+            for key in ["CapEff", "CapPrm", "CapAmb"] {
+                #expect(try Set(threads(daemon, key)) == ["0000000000000000"], "\(key)")
+            }
+            #expect(try daemon.stop() == 0)
+        }
+
+        @Test func `the folders of the cache and of the control socket are named`() throws {
+            let directory = try TemporaryDirectory()
+            let configuration = Self.configuration
+                .replacingOccurrences(of: "path = \"\"", with: "path = \"\(directory.path)/disk/cache.db\"")
+                .replacingOccurrences(of: "socket = \"\"", with: "socket = \"\(directory.path)/run/c.sock\"")
+            let daemon = try Daemon(configuration)
+            #expect(
+                daemon.waitForLog { $0.contains("written below \(directory.path) and \(directory.path)/run alone") })
+            #expect(try daemon.stop() == 0)
+            #expect(access(directory.path + "/disk/cache.db", F_OK) == 0)
+            #expect(access(directory.path + "/run/c.sock", F_OK) != 0)
+        }
+
+        @Test func `with --no-sandbox nothing is given up`() throws {
+            let daemon = try Daemon(Self.configuration, options: ["--no-sandbox"])
+            #expect(try Set(threads(daemon, "Seccomp")) == ["0"])
+            #expect(!daemon.errors.contains("sandbox:"))
+            #expect(try daemon.stop() == 0)
+        }
+    }
+}
