@@ -77,7 +77,8 @@ package final class UnixListener: Sendable {
         throw SystemError(
             code: errno, operation: "give control socket \(path) to group \(name)",
             advice: errno == EPERM
-                ? "the server is no member of the group: SupplementaryGroups=\(name) in its systemd unit" : nil)
+                ? "the server is no member of the group: SupplementaryGroups=\(name) and SystemCallFilter=@chown in its "
+                    + "systemd unit" : nil)
     }
 
     private static func makeDirectory(of path: String, _ account: (user: uid_t, group: gid_t)?) throws(SystemError) {
