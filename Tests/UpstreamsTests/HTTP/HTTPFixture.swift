@@ -123,10 +123,8 @@ enum HTTPFixture {
     /// Waits until `condition` holds.
     ///
     /// - Returns: false when it does not in time.
-    static func eventually(
-        within limit: Duration = .patience, _ condition: @Sendable () async -> Bool
-    ) async -> Bool {
-        let limit = ContinuousClock.now + limit
+    static func eventually(_ condition: @Sendable () async -> Bool) async -> Bool {
+        let limit = ContinuousClock.now + .patience
         while await !condition() {
             guard ContinuousClock.now < limit else { return false }
             try? await Task.sleep(for: .milliseconds(2))
