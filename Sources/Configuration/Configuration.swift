@@ -16,6 +16,9 @@ package struct Configuration: SettingsTable {
 
     package init() {}
 
+    /// Of all that decides which source answers a name, and how.
+    package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
+
     static let settings: [Setting<Configuration>] = [
         Setting("listen", \.listen, .table, shapesAnswers: false, "Where clients are served, and which."),
         Setting("provider", \.providers, .tables(), shapesAnswers: true, "The HTTPDNS services, asked in this order."),

@@ -84,7 +84,7 @@ extension Configuration {
         }
         let document = try document(bytes, file: file)
         let reading = Reading(file: file, document: document, environment: environment)
-        let configuration = reading.table(document, .root, as: Configuration.self)
+        let configuration = Configuration.read(document, .root, reading)
         for message in UnreadVariables(document, environment: environment).messages { reading.fail(.root, message) }
         guard let configuration, reading.errors.isEmpty else {
             throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))

@@ -11,17 +11,12 @@ struct Httpdnsd: ParsableCommand {
         discussion: """
             Exit status: 0 done, 1 no (no answer, port taken), 2 wrong usage, 78 wrong configuration.
             """,
-        version: "httpdnsd \(version)",
+        version: "httpdnsd \(Release.version)",
         subcommands: [
             ServeCommand.self, CheckCommand.self, QueryCommand.self, StatusCommand.self, CacheCommand.self,
             SwitchCommand.self, BadIPCommand.self, ReloadCommand.self, HealthcheckCommand.self,
         ],
         defaultSubcommand: ServeCommand.self)
-
-    static let version = "0.1.0"
-    /// A day before which this version was not released, in seconds since 1970: 2026-11-01, 00:00 UTC. A clock that shows
-    /// less cannot be right. Raised with the version.
-    static let released: Int64 = 1_793_491_200
 
     static func main() {
         // Before any command reads a secret.

@@ -42,6 +42,23 @@ struct ProviderDescriptor: Sendable {
     }
 }
 
+extension ProviderType {
+    /// Whether the URL is the whole address that is asked; of other types the service's own paths follow it.
+    package var urlIsWhole: Bool { descriptor.usualPath != nil }
+
+    /// What is particular to this type.
+    var descriptor: ProviderDescriptor {
+        switch self {
+        case .aliyun: .aliyun
+        case .aliyunV2: .aliyunV2
+        case .tencent: .tencent
+        case .tencentHTTPS: .tencentHTTPS
+        case .dohJSON: .dohJSON
+        case .doh: .doh
+        }
+    }
+}
+
 /// The keys of one provider in the file, as far as a `ProviderDescriptor` looks at them.
 struct ProviderKeys {
     let type: ProviderType

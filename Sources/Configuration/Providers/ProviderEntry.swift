@@ -45,6 +45,9 @@ extension Configuration {
 
         package init() {}
 
+        /// Of the service and the trust in it.
+        package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
+
         /// Whether its answers are known to come from the service, and now: only over https. What goes over plain http can
         /// be forged or replayed on the path, encrypted or not.
         package var isAuthenticated: Bool { url.scheme == .https }

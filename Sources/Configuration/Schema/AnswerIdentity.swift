@@ -9,17 +9,3 @@ package struct AnswerIdentity: Hashable, Sendable {
         text = "{" + Table.settings.compactMap { $0.identity?(table) }.joined(separator: ", ") + "}"
     }
 }
-
-extension Configuration {
-    /// Of all that decides which source answers a name, and how.
-    package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
-}
-
-extension Configuration.ProviderEntry {
-    /// Of the service and the trust in it.
-    package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
-}
-
-extension Configuration.AnswerSettings {
-    package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
-}

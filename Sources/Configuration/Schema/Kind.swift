@@ -162,37 +162,3 @@ extension Kind where Value == Duration {
             }, write: { written(DurationText.write($0)) })
     }
 }
-
-extension Kind where Value: SettingsTable {
-    static var table: Kind {
-        Kind(
-            type: "table", read: { $2.table($0, $1, as: Value.self) }, write: { AnswerIdentity($0).text },
-            children: { Schema.keys(of: Value.self) })
-    }
-}
-
-extension Kind {
-    /// An array of tables, in the order of the file. An entry that is no table is reported and left out; one in which
-    /// every value is an empty variable is left out, and must not stand before others.
-    static func tables<Table: SettingsTable>() -> Kind where Value == [Table] {
-        Kind(
-            type: "tables",
-            read: { node, path, reading in
-                guard case .array(let nodes) = node.value else {
-                    reading.fail(path, "must be written [[\(path)]] with two brackets, once for each entry")
-                    return nil
-                }
-                return nodes.enumerated().compactMap { index, node in
-                    let place = path.appending(entry: index + 1)
-                    let table = reading.table(node, place, as: Table.self)
-                    // Paths count the entries of the file.
-                    if table != nil, let earlier = reading.leftOutEntries.first(where: { $0.parent == path }) {
-                        reading.fail(
-                            earlier, "has only empty variables, while \(place) after it is in use: fill it first")
-                    }
-                    return table
-                }
-            }, write: { "[" + $0.map { AnswerIdentity($0).text }.joined(separator: ", ") + "]" },
-            children: { Schema.keys(of: Table.self) }, isArrayOfTables: true)
-    }
-}

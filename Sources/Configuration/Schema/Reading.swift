@@ -23,6 +23,12 @@ final class Reading {
         self.environment = environment
     }
 
+    /// Notes that the file holds this key.
+    func noteWritten(_ path: SettingPath) { written.insert(path) }
+
+    /// Notes an entry of an array of tables in which every value was left out.
+    func noteLeftOut(entry path: SettingPath) { leftOutEntries.append(path) }
+
     func fail(_ path: SettingPath, _ message: String) {
         refused.insert(path)
         errors.append(diagnostic(path, message))
@@ -46,39 +52,9 @@ final class Reading {
         Diagnostic(file: file, line: line(of: path), key: path == .root ? nil : path.description, message: message)
     }
 
-    /// Reads the pairs of a table into its defaults, and reports the keys that it does not know.
-    func table<Table: SettingsTable>(_ node: TOMLNode, _ path: SettingPath, as: Table.Type) -> Table? {
-        guard case .table(let content) = node.value else {
-            fail(path, "must be a table, not \(node.kindName); write its keys below [\(path)]")
-            return nil
-        }
-        var table = Table()
-        var (leftOut, used) = (0, 0)
-        for (key, value) in content.pairs {
-            let place = path.appending(key: key)
-            guard let setting = Table.settings.first(where: { $0.name == key }) else {
-                failUnknown(place, key, known: Table.settings.map(\.name))
-                continue
-            }
-            guard !isLeftOut(value) else {
-                leftOut += 1
-                continue
-            }
-            used += 1
-            written.insert(place)
-            setting.read(value, place, self, &table)
-        }
-        if case .entry? = path.parts.last, leftOut > 0, used == 0 {
-            leftOutEntries.append(path)
-            return nil
-        }
-        table.finish(at: path, self)
-        return table
-    }
-
     /// Whether a value is a variable alone that is empty, or a list of nothing but such: then its key counts as not
     /// written.
-    private func isLeftOut(_ node: TOMLNode) -> Bool {
+    func isLeftOut(_ node: TOMLNode) -> Bool {
         switch node.value {
         case .string(let text): WrittenText.isVariable(text) && loneVariable(text)?.isEmpty == true
         case .array(let nodes): !nodes.isEmpty && nodes.allSatisfy(isLeftOut)
@@ -115,7 +91,8 @@ final class Reading {
         return ((try? TOMLScalar.value(of: Array(value.utf8)[...])) ?? node.value, quoted(text))
     }
 
-    private func failUnknown(_ path: SettingPath, _ key: String, known: [String]) {
+    /// Reports a key that its table does not know.
+    func failUnknown(_ path: SettingPath, _ key: String, known: [String]) {
         if let near = nearest(to: key, among: known) {
             if let table = path.parent { misspelt.insert(table.appending(key: near)) }
             fail(path, "unknown key; did you mean \(quoted(near))?")

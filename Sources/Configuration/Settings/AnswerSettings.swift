@@ -53,6 +53,9 @@ extension Configuration {
 
         package init() {}
 
+        /// Of all that decides what answers may hold.
+        package var answerIdentity: AnswerIdentity { AnswerIdentity(self) }
+
         static let settings: [Setting<AnswerSettings>] = [
             Setting("prefer", \.prefer, .choice(), shapesAnswers: false, "Which address families answers hold."),
             Setting(

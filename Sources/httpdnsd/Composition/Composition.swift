@@ -65,7 +65,7 @@ struct Composition {
         let timeOfDay =
             old?.timeOfDay
             ?? TimeOfDay(
-                released: Httpdnsd.released, clock: loop, secondsSince1970: { Int64(time(nil)) }, report: report)
+                released: Release.day, clock: loop, secondsSince1970: { Int64(time(nil)) }, report: report)
         self.timeOfDay = timeOfDay
         checks = Self.checks(
             settings, replacing: old?.checks, timeOfDay, paths: paths, loop: loop, report: report)

@@ -7,12 +7,6 @@ import Platform
 import Scheduling
 import Upstreams
 
-/// How often the network has changed.
-struct NetworkChanges {
-    var count = 0
-    var last: Instant?
-}
-
 extension DNSService {
     /// Takes notice of the network from now on, and looks whether LocalDNS forwards to us. Once, after the server listens.
     func watchNetwork() {

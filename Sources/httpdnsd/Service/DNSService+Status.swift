@@ -13,7 +13,7 @@ import Upstreams
 extension DNSService {
     var status: StatusReport {
         var status = StatusReport()
-        status.version = Httpdnsd.version
+        status.version = Release.version
         status.pid = Int(getpid())
         status.uptime = Int((loop.now - startedAt).components.seconds)
         status.configuration = source.path

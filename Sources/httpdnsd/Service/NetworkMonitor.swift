@@ -2,6 +2,12 @@ import Logs
 import Platform
 import Scheduling
 
+/// How often the network has changed.
+struct NetworkChanges {
+    var count = 0
+    var last: Instant?
+}
+
 /// Notices that the network has become another one: by addresses, routes and links, by the files that name its resolvers,
 /// and by a sleep of the machine.
 @Loop
