@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// What this process uses, at the time of the initializer.
