@@ -43,11 +43,11 @@ private final class Run {
     init(count: Int, loop: EventLoop) throws {
         questions = try (0..<count).map { Question(name: try Name("m\(1_000_000 + $0).bench.example"), type: .a) }
         let localDNS = NoLocalDNS()
-        let selector = ProviderSelector(providers: [FakeProvider(loop)], clock: loop, report: { _ in })
+        let set = ProviderSet(providers: [FakeProvider(loop)], clock: loop, report: { _ in })
         let sources = SourceTags(forwards: 0, providers: 1)
         let routes = RoutePolicy()
         let strategy = Strategy(
-            mode: routes.mode, selector: selector, localDNS: localDNS, forwarders: [], clock: loop)
+            mode: routes.mode, providers: set, localDNS: localDNS, forwarders: [], clock: loop)
         let store = AnswerStore(
             memory: MemoryCache(memory: 64 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
             sources: sources, badAddresses: BadAddresses(clock: loop), clock: loop)

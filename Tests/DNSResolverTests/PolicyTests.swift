@@ -14,12 +14,12 @@ struct PolicyTests {
     /// The machine's policy with another vendor; `sources`: the tags of its sources.
     @Loop
     private func policy(_ machine: Machine, vendor: FakeUpstream, _ sources: SourceTags) -> ResolverPolicy {
-        let selector = ProviderSelector(
+        let set = ProviderSet(
             providers: [FakeProvider("other", addresses: [vendor])], clock: machine.clock, report: { _ in })
         return ResolverPolicy(
             localAnswers: LocalAnswers(), routes: machine.policy.routes,
             strategy: Strategy(
-                mode: .httpdnsFirst, selector: selector, localDNS: machine.localDNS, forwarders: [],
+                mode: .httpdnsFirst, providers: set, localDNS: machine.localDNS, forwarders: [],
                 clock: machine.clock), sources: sources)
     }
 

@@ -49,7 +49,7 @@ struct ResolverTests {
             provider = FakeProvider(
                 "vendor", addresses: [vendor], answersBothFamilies: answersBothFamilies, names: vendorNames,
                 clientScoping: scoping)
-            let selector = ProviderSelector(
+            let set = ProviderSet(
                 providers: [provider], filter: filter, clock: clock, report: { _ in })
             badAddresses = BadAddresses(clock: clock)
             handshake = FakeHandshake(clock: clock)
@@ -63,7 +63,7 @@ struct ResolverTests {
             self.policy = ResolverPolicy(
                 localAnswers: local, routes: policy,
                 strategy: Strategy(
-                    mode: policy.mode, selector: selector, localDNS: localDNS, forwarders: [],
+                    mode: policy.mode, providers: set, localDNS: localDNS, forwarders: [],
                     answerCheck: AnswerCheck(rule: rule, check: checks, timeOfDay: timeOfDay, clock: clock),
                     clock: clock),
                 sources: sources, lastResort: lastResort, preresolve: preresolve, translation: translation)
@@ -675,7 +675,7 @@ struct SeparateFamiliesTests {
             policy: ResolverPolicy(
                 localAnswers: LocalAnswers(), routes: RoutePolicy(mode: .localDNSOnly),
                 strategy: Strategy(
-                    mode: .localDNSOnly, selector: ProviderSelector(providers: [], clock: clock, report: { _ in }),
+                    mode: .localDNSOnly, providers: ProviderSet(providers: [], clock: clock, report: { _ in }),
                     localDNS: dns, forwarders: [], clock: clock),
                 sources: sources),
             cache: AnswerStore(

@@ -1,6 +1,3 @@
-package import DNSWire
-import Scheduling
-
 /// The source of an answer, by its index in the policy that asked.
 package enum Source: Hashable, Sendable {
     case localDNS
@@ -15,7 +12,3 @@ package enum Source: Hashable, Sendable {
     /// Made here: static addresses from the configuration.
     case preset
 }
-
-/// Called with one type's result as soon as it is final, the server that answered, and what the providers found where the
-/// result is not theirs alone.
-package typealias SettleType = @Loop (RecordType, UpstreamResult, Source, _ server: String, ProviderFinding?) -> Void

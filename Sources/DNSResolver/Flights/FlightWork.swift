@@ -12,20 +12,14 @@ final class FlightWork {
     private let resolver: Resolver
     /// Whether HTTPDNS goes before LocalDNS.
     private let prefersProviders: Bool
-    private var openResults: OpenResults?
+    /// The results that are decided only when all types are known; nil: mostly there is none.
+    private var deferred: DeferredResults?
     /// Whether HTTPDNS was asked for the name after LocalDNS's answer was detected as forged.
     private var isAskedAgain = false
     private var isSettled = false
 
     private var key: FlightKey { flight.key }
     private var cache: AnswerStore { resolver.cache }
-    /// Created when it is needed: mostly never.
-    private var open: OpenResults {
-        if let openResults { return openResults }
-        let open = OpenResults()
-        openResults = open
-        return open
-    }
 
     /// - Parameters:
     ///   - mode: for this flight; nil: the policy's.
@@ -42,39 +36,41 @@ final class FlightWork {
         flight.recoveries = policy.strategy.recoveries(for: flight.key)
         let work = policy.strategy.begin(
             flight.key, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name),
-            settle: { [self] in settle($0, $1, $2, $3, $4) }, done: { [self] in finish() })
+            settle: { [self] in settle($0) }, done: { [self] in finish() })
         if !isSettled { flight.work = work }
     }
 
-    private func settle(
-        _ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String, _ finding: ProviderFinding?
-    ) {
-        guard let finding else { return settle(type, result, source, server) }
-        open.findings.append((type, finding))
-        switch (finding, result) {
-        case (.denied, .answer(let answer)) where source == .localDNS:
-            keep(answer, type, source, server)
-        case (.empty(let empty), _) where prefersProviders && key.types == [type] && type.isAddress:
-            open.emptied.append(
-                OpenResults.Emptied(type: type, result: result, source: source, server: server, empty: empty))
-        default:
-            settle(type, result, source, server)
+    private func settle(_ found: SourcedResult) {
+        if found.isDenied, found.source == .localDNS, case .answer(let answer) = found.result {
+            keep(answer, found)
+        } else if found.empty != nil, prefersProviders, key.types == [found.type], found.type.isAddress {
+            wait(for: .otherFamilyOfProvider, found)
+        } else {
+            settleAlone(found)
         }
     }
 
-    private func settle(_ type: RecordType, _ result: UpstreamResult, _ source: Source, _ server: String) {
-        switch result {
-        case .answer(let answer) where source == .localDNS && prefersProviders:
-            takeReserve(answer, type, server)
+    /// Leaves a result until all types are known.
+    private func wait(for decision: DeferredResults.Decision, _ found: SourcedResult) {
+        let deferred = deferred ?? DeferredResults()
+        self.deferred = deferred
+        deferred.results.append((found, decision))
+    }
+
+    private func settleAlone(_ found: SourcedResult) {
+        let type = found.type
+        switch found.result {
+        case .answer(let answer) where found.source == .localDNS && prefersProviders:
+            takeReserve(answer, found)
         case .answer(let answer):
-            take(answer, type, source, server)
+            take(answer, found)
         case .indeterminateEmpty(let ttl):
-            finish(type, with: keepEmpty(ttl: ttl, type, isAgreed: source == .localDNS && isEmpty(type)))
+            finish(type, with: keepEmpty(ttl: ttl, found))
         case .failure(let failure):
             if case .noServer = failure, let answer = answerWithoutLocalDNS(type) {
                 return finish(type, with: .answer(answer), source: policy.sources.tag(of: .rule))
             }
-            open.failed.append((type, failure))
+            wait(for: .failure, found)
         }
     }
 
@@ -88,46 +84,51 @@ final class FlightWork {
         return PackedAnswer(policy.consistent(answer, for: key), for: question)
     }
 
-    private func take(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
-        if !prefersProviders, policy.strategy.isUnchecked(answer, key, type, source) {
-            let subject = AnswerRepair.Subject(copy answer, server: server)
-            let outcome = yielded(type) ?? preferring(cache.keepUnchecked(answer, for: key, type, server), type)
-            finish(type, with: outcome, source: policy.sources.tag(of: source))
+    private func take(_ answer: consuming Answer, _ found: SourcedResult) {
+        let type = found.type
+        if !prefersProviders, policy.strategy.isUnchecked(answer, key, type, found.source) {
+            let subject = AnswerRepair.Subject(copy answer, server: found.server)
+            let outcome = yielded(type) ?? preferring(cache.keepUnchecked(answer, for: key, type, found.server), type)
+            finish(type, with: outcome, source: policy.sources.tag(of: found.source))
             checkBehind(subject, type)
         } else if answer.responseCode == .nameError, key.mayFitFamilies(type) {
-            open.doubtful.append(OpenResults.Sourced(type: type, answer: answer, source: source, server: server))
+            wait(for: .denial, found.with(.answer(answer)))
         } else if policy.strategy.isGuarded(flight.key) {
-            open.bindings.append(OpenResults.Sourced(type: type, answer: answer, source: source, server: server))
+            wait(for: .hints, found.with(.answer(answer)))
         } else {
-            keepOrTranslate(answer, type, source, server)
+            keepOrTranslate(answer, found)
         }
     }
 
     /// While the answer waited as fallback, the checks of its addresses went on.
-    private func takeReserve(_ answer: Answer, _ type: RecordType, _ server: String) {
-        guard let check = policy.strategy.answerCheck else { return take(answer, type, .localDNS, server) }
-        let judged = check.judgedAgain(answer, to: key, type)
-        guard case .answer(let left) = judged.result else {
-            if case .failure(let failure) = judged.result { open.failed.append((type, failure)) }
-            return
-        }
-        take(left, type, judged.source, server)
-        guard !judged.isVerified else { return }
-        check.watch(left, to: key, type) { [cache, key] in cache.forgetUnverified(key, type) }
+    private func takeReserve(_ answer: Answer, _ found: SourcedResult) {
+        guard let check = policy.strategy.answerCheck else { return take(answer, found) }
+        let known = check.asKnown(answer, to: key, found.type)
+        if case .refused(let failure) = known { return wait(for: .failure, found.with(.failure(failure))) }
+        guard let left = known.answer else { return }
+        take(left, found.with(.answer(left), from: known.source))
+        guard case .unverified = known else { return }
+        check.watch(left, to: key, found.type) { [cache, key] in cache.forgetUnverified(key, found.type) }
     }
 
     /// Decides what had to wait until every type is settled.
     private func finish() {
         isSettled = true
-        guard let open = openResults, !open.isEmpty else { return end() }
+        guard let deferred else { return end() }
         Loop.spawn { [self] in
-            for sourced in open.bindings where !flight.isAbandoned { await fit(sourced) }
-            // First, for each may lead to one of the others.
-            for emptied in open.emptied where !flight.isAbandoned { await fitFamily(emptied) }
-            for sourced in open.doubtful where !flight.isAbandoned { await deny(sourced) }
-            for (type, failure) in open.failed where !flight.isAbandoned { await fail(type, failure) }
-            for sourced in open.untranslated where !flight.isAbandoned { await translate(sourced) }
+            while !flight.isAbandoned, let (found, decision) = deferred.popNext() { await decide(found, decision) }
             end()
+        }
+    }
+
+    private func decide(_ found: SourcedResult, _ decision: DeferredResults.Decision) async {
+        switch (decision, found.result) {
+        case (.hints, .answer(let answer)): await fit(answer, found)
+        case (.otherFamilyOfProvider, _): await fitFamily(found)
+        case (.denial, .answer(let answer)): await deny(answer, found)
+        case (.failure, .failure(let failure)): await fail(failure, found)
+        case (.translation, .answer(let answer)): await translate(answer, found)
+        default: break
         }
     }
 
@@ -158,49 +159,50 @@ final class FlightWork {
 
     // MARK: Results that wait for other look-ups
 
-    private func fit(_ sourced: OpenResults.Sourced) async {
-        let fitted = await resolver.fit(sourced.answer, for: key, sourced.type)
+    private func fit(_ answer: Answer, _ found: SourcedResult) async {
+        let fitted = await resolver.fit(answer, for: key, found.type)
         guard !flight.isAbandoned else { return }
         guard let fitted else {
-            return finish(sourced.type, with: cache.keepEmpty(ttl: nil, for: key, sourced.type))
+            return finish(found.type, with: cache.keepEmpty(ttl: nil, for: key, found.type))
         }
         let outcome = cache.keep(
-            policy.consistent(fitted.answer, for: key), for: key, sourced.type, sourced.source, sourced.server,
+            policy.consistent(fitted.answer, for: key), for: key, found.type, found.source, found.server,
             longest: fitted.longest)
-        finish(sourced.type, with: outcome, source: policy.sources.tag(of: sourced.source))
+        finish(found.type, with: outcome, source: policy.sources.tag(of: found.source))
     }
 
     /// A provider that knows addresses of the other family knows the name: its empty response then holds for this
     /// family alone, whatever LocalDNS answers for it.
-    private func fitFamily(_ emptied: OpenResults.Emptied) async {
-        let (type, empty) = (emptied.type, emptied.empty)
-        let provider = Source.provider(index: empty.provider)
-        let none = OpenResults.Sourced(
-            type: type, answer: .negative(name: key.name, ttl: empty.ttl), source: provider, server: empty.server)
+    private func fitFamily(_ found: SourcedResult) async {
+        guard let empty = found.empty else { return }
+        let type = found.type
+        let answer = Answer.negative(name: key.name, ttl: empty.ttl)
+        let none = SourcedResult(type, .answer(answer), .provider(index: empty.provider), empty.server)
         if policy.translates(type, key) {
-            let made = await resolver.translated(flight, none.answer, by: policy, until: empty.deadline)
+            let made = await resolver.translated(flight, answer, by: policy, until: empty.deadline)
             guard !flight.isAbandoned else { return }
             if case .answer(let answer) = made { return keepTranslated(answer, none) }
         } else {
             await resolver.coalescer.otherFamily(of: flight, type, until: empty.deadline)
             guard !flight.isAbandoned else { return }
         }
-        if cache.hasOtherFamily(key, type, answeredBy: policy.sources.tag(of: provider)) {
-            keep(none.answer, type, provider, none.server)
+        if cache.hasOtherFamily(key, type, answeredBy: policy.sources.tag(of: none.source)) {
+            keep(answer, none)
         } else {
-            settle(type, emptied.result, emptied.source, emptied.server)
+            settleAlone(found)
         }
     }
 
-    private func deny(_ sourced: OpenResults.Sourced) async {
-        await resolver.coalescer.otherFamily(of: flight, sourced.type, until: resolver.clock.now + Budget.hedge)
+    private func deny(_ answer: Answer, _ found: SourcedResult) async {
+        await resolver.coalescer.otherFamily(of: flight, found.type, until: resolver.clock.now + Budget.hedge)
         guard !flight.isAbandoned else { return }
-        var answer = sourced.answer
-        if cache.hasOtherFamily(key, sourced.type) { answer.responseCode = .noError }
-        keepOrTranslate(answer, sourced.type, sourced.source, sourced.server)
+        var answer = answer
+        if cache.hasOtherFamily(key, found.type) { answer.responseCode = .noError }
+        keepOrTranslate(answer, found)
     }
 
-    private func fail(_ type: RecordType, _ failure: UpstreamFailure) async {
+    private func fail(_ failure: UpstreamFailure, _ found: SourcedResult) async {
+        let type = found.type
         await resolver.coalescer.otherFamily(of: flight, type, until: resolver.clock.now + Budget.hedge)
         guard !flight.isAbandoned else { return }
         let made = resolver.translatedInstead(key, type, by: policy)
@@ -209,47 +211,42 @@ final class FlightWork {
     }
 
     /// Once all else is settled: what is made of A needs that.
-    private func translate(_ sourced: OpenResults.Sourced) async {
-        let made = await resolver.translated(
-            flight, sourced.answer, by: policy, until: resolver.clock.now + Budget.answer)
+    private func translate(_ answer: Answer, _ found: SourcedResult) async {
+        let made = await resolver.translated(flight, answer, by: policy, until: resolver.clock.now + Budget.answer)
         guard !flight.isAbandoned else { return }
         switch made {
-        case .answer(let answer): keepTranslated(answer, sourced)
-        case .failure(let error): finish(sourced.type, with: .failure(error))
-        case .nothing: keep(sourced.answer, sourced.type, sourced.source, sourced.server)
+        case .answer(let translated): keepTranslated(translated, found)
+        case .failure(let error): finish(found.type, with: .failure(error))
+        case .nothing: keep(answer, found)
         case .unverified:
             let outcome = cache.keep(
-                sourced.answer, for: key, sourced.type, sourced.source, sourced.server,
-                longest: AnswerStore.unverifiedLifetime)
-            finish(
-                sourced.type, with: preferring(outcome, sourced.type), source: policy.sources.tag(of: sourced.source))
+                answer, for: key, found.type, found.source, found.server, longest: AnswerStore.unverifiedLifetime)
+            finish(found.type, with: preferring(outcome, found.type), source: policy.sources.tag(of: found.source))
         }
     }
 
-    /// - Parameter sourced: the answer in whose place the addresses were made.
-    private func keepTranslated(_ answer: Answer, _ sourced: OpenResults.Sourced) {
-        let outcome = cache.keep(answer, for: key, sourced.type, sourced.source, sourced.server, isTranslated: true)
-        finish(sourced.type, with: preferring(outcome, sourced.type), source: policy.sources.tag(of: sourced.source))
+    /// - Parameter found: the answer in whose place the addresses were made.
+    private func keepTranslated(_ answer: Answer, _ found: SourcedResult) {
+        let outcome = cache.keep(answer, for: key, found.type, found.source, found.server, isTranslated: true)
+        finish(found.type, with: preferring(outcome, found.type), source: policy.sources.tag(of: found.source))
     }
 
     // MARK: Caching
 
     /// Puts off "no IPv6 address" of a provider where addresses are made of others; keeps any other answer.
-    private func keepOrTranslate(
-        _ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String
-    ) {
-        guard policy.translates(type, key), case .provider = source, !answer.hasSignatures else {
-            return keep(answer, type, source, server)
+    private func keepOrTranslate(_ answer: consuming Answer, _ found: SourcedResult) {
+        guard policy.translates(found.type, key), case .provider = found.source, !answer.hasSignatures else {
+            return keep(answer, found)
         }
         let real = answer.withoutMappedAddresses()
-        guard real.responseCode == .noError, real.isNegative(for: type) else { return keep(real, type, source, server) }
-        open.untranslated.append(OpenResults.Sourced(type: type, answer: real, source: source, server: server))
+        guard real.responseCode == .noError, real.isNegative(for: found.type) else { return keep(real, found) }
+        wait(for: .translation, found.with(.answer(real)))
     }
 
-    private func keep(_ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String) {
-        let tag = policy.sources.tag(of: source)
-        if let yielded = yielded(type) { return finish(type, with: yielded, source: tag) }
-        finish(type, with: preferring(keepSourced(answer, type, source, server), type), source: tag)
+    private func keep(_ answer: consuming Answer, _ found: SourcedResult) {
+        let tag = policy.sources.tag(of: found.source)
+        if let yielded = yielded(found.type) { return finish(found.type, with: yielded, source: tag) }
+        finish(found.type, with: preferring(keepSourced(answer, found), found.type), source: tag)
     }
 
     /// The outcome of a type that is suppressed in favour of the other family.
@@ -263,60 +260,44 @@ final class FlightWork {
         return outcome
     }
 
-    private func keepSourced(
-        _ answer: consuming Answer, _ type: RecordType, _ source: Source, _ server: String
-    ) -> Flight.Outcome {
+    private func keepSourced(_ answer: consuming Answer, _ found: SourcedResult) -> Flight.Outcome {
+        let type = found.type
         let (isUnverified, isOfLocalDNS) =
-            switch source {
+            switch found.source {
             case .localDNS: (true, true)
             case .verifiedLocalDNS: (false, true)
             case .forward, .provider, .rule, .preset: (false, false)
             }
         // Where a provider calls the name empty or denies it, LocalDNS does not stand in for a provider that is away.
         let isFallback =
-            isOfLocalDNS && prefersProviders && finding(type) == nil && policy.strategy.hasProvider(for: key)
-        let isDenied = openResults != nil && isDenied(type)
-        if isUnverified, type.isAddress, prefersProviders || isDenied {
+            isOfLocalDNS && prefersProviders && !found.isDenied && found.empty == nil
+            && policy.strategy.hasProvider(for: key)
+        if isUnverified, type.isAddress, prefersProviders || found.isDenied {
             if policy.lastResort.addresses(of: key.name) != nil {
                 return .failure(
                     ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not verified"))
             }
-            let replacesTrusted = isDenied || isEmpty(type) && answer.isNegative(for: type)
+            let replacesTrusted = found.isDenied || found.empty != nil && answer.isNegative(for: type)
             return cache.keepUnverified(
-                answer, for: key, type, server, isFallback: isFallback, replacesTrusted: replacesTrusted)
+                answer, for: key, type, found.server, isFallback: isFallback, replacesTrusted: replacesTrusted)
         }
         // A family that no client may use is asked for only when the other one is made of it.
         let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
         return cache.keep(
-            policy.consistent(answer, for: key), for: key, type, source, server,
-            longest: isDenied && !isUnverified ? AnswerStore.provisionalLifetime : .max, isFallback: isFallback,
+            policy.consistent(answer, for: key), for: key, type, found.source, found.server,
+            longest: found.isDenied && !isUnverified ? AnswerStore.provisionalLifetime : .max, isFallback: isFallback,
             isGiven: isGiven)
-    }
-
-    /// Whether the providers deny the name, and LocalDNS has addresses or has not answered.
-    private func isDenied(_ type: RecordType) -> Bool {
-        if case .denied? = finding(type) { true } else { false }
-    }
-
-    /// Whether a provider sent an indeterminate empty response, and none has answered.
-    private func isEmpty(_ type: RecordType) -> Bool {
-        if case .empty? = finding(type) { true } else { false }
-    }
-
-    @inline(__always)
-    private func finding(_ type: RecordType) -> ProviderFinding? {
-        guard let openResults else { return nil }
-        return openResults.findings.last { $0.type == type }?.finding
     }
 
     /// A preset of last resort is better than an unexplained empty response, but is not combined with addresses that a
     /// source answered.
-    ///
-    /// - Parameter isAgreed: whether LocalDNS has denied the type after a provider called it empty.
-    private func keepEmpty(ttl: UInt32?, _ type: RecordType, isAgreed: Bool) -> Flight.Outcome {
+    private func keepEmpty(ttl: UInt32?, _ found: SourcedResult) -> Flight.Outcome {
+        let type = found.type
         if type.isAddress, policy.lastResort.addresses(of: key.name) != nil, !cache.hasOtherFamily(key, type) {
             return .failure(ExtendedError(.other, "the sources say nothing of this name"))
         }
+        // Where LocalDNS has denied the type after a provider called it empty, both agree.
+        let isAgreed = found.source == .localDNS && found.empty != nil
         return cache.keepEmpty(ttl: ttl, for: key, type, replacesStale: isAgreed)
     }
 

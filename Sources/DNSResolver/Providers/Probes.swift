@@ -34,31 +34,22 @@ final class Probes {
 
     /// Called when a question that began at `began` has no answer from this address: probes it, unless it answers
     /// others.
-    private func suspect(_ endpoint: any Endpoint, of provider: any Provider, since began: Instant) {
-        if endpoint.health.isSuspect(since: began, at: clock.now) { begin(endpoint, of: provider) }
+    private func suspect(_ candidate: Candidate, since began: Instant) {
+        if candidate.endpoint.health.isSuspect(since: began, at: clock.now) { begin(candidate) }
     }
 
     /// Begins the probe of an address in backoff if it is due, and returns whether it did.
-    private func beginIfDue(_ endpoint: any Endpoint, of provider: any Provider, isUrgent: Bool) -> Bool {
-        let backoff = endpoint.health.isUsable ? provider.access : endpoint.health.backoff
-        guard backoff.isDue(at: clock.now, isUrgent: isUrgent) else { return false }
-        begin(endpoint, of: provider)
+    ///
+    /// - Parameter isUrgent: whether there is nothing else to ask.
+    @discardableResult
+    func beginIfDue(_ candidate: Candidate, isUrgent: Bool) -> Bool {
+        guard candidate.backoff.isDue(at: clock.now, isUrgent: isUrgent) else { return false }
+        begin(candidate)
         return true
     }
 
-    /// Begins the due probes of these addresses, while others are asked.
-    func begin(_ candidates: [AttemptPlan.Candidate]) {
-        for candidate in candidates {
-            _ = beginIfDue(candidate.endpoint, of: candidate.provider, isUrgent: false)
-        }
-    }
-
-    /// Begins the probe of an address if it is due, when there is nothing else to ask, and returns whether it did.
-    func beginUrgent(_ candidate: AttemptPlan.Candidate) -> Bool {
-        beginIfDue(candidate.endpoint, of: candidate.provider, isUrgent: true)
-    }
-
-    private func begin(_ endpoint: any Endpoint, of provider: any Provider) {
+    private func begin(_ candidate: Candidate) {
+        let (endpoint, provider) = (candidate.endpoint, candidate.provider)
         let began = clock.now
         lastProbe += 1
         let number = lastProbe
@@ -79,7 +70,7 @@ final class Probes {
     /// for a probe.
     ///
     /// - Parameter reply: with all of its parts.
-    func note(_ reply: UpstreamReply, from candidate: AttemptPlan.Candidate, began: Instant) {
+    func note(_ reply: UpstreamReply, from candidate: Candidate, began: Instant) {
         let (provider, endpoint) = (candidate.provider, candidate.endpoint)
         guard let failure = reply.failure else {
             // Cancelled: another address was asked later and answered sooner. A silent one would otherwise never be
@@ -87,12 +78,12 @@ final class Probes {
             if !reply.isCancelled {
                 answered(endpoint, of: provider, isProbe: false)
             } else if clock.now - began >= Budget.hedge {
-                suspect(endpoint, of: provider, since: began)
+                suspect(candidate, since: began)
             }
             return
         }
         endpoint.health.failed(failure.description, at: clock.now)
-        if failure.isReasonForProbe { suspect(endpoint, of: provider, since: began) }
+        if failure.isReasonForProbe { suspect(candidate, since: began) }
     }
 
     private func judge(_ reply: UpstreamReply, _ endpoint: any Endpoint, _ provider: any Provider, _ began: Instant) {

@@ -37,17 +37,6 @@ package protocol Provider: AnyObject, Sendable {
     /// Backoff of the account: refused credentials. Written by `Probes`.
     var access: Backoff { get set }
 
-    /// Written by the selector.
+    /// Written by the requests of each question.
     var ranking: AddressRanking { get set }
-}
-
-extension [any Provider] {
-    /// The reason why none of these could be asked.
-    @Loop
-    func reasonAgainst(_ indices: [Int]) -> String {
-        for index in indices {
-            if let reason = self[index].unavailability { return "\(self[index].name): \(reason)" }
-        }
-        return "every address is in backoff after failures"
-    }
 }

@@ -4,14 +4,9 @@ package import Scheduling
 /// Which sources are asked for one flight, in which order and when (Documentation/Strategy.md).
 @Loop
 package final class Strategy {
-    private let selector: ProviderSelector
-    private let localDNS: any Upstream
-    private let pair: SourcePair
+    private let sources: Runner.Sources
     private let forwarders: [any Upstream]
     private let mode: Mode
-    /// Nil: answers of LocalDNS are taken unchecked.
-    package nonisolated let answerCheck: AnswerCheck?
-    let clock: any LoopClock
 
     /// Whether HTTPS and SVCB records of protected names come from authenticated providers or not at all.
     nonisolated let guardsServiceBindings: Bool
@@ -21,25 +16,28 @@ package final class Strategy {
     ///   - answerCheck: checks LocalDNS's answers to protected names; nil: they are not checked.
     ///   - guardsServiceBindings: false passes HTTPS and SVCB on like any other type.
     package nonisolated init(
-        mode: Mode, selector: ProviderSelector, localDNS: any Upstream, forwarders: [any Upstream],
+        mode: Mode, providers: ProviderSet, localDNS: any Upstream, forwarders: [any Upstream],
         answerCheck: AnswerCheck? = nil, guardsServiceBindings: Bool = true, clock: any LoopClock
     ) {
         self.guardsServiceBindings = guardsServiceBindings
         self.mode = mode
-        self.selector = selector
-        self.localDNS = localDNS
-        pair = SourcePair(selector, localDNS, answerCheck, clock: clock)
         self.forwarders = forwarders
-        self.answerCheck = answerCheck
-        self.clock = clock
+        sources = Runner.Sources(
+            providers: providers, localDNS: localDNS, answerCheck: answerCheck, clock: clock)
     }
+
+    private nonisolated var providers: ProviderSet { sources.providers }
+    private nonisolated var localDNS: any Upstream { sources.localDNS }
+
+    /// Nil: answers of LocalDNS are taken unchecked.
+    package nonisolated var answerCheck: AnswerCheck? { sources.answerCheck }
 
     /// The name of a source in output.
     package nonisolated func name(of source: Source) -> String {
         switch source {
         case .localDNS, .verifiedLocalDNS: localDNS.name
         case .forward(let index): forwarders[index].name
-        case .provider(let index): selector.providers[index].name
+        case .provider(let index): providers.all[index].name
         case .rule: "a rule"
         case .preset: "a preset"
         }
@@ -47,14 +45,15 @@ package final class Strategy {
 
     /// The types that one flight should ask for when a client wants `type`: both families where one call returns both.
     package nonisolated func types(for type: RecordType, name: Name, route: Route, signed: Bool) -> [RecordType] {
-        guard type.isAddress, case .protect = route, let first = first(for: name, type: type, signed: signed),
-            first.answersBothFamilies
+        guard type.isAddress, case .protect = route,
+            let first = providers.eligible(for: name, type: type, signed: signed).first,
+            providers.all[first].answersBothFamilies
         else { return [type] }
         return Self.bothFamilies
     }
 
     /// The most of clients' addresses that is sent to providers; nil: nothing.
-    package nonisolated var clientScoping: ClientScoping? { selector.clientScoping }
+    package nonisolated var clientScoping: ClientScoping? { providers.clientScoping }
 
     /// For which clients an answer holds; nil for all.
     ///
@@ -63,30 +62,25 @@ package final class Strategy {
     ///
     /// - Parameter client: nil: a look-up without a client.
     package nonisolated func scope(of client: ClientQuestion?, name: Name, route: Route) -> ClientScope? {
-        guard let scoping = clientScoping, case .protect = route, selector.tellsNetworks(for: name) else { return nil }
+        guard let scoping = clientScoping, case .protect = route, providers.tellsNetworks(for: name) else { return nil }
         guard let client else { return .undisclosed }
         return scoping.scope(of: client.client, hidesNetwork: client.hidesNetwork)
-    }
-
-    private nonisolated func first(for name: Name, type: RecordType, signed: Bool) -> (any Provider)? {
-        guard signed else { return selector.firstEligible(for: name, type: type) }
-        return selector.eligible(for: name, type: type, signed: true).first.map { selector.providers[$0] }
     }
 
     private nonisolated static let bothFamilies: [RecordType] = [.a, .aaaa]
 
     /// Whether a request waits for a free slot at its service.
-    var isBacklogged: Bool { selector.isBacklogged }
+    var isBacklogged: Bool { providers.isBacklogged }
 
     /// How many backoffs of providers have ended, where that matters to a flight.
     func recoveries(for key: FlightKey) -> Int {
-        if case .protect = key.route { selector.probes.recoveries } else { 0 }
+        if case .protect = key.route { providers.probes.recoveries } else { 0 }
     }
 
     /// Which of a flight's providers can be asked, given their backoffs.
-    func outlook(for key: FlightKey) -> ProviderSelector.Outlook {
+    func outlook(for key: FlightKey) -> ProviderSet.Outlook {
         guard case .protect = key.route else { return .usable }
-        return selector.outlook(eligible(for: key))
+        return providers.outlook(eligible(for: key))
     }
 
     /// Whether a provider may be asked for a protected name.
@@ -96,12 +90,12 @@ package final class Strategy {
     /// which has whole seconds.
     func hasProviderAnswered(_ key: FlightKey, since storedAt: Instant) -> Bool {
         eligible(for: key).contains { index in
-            selector.providers[index].endpoints.contains { $0.health.hasAnswered(since: storedAt) }
+            providers.all[index].endpoints.contains { $0.health.hasAnswered(since: storedAt) }
         }
     }
 
     private func eligible(for key: FlightKey) -> [Int] {
-        selector.eligible(for: key.name, type: key.types[0], signed: key.isSigned)
+        providers.eligible(for: key.name, type: key.types[0], signed: key.isSigned)
     }
 
     /// Whether an answer for a protected name came from LocalDNS and its addresses are still to be checked.
@@ -118,7 +112,7 @@ package final class Strategy {
     ///   - done: called once, after the last type is settled, also before this returns; not after `cancel()`.
     @discardableResult
     package func begin(
-        _ key: FlightKey, mode: Mode? = nil, mayBeLocal: Bool = false, settle: @escaping SettleType,
+        _ key: FlightKey, mode: Mode? = nil, mayBeLocal: Bool = false, settle: @escaping @Loop (SourcedResult) -> Void,
         done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         switch key.route {
@@ -132,12 +126,14 @@ package final class Strategy {
     }
 
     private func ask(
-        _ upstream: any Upstream, _ key: FlightKey, as source: Source, settle: @escaping SettleType,
+        _ upstream: any Upstream, _ key: FlightKey, as source: Source, settle: @escaping @Loop (SourcedResult) -> Void,
         done: @escaping @Loop () -> Void
     ) -> any Cancellable {
-        let question = UpstreamQuestion(key, key.types, until: clock.now + Budget.answer)
+        let question = UpstreamQuestion(key, key.types, until: sources.clock.now + Budget.answer)
         return SpawnedWork({ await upstream.ask(question) }) { reply in
-            for type in key.types { settle(type, reply.results[type] ?? .failure(.timeout), source, reply.server, nil) }
+            for type in key.types {
+                settle(SourcedResult(type, reply.results[type] ?? .failure(.timeout), source, reply.server))
+            }
             done()
         }
     }
@@ -148,30 +144,20 @@ package final class Strategy {
     }
 
     private func protect(
-        _ key: FlightKey, _ mode: Mode, _ mayBeLocal: Bool, settle: @escaping SettleType,
+        _ key: FlightKey, _ mode: Mode, _ mayBeLocal: Bool, settle: @escaping @Loop (SourcedResult) -> Void,
         done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         let isServiceBinding = isGuarded(key)
-        let providers = selector.eligible(
+        let eligible = providers.eligible(
             for: key.name, type: key.types[0], signed: key.isSigned, authenticatedOnly: isServiceBinding)
         // Address hints of HTTPS and SVCB records reach browsers without A and AAAA queries: never from LocalDNS.
         let mayUseLocalDNS = mode != .httpdnsOnly && !isServiceBinding
-        let first: Contender = mode == .localDNSFirst && mayUseLocalDNS ? .localDNS : .httpdns
-        let began = clock.now
-        let race = SourceRace(
-            key.types, first: first, hasProviders: !providers.isEmpty, mayUseLocalDNS: mayUseLocalDNS,
-            isServiceBinding: isServiceBinding, mayBeLocal: mayBeLocal, began: began)
-        let job = SourcePair.Job(key: key, providers: providers, began: began)
-        let run = SourceRun(job, race, of: pair, settle: settle, done: done)
-        guard !providers.isEmpty || mayUseLocalDNS else {
-            // A service binding may be denied to a client; for any other type an empty response would be false.
-            let result: UpstreamResult =
-                isServiceBinding
-                ? .indeterminateEmpty(ttl: nil) : .failure(.unusable("no provider for this name and type"))
-            for type in key.types { settle(type, result, .rule, "", nil) }
-            done()
-            return run
-        }
+        let rules = SourceRules(
+            first: mode == .localDNSFirst && mayUseLocalDNS ? .localDNS : .httpdns, hasProviders: !eligible.isEmpty,
+            mayUseLocalDNS: mayUseLocalDNS, isServiceBinding: isServiceBinding,
+            mayBeLocal: mayBeLocal && mayUseLocalDNS, began: sources.clock.now)
+        let slots = Slots(key.types, rules)
+        let run = Runner(key, slots, of: eligible, from: sources, settle: settle, done: done)
         run.start()
         return run
     }
@@ -179,7 +165,8 @@ package final class Strategy {
 
 extension Strategy {
     /// `begin` as an async function.
-    package func run(_ key: FlightKey, mayBeLocal: Bool = false, settle: @escaping SettleType) async {
+    package func run(_ key: FlightKey, mayBeLocal: Bool = false, settle: @escaping @Loop (SourcedResult) -> Void) async
+    {
         await withCheckedContinuation { continuation in
             begin(key, mayBeLocal: mayBeLocal, settle: settle) { continuation.resume() }
         }

@@ -24,6 +24,22 @@ package struct UpstreamReply: Hashable, Sendable {
     }
 }
 
+extension UpstreamReply {
+    /// Whether the attempt was cancelled without any result.
+    var isCancelled: Bool { !results.containsValue { $0 != .failure(.cancelled) } }
+
+    /// Why the reply has no result at all; nil when it has one, or the attempt was cancelled.
+    package var failure: UpstreamFailure? {
+        var last: UpstreamFailure?
+        let hasResult = results.containsValue { result in
+            guard case .failure(let failure) = result else { return true }
+            if failure != .cancelled { last = failure }
+            return false
+        }
+        return hasResult ? nil : last
+    }
+}
+
 /// The result of asking for one type.
 package enum UpstreamResult: Hashable, Sendable {
     /// Records, or an NXDOMAIN or NODATA response. Indirect, since it is passed on many times.

@@ -48,27 +48,18 @@ package final class AnswerCheck {
     ///
     /// - Parameter began: of the flight; the check ends by `Budget.checked` after it, and sooner when every address has
     ///   a verdict.
-    func judged(
-        _ result: UpstreamResult, to key: FlightKey, _ type: RecordType, began: Instant
-    ) async -> LocalDNSResult {
-        guard case .answer(let answer) = result, let level = level(for: key, type) else {
-            return LocalDNSResult(result)
-        }
+    func checked(_ answer: Answer, to key: FlightKey, _ type: RecordType, began: Instant) async -> CheckedAnswer {
+        guard let level = level(for: key, type) else { return .unverified(answer) }
         let verdicts = await verdicts(on: answer, to: key, until: began + Budget.checked, endsAtProof: true)
-        return LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: level))
+        return CheckedAnswer(answer, for: type, verdicts: verdicts, level: level)
     }
 
-    /// LocalDNS's answer without addresses that are already known to be forged. Starts no check.
-    func withoutKnownForgeries(_ result: UpstreamResult, to key: FlightKey, _ type: RecordType) -> LocalDNSResult {
-        guard case .answer(let answer) = result, checks(key, type) else { return LocalDNSResult(result) }
+    /// LocalDNS's answer by the verdicts that are known by now. Starts no check.
+    func asKnown(_ answer: Answer, to key: FlightKey, _ type: RecordType) -> CheckedAnswer {
+        guard checks(key, type) else { return .unverified(answer) }
         var verdicts: [IPAddress: AddressVerdict] = [:]
         for address in answer.addresses { verdicts[address] = check.known(address, for: key.name) }
-        return LocalDNSResult(CheckedAnswer(answer, for: type, verdicts: verdicts, level: .lenient))
-    }
-
-    /// An earlier, unverified answer of LocalDNS, reduced by the verdicts that are known by now. Starts no check.
-    func judgedAgain(_ answer: Answer, to key: FlightKey, _ type: RecordType) -> LocalDNSResult {
-        withoutKnownForgeries(.answer(answer), to: key, type)
+        return CheckedAnswer(answer, for: type, verdicts: verdicts, level: .lenient)
     }
 
     /// Whether an answer of LocalDNS that was cached unverified has an address that was detected as forged since.

@@ -38,6 +38,17 @@ package enum CheckedAnswer: Hashable, Sendable {
 }
 
 extension CheckedAnswer {
+    /// The source of the answer.
+    var source: Source { if case .verified = self { .verifiedLocalDNS } else { .localDNS } }
+
+    /// The answer as far as it may be used; nil when it may not.
+    var answer: Answer? {
+        switch self {
+        case .verified(let answer), .unverified(let answer): answer
+        case .refused: nil
+        }
+    }
+
     private static func reason(against verdicts: [IPAddress: AddressVerdict]) -> String {
         if verdicts.values.contains(.discredited) {
             "the addresses of LocalDNS show wrong certificates for other names"

@@ -176,7 +176,8 @@ private final class SingleLookup {
             name: name, types: questions.map(\.type).sorted { $0.rawValue < $1.rawValue }, route: route,
             dnssecOK: false, checkingDisabled: false)
         let began = loop.now
-        await strategy.run(key) { [self] type, result, source, _, _ in
+        await strategy.run(key) { [self] found in
+            let (type, result, source) = (found.type, found.result, found.source)
             guard let question = questions.first(where: { $0.type == type }) else { return }
             let took = loop.now - began
             let lastResort = via == nil ? composition.lastResort().answer(to: question, ttl: Reply.staleTTL) : nil

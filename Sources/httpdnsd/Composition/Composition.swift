@@ -233,9 +233,9 @@ struct Composition {
         let answers = settings.answers
         let filter = AddressFilter(
             bogus: answers.bogus, dropsPrivate: answers.privateAddresses == .drop, privateNames: answers.privateNames)
-        let selector = ProviderSelector(providers: asked, filter: filter, clock: loop, report: report)
+        let set = ProviderSet(providers: asked, filter: filter, clock: loop, report: report)
         return Strategy(
-            mode: mode, selector: selector, localDNS: localDNS, forwarders: forwarders,
+            mode: mode, providers: set, localDNS: localDNS, forwarders: forwarders,
             answerCheck: AnswerCheck(
                 rule: CertificateRule(settings.localDNS), check: checks, timeOfDay: timeOfDay, clock: loop),
             guardsServiceBindings: settings.answers.httpsRecords == .protect, clock: loop)

@@ -33,7 +33,7 @@ extension SimulatedWorld {
             providers: policy.providers.map { names(plan.providers[$0].names) })
         let strategy = Strategy(
             mode: policy.mode,
-            selector: ProviderSelector(
+            providers: ProviderSet(
                 providers: policy.providers.map { providers[$0] }, clock: clock, report: { chronicle.note($0) }),
             localDNS: server(.localDNS(policy.localDNS)),
             forwarders: policy.forwards.map { server(.forwarder($0.servers)) },

@@ -37,17 +37,17 @@ struct StrategyTests {
             _ types: [RecordType] = [.a, .aaaa], route: Route = .protect(explicit: false),
             providers: [FakeProvider]? = nil, mayBeLocal: Bool = false
         ) async {
-            let selector = ProviderSelector(providers: providers ?? [provider], filter: filter, clock: clock) {
+            let set = ProviderSet(providers: providers ?? [provider], filter: filter, clock: clock) {
                 self.events.append($0)
             }
             let strategy = Strategy(
-                mode: mode, selector: selector, localDNS: localDNS, forwarders: [forwarder], clock: clock)
+                mode: mode, providers: set, localDNS: localDNS, forwarders: [forwarder], clock: clock)
             let name = (try? Name("www.example.com")) ?? .root
             let key = FlightKey(name: name, types: types, route: route, dnssecOK: false, checkingDisabled: false)
             Loop.spawn {
-                await strategy.run(key, mayBeLocal: mayBeLocal) { type, result, source, _, _ in
-                    self.results[type] = result
-                    self.sources[type] = source
+                await strategy.run(key, mayBeLocal: mayBeLocal) { found in
+                    self.results[found.type] = found.result
+                    self.sources[found.type] = found.source
                 }
                 self.finished = true
             }

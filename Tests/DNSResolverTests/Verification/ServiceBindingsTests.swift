@@ -29,7 +29,7 @@ struct ServiceBindingsTests {
             let sources = SourceTags(forwards: 0, providers: 1)
             let strategy = Strategy(
                 mode: .httpdnsFirst,
-                selector: ProviderSelector(providers: [provider], clock: clock, report: { _ in }),
+                providers: ProviderSet(providers: [provider], clock: clock, report: { _ in }),
                 localDNS: localDNS, forwarders: [], guardsServiceBindings: guards, clock: clock)
             policy = ResolverPolicy(
                 localAnswers: LocalAnswers(), routes: RoutePolicy(bypass: NameList(bypass)), strategy: strategy,

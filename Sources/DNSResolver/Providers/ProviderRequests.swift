@@ -1,0 +1,364 @@
+import DNSWire
+import Scheduling
+
+/// The requests of one question to the providers' addresses: the first at once, another when one fails or is slow.
+///
+/// Once time has passed the providers are asked by turns, so that the addresses of one that is silent never use up the
+/// time of the next. While all addresses are in backoff it waits for their probes. Ends when no slot waits for a provider
+/// any more, when no address is left to ask, or at the deadline.
+@Loop
+final class ProviderRequests: Cancellable {
+    /// At most two attempts per address for one question (RFC 9520 section 3.1 allows three).
+    private nonisolated static let tries = 2
+
+    /// An address, and this question's attempts at it.
+    private struct Place {
+        let candidate: Candidate
+        var tries = 0
+        /// The attempt under way.
+        var attempt: Attempt?
+        var isOver = false
+        /// Whether a probe of it was awaited.
+        var isProbed = false
+
+        /// Whether it may be asked now, or after a probe.
+        var isOpen: Bool { !isOver && attempt == nil && tries < ProviderRequests.tries }
+    }
+
+    /// One attempt: a request, or one for each type to a service that does not take both families together.
+    @Loop
+    private final class Attempt {
+        /// The index of its address among the places.
+        let place: Int
+        let began: Instant
+        var missingParts: Int
+        /// Whether another address was already asked because a part of this attempt failed.
+        var isReplaced = false
+        /// Its results so far, without its last part; nil: none.
+        var reply: UpstreamReply?
+        /// The object that receives its results; nil once they are ignored.
+        private var owner: ProviderRequests?
+        /// The requests, while they may be under way.
+        private var requests = ShortList<any Cancellable>()
+
+        init(at place: Int, began: Instant, parts: Int, of owner: ProviderRequests) {
+            self.place = place
+            self.began = began
+            self.owner = owner
+            missingParts = parts
+        }
+
+        /// Begins a request for all or one of its types.
+        func ask(_ question: UpstreamQuestion, at endpoint: any Endpoint) {
+            // One reference is all that the closure needs: with more, it would have an allocation of its own.
+            requests.append(endpoint.begin(question) { reply in self.owner?.received(reply, for: self) })
+        }
+
+        func cancel() {
+            requests.forEach { $0.cancel() }
+            release()
+        }
+
+        /// Breaks the reference cycles.
+        func release() {
+            owner = nil
+            requests.removeAll()
+        }
+    }
+
+    private let key: FlightKey
+    private let deadline: Instant
+    /// The indices of the providers that may be asked, best first, and all providers.
+    private let eligible: [Int]
+    private let providers: ProviderSet
+    private let slots: Slots
+    /// The addresses, provider by provider, in order: those in backoff too, for a probe may succeed in time.
+    private var places: [Place] = []
+    private var underWay = 0
+    /// Whether a provider has replied.
+    private var hasReply = false
+    /// The providers that have answered records of the name.
+    private var knowing: [Int] = []
+    /// When the first attempt began.
+    private var firstBegan: Instant?
+    private var hasHedged = false
+    /// When `hedge()` is to be called; nil: never, as far as is known.
+    private(set) var due: Instant?
+    /// Whether a probe that this question began may be under way.
+    private var hasBegunProbe = false
+    /// Set while all addresses are in backoff.
+    private var wait: (any Cancellable)?
+    /// Called when the slots have changed. Nil once it is over.
+    private var changed: (@Loop () -> Void)?
+
+    private var clock: any LoopClock { providers.probes.clock }
+
+    /// - Parameters:
+    ///   - slots: the replies are added to them.
+    ///   - deadline: until when attempts may begin.
+    ///   - changed: called when the slots have changed, also before `start()` returns; not after `cancel()`.
+    init(
+        _ key: FlightKey, _ slots: Slots, of eligible: [Int], in providers: ProviderSet, until deadline: Instant,
+        changed: @escaping @Loop () -> Void
+    ) {
+        self.key = key
+        self.slots = slots
+        self.eligible = eligible
+        self.providers = providers
+        self.deadline = deadline
+        self.changed = changed
+    }
+
+    func start() {
+        var hasBackoffs = false
+        for index in eligible {
+            let provider = providers.all[index]
+            guard provider.unavailability == nil else { continue }
+            let endpoints = provider.endpoints
+            if provider.access.isActive { hasBackoffs = true }
+            for endpoint in provider.ranking.order(endpoints, family: endpoints.first?.family ?? .ipv4) {
+                if !endpoint.health.isUsable { hasBackoffs = true }
+                places.append(Place(candidate: Candidate(index: index, provider: provider, endpoint: endpoint)))
+            }
+        }
+        startNext()
+        if underWay == 0 {
+            waitOrFinish()
+        } else if hasBackoffs {
+            for place in places where place.isOpen && place.candidate.isInBackoff {
+                providers.probes.beginIfDue(place.candidate, isUrgent: false)
+            }
+        }
+    }
+
+    func cancel() {
+        changed = nil
+        withdraw()
+    }
+
+    // MARK: Attempts
+
+    /// Asks another provider, or address, as well, since the first is slow.
+    func hedge() {
+        due = nil
+        guard changed != nil, underWay > 0 else { return }
+        hasHedged = true
+        startNext(isHedge: true)
+        let now = clock.now
+        if hasUnaskedProvider(isSparing: now < sparingEnds) {
+            due = now + Budget.hedge
+        } else if hasUnaskedProvider(isSparing: false) {
+            due = sparingEnds
+        }
+    }
+
+    /// When providers that are spared as hedges are asked nevertheless.
+    private var sparingEnds: Instant { deadline - (Budget.lastStart - Budget.spared) }
+
+    /// How long the first attempt may take before another one is begun beside it: half as long again as is usual there.
+    private func patience(with endpoint: any Endpoint) -> Duration {
+        guard let usual = endpoint.health.responseTime.average else { return Budget.hedge }
+        return min(max(Budget.hedge, usual * 3 / 2), Budget.latestHedge)
+    }
+
+    private func startNext(isHedge: Bool = false) {
+        let now = clock.now
+        let isLate = isHedge || firstBegan.map { now - $0 >= Budget.hedge } ?? false
+        guard now < deadline, let place = next(byTurns: isLate, isSparing: isHedge && now < sparingEnds) else { return }
+        let candidate = places[place].candidate
+        let types = slots.typesForProviders
+        let isTogether = types.count == 1 || candidate.provider.answersBothFamilies
+        let attempt = Attempt(at: place, began: now, parts: isTogether ? 1 : types.count, of: self)
+        places[place].tries += 1
+        places[place].attempt = attempt
+        underWay += 1
+        if firstBegan == nil { firstBegan = now }
+        if !hasHedged, due == nil { due = now + patience(with: candidate.endpoint) }
+        candidate.endpoint.health.began()
+        if isTogether {
+            attempt.ask(UpstreamQuestion(key, types, until: deadline), at: candidate.endpoint)
+        } else {
+            for type in types { attempt.ask(UpstreamQuestion(key, [type], until: deadline), at: candidate.endpoint) }
+        }
+    }
+
+    /// The next address that can be asked, the one asked least, the first of these in order; nil when there is none now.
+    ///
+    /// - Parameters:
+    ///   - byTurns: whether a provider that was asked less goes before one that was asked more.
+    ///   - isSparing: whether providers that are spared as hedges are left out. A second address of one under way may
+    ///     always be asked: it is the same service, at the same price.
+    private func next(byTurns: Bool, isSparing: Bool) -> Int? {
+        var best: (place: Int, provider: Int, own: Int)?
+        for index in places.indices where places[index].isOpen {
+            let candidate = places[index].candidate
+            guard candidate.isUsable else { continue }
+            let asked = byTurns || isSparing ? tries(of: candidate.index) : 0
+            if isSparing, asked == 0, !candidate.provider.mayHedge { continue }
+            let rank = (provider: byTurns ? asked : 0, own: places[index].tries)
+            if let best, (best.provider, best.own) <= rank { continue }
+            best = (index, rank.provider, rank.own)
+            // Mostly the first one: none can be better.
+            if rank == (0, 0) { break }
+        }
+        return best?.place
+    }
+
+    /// Whether some provider that can be asked has not been.
+    ///
+    /// - Parameter isSparing: whether those that are spared as hedges are left out.
+    private func hasUnaskedProvider(isSparing: Bool) -> Bool {
+        for place in places where place.candidate.isUsable && (place.candidate.provider.mayHedge || !isSparing) {
+            if tries(of: place.candidate.index) == 0 { return true }
+        }
+        return false
+    }
+
+    private func tries(of provider: Int) -> Int {
+        var count = 0
+        for place in places where place.candidate.index == provider { count += place.tries }
+        return count
+    }
+
+    // MARK: Replies
+
+    /// Called with a part of an attempt's reply, or the whole of it.
+    private func received(_ reply: UpstreamReply, for attempt: Attempt) {
+        guard changed != nil else { return }
+        let candidate = places[attempt.place].candidate
+        attempt.missingParts -= 1
+        let mayStart: Bool
+        if attempt.missingParts == 0 {
+            end(attempt, attempt.reply?.adding(reply) ?? reply)
+            mayStart = !attempt.isReplaced || underWay == 0
+        } else {
+            // Nothing is known of the other type yet: only a failure is a reason to ask elsewhere.
+            mayStart = reply.failure != nil
+            attempt.isReplaced = mayStart
+            attempt.reply = attempt.reply?.adding(reply) ?? reply
+        }
+        // Without a filter no copy is made.
+        if providers.filter.isEmpty {
+            add(reply, of: candidate)
+        } else {
+            add(providers.filter.admitted(reply, to: key.name), of: candidate)
+        }
+        guard slots.needProviders else { return finish() }
+        changed?()
+        // That may have called `cancel()`.
+        guard changed != nil else { return }
+        if mayStart { startNext() }
+        if underWay == 0 { waitOrFinish() }
+    }
+
+    private func add(_ reply: UpstreamReply, of candidate: Candidate) {
+        hasReply = true
+        if slots.add(reply, of: candidate) {
+            for index in places.indices where places[index].candidate.index == candidate.index {
+                places[index].isOver = true
+            }
+        }
+        guard slots.needProviders else { return }
+        if reply.hasRecords, !knowing.contains(candidate.index) { knowing.append(candidate.index) }
+        slots.confirmEmpty(of: key.name, by: knowing)
+    }
+
+    /// Ends an attempt whose reply is complete.
+    private func end(_ attempt: Attempt, _ reply: UpstreamReply) {
+        underWay -= 1
+        attempt.release()
+        places[attempt.place].attempt = nil
+        if reply.endsEndpoint { places[attempt.place].isOver = true }
+        providers.probes.note(reply, from: places[attempt.place].candidate, began: attempt.began)
+    }
+
+    // MARK: Probes
+
+    /// When all addresses are in backoff: waits for one probe of each, under way or due in time.
+    private func waitOrFinish() {
+        guard clock.now < deadline, let next = nextProbe(), next <= deadline else { return finish() }
+        wait = providers.probes.wait(until: next) { [self] in
+            wait = nil
+            startNext()
+            if underWay == 0 { waitOrFinish() } else { changed?() }
+        }
+        // The probe that a question begins counts as an attempt of its own.
+        guard !hasBegunProbe else { return }
+        slots.awaitProbe()
+        changed?()
+    }
+
+    /// Begins the probes that are due, one for each address.
+    ///
+    /// - Returns: when the next one may begin, or the deadline where one is under way; nil when none is left to wait
+    ///   for.
+    private func nextProbe() -> Instant? {
+        var next: Instant?
+        var isProbing = false
+        for index in places.indices where places[index].isOpen && places[index].candidate.isInBackoff {
+            let candidate = places[index].candidate
+            if !places[index].isProbed, providers.probes.beginIfDue(candidate, isUrgent: true) { hasBegunProbe = true }
+            if candidate.backoff.isProbing {
+                isProbing = true
+                places[index].isProbed = true
+            } else if !places[index].isProbed, let due = candidate.backoff.nextUrgentProbe {
+                next = min(next ?? due, due)
+            }
+        }
+        guard isProbing else {
+            hasBegunProbe = false
+            return next
+        }
+        return min(next ?? deadline, deadline)
+    }
+
+    // MARK: The end
+
+    private func finish() {
+        let changed = changed.take()
+        withdraw()
+        if slots.needProviders {
+            slots.endProviders(.failure(hasReply ? .timeout : .network(providers.reasonAgainst(eligible))))
+        }
+        changed?()
+    }
+
+    /// Cancels what is under way. An address that is slower than another one, or than LocalDNS, is judged by that.
+    private func withdraw() {
+        due = nil
+        wait.take()?.cancel()
+        guard underWay > 0 else { return }
+        underWay = 0
+        for index in places.indices {
+            guard let attempt = places[index].attempt.take() else { continue }
+            attempt.cancel()
+            var reply = attempt.reply ?? UpstreamReply([:])
+            for type in slots.types where reply.results[type] == nil { reply.results[type] = .failure(.cancelled) }
+            providers.probes.note(reply, from: places[index].candidate, began: attempt.began)
+        }
+    }
+}
+
+extension UpstreamReply {
+    /// Whether it holds an answer with records.
+    fileprivate var hasRecords: Bool {
+        results.containsValue { result in
+            if case .answer(let answer) = result { !answer.answers.isEmpty } else { false }
+        }
+    }
+
+    /// With a further part of the reply to an attempt.
+    fileprivate func adding(_ part: UpstreamReply) -> UpstreamReply {
+        var whole = part
+        whole.results = results
+        whole.results.add(part.results)
+        return whole
+    }
+
+    /// Whether asking the same address again is pointless: only silence and broken connections are transient.
+    fileprivate var endsEndpoint: Bool {
+        !results.containsValue { result in
+            if case .failure(let failure) = result { failure.isTransport } else { false }
+        }
+    }
+}

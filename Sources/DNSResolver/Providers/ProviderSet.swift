@@ -1,0 +1,96 @@
+package import DNSWire
+package import Scheduling
+
+/// The HTTPDNS providers of a policy: which of them may be asked for a name, in order.
+@Loop
+package final class ProviderSet {
+    package nonisolated let all: [any Provider]
+    /// The index of each: mostly all of them may be asked, and then no list is made for a question.
+    private nonisolated let everyone: [Int]
+    /// The most of clients' addresses that is sent to a provider; nil while none is sent any of them.
+    package nonisolated let clientScoping: ClientScoping?
+    /// Removes addresses that no answer for a protected name may hold.
+    nonisolated let filter: AddressFilter
+    let probes: Probes
+    private let clock: any LoopClock
+
+    package nonisolated init(
+        providers: [any Provider], filter: AddressFilter = AddressFilter(), clock: any LoopClock,
+        report: @escaping @Loop (ResolverEvent) -> Void
+    ) {
+        self.filter = filter
+        all = providers
+        everyone = Array(providers.indices)
+        clientScoping = providers.compactMap(\.clientScoping).max { $0.bits < $1.bits }
+        self.clock = clock
+        probes = Probes(clock: clock, report: report)
+    }
+
+    /// The providers that may be asked, best first.
+    ///
+    /// With DO or CD those that carry any type come first: the others cannot return signatures.
+    package nonisolated func eligible(
+        for name: Name, type: RecordType, signed: Bool, authenticatedOnly: Bool = false
+    ) -> [Int] {
+        var able = everyone
+        for index in everyone {
+            let provider = all[index]
+            guard provider.answers(type), provider.isAuthenticated || !authenticatedOnly, provider.serves(name) else {
+                able.removeAll { $0 == index }
+                continue
+            }
+        }
+        guard signed else { return able }
+        return able.filter { all[$0].answers(.rrsig) } + able.filter { !all[$0].answers(.rrsig) }
+    }
+
+    /// Whether a provider of this name is sent clients' networks, whatever type is asked for.
+    nonisolated func tellsNetworks(for name: Name) -> Bool {
+        all.contains { $0.clientScoping != nil && $0.serves(name) }
+    }
+
+    /// Whether an address of these providers can be asked, given their backoffs.
+    func outlook(_ indices: [Int]) -> Outlook {
+        let now = clock.now
+        var outlook = Outlook.backoff
+        for index in indices where all[index].unavailability == nil {
+            let provider = all[index]
+            for endpoint in provider.endpoints {
+                let candidate = Candidate(index: index, provider: provider, endpoint: endpoint)
+                if candidate.isUsable { return .usable }
+                if candidate.backoff.isDue(at: now, isUrgent: true) { outlook = .probeDue }
+            }
+        }
+        return outlook
+    }
+
+    enum Outlook {
+        /// An address may be asked.
+        case usable
+        /// None may be asked, and the next question begins a probe.
+        case probeDue
+        /// None may be asked.
+        case backoff
+    }
+
+    /// The reason why none of these could be asked.
+    func reasonAgainst(_ indices: [Int]) -> String {
+        for index in indices {
+            if let reason = all[index].unavailability { return "\(all[index].name): \(reason)" }
+        }
+        return "every address is in backoff after failures"
+    }
+
+    /// Whether a request waits for a free slot at its service.
+    var isBacklogged: Bool {
+        for provider in all where provider.waitingRequests > 0 { return true }
+        return false
+    }
+}
+
+extension Provider {
+    /// Whether it may be asked for this name.
+    fileprivate nonisolated func serves(_ name: Name) -> Bool {
+        names.isEmpty || names.contains { name.isWithin($0) }
+    }
+}

@@ -1,0 +1,189 @@
+import DNSWire
+import Scheduling
+
+/// Asks HTTPDNS and LocalDNS for one protected name: the first source at once, the second when it is due or the first
+/// has failed. `Slot` decides what follows from their replies.
+@Loop
+final class Runner: Cancellable {
+    /// What is asked of a protected name.
+    final class Sources: Sendable {
+        let providers: ProviderSet
+        let localDNS: any Upstream
+        /// Nil: answers of LocalDNS are taken unchecked.
+        let answerCheck: AnswerCheck?
+        let clock: any LoopClock
+
+        init(
+            providers: ProviderSet, localDNS: any Upstream, answerCheck: AnswerCheck?, clock: any LoopClock
+        ) {
+            self.providers = providers
+            self.localDNS = localDNS
+            self.answerCheck = answerCheck
+            self.clock = clock
+        }
+    }
+
+    private let key: FlightKey
+    /// The indices of the providers that may be asked, best first.
+    private let eligible: [Int]
+    private let slots: Slots
+    private let sources: Sources
+    private let settle: @Loop (SourcedResult) -> Void
+    /// Nil once the run is over.
+    private var done: (@Loop () -> Void)?
+    private var requests: ProviderRequests?
+    private var lookUps: [any Cancellable] = []
+    /// When the second source is asked; nil: it was.
+    private var secondDue: Instant?
+    /// When a denial of LocalDNS is next taken, if the name's other family is verified by then.
+    private var denialDue: Instant
+    /// One timer for whatever is due next: mostly none of it fires.
+    private var timer: LoopTimer?
+    private var alarm: Instant?
+
+    private var rules: SourceRules { slots.rules }
+
+    /// - Parameters:
+    ///   - settle: called once for each type.
+    ///   - done: called once, after the last type is settled; not after `cancel()`.
+    init(
+        _ key: FlightKey, _ slots: Slots, of eligible: [Int], from sources: Sources,
+        settle: @escaping @Loop (SourcedResult) -> Void, done: @escaping @Loop () -> Void
+    ) {
+        self.key = key
+        self.slots = slots
+        denialDue = slots.rules.began + Budget.verified
+        self.eligible = eligible
+        self.sources = sources
+        self.settle = settle
+        self.done = done
+    }
+
+    /// Begins; everything may be over before this returns.
+    func start() {
+        secondDue = rules.began + Budget.reserve
+        if rules.first == .httpdns { askProviders() } else { askLocalDNS() }
+        goOn()
+    }
+
+    func cancel() {
+        done = nil
+        withdraw()
+    }
+
+    // MARK: Steps
+
+    /// Reports what is settled, and starts the second source as soon as it is needed.
+    private func goOn() {
+        tell()
+        guard done != nil else { return }
+        if secondDue != nil, slots.needSecond {
+            askSecond()
+            tell()
+        }
+        guard done != nil else { return }
+        if slots.areSettled { finish() } else { setTimer() }
+    }
+
+    private func tell() {
+        slots.forEach { slot in
+            if done != nil, let result = slot.takeResult() { settle(result) }
+        }
+    }
+
+    private func setTimer() {
+        // Nothing waits for the second source before it was asked.
+        var next = secondDue ?? slots.nextConcession(denialDue: denialDue)
+        if let hedge = requests?.due { next = min(next ?? hedge, hedge) }
+        guard next != alarm else { return }
+        timer?.cancel()
+        alarm = next
+        timer = next.map { sources.clock.schedule(at: $0) { [self] in act() } }
+    }
+
+    /// Does what is due.
+    private func act() {
+        (timer, alarm) = (nil, nil)
+        let now = sources.clock.now
+        if let due = requests?.due, due <= now { requests?.hedge() }
+        if let due = secondDue {
+            if due <= now { askSecond() }
+        } else {
+            slots.concede(
+                at: now, denialDue: denialDue, isVerified: sources.answerCheck?.isVerified(key.name) ?? false)
+            while denialDue <= now { denialDue = denialDue + Budget.hedge }
+        }
+        goOn()
+    }
+
+    private func finish() {
+        withdraw()
+        done.take()?()
+    }
+
+    private func withdraw() {
+        timer?.cancel()
+        timer = nil
+        requests?.cancel()
+        requests = nil
+        for lookUp in lookUps { lookUp.cancel() }
+        lookUps = []
+    }
+
+    // MARK: The two sources
+
+    private func askSecond() {
+        secondDue = nil
+        if rules.first == .httpdns { askLocalDNS() } else { askProviders() }
+    }
+
+    private func askProviders() {
+        guard rules.hasProviders else {
+            // A service binding may be denied to a client; for any other type an empty response would be false.
+            return slots.endProviders(
+                rules.isServiceBinding
+                    ? .indeterminateEmpty(ttl: nil) : .failure(.unusable("no provider for this name and type")))
+        }
+        let requests = ProviderRequests(key, slots, of: eligible, in: sources.providers, until: rules.lastStart) {
+            [self] in goOn()
+        }
+        self.requests = requests
+        requests.start()
+    }
+
+    private func askLocalDNS() {
+        guard rules.mayUseLocalDNS, sources.clock.now < rules.lastStart else {
+            return slots.forEach { $0.checked(.refused(.timeout), rules) }
+        }
+        slots.forEach { slot in
+            guard slot.isOpen else { return }
+            lookUps.append(
+                SpawnedWork({ [self] in await lookUp(slot) }) { [self] checked in
+                    slot.checked(checked, rules)
+                    goOn()
+                })
+        }
+    }
+
+    /// What may be used of LocalDNS's response for one type. Where LocalDNS goes first its answer is taken at once, and
+    /// checked in the background.
+    private func lookUp(_ slot: Slot) async -> CheckedAnswer {
+        let type = slot.type
+        let reply = await sources.localDNS.ask(UpstreamQuestion(key, [type], until: rules.began + Budget.answer))
+        guard !Task.isCancelled else { return .refused(.cancelled) }
+        var result = reply.results[type] ?? .failure(.timeout)
+        // The forged address of a portal check is what makes the client show the portal.
+        if key.route != .portal { result = sources.providers.filter.admitted(result, to: key.name) }
+        slot.responded(result, from: reply.server, rules)
+        goOn()
+        switch result {
+        case .failure(let failure): return .refused(failure)
+        case .indeterminateEmpty: return .refused(.unusable("an empty response"))
+        case .answer(let answer):
+            guard slot.isOpen, let check = sources.answerCheck else { return .unverified(answer) }
+            return rules.first == .localDNS
+                ? check.asKnown(answer, to: key, type)
+                : await check.checked(answer, to: key, type, began: rules.began)
+        }
+    }
+}
