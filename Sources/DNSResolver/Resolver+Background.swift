@@ -39,14 +39,12 @@ extension Resolver {
     /// is fresh.
     private func openQuestions(_ name: Name, evenIfFresh: Bool) -> [(key: FlightKey, type: RecordType)] {
         var open: [(key: FlightKey, type: RecordType)] = []
-        var covered: Set<RecordType> = []
-        for type in [RecordType.a, .aaaa] where !covered.contains(type) {
+        for type in [RecordType.a, .aaaa] {
             let question = Question(name: name, type: type)
             guard policy.localAnswers.reply(to: question, policy: policy.routes) == nil,
                 !policy.localAnswers.families.yields(type)
             else { continue }
             let key = flightKey(name, type)
-            covered.formUnion(key.types)
             guard evenIfFresh || !cache.isFresh(question, scope: key.scope, by: key.route) else { continue }
             open.append((key, type))
         }
@@ -61,6 +59,6 @@ extension Resolver {
     /// The flight that asks; nil when the question failed just now, or clients need the capacity.
     private func startInBackground(_ key: FlightKey, _ type: RecordType) -> Flight? {
         guard coalescer.isQuiet, remembered(key, type) == nil else { return nil }
-        return join(key)
+        return join(key, type)
     }
 }

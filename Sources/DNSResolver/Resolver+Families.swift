@@ -21,7 +21,7 @@ extension Resolver {
         let generation = cache.generation
         let hedge = clock.schedule(at: client.arrived + Budget.hedge) { [self] in
             // Under another policy the client's question is asked again.
-            if generation == cache.generation { _ = join(flightKey(for: client)) }
+            if generation == cache.generation { _ = join(flightKey(for: client), client.question.type) }
         }
         defer { hedge.cancel() }
         await cache.recall(cacheKey(for: other))
@@ -35,21 +35,19 @@ extension Resolver {
         return Response(.answer(answer, age: 0), from: .source(cache.tag(of: .rule)))
     }
 
-    /// NODATA instead of the answer for a suppressed family, if the other one has addresses.
-    func yielded(_ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> PackedAnswer? {
-        guard type.isAddress, policy.localAnswers.families.yields(type), !key.isSigned,
-            cache.hasOtherFamily(key, type)
-        else { return nil }
-        return cache.keepYielded(
-            Question(name: key.name, type: type), scope: key.scope, generation: key.generation)
-    }
-
     /// Removes the suppressed family from the cache as soon as the other one has addresses.
     func dropYielding(to outcome: Flight.Outcome, _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) {
-        guard type.isAddress, policy.localAnswers.families.yields(type.otherFamily), !key.isSigned,
-            key.generation == cache.generation, case .answer(let answer) = outcome, answer.holds(type)
+        guard type.isAddress, policy.suppresses(type.otherFamily, key), key.generation == cache.generation,
+            case .answer(let answer) = outcome, answer.holds(type)
         else { return }
         cache.removeYielding(Question(name: key.name, type: type.otherFamily), scope: key.scope)
+    }
+}
+
+extension ResolverPolicy {
+    /// Whether records of this type are suppressed where the name has addresses of the other family.
+    func suppresses(_ type: RecordType, _ key: FlightKey) -> Bool {
+        localAnswers.families.yields(type) && !key.isSigned
     }
 }
 

@@ -50,7 +50,7 @@ extension Resolver {
         let question = Question(name: hint.target, type: hint.type)
         guard policy.localAnswers.reply(to: question, policy: policy.routes) == nil else { return }
         let asked = flightKey(question.name, question.type).asking(in: hintScope(hint, for: key))
-        guard remembered(asked, question.type) == nil, let flight = join(asked) else { return }
+        guard remembered(asked, question.type) == nil, let flight = join(asked, question.type) else { return }
         _ = await flight.outcome(of: question.type, until: clock.now + Self.hintWait)
     }
 }

@@ -55,21 +55,24 @@ extension Resolver {
 
     /// The trusted answer to the name's A.
     private func ipv4Addresses(_ flight: Flight, until deadline: Instant) async -> IPv4Answer {
-        let key = flight.key.asking(for: .a)
-        if flight.key.types.contains(.a) { return await flight.ipv4Answer(until: deadline) }
-        if let answer = cache.trustedAnswer(key) { return .records(answer) }
+        let key = flight.key
+        if let run = flight.run(for: .a), run === flight.run(for: .aaaa) {
+            return await flight.ipv4Answer(until: deadline)
+        }
+        if let answer = cache.trustedAnswer(key, .a) { return .records(answer) }
         if let error = remembered(key, .a) { return .failure(error) }
-        guard let other = join(key) else { return .failure(ExtendedError(.other, "too many questions are under way")) }
+        guard let flight = join(key, .a) else {
+            return .failure(ExtendedError(.other, "too many questions are under way"))
+        }
         // Neither may wait for the other.
-        flight.awaitsOtherFamily = true
-        return await other.ipv4Answer(until: other.awaitsOtherFamily ? clock.now : deadline)
+        return await flight.ipv4Answer(until: flight.run(for: .a)?.isWaiting == true ? clock.now : deadline)
     }
 
     /// The addresses that stand for a name's IPv4 addresses while the question for its IPv6 addresses fails; nil when there are
     /// none, or nothing is translated.
     func translatedInstead(_ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> Answer? {
         guard policy.translates(type, key), case .prefix(let prefix) = policy.translation,
-            let answer = cache.trustedAnswer(key.asking(for: .a)), !answer.hasSignatures
+            let answer = cache.trustedAnswer(key, .a), !answer.hasSignatures
         else { return nil }
         return prefix.translated(answer, longest: AnswerStore.failedFamilyTTL)
     }

@@ -140,7 +140,7 @@ package final class Resolver {
             }
             return reply(stale(cached, client.question, key.route, or: .cachedError, error.text))
         }
-        guard let flight = join(key) else {
+        guard let flight = join(key, type) else {
             let reason = "too many questions are under way"
             report(.overloaded(reason: reason))
             return reply(stale(cached, client.question, key.route, or: .other, reason))
@@ -181,14 +181,14 @@ package final class Resolver {
 
     /// Why a question failed just now and is not asked again; also nil when it would begin the probe of a provider.
     func remembered(_ key: FlightKey, _ type: RecordType) -> ExtendedError? {
-        let recoveries = policy.strategy.recoveries(for: key)
-        let error = failures.remembered(key, type, at: clock.now, recoveries: recoveries)
+        let error = failures.remembered(
+            key, type, at: clock.now, recovery: policy.strategy.lastRecovery(for: key))
         return error == nil || policy.strategy.outlook(for: key) == .probeDue ? nil : error
     }
 
-    /// The flight that asks; nil when there is no capacity for one.
-    func join(_ key: FlightKey) -> Flight? {
-        coalescer.join(key) { FlightWork($0, by: policy, of: self).begin() }
+    /// The flight that asks for a type; nil when there is no capacity for one.
+    func join(_ key: FlightKey, _ type: RecordType) -> Flight? {
+        coalescer.join(key, type) { FlightWork($0, type, by: policy, of: self).begin() }
     }
 
     /// The stale answer if there is one that is trusted, else the preset of last resort, any stale answer, SERVFAIL.
@@ -264,14 +264,8 @@ package final class Resolver {
     ) -> FlightKey {
         let name = name.lowercased
         let route = policy.routes.route(for: name)
-        let signed = dnssecOK || checkingDisabled
-        let types = policy.strategy.types(for: type, name: name, route: route, signed: signed)
         return FlightKey(
-            name: name,
-            types: signed
-                ? types
-                : policy.localAnswers.families.limiting(types, for: type, isTranslating: policy.isTranslating),
-            route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
+            name: name, type: type, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
             scope: policy.strategy.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
             generation: cache.generation)
     }

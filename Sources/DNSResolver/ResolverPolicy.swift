@@ -31,6 +31,13 @@ package final class ResolverPolicy: Sendable {
         self.sources = sources
     }
 
+    /// The types that are asked for together when `type` is wanted.
+    func types(for type: RecordType, _ key: FlightKey) -> [RecordType] {
+        let types = strategy.types(for: type, key)
+        return key.isSigned
+            ? types : localAnswers.families.limiting(types, for: type, isTranslating: isTranslating)
+    }
+
     /// A preset name exists, whatever is answered for its other types: a client that gets NXDOMAIN drops its addresses
     /// too.
     func consistent(_ answer: consuming Answer, for key: FlightKey) -> Answer {

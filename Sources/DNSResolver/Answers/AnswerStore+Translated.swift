@@ -22,10 +22,10 @@ extension AnswerStore {
         type.isServiceBinding || isTranslated(entry) || isTranslating && type == .aaaa && entry.isNegative
     }
 
-    /// A provider's or verified answer to the key's one type, with its TTLs counted down, while it is fresh and needs no
+    /// A provider's or verified answer to one type, with its TTLs counted down, while it is fresh and needs no
     /// refresh; nil when none is cached.
-    func trustedAnswer(_ key: FlightKey) -> Answer? {
-        let question = Question(name: key.name, type: key.types[0])
+    func trustedAnswer(_ key: FlightKey, _ type: RecordType) -> Answer? {
+        let question = Question(name: key.name, type: type)
         let cacheKey = QueryKey(question, dnssecOK: key.dnssecOK, checkingDisabled: false, scope: key.scope)
         guard let entry = memory.entry(for: cacheKey), isUsable(entry, question.type, by: key.route), !isStale(entry),
             SourceTags.isTrusted(entry.source), entry.isHit(at: clock.now)

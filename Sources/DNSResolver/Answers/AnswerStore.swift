@@ -339,7 +339,7 @@ package final class AnswerStore {
     /// - Returns: nil when the rule does not apply.
     package func keepFailedFamily(_ key: FlightKey, _ type: RecordType, made: Answer? = nil) -> Flight.Outcome? {
         guard type.isAddress, answerOfSource(key, type) == nil,
-            hasOtherFamily(key, type)
+            otherFamily(key, type) != nil
         else { return nil }
         return keep(made ?? .negative(name: key.name, ttl: Self.failedFamilyTTL), for: key, type, .rule, "")
     }
@@ -355,15 +355,14 @@ package final class AnswerStore {
         return cached
     }
 
-    /// Whether addresses of the family other than `type` are cached, by the same route and within their TTL.
-    ///
-    /// - Parameter source: the number of the source that must have answered; nil: any.
-    package func hasOtherFamily(_ key: FlightKey, _ type: RecordType, answeredBy source: UInt16? = nil) -> Bool {
+    /// The number of the source whose addresses of the family other than `type` are cached, by the same route and within
+    /// their TTL; nil when there are none.
+    package func otherFamily(_ key: FlightKey, _ type: RecordType) -> UInt16? {
         guard let entry = memory.entry(for: queryKey(key, type.otherFamily)),
             isUsable(entry, type.otherFamily, by: key.route), !isTranslated(entry),
             !entry.isNegative, case .fresh = entry.freshness(at: clock.now, freshness)
-        else { return false }
-        return source == nil || entry.source == source
+        else { return nil }
+        return entry.source
     }
 
     /// Caches the answer of a source.

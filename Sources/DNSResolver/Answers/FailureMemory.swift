@@ -18,7 +18,7 @@ package final class FailureMemory {
         var until: Instant
         var count: Int
         var error: ExtendedError
-        var recoveries: Int
+        var asked: Instant
     }
 
     private struct Key: Hashable {
@@ -35,14 +35,15 @@ package final class FailureMemory {
 
     /// Why the question failed, while it is not to be asked again.
     ///
-    /// - Parameter recoveries: how many times a provider has recovered: after a recovery an earlier failure is ignored.
+    /// - Parameter recovery: when a backoff of a provider last ended: a failure of what was asked before is no longer
+    ///   remembered.
     package func remembered(
-        _ flight: FlightKey, _ type: RecordType, at now: Instant, recoveries: Int = 0
+        _ flight: FlightKey, _ type: RecordType, at now: Instant, recovery: Instant? = nil
     ) -> ExtendedError? {
         guard count > 0 else { return nil }
         let key = Key(flight: flight, type: type)
         guard let failure = unreachable[flight.route]?[key] ?? refused[key], now < failure.until,
-            failure.recoveries == recoveries
+            recovery.map({ $0 < failure.asked }) ?? true
         else { return nil }
         return failure.error
     }
@@ -51,10 +52,10 @@ package final class FailureMemory {
     ///
     /// - Parameters:
     ///   - isTransport: whether there was no response at all.
-    ///   - recoveries: how many times a provider had recovered when the question was first asked.
+    ///   - asked: when the question was asked.
     package func failed(
         _ flight: FlightKey, _ type: RecordType, isTransport: Bool, error: ExtendedError, at now: Instant,
-        recoveries: Int = 0
+        asked: Instant
     ) {
         if count >= Self.capacity { forgetAll() }
         let key = Key(flight: flight, type: type)
@@ -62,7 +63,7 @@ package final class FailureMemory {
         if earlier == nil { count += 1 }
         let times = earlier.map { now - $0.until < Self.forgetAfter ? $0.count : 0 } ?? 0
         let pause = Self.pauses[min(times, Self.pauses.count - 1)]
-        let failure = Failure(until: now + pause, count: times + 1, error: error, recoveries: recoveries)
+        let failure = Failure(until: now + pause, count: times + 1, error: error, asked: asked)
         if isTransport {
             unreachable[flight.route, default: [:]][key] = failure
         } else {

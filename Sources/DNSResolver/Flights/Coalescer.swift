@@ -1,4 +1,4 @@
-import DNSWire
+package import DNSWire
 package import Scheduling
 
 /// Coalesces equal questions: the flights under way, by their keys.
@@ -32,23 +32,18 @@ package final class Coalescer {
         (flights.count, flights.values.reduce(0) { $0 + $1.waiterCount })
     }
 
-    /// Waits for the flight that asks for the other address family of the same name, if there is one and it does not
-    /// wait for this one.
-    func otherFamily(of flight: Flight, _ type: RecordType, until deadline: Instant) async {
-        guard type.isAddress, flight.key.types == [type] else { return }
-        guard let other = flights[flight.key.asking(for: type.otherFamily)], !other.awaitsOtherFamily else { return }
-        flight.awaitsOtherFamily = true
-        _ = await other.outcome(of: type.otherFamily, until: deadline)
-    }
-
-    /// The flight that asks `key`: the one under way, or a new one, which `begin` starts.
+    /// The flight that asks `key` for `type`: the one under way, or a new one. Unless it asks for that type already,
+    /// `begin` starts that.
     ///
     /// At the limit, one flight of the client network that has begun most is evicted: the clients that wait for it ask
     /// again, each in the share of its own network.
     ///
     /// - Returns: nil when that is the network of `key`.
-    package func join(_ key: FlightKey, begin: @Loop (Flight) -> Void) -> Flight? {
-        if let flight = flights[key] { return flight }
+    package func join(_ key: FlightKey, _ type: RecordType, begin: @Loop (Flight) -> Void) -> Flight? {
+        if let flight = flights[key] {
+            if flight.run(for: type) == nil { begin(flight) }
+            return flight
+        }
         var leaving: Flight?
         if flights.count >= limit {
             guard let ticket = holdings.yielding(to: key.holder), let flight = held[ticket] else { return nil }
@@ -100,15 +95,14 @@ package final class Coalescer {
 
     /// Removes a flight that is complete: an equal question from now on begins a new one.
     package func end(_ flight: Flight) {
-        flight.work = nil
         remove(flight)
     }
 
-    /// Abandons a flight, if it is still under way, and replaces it with one that asks the same, which `begin` starts
+    /// Abandons a flight, if it is still under way, and replaces it with one that asks for `type`, which `begin` starts
     /// unless there is one already. The clients that wait must ask again.
-    func replace(_ flight: Flight, begin: @Loop (Flight) -> Void) {
+    func replace(_ flight: Flight, _ type: RecordType, begin: @Loop (Flight) -> Void) {
         remove(flight)
-        _ = join(flight.key, begin: begin)
+        _ = join(flight.key, type, begin: begin)
         flight.abandon()
     }
 

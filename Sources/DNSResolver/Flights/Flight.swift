@@ -2,7 +2,27 @@ package import DNSCache
 package import DNSWire
 package import Scheduling
 
-/// One upstream question in progress, and its waiters.
+/// What asks the sources for types of a flight: one, or both families.
+@Loop
+class FlightRun {
+    final let types: [RecordType]
+    /// Whether the sources have been asked, and what is left depends on other look-ups.
+    final var isWaiting = false
+    /// What asks the sources, while it does.
+    final var work: (any Cancellable)?
+
+    init(_ types: [RecordType]) { self.types = types }
+
+    final func asks(for wanted: RecordType) -> Bool {
+        for type in types where type == wanted { return true }
+        return false
+    }
+
+    final func cancel() { work.take()?.cancel() }
+}
+
+/// The questions for one name in progress upstream, and their waiters: A and AAAA, each asked for when it is wanted, or
+/// one other type.
 @Loop
 package final class Flight {
     /// How the flight ended for one type.
@@ -27,19 +47,15 @@ package final class Flight {
     private var furtherWaiters: [Int: Waiter] = [:]
     /// How many waiters there have been.
     private var waiterNumber = 0
-    /// Whether it has failed and only waits for the other family's flight, which therefore must not wait for it.
-    var awaitsOtherFamily = false
     /// Whether it was given up: evicted, replaced, or ended by a change of policy or network.
     private(set) var isAbandoned = false
     /// Whether equal questions join it.
     var isUnderWay = false
     /// Its ticket in the count of flights by client network, while they are counted.
     var ticket: FairShare.Ticket?
-    /// The work that asks upstream.
-    var work: (any Cancellable)?
-    /// How many backoffs of providers had ended when it began: a failure from before such an end says nothing about the
-    /// time after it.
-    var recoveries = 0
+    /// What asks upstream: for A and for AAAA, or one for both.
+    private var firstRun: FlightRun?
+    private var secondRun: FlightRun?
     /// Whether a client has got SERVFAIL, which is reported for the first one.
     var isFailureReported = false
 
@@ -47,6 +63,37 @@ package final class Flight {
         self.key = key
         self.number = number
         self.clock = clock
+    }
+
+    /// Whether nothing is asked.
+    var isIdle: Bool { firstRun == nil && secondRun == nil }
+
+    /// What asks for a type; nil: nothing does.
+    func run(for type: RecordType) -> FlightRun? {
+        if let firstRun, firstRun.asks(for: type) { return firstRun }
+        if let secondRun, secondRun.asks(for: type) { return secondRun }
+        return nil
+    }
+
+    /// Adds what asks for types that nothing asks for.
+    func add(_ run: FlightRun) {
+        if !isIdle {
+            for type in run.types { settled[type] = nil }
+        }
+        if firstRun == nil { firstRun = run } else { secondRun = run }
+    }
+
+    func remove(_ run: FlightRun) {
+        if firstRun === run { firstRun = nil }
+        if secondRun === run { secondRun = nil }
+    }
+
+    /// Waits until the other address family is settled, where it is asked for apart and does not wait for this one.
+    func otherFamily(of type: RecordType, until deadline: Instant) async {
+        guard type.isAddress, let other = run(for: type.otherFamily), other !== run(for: type), !other.isWaiting else {
+            return
+        }
+        _ = await outcome(of: type.otherFamily, until: deadline)
     }
 
     /// How many clients wait.
@@ -81,8 +128,8 @@ package final class Flight {
     /// Cancels its work, and wakes all waiters with nil.
     func abandon() {
         isAbandoned = true
-        work?.cancel()
-        work = nil
+        firstRun.take()?.cancel()
+        secondRun.take()?.cancel()
         let (first, further) = (firstWaiter.take(), furtherWaiters.values)
         furtherWaiters = [:]
         first?.end(nil, nil)

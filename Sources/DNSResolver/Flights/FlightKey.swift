@@ -4,8 +4,8 @@ package import DNSWire
 package final class FlightKey: Sendable {
     /// Lower-cased. The class is always IN.
     package let name: Name
-    /// A and AAAA together where one call returns both, else one type.
-    package let types: [RecordType]
+    /// The type that is asked for; nil: A, AAAA, or both.
+    package let type: RecordType?
     package let route: Route
     package let dnssecOK: Bool
     package let checkingDisabled: Bool
@@ -20,15 +20,16 @@ package final class FlightKey: Sendable {
     var isSigned: Bool { dnssecOK || checkingDisabled }
 
     /// Whether it asks for HTTPS or SVCB, whose address hints duplicate A and AAAA (RFC 9460).
-    var isServiceBinding: Bool { types.count == 1 && types[0].isServiceBinding }
+    var isServiceBinding: Bool { type?.isServiceBinding ?? false }
 
+    /// - Parameter type: of the key of an address family, the other one has the same key.
     package init(
-        name: Name, types: [RecordType], route: Route, dnssecOK: Bool, checkingDisabled: Bool,
+        name: Name, type: RecordType, route: Route, dnssecOK: Bool, checkingDisabled: Bool,
         scope: ClientScope? = nil, holder: ClientNetwork = .daemon, generation: UInt32 = 0
     ) {
         self.holder = holder
         self.name = name
-        self.types = types
+        self.type = type.isAddress ? nil : type
         self.route = route
         self.dnssecOK = dnssecOK
         self.checkingDisabled = checkingDisabled
@@ -36,17 +37,10 @@ package final class FlightKey: Sendable {
         self.generation = generation
     }
 
-    /// The same key for another type.
-    func asking(for type: RecordType) -> FlightKey {
-        FlightKey(
-            name: name, types: [type], route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
-            scope: scope, holder: holder, generation: generation)
-    }
-
     /// The same key for another client scope.
     func asking(in scope: ClientScope?) -> FlightKey {
         FlightKey(
-            name: name, types: types, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
+            name: name, type: type ?? .a, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
             scope: scope, holder: holder, generation: generation)
     }
 }
@@ -54,7 +48,7 @@ package final class FlightKey: Sendable {
 extension FlightKey: Hashable {
     package static func == (left: FlightKey, right: FlightKey) -> Bool {
         left === right
-            || left.name == right.name && left.types == right.types && left.route == right.route
+            || left.name == right.name && left.type == right.type && left.route == right.route
                 && left.dnssecOK == right.dnssecOK && left.checkingDisabled == right.checkingDisabled
                 && left.scope == right.scope && left.generation == right.generation
     }
@@ -62,7 +56,15 @@ extension FlightKey: Hashable {
     /// The remaining fields distinguish only what few names have at the same time.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(name)
-        hasher.combine(types.first)
+        hasher.combine(type)
         if let scope { hasher.combine(scope) }
     }
+}
+
+extension FlightKey {
+    /// Whether NXDOMAIN may be turned into NODATA when the name has addresses of the other family.
+    ///
+    /// Broken load balancers answer NXDOMAIN for the family that they do not have, and musl then fails the whole
+    /// look-up. A client that validates signatures must get what was signed.
+    func mayFitFamilies(_ type: RecordType) -> Bool { type.isAddress && !isSigned }
 }

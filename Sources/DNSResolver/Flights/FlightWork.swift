@@ -2,48 +2,53 @@ import DNSCache
 import DNSWire
 import Scheduling
 
-/// The work of one flight: asks the sources, caches their answers, wakes the waiters.
+/// The work of a flight for the types that are asked for together: asks the sources, caches their answers, wakes the
+/// waiters.
 @Loop
-final class FlightWork {
-    private let flight: Flight
+final class FlightWork: FlightRun {
+    let flight: Flight
     /// In force when the flight began.
-    private let policy: ResolverPolicy
+    let policy: ResolverPolicy
     private let mode: Mode?
-    private let resolver: Resolver
+    let resolver: Resolver
     /// Whether HTTPDNS goes before LocalDNS.
     private let prefersProviders: Bool
     /// The results that are decided only when all types are known; nil: mostly there is none.
     private var deferred: DeferredResults?
     /// Whether HTTPDNS was asked for the name after LocalDNS's answer was detected as forged.
     private var isAskedAgain = false
-    private var isSettled = false
+    private let began: Instant
 
-    private var key: FlightKey { flight.key }
-    private var cache: AnswerStore { resolver.cache }
+    var key: FlightKey { flight.key }
+    var cache: AnswerStore { resolver.cache }
 
     /// - Parameters:
-    ///   - mode: for this flight; nil: the policy's.
-    init(_ flight: Flight, by policy: ResolverPolicy, mode: Mode? = nil, of resolver: Resolver) {
+    ///   - type: it is asked for, and with it the other family where one call returns both.
+    ///   - mode: for this work; nil: the policy's.
+    init(_ flight: Flight, _ type: RecordType, by policy: ResolverPolicy, mode: Mode? = nil, of resolver: Resolver) {
         self.flight = flight
         self.policy = policy
         self.mode = mode
         self.resolver = resolver
+        began = resolver.clock.now
         prefersProviders = policy.routes.prefersProviders(flight.key.route) || mode == .httpdnsFirst
+        let types = policy.types(for: type, flight.key)
+        super.init(flight.isIdle ? types : types.filter { flight.run(for: $0) == nil })
     }
 
-    /// Begins; the flight may be over before this returns.
+    /// Begins; it may be over before this returns.
     func begin() {
-        flight.recoveries = policy.strategy.recoveries(for: flight.key)
+        flight.add(self)
         let work = policy.strategy.begin(
-            flight.key, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name),
+            key, types, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name),
             settle: { [self] in settle($0) }, done: { [self] in finish() })
-        if !isSettled { flight.work = work }
+        if !isWaiting { self.work = work }
     }
 
     private func settle(_ found: SourcedResult) {
         if found.isDenied, found.source == .localDNS, case .answer(let answer) = found.result {
             keep(answer, found)
-        } else if found.empty != nil, prefersProviders, key.types == [found.type], found.type.isAddress {
+        } else if found.empty != nil, prefersProviders, types == [found.type], found.type.isAddress {
             wait(for: .otherFamilyOfProvider, found)
         } else {
             settleAlone(found)
@@ -57,7 +62,7 @@ final class FlightWork {
         deferred.results.append((found, decision))
     }
 
-    private func settleAlone(_ found: SourcedResult) {
+    func settleAlone(_ found: SourcedResult) {
         let type = found.type
         switch found.result {
         case .answer(let answer) where found.source == .localDNS && prefersProviders:
@@ -113,7 +118,8 @@ final class FlightWork {
 
     /// Decides what had to wait until every type is settled.
     private func finish() {
-        isSettled = true
+        isWaiting = true
+        work = nil
         guard let deferred else { return end() }
         Loop.spawn { [self] in
             while !flight.isAbandoned, let (found, decision) = deferred.popNext() { await decide(found, decision) }
@@ -121,18 +127,10 @@ final class FlightWork {
         }
     }
 
-    private func decide(_ found: SourcedResult, _ decision: DeferredResults.Decision) async {
-        switch (decision, found.result) {
-        case (.hints, .answer(let answer)): await fit(answer, found)
-        case (.otherFamilyOfProvider, _): await fitFamily(found)
-        case (.denial, .answer(let answer)): await deny(answer, found)
-        case (.failure, .failure(let failure)): await fail(failure, found)
-        case (.translation, .answer(let answer)): await translate(answer, found)
-        default: break
-        }
+    private func end() {
+        flight.remove(self)
+        if flight.isIdle { resolver.coalescer.end(flight) }
     }
-
-    private func end() { resolver.coalescer.end(flight) }
 
     // MARK: Background checks
 
@@ -141,100 +139,28 @@ final class FlightWork {
         guard let check = policy.strategy.answerCheck else { return }
         // The check may outlive the flight, and must not retain its results.
         resolver.repair.begin(key, type, subject, by: check) { [weak self, key, policy, resolver] in
-            if let self { return askAgain() }
-            _ = resolver.coalescer.join(key) { Self.askProviders($0, by: policy, of: resolver) }
+            if let self { return askAgain(type) }
+            _ = resolver.coalescer.join(key, type) { Self.askProviders($0, type, by: policy, of: resolver) }
         }
     }
 
     /// Asks HTTPDNS first, once, for a name whose answer from LocalDNS was forged.
-    private func askAgain() {
+    private func askAgain(_ type: RecordType) {
         guard !isAskedAgain else { return }
         isAskedAgain = true
-        resolver.coalescer.replace(flight) { Self.askProviders($0, by: policy, of: resolver) }
+        resolver.coalescer.replace(flight, type) { Self.askProviders($0, type, by: policy, of: resolver) }
     }
 
-    private static func askProviders(_ flight: Flight, by policy: ResolverPolicy, of resolver: Resolver) {
-        FlightWork(flight, by: policy, mode: .httpdnsFirst, of: resolver).begin()
-    }
-
-    // MARK: Results that wait for other look-ups
-
-    private func fit(_ answer: Answer, _ found: SourcedResult) async {
-        let fitted = await resolver.fit(answer, for: key, found.type)
-        guard !flight.isAbandoned else { return }
-        guard let fitted else {
-            return finish(found.type, with: cache.keepEmpty(ttl: nil, for: key, found.type))
-        }
-        let outcome = cache.keep(
-            policy.consistent(fitted.answer, for: key), for: key, found.type, found.source, found.server,
-            longest: fitted.longest)
-        finish(found.type, with: outcome, source: policy.sources.tag(of: found.source))
-    }
-
-    /// A provider that knows addresses of the other family knows the name: its empty response then holds for this
-    /// family alone, whatever LocalDNS answers for it.
-    private func fitFamily(_ found: SourcedResult) async {
-        guard let empty = found.empty else { return }
-        let type = found.type
-        let answer = Answer.negative(name: key.name, ttl: empty.ttl)
-        let none = SourcedResult(type, .answer(answer), .provider(index: empty.provider), empty.server)
-        if policy.translates(type, key) {
-            let made = await resolver.translated(flight, answer, by: policy, until: empty.deadline)
-            guard !flight.isAbandoned else { return }
-            if case .answer(let answer) = made { return keepTranslated(answer, none) }
-        } else {
-            await resolver.coalescer.otherFamily(of: flight, type, until: empty.deadline)
-            guard !flight.isAbandoned else { return }
-        }
-        if cache.hasOtherFamily(key, type, answeredBy: policy.sources.tag(of: none.source)) {
-            keep(answer, none)
-        } else {
-            settleAlone(found)
-        }
-    }
-
-    private func deny(_ answer: Answer, _ found: SourcedResult) async {
-        await resolver.coalescer.otherFamily(of: flight, found.type, until: resolver.clock.now + Budget.hedge)
-        guard !flight.isAbandoned else { return }
-        var answer = answer
-        if cache.hasOtherFamily(key, found.type) { answer.responseCode = .noError }
-        keepOrTranslate(answer, found)
-    }
-
-    private func fail(_ failure: UpstreamFailure, _ found: SourcedResult) async {
-        let type = found.type
-        await resolver.coalescer.otherFamily(of: flight, type, until: resolver.clock.now + Budget.hedge)
-        guard !flight.isAbandoned else { return }
-        let made = resolver.translatedInstead(key, type, by: policy)
-        let outcome = failure.isOurs ? nil : cache.keepFailedFamily(key, type, made: made)
-        finish(type, with: outcome ?? .failure(failure.extendedError), failure)
-    }
-
-    /// Once all else is settled: what is made of A needs that.
-    private func translate(_ answer: Answer, _ found: SourcedResult) async {
-        let made = await resolver.translated(flight, answer, by: policy, until: resolver.clock.now + Budget.answer)
-        guard !flight.isAbandoned else { return }
-        switch made {
-        case .answer(let translated): keepTranslated(translated, found)
-        case .failure(let error): finish(found.type, with: .failure(error))
-        case .nothing: keep(answer, found)
-        case .unverified:
-            let outcome = cache.keep(
-                answer, for: key, found.type, found.source, found.server, longest: AnswerStore.unverifiedLifetime)
-            finish(found.type, with: preferring(outcome, found.type), source: policy.sources.tag(of: found.source))
-        }
-    }
-
-    /// - Parameter found: the answer in whose place the addresses were made.
-    private func keepTranslated(_ answer: Answer, _ found: SourcedResult) {
-        let outcome = cache.keep(answer, for: key, found.type, found.source, found.server, isTranslated: true)
-        finish(found.type, with: preferring(outcome, found.type), source: policy.sources.tag(of: found.source))
+    private static func askProviders(
+        _ flight: Flight, _ type: RecordType, by policy: ResolverPolicy, of resolver: Resolver
+    ) {
+        FlightWork(flight, type, by: policy, mode: .httpdnsFirst, of: resolver).begin()
     }
 
     // MARK: Caching
 
     /// Puts off "no IPv6 address" of a provider where addresses are made of others; keeps any other answer.
-    private func keepOrTranslate(_ answer: consuming Answer, _ found: SourcedResult) {
+    func keepOrTranslate(_ answer: consuming Answer, _ found: SourcedResult) {
         guard policy.translates(found.type, key), case .provider = found.source, !answer.hasSignatures else {
             return keep(answer, found)
         }
@@ -243,19 +169,28 @@ final class FlightWork {
         wait(for: .translation, found.with(.answer(real)))
     }
 
-    private func keep(_ answer: consuming Answer, _ found: SourcedResult) {
+    func keep(_ answer: consuming Answer, _ found: SourcedResult) {
         let tag = policy.sources.tag(of: found.source)
         if let yielded = yielded(found.type) { return finish(found.type, with: yielded, source: tag) }
         finish(found.type, with: preferring(keepSourced(answer, found), found.type), source: tag)
     }
 
+    /// What becomes of a family's result, given the name's other family.
+    func reconciled(_ own: Reconciliation.Own, _ type: RecordType) -> Reconciliation {
+        Reconciliation(own, other: cache.otherFamily(key, type), isSuppressed: policy.suppresses(type, key))
+    }
+
     /// The outcome of a type that is suppressed in favour of the other family.
     private func yielded(_ type: RecordType) -> Flight.Outcome? {
-        resolver.yielded(key, type, by: policy).map(Flight.Outcome.answer)
+        // Mostly nothing is suppressed, and then the other family is not looked up.
+        guard policy.suppresses(type, key), reconciled(.answer, type) == .suppressed else { return nil }
+        return cache.keepYielded(
+            Question(name: key.name, type: type), scope: key.scope, generation: key.generation
+        ).map(Flight.Outcome.answer)
     }
 
     /// The outcome, in favour of which the other family is suppressed.
-    private func preferring(_ outcome: Flight.Outcome, _ type: RecordType) -> Flight.Outcome {
+    func preferring(_ outcome: Flight.Outcome, _ type: RecordType) -> Flight.Outcome {
         resolver.dropYielding(to: outcome, key, type, by: policy)
         return outcome
     }
@@ -293,7 +228,7 @@ final class FlightWork {
     /// source answered.
     private func keepEmpty(ttl: UInt32?, _ found: SourcedResult) -> Flight.Outcome {
         let type = found.type
-        if type.isAddress, policy.lastResort.addresses(of: key.name) != nil, !cache.hasOtherFamily(key, type) {
+        if type.isAddress, policy.lastResort.addresses(of: key.name) != nil, cache.otherFamily(key, type) == nil {
             return .failure(ExtendedError(.other, "the sources say nothing of this name"))
         }
         // Where LocalDNS has denied the type after a provider called it empty, both agree.
@@ -301,7 +236,7 @@ final class FlightWork {
         return cache.keepEmpty(ttl: ttl, for: key, type, replacesStale: isAgreed)
     }
 
-    private func finish(
+    func finish(
         _ type: RecordType, with outcome: Flight.Outcome, _ failure: UpstreamFailure? = nil, source: UInt16? = nil
     ) {
         switch outcome {
@@ -311,29 +246,9 @@ final class FlightWork {
             if failure?.isOurs != true {
                 resolver.failures.failed(
                     key, type, isTransport: failure?.isTransport ?? false, error: error, at: resolver.clock.now,
-                    recoveries: flight.recoveries)
+                    asked: began)
             }
         }
         flight.finish(type, with: outcome, source: source)
-    }
-}
-
-extension FlightKey {
-    /// Whether NXDOMAIN may be turned into NODATA when the name has addresses of the other family.
-    ///
-    /// Broken load balancers answer NXDOMAIN for the family that they do not have, and musl then fails the whole
-    /// look-up. A client that validates signatures must get what was signed.
-    fileprivate func mayFitFamilies(_ type: RecordType) -> Bool { type.isAddress && !isSigned }
-}
-
-extension UpstreamFailure {
-    /// The extended error that a client with EDNS gets for it (RFC 8914 sections 4.23 and 4.24).
-    fileprivate var extendedError: ExtendedError {
-        switch self {
-        case .network(let text): ExtendedError(.networkError, text)
-        case .forged(let text): ExtendedError(.forgedAnswer, text)
-        case .overloaded(let text): ExtendedError(.other, text)
-        default: ExtendedError(.noReachableAuthority, description)
-        }
     }
 }

@@ -12,8 +12,8 @@ final class Probes {
     /// The most time for a probe; the timeout of its provider may end it earlier.
     private static let longest: Duration = .seconds(2)
 
-    /// How many backoffs have ended: failures remembered from before count no longer.
-    private(set) var recoveries = 0
+    /// When a backoff last ended: failures remembered from before count no longer.
+    private(set) var lastRecovery: Instant?
     /// The number of the latest probe.
     private var lastProbe = 0
     let clock: any LoopClock
@@ -115,7 +115,7 @@ final class Probes {
     private func accept(_ provider: any Provider) {
         guard provider.access.isActive else { return }
         provider.access.succeeded()
-        recoveries += 1
+        lastRecovery = clock.now
         report(.providerAccepted(provider: provider.name))
     }
 
@@ -145,7 +145,7 @@ final class Probes {
         let hadGoodCertificate = !isBack || health.refusedCertificate == nil
         if isProbe { health.probeAnswered(at: clock.now) } else { health.answered(at: clock.now) }
         guard isBack else { return }
-        recoveries += 1
+        lastRecovery = clock.now
         report(
             hadGoodCertificate
                 ? .endpointRecovered(provider: provider.name, endpoint: endpoint.name)

@@ -12,7 +12,7 @@ final class ProviderRequests: Cancellable {
     private nonisolated static let tries = 2
 
     /// An address, and this question's attempts at it.
-    private struct Place {
+    struct Place {
         let candidate: Candidate
         var tries = 0
         /// The attempt under way.
@@ -27,7 +27,7 @@ final class ProviderRequests: Cancellable {
 
     /// One attempt: a request, or one for each type to a service that does not take both families together.
     @Loop
-    private final class Attempt {
+    final class Attempt {
         /// The index of its address among the places.
         let place: Int
         let began: Instant
@@ -67,14 +67,14 @@ final class ProviderRequests: Cancellable {
     }
 
     private let key: FlightKey
-    private let deadline: Instant
+    let deadline: Instant
     /// The indices of the providers that may be asked, best first, and all providers.
-    private let eligible: [Int]
-    private let providers: ProviderSet
-    private let slots: Slots
+    let eligible: [Int]
+    let providers: ProviderSet
+    let slots: Slots
     /// The addresses, provider by provider, in order: those in backoff too, for a probe may succeed in time.
-    private var places: [Place] = []
-    private var underWay = 0
+    var places: [Place] = []
+    var underWay = 0
     /// Whether a provider has replied.
     private var hasReply = false
     /// The providers that have answered records of the name.
@@ -85,13 +85,13 @@ final class ProviderRequests: Cancellable {
     /// When `hedge()` is to be called; nil: never, as far as is known.
     private(set) var due: Instant?
     /// Whether a probe that this question began may be under way.
-    private var hasBegunProbe = false
+    var hasBegunProbe = false
     /// Set while all addresses are in backoff.
-    private var wait: (any Cancellable)?
+    var wait: (any Cancellable)?
     /// Called when the slots have changed. Nil once it is over.
-    private var changed: (@Loop () -> Void)?
+    var changed: (@Loop () -> Void)?
 
-    private var clock: any LoopClock { providers.probes.clock }
+    var clock: any LoopClock { providers.probes.clock }
 
     /// - Parameters:
     ///   - slots: the replies are added to them.
@@ -161,7 +161,7 @@ final class ProviderRequests: Cancellable {
         return min(max(Budget.hedge, usual * 3 / 2), Budget.latestHedge)
     }
 
-    private func startNext(isHedge: Bool = false) {
+    func startNext(isHedge: Bool = false) {
         let now = clock.now
         let isLate = isHedge || firstBegan.map { now - $0 >= Budget.hedge } ?? false
         guard now < deadline, let place = next(byTurns: isLate, isSparing: isHedge && now < sparingEnds) else { return }
@@ -229,7 +229,8 @@ final class ProviderRequests: Cancellable {
         attempt.missingParts -= 1
         let mayStart: Bool
         if attempt.missingParts == 0 {
-            end(attempt, attempt.reply?.adding(reply) ?? reply)
+            // Mostly there is one part, and no copy is made.
+            if let earlier = attempt.reply { end(attempt, earlier.adding(reply)) } else { end(attempt, reply) }
             mayStart = !attempt.isReplaced || underWay == 0
         } else {
             // Nothing is known of the other type yet: only a failure is a reason to ask elsewhere.
@@ -238,12 +239,10 @@ final class ProviderRequests: Cancellable {
             attempt.reply = attempt.reply?.adding(reply) ?? reply
         }
         // Without a filter no copy is made.
-        if providers.filter.isEmpty {
-            add(reply, of: candidate)
-        } else {
-            add(providers.filter.admitted(reply, to: key.name), of: candidate)
-        }
-        guard slots.needProviders else { return finish() }
+        let goesOn =
+            providers.filter.isEmpty
+            ? add(reply, of: candidate) : add(providers.filter.admitted(reply, to: key.name), of: candidate)
+        guard goesOn else { return finish() }
         changed?()
         // That may have called `cancel()`.
         guard changed != nil else { return }
@@ -251,16 +250,18 @@ final class ProviderRequests: Cancellable {
         if underWay == 0 { waitOrFinish() }
     }
 
-    private func add(_ reply: UpstreamReply, of candidate: Candidate) {
+    /// Adds a reply to the slots, and returns whether one of them still awaits a provider.
+    private func add(_ reply: UpstreamReply, of candidate: Candidate) -> Bool {
         hasReply = true
         if slots.add(reply, of: candidate) {
             for index in places.indices where places[index].candidate.index == candidate.index {
                 places[index].isOver = true
             }
         }
-        guard slots.needProviders else { return }
+        guard slots.needProviders else { return false }
         if reply.hasRecords, !knowing.contains(candidate.index) { knowing.append(candidate.index) }
         slots.confirmEmpty(of: key.name, by: knowing)
+        return slots.needProviders
     }
 
     /// Ends an attempt whose reply is complete.
@@ -272,49 +273,9 @@ final class ProviderRequests: Cancellable {
         providers.probes.note(reply, from: places[attempt.place].candidate, began: attempt.began)
     }
 
-    // MARK: Probes
-
-    /// When all addresses are in backoff: waits for one probe of each, under way or due in time.
-    private func waitOrFinish() {
-        guard clock.now < deadline, let next = nextProbe(), next <= deadline else { return finish() }
-        wait = providers.probes.wait(until: next) { [self] in
-            wait = nil
-            startNext()
-            if underWay == 0 { waitOrFinish() } else { changed?() }
-        }
-        // The probe that a question begins counts as an attempt of its own.
-        guard !hasBegunProbe else { return }
-        slots.awaitProbe()
-        changed?()
-    }
-
-    /// Begins the probes that are due, one for each address.
-    ///
-    /// - Returns: when the next one may begin, or the deadline where one is under way; nil when none is left to wait
-    ///   for.
-    private func nextProbe() -> Instant? {
-        var next: Instant?
-        var isProbing = false
-        for index in places.indices where places[index].isOpen && places[index].candidate.isInBackoff {
-            let candidate = places[index].candidate
-            if !places[index].isProbed, providers.probes.beginIfDue(candidate, isUrgent: true) { hasBegunProbe = true }
-            if candidate.backoff.isProbing {
-                isProbing = true
-                places[index].isProbed = true
-            } else if !places[index].isProbed, let due = candidate.backoff.nextUrgentProbe {
-                next = min(next ?? due, due)
-            }
-        }
-        guard isProbing else {
-            hasBegunProbe = false
-            return next
-        }
-        return min(next ?? deadline, deadline)
-    }
-
     // MARK: The end
 
-    private func finish() {
+    func finish() {
         let changed = changed.take()
         withdraw()
         if slots.needProviders {
@@ -335,30 +296,6 @@ final class ProviderRequests: Cancellable {
             var reply = attempt.reply ?? UpstreamReply([:])
             for type in slots.types where reply.results[type] == nil { reply.results[type] = .failure(.cancelled) }
             providers.probes.note(reply, from: places[index].candidate, began: attempt.began)
-        }
-    }
-}
-
-extension UpstreamReply {
-    /// Whether it holds an answer with records.
-    fileprivate var hasRecords: Bool {
-        results.containsValue { result in
-            if case .answer(let answer) = result { !answer.answers.isEmpty } else { false }
-        }
-    }
-
-    /// With a further part of the reply to an attempt.
-    fileprivate func adding(_ part: UpstreamReply) -> UpstreamReply {
-        var whole = part
-        whole.results = results
-        whole.results.add(part.results)
-        return whole
-    }
-
-    /// Whether asking the same address again is pointless: only silence and broken connections are transient.
-    fileprivate var endsEndpoint: Bool {
-        !results.containsValue { result in
-            if case .failure(let failure) = result { failure.isTransport } else { false }
         }
     }
 }

@@ -63,7 +63,9 @@ final class Runner: Cancellable {
     func start() {
         secondDue = rules.began + Budget.reserve
         if rules.first == .httpdns { askProviders() } else { askLocalDNS() }
-        goOn()
+        guard done != nil else { return }
+        // Mostly nothing is known yet.
+        if slots.needSecond { goOn() } else { setTimer() }
     }
 
     func cancel() {

@@ -33,9 +33,12 @@ final class Slot {
     init(_ type: RecordType) { self.type = type }
 
     /// Removes and returns its result, once it has one.
-    func takeResult() -> SourcedResult? { result.take() }
+    func takeResult() -> SourcedResult? {
+        // Mostly there is none, and then nothing is moved.
+        result == nil ? nil : result.take()
+    }
 
-    private func settle(_ settled: SourcedResult) {
+    private func settle(_ settled: consuming SourcedResult) {
         isOpen = false
         result = settled
     }
@@ -120,7 +123,7 @@ final class Slot {
             isDenial: false, rules)
     }
 
-    private func answered(_ answer: SourcedResult, isDenial: Bool, _ rules: SourceRules) {
+    private func answered(_ answer: consuming SourcedResult, isDenial: Bool, _ rules: SourceRules) {
         guard isDenial else { return settle(answer) }
         httpdns = .denies(answer)
         decide(rules)

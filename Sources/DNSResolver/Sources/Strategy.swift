@@ -43,10 +43,10 @@ package final class Strategy {
         }
     }
 
-    /// The types that one flight should ask for when a client wants `type`: both families where one call returns both.
-    package nonisolated func types(for type: RecordType, name: Name, route: Route, signed: Bool) -> [RecordType] {
-        guard type.isAddress, case .protect = route,
-            let first = providers.eligible(for: name, type: type, signed: signed).first,
+    /// The types that are asked for together when a client wants `type`: both families where one call returns both.
+    nonisolated func types(for type: RecordType, _ key: FlightKey) -> [RecordType] {
+        guard type.isAddress, case .protect = key.route,
+            let first = providers.eligible(for: key.name, type: type, signed: key.isSigned).first,
             providers.all[first].answersBothFamilies
         else { return [type] }
         return Self.bothFamilies
@@ -72,9 +72,9 @@ package final class Strategy {
     /// Whether a request waits for a free slot at its service.
     var isBacklogged: Bool { providers.isBacklogged }
 
-    /// How many backoffs of providers have ended, where that matters to a flight.
-    func recoveries(for key: FlightKey) -> Int {
-        if case .protect = key.route { providers.probes.recoveries } else { 0 }
+    /// When a backoff of a provider last ended, where that matters to a flight.
+    func lastRecovery(for key: FlightKey) -> Instant? {
+        if case .protect = key.route { providers.probes.lastRecovery } else { nil }
     }
 
     /// Which of a flight's providers can be asked, given their backoffs.
@@ -95,7 +95,7 @@ package final class Strategy {
     }
 
     private func eligible(for key: FlightKey) -> [Int] {
-        providers.eligible(for: key.name, type: key.types[0], signed: key.isSigned)
+        providers.eligible(for: key.name, type: key.type ?? .a, signed: key.isSigned)
     }
 
     /// Whether an answer for a protected name came from LocalDNS and its addresses are still to be checked.
@@ -103,35 +103,40 @@ package final class Strategy {
         source == .localDNS && !answer.isNegative(for: type) && answerCheck?.checks(key, type) == true
     }
 
-    /// Asks until each of the flight's types is settled, possibly with a failure.
+    /// Asks until each type is settled, possibly with a failure.
     ///
     /// - Parameters:
+    ///   - types: one, or A and AAAA.
     ///   - mode: for this flight; nil: the strategy's own.
     ///   - mayBeLocal: whether LocalDNS is asked for a protected name that the providers deny.
     ///   - settle: called once for each type, also before this returns.
     ///   - done: called once, after the last type is settled, also before this returns; not after `cancel()`.
     @discardableResult
     package func begin(
-        _ key: FlightKey, mode: Mode? = nil, mayBeLocal: Bool = false, settle: @escaping @Loop (SourcedResult) -> Void,
+        _ key: FlightKey, _ types: [RecordType], mode: Mode? = nil, mayBeLocal: Bool = false,
+        settle: @escaping @Loop (SourcedResult) -> Void,
         done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         switch key.route {
-        case .bypass: ask(localDNS, key, as: .localDNS, settle: settle, done: done)
-        case .forward(let index): ask(forwarders[index], key, as: .forward(index: index), settle: settle, done: done)
+        case .bypass: ask(localDNS, key, types, as: .localDNS, settle: settle, done: done)
+        case .forward(let index):
+            ask(forwarders[index], key, types, as: .forward(index: index), settle: settle, done: done)
         case .portal:
             protect(
-                key, self.mode == .httpdnsOnly ? .httpdnsOnly : .localDNSFirst, mayBeLocal, settle: settle, done: done)
-        case .protect: protect(key, mode ?? self.mode, mayBeLocal, settle: settle, done: done)
+                key, types, self.mode == .httpdnsOnly ? .httpdnsOnly : .localDNSFirst, mayBeLocal, settle: settle,
+                done: done)
+        case .protect: protect(key, types, mode ?? self.mode, mayBeLocal, settle: settle, done: done)
         }
     }
 
     private func ask(
-        _ upstream: any Upstream, _ key: FlightKey, as source: Source, settle: @escaping @Loop (SourcedResult) -> Void,
+        _ upstream: any Upstream, _ key: FlightKey, _ types: [RecordType], as source: Source,
+        settle: @escaping @Loop (SourcedResult) -> Void,
         done: @escaping @Loop () -> Void
     ) -> any Cancellable {
-        let question = UpstreamQuestion(key, key.types, until: sources.clock.now + Budget.answer)
+        let question = UpstreamQuestion(key, types, until: sources.clock.now + Budget.answer)
         return SpawnedWork({ await upstream.ask(question) }) { reply in
-            for type in key.types {
+            for type in types {
                 settle(SourcedResult(type, reply.results[type] ?? .failure(.timeout), source, reply.server))
             }
             done()
@@ -144,19 +149,20 @@ package final class Strategy {
     }
 
     private func protect(
-        _ key: FlightKey, _ mode: Mode, _ mayBeLocal: Bool, settle: @escaping @Loop (SourcedResult) -> Void,
+        _ key: FlightKey, _ types: [RecordType], _ mode: Mode, _ mayBeLocal: Bool,
+        settle: @escaping @Loop (SourcedResult) -> Void,
         done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         let isServiceBinding = isGuarded(key)
         let eligible = providers.eligible(
-            for: key.name, type: key.types[0], signed: key.isSigned, authenticatedOnly: isServiceBinding)
+            for: key.name, type: types[0], signed: key.isSigned, authenticatedOnly: isServiceBinding)
         // Address hints of HTTPS and SVCB records reach browsers without A and AAAA queries: never from LocalDNS.
         let mayUseLocalDNS = mode != .httpdnsOnly && !isServiceBinding
         let rules = SourceRules(
             first: mode == .localDNSFirst && mayUseLocalDNS ? .localDNS : .httpdns, hasProviders: !eligible.isEmpty,
             mayUseLocalDNS: mayUseLocalDNS, isServiceBinding: isServiceBinding,
             mayBeLocal: mayBeLocal && mayUseLocalDNS, began: sources.clock.now)
-        let slots = Slots(key.types, rules)
+        let slots = Slots(types, rules)
         let run = Runner(key, slots, of: eligible, from: sources, settle: settle, done: done)
         run.start()
         return run
@@ -165,10 +171,12 @@ package final class Strategy {
 
 extension Strategy {
     /// `begin` as an async function.
-    package func run(_ key: FlightKey, mayBeLocal: Bool = false, settle: @escaping @Loop (SourcedResult) -> Void) async
-    {
+    package func run(
+        _ key: FlightKey, _ types: [RecordType], mayBeLocal: Bool = false,
+        settle: @escaping @Loop (SourcedResult) -> Void
+    ) async {
         await withCheckedContinuation { continuation in
-            begin(key, mayBeLocal: mayBeLocal, settle: settle) { continuation.resume() }
+            begin(key, types, mayBeLocal: mayBeLocal, settle: settle) { continuation.resume() }
         }
     }
 }

@@ -73,3 +73,15 @@ extension UpstreamFailure: CustomStringConvertible {
         }
     }
 }
+
+extension UpstreamFailure {
+    /// The extended error that a client with EDNS gets for it (RFC 8914 sections 4.23 and 4.24).
+    var extendedError: ExtendedError {
+        switch self {
+        case .network(let text): ExtendedError(.networkError, text)
+        case .forged(let text): ExtendedError(.forgedAnswer, text)
+        case .overloaded(let text): ExtendedError(.other, text)
+        default: ExtendedError(.noReachableAuthority, description)
+        }
+    }
+}

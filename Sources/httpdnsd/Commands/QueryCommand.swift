@@ -173,10 +173,10 @@ private final class SingleLookup {
         }
         let strategy = composition.strategy(mode: mode, onlyProvider: provider)
         let key = FlightKey(
-            name: name, types: questions.map(\.type).sorted { $0.rawValue < $1.rawValue }, route: route,
-            dnssecOK: false, checkingDisabled: false)
+            name: name, type: questions[0].type, route: route, dnssecOK: false, checkingDisabled: false)
         let began = loop.now
-        await strategy.run(key) { [self] found in
+        let types = questions.map(\.type).sorted { $0.rawValue < $1.rawValue }
+        await strategy.run(key, types) { [self] found in
             let (type, result, source) = (found.type, found.result, found.source)
             guard let question = questions.first(where: { $0.type == type }) else { return }
             let took = loop.now - began

@@ -13,26 +13,26 @@ struct FlightShareTests {
 
     private func key(_ name: String, _ client: IPAddress) throws -> FlightKey {
         FlightKey(
-            name: try Name(name), types: [.a], route: .bypass, dnssecOK: false, checkingDisabled: false,
+            name: try Name(name), type: .a, route: .bypass, dnssecOK: false, checkingDisabled: false,
             holder: ClientNetwork(client))
     }
 
     @Test @Loop func `one client may begin as many as are allowed, and another one still gets its own`() throws {
         let coalescer = Coalescer(clock: ManualClock(), limit: 4)
-        let flights = try (0..<6).map { coalescer.join(try key("n\($0).example", Self.flooder)) { _ in } }
+        let flights = try (0..<6).map { coalescer.join(try key("n\($0).example", Self.flooder), .a) { _ in } }
         #expect(flights.map { $0 != nil } == [true, true, true, true, false, false])
-        #expect(coalescer.join(try key("a.example", Self.client)) { _ in } != nil)
-        #expect(coalescer.join(try key("b.example", Self.client)) { _ in } != nil)
+        #expect(coalescer.join(try key("a.example", Self.client), .a) { _ in } != nil)
+        #expect(coalescer.join(try key("b.example", Self.client), .a) { _ in } != nil)
         #expect(flights.map { $0?.isAbandoned } == [true, true, false, false, nil, nil])
-        #expect(coalescer.join(try key("c.example", Self.client)) { _ in } == nil)
+        #expect(coalescer.join(try key("c.example", Self.client), .a) { _ in } == nil)
         #expect(coalescer.load.flights == 4)
     }
 
     @Test @Loop func `a flight that has ended makes room`() throws {
         let coalescer = Coalescer(clock: ManualClock(), limit: 1)
         for name in ["a.example", "b.example"] {
-            let flight = try #require(coalescer.join(try key(name, Self.client)) { _ in })
-            #expect(coalescer.join(try key("more.example", Self.client)) { _ in } == nil)
+            let flight = try #require(coalescer.join(try key(name, Self.client), .a) { _ in })
+            #expect(coalescer.join(try key("more.example", Self.client), .a) { _ in } == nil)
             coalescer.end(flight)
             coalescer.end(flight)
         }

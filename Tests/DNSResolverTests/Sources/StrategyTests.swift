@@ -43,9 +43,9 @@ struct StrategyTests {
             let strategy = Strategy(
                 mode: mode, providers: set, localDNS: localDNS, forwarders: [forwarder], clock: clock)
             let name = (try? Name("www.example.com")) ?? .root
-            let key = FlightKey(name: name, types: types, route: route, dnssecOK: false, checkingDisabled: false)
+            let key = FlightKey(name: name, type: types[0], route: route, dnssecOK: false, checkingDisabled: false)
             Loop.spawn {
-                await strategy.run(key, mayBeLocal: mayBeLocal) { found in
+                await strategy.run(key, types, mayBeLocal: mayBeLocal) { found in
                     self.results[found.type] = found.result
                     self.sources[found.type] = found.source
                 }

@@ -30,7 +30,7 @@ struct AnswerRepairTests {
         machine.handshake.servers["203.0.113.9"] = .silent
         machine.start("www.example.com", .a, ResolverTests.Reply(clock: machine.clock))
         let key = machine.resolver.flightKey(try Name("www.example.com"), .a)
-        weak let flight = machine.resolver.join(key)
+        weak let flight = machine.resolver.join(key, .a)
         #expect(flight?.waiterCount == 1)
         await machine.clock.advance(by: .milliseconds(500))
         #expect(machine.handshake.underWay == 1)
@@ -69,7 +69,7 @@ struct AnswerRepairTests {
             let name = try Name(name)
             let route = machine.policy.routes.route(for: name)
             let key = FlightKey(
-                name: name, types: [.a], route: route, dnssecOK: false, checkingDisabled: false,
+                name: name, type: .a, route: route, dnssecOK: false, checkingDisabled: false,
                 holder: ClientNetwork(try #require(IPAddress(client))))
             let answer = Answer(name: name, addresses: [.v4(0xcb00_7109)], ttl: 60)
             machine.resolver.repair.begin(key, .a, .init(answer, server: ""), by: check) {}

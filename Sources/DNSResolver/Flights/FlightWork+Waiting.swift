@@ -1,0 +1,93 @@
+import DNSCache
+import DNSWire
+import Scheduling
+
+// Results that wait for other look-ups.
+
+extension FlightWork {
+    func decide(_ found: SourcedResult, _ decision: DeferredResults.Decision) async {
+        switch (decision, found.result) {
+        case (.hints, .answer(let answer)): await fit(answer, found)
+        case (.otherFamilyOfProvider, _): await fitFamily(found)
+        case (.denial, .answer(let answer)): await deny(answer, found)
+        case (.failure, .failure(let failure)): await fail(failure, found)
+        case (.translation, .answer(let answer)): await translate(answer, found)
+        default: break
+        }
+    }
+
+    private func fit(_ answer: Answer, _ found: SourcedResult) async {
+        let fitted = await resolver.fit(answer, for: key, found.type)
+        guard !flight.isAbandoned else { return }
+        guard let fitted else {
+            return finish(found.type, with: cache.keepEmpty(ttl: nil, for: key, found.type))
+        }
+        let outcome = cache.keep(
+            policy.consistent(fitted.answer, for: key), for: key, found.type, found.source, found.server,
+            longest: fitted.longest)
+        finish(found.type, with: outcome, source: policy.sources.tag(of: found.source))
+    }
+
+    /// A provider that knows addresses of the other family knows the name: its empty response then holds for this
+    /// family alone, whatever LocalDNS answers for it.
+    private func fitFamily(_ found: SourcedResult) async {
+        guard let empty = found.empty else { return }
+        let type = found.type
+        let answer = Answer.negative(name: key.name, ttl: empty.ttl)
+        let none = SourcedResult(type, .answer(answer), .provider(index: empty.provider), empty.server)
+        if policy.translates(type, key) {
+            let made = await resolver.translated(flight, answer, by: policy, until: empty.deadline)
+            guard !flight.isAbandoned else { return }
+            if case .answer(let answer) = made { return keepTranslated(answer, none) }
+        } else {
+            await flight.otherFamily(of: type, until: empty.deadline)
+            guard !flight.isAbandoned else { return }
+        }
+        if reconciled(.emptiness(provider: policy.sources.tag(of: none.source)), type) == .empty {
+            keep(answer, none)
+        } else {
+            settleAlone(found)
+        }
+    }
+
+    private func deny(_ answer: Answer, _ found: SourcedResult) async {
+        await flight.otherFamily(of: found.type, until: resolver.clock.now + Budget.hedge)
+        guard !flight.isAbandoned else { return }
+        var answer = answer
+        if reconciled(.denial, found.type) == .exists { answer.responseCode = .noError }
+        keepOrTranslate(answer, found)
+    }
+
+    private func fail(_ failure: UpstreamFailure, _ found: SourcedResult) async {
+        let type = found.type
+        await flight.otherFamily(of: type, until: resolver.clock.now + Budget.hedge)
+        guard !flight.isAbandoned else { return }
+        let failed = Flight.Outcome.failure(failure.extendedError)
+        guard type.isAddress, !failure.isOurs, reconciled(.failure, type) == .failedFamily else {
+            return finish(type, with: failed, failure)
+        }
+        let made = resolver.translatedInstead(key, type, by: policy)
+        finish(type, with: cache.keepFailedFamily(key, type, made: made) ?? failed, failure)
+    }
+
+    /// Once all else is settled: what is made of A needs that.
+    private func translate(_ answer: Answer, _ found: SourcedResult) async {
+        let made = await resolver.translated(flight, answer, by: policy, until: resolver.clock.now + Budget.answer)
+        guard !flight.isAbandoned else { return }
+        switch made {
+        case .answer(let translated): keepTranslated(translated, found)
+        case .failure(let error): finish(found.type, with: .failure(error))
+        case .nothing: keep(answer, found)
+        case .unverified:
+            let outcome = cache.keep(
+                answer, for: key, found.type, found.source, found.server, longest: AnswerStore.unverifiedLifetime)
+            finish(found.type, with: preferring(outcome, found.type), source: policy.sources.tag(of: found.source))
+        }
+    }
+
+    /// - Parameter found: the answer in whose place the addresses were made.
+    private func keepTranslated(_ answer: Answer, _ found: SourcedResult) {
+        let outcome = cache.keep(answer, for: key, found.type, found.source, found.server, isTranslated: true)
+        finish(found.type, with: preferring(outcome, found.type), source: policy.sources.tag(of: found.source))
+    }
+}

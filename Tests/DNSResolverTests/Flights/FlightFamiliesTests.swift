@@ -1,0 +1,44 @@
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// A and AAAA of a name are one flight.
+@Suite(.onLoop)
+struct FlightFamiliesTests {
+    private typealias Machine = ResolverTests.Machine
+
+    /// A machine whose provider has a question for each family.
+    @Loop
+    private func machine() -> Machine { Machine(answersBothFamilies: false) }
+
+    @Test @Loop func `both families of a name are one flight, and each is asked for when it is wanted`() async {
+        let machine = machine()
+        machine.vendor.slow = [.a: .milliseconds(200), .aaaa: .milliseconds(200)]
+        let (a, aaaa) = (ResolverTests.Reply(clock: machine.clock), ResolverTests.Reply(clock: machine.clock))
+        machine.start("www.example.com", .a, a)
+        await machine.clock.advance(by: .milliseconds(100))
+        #expect(machine.vendor.asked.map(\.types) == [[.a]])
+        machine.start("www.example.com", .aaaa, aaaa)
+        await machine.clock.advance(by: .zero)
+        #expect(machine.vendor.asked.map(\.types) == [[.a], [.aaaa]])
+        #expect(machine.resolver.load == (1, 2))
+        await machine.clock.advance(by: .milliseconds(200))
+        #expect(a.has("192.0.2.1") && aaaa.has("2001:db8::1"))
+        #expect(machine.resolver.load == (0, 0))
+    }
+
+    @Test @Loop func `a family that has its answer is asked for again though the other one is still under way`() async {
+        let machine = machine()
+        machine.vendor.slow = [.aaaa: .seconds(1)]
+        machine.vendor.behaviour = .reply(
+            after: .zero,
+            [.a: .answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 0)), .aaaa: .failure(.timeout)])
+        machine.start("www.example.com", .aaaa, ResolverTests.Reply(clock: machine.clock))
+        for _ in 0..<2 { #expect(await machine.ask().has("192.0.2.1")) }
+        #expect(machine.vendor.asked.count { $0.types == [.a] } == 2)
+        #expect(machine.resolver.load.flights == 1)
+    }
+}
