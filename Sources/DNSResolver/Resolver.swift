@@ -140,7 +140,7 @@ package final class Resolver {
             }
             return reply(stale(cached, client.question, key.route, or: .cachedError, error.text))
         }
-        guard let flight = join(key, type) else {
+        guard let flight = join(key, type, mode: mode(of: key, type, behind: cached)) else {
             let reason = "too many questions are under way"
             report(.overloaded(reason: reason))
             return reply(stale(cached, client.question, key.route, or: .other, reason))
@@ -186,9 +186,19 @@ package final class Resolver {
         return error == nil || policy.strategy.outlook(for: key) == .probeDue ? nil : error
     }
 
+    /// Where clients have an answer of LocalDNS that yields to the providers, only these are asked: LocalDNS's answer would
+    /// end the flight before that of a provider that is slower than certificates, at each of the clients' questions.
+    private func mode(of key: FlightKey, _ type: RecordType, behind cached: AnswerStore.Cached?) -> Mode? {
+        guard let cached, cached.hasYielded, policy.types(for: type, key).allSatisfy({ cache.hasAnswer(key, $0) })
+        else { return nil }
+        return .httpdnsOnly
+    }
+
     /// The flight that asks for a type; nil when there is no capacity for one.
-    func join(_ key: FlightKey, _ type: RecordType) -> Flight? {
-        coalescer.join(key, type) { FlightWork($0, type, by: policy, of: self).begin() }
+    ///
+    /// - Parameter mode: for this flight; nil: the policy's.
+    func join(_ key: FlightKey, _ type: RecordType, mode: Mode? = nil) -> Flight? {
+        coalescer.join(key, type) { FlightWork($0, type, by: policy, mode: mode, of: self).begin() }
     }
 
     /// The stale answer if there is one that is trusted, else the preset of last resort, any stale answer, SERVFAIL.

@@ -93,13 +93,16 @@ package final class AnswerStore {
         package let isEnding: Bool
         /// When it was stored, of LocalDNS's answer for a protected name, in whole seconds; nil of any other.
         let fallbackSince: Instant?
+        /// Whether it is within its TTL, and stale only since it yields to a provider.
+        let hasYielded: Bool
         package let response: Response
 
         fileprivate init(
             wait: Duration?, isTrusted: Bool, isFromSource: Bool, isEnding: Bool, fallbackSince: Instant?,
-            response: Response
+            hasYielded: Bool = false, response: Response
         ) {
             self.fallbackSince = fallbackSince
+            self.hasYielded = hasYielded
             self.wait = wait
             self.isTrusted = isTrusted
             self.isFromSource = isFromSource
@@ -122,7 +125,7 @@ package final class AnswerStore {
         case .fresh where hasYielded:
             return stale(
                 entry, wait: freshness.staleWait, fallbackSince,
-                "\(origin(of: entry, at: now)), while no provider answered")
+                "\(origin(of: entry, at: now)), while no provider answered", hasYielded: true)
         case .fresh where generations.isOfNetwork(entry.generation):
             // Decided again under the present policy, with the same result: the UDP threads may serve it again.
             if entry.generation != generation {
@@ -176,12 +179,14 @@ package final class AnswerStore {
         return cached(client.key.scoped(to: scope), route: flight.route, at: clock.now, hasYielded: hasYielded)
     }
 
-    private func stale(_ entry: CacheEntry, wait: Duration, _ fallbackSince: Instant?, _ text: String) -> Cached {
+    private func stale(
+        _ entry: CacheEntry, wait: Duration, _ fallbackSince: Instant?, _ text: String, hasYielded: Bool = false
+    ) -> Cached {
         let isNXDomain = entry.answer.responseCode == .nameError
         let error = ExtendedError(isNXDomain ? .staleNXDomainAnswer : .staleAnswer, text)
         return Cached(
             wait: wait, isTrusted: SourceTags.isTrusted(entry.source), isFromSource: isFromSource(entry),
-            isEnding: false, fallbackSince: fallbackSince,
+            isEnding: false, fallbackSince: fallbackSince, hasYielded: hasYielded,
             response: Response(.stale(entry.answer), extendedError: error, from: .cache))
     }
 

@@ -133,6 +133,31 @@ struct AttackerTests {
         #expect(reply.waited == .milliseconds(200))
     }
 
+    @Test @Loop func `a provider that is always slower than LocalDNS's certificate is asked once more for a name`()
+        async
+    {
+        let machine = await conceded(to: .silence)
+        _ = await machine.ask("other.example")
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .seconds(1))
+        for _ in 0..<10 {
+            #expect(await machine.ask("slow.example").response != nil)
+            await machine.clock.advance(by: .milliseconds(300))
+        }
+        #expect(await machine.ask("slow.example").has("192.0.2.1"))
+        #expect(machine.vendor.asked.count { $0.name.description.hasPrefix("slow") } == 2)
+    }
+
+    @Test @Loop func `a provider that fails behind an answer of LocalDNS takes it from no client`() async {
+        let machine = await conceded(to: .silence)
+        _ = await machine.ask("other.example")
+        machine.vendor.behaviour = .failure(.network("refused"))
+        for _ in 0..<10 {
+            #expect(await machine.ask("slow.example").has("203.0.113.9"))
+            #expect(await machine.ask("slow.example", .aaaa).response != nil)
+            await machine.clock.advance(by: .milliseconds(300))
+        }
+    }
+
     @Test @Loop func `an unverified answer of LocalDNS is not given, even for 0.2 s, once a provider answers again`()
         async
     {
