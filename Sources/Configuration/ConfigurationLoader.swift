@@ -16,10 +16,10 @@ extension Configuration {
     ///
     /// - Parameters:
     ///   - path: as the user gave it; begins every message.
-    ///   - environment: for `${VARIABLE}`; see `processEnvironment()`.
+    ///   - variables: for `${VARIABLE}`.
     /// - Throws: all errors of the file together.
     package static func load(
-        path: String, environment: [String: String]
+        path: String, _ variables: Variables
     ) throws(ConfigurationError) -> LoadedConfiguration {
         let bytes: [UInt8]
         do throws(FileProblem) {
@@ -27,7 +27,7 @@ extension Configuration {
         } catch {
             throw ConfigurationError(diagnostics: [Diagnostic(file: path, message: error.text)])
         }
-        return try parse(bytes: bytes, file: path, environment: environment)
+        return try parse(bytes: bytes, file: path, environment: try variables.read())
     }
 
     /// Reads only some tables of a file, for commands that need no more: the rest may be wrong, or hold variables that are
@@ -36,7 +36,7 @@ extension Configuration {
     /// - Parameter tables: such as `control`.
     /// - Throws: all errors of these tables together, or that the file cannot be read.
     package static func loadTables(
-        _ tables: Set<String>, path: String, environment: [String: String]
+        _ tables: Set<String>, path: String, _ variables: Variables
     ) throws(ConfigurationError) -> Configuration {
         let bytes: [UInt8]
         do throws(FileProblem) {
@@ -45,7 +45,7 @@ extension Configuration {
             throw ConfigurationError(diagnostics: [Diagnostic(file: path, message: error.text)])
         }
         let document = try document(bytes, file: path)
-        let reading = Reading(file: path, document: document, environment: environment)
+        let reading = Reading(file: path, document: document, environment: try variables.read())
         var configuration = Configuration()
         // Table by table: what holds for the file as a whole is not looked at.
         for setting in settings where tables.contains(setting.name) {

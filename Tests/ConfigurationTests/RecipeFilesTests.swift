@@ -144,7 +144,7 @@ import Testing
     @Test func `each service of the file that comes with the program has an address for networks of IPv6 alone`() throws
     {
         let path = Self.folder.appending(path: "httpdnsd.toml").path
-        for provider in try Configuration.load(path: path, environment: [:]).configuration.providers {
+        for provider in try Configuration.load(path: path, Variables(process: [:])).configuration.providers {
             let hasIPv6 = provider.addresses.contains { $0.address.recordType == .aaaa }
             #expect(hasIPv6 != Self.withoutIPv6.contains(provider.name), "\(provider.name)")
         }

@@ -36,13 +36,13 @@ import Testing
     }
 
     @Test func `an endless file is refused`() {
-        #expect(throws: ConfigurationError.self) { try Configuration.load(path: "/dev/zero", environment: [:]) }
+        #expect(throws: ConfigurationError.self) { try Configuration.load(path: "/dev/zero", Variables(process: [:])) }
     }
 
     @Test func `a file that does not exist or is a directory is an error`() {
         for (path, reason) in [("/nonexistent", "No such file or directory"), ("/", "Is a directory")] {
             let error = #expect(throws: ConfigurationError.self) {
-                try Configuration.load(path: path, environment: [:])
+                try Configuration.load(path: path, Variables(process: [:]))
             }
             #expect(error?.description == "\(path): cannot be read: \(reason)")
         }

@@ -77,7 +77,7 @@ import Testing
     ) throws {
         let path = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "conf/\(file)").path
-        let loaded = try Configuration.load(path: path, environment: [:])
+        let loaded = try Configuration.load(path: path, Variables(process: [:]))
         #expect(loaded.warnings.isEmpty, "\(loaded.warnings)")
         #expect(loaded.configuration.listen.addresses.map(\.description) == listen)
         #expect(loaded.configuration.cache.disk.path == cache)

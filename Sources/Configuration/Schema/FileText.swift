@@ -2,8 +2,8 @@ import Glibc
 import Platform
 
 /// Why a file could not be read, as the end of a sentence: `cannot be read: No such file or directory`.
-struct FileProblem: Error {
-    let text: String
+package struct FileProblem: Error {
+    package let text: String
 }
 
 /// The bytes of a whole file.
@@ -23,4 +23,11 @@ func wholeFile(
     }
     guard content.count <= limit else { throw FileProblem(text: "is larger than \(SizeText.write(limit))") }
     return content
+}
+
+/// Whether this process may list the directory `path`.
+func isReadableDirectory(_ path: String) -> Bool {
+    guard let directory = opendir(path) else { return false }
+    closedir(directory)
+    return true
 }

@@ -18,7 +18,7 @@ struct CheckCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        let source = ConfigurationSource(path: file.path, environment: processEnvironment(), listen: [])
+        let source = file.sourceOfService()
         let loaded: LoadedConfiguration
         do throws(ConfigurationRefusal) {
             loaded = try source.check()

@@ -30,7 +30,7 @@ struct ControlOptions: ParsableArguments {
         if let socket { return socket }
         let settings: Configuration
         do throws(ConfigurationError) {
-            settings = try Configuration.loadTables(["control"], path: file.path, environment: processEnvironment())
+            settings = try Configuration.loadTables(["control"], path: file.path, file.variables)
         } catch {
             for diagnostic in error.diagnostics { printError("\(diagnostic)") }
             throw ExitStatus.configuration.exitCode

@@ -44,7 +44,7 @@ struct HealthcheckCommand: ParsableCommand {
     private func endpoint() throws -> AddressAndPort {
         if let server, let endpoint = AddressAndPort(server) { return endpoint }
         do throws(ConfigurationError) {
-            let settings = try Configuration.loadTables(["listen"], path: file.path, environment: processEnvironment())
+            let settings = try Configuration.loadTables(["listen"], path: file.path, file.variables)
             return settings.listen.addresses[0]
         } catch {
             for diagnostic in error.diagnostics { printError("\(diagnostic)") }

@@ -27,12 +27,12 @@ struct ServeCommand: ParsableCommand {
 
     func run() throws {
         let source = ConfigurationSource(
-            path: file.path, environment: processEnvironment(), listen: listen.compactMap { AddressAndPort($0) })
+            path: file.path, variables: file.ownVariables, listen: listen.compactMap { AddressAndPort($0) })
         let loaded = try file.load(from: source)
         let settings = loaded.configuration
         // Before any thread starts, for threads inherit the mask.
         Signal.block()
-        let log = try logOutput(settings.log, journalStream: source.environment["JOURNAL_STREAM"])
+        let log = try logOutput(settings.log, journalStream: source.variables.process["JOURNAL_STREAM"])
         defer { log.finish(within: .seconds(1)) }
         for warning in loaded.warnings { log.logger.log(.configurationWarning, "\(warning)") }
         let problems = settings.loopProblems

@@ -3,7 +3,7 @@ import Configuration
 import Glibc
 import Platform
 
-/// The `--config` option of every command.
+/// The options of every command that say what the configuration is: `--config` and `--environment`.
 struct ConfigurationFile: ParsableArguments {
     static let defaultPath = "/etc/httpdnsd/httpdnsd.toml"
 
@@ -12,6 +12,14 @@ struct ConfigurationFile: ParsableArguments {
         help: .init("The configuration file. (default: \(ConfigurationFile.defaultPath))", valueName: "file"),
         completion: .file(extensions: ["toml"]))
     private var written: String?
+
+    @Option(
+        name: .customLong("environment"),
+        help: .init(
+            "A file of VARIABLE=value lines, as for EnvironmentFile= of systemd; they go before the environment's.",
+            valueName: "file"),
+        completion: .file())
+    private var environmentFile: String?
 
     var path: String { written ?? Self.defaultPath }
 
@@ -22,10 +30,21 @@ struct ConfigurationFile: ParsableArguments {
         throw ExitStatus.configuration.exitCode
     }
 
-    /// Reads the file; prints every error of it and leaves with status 78 if it has any.
-    func load() throws -> LoadedConfiguration {
-        try load(from: ConfigurationSource(path: path, environment: processEnvironment(), listen: []))
+    /// The variables of this process, and those of the file that is named.
+    var ownVariables: Variables { Variables(process: processEnvironment(), file: environmentFile) }
+
+    /// The same, and where no file is named, what the packaged service has.
+    var variables: Variables { ownVariables.asOfService().variables }
+
+    /// The configuration as the service has it, for a command at a terminal. Prints what else it was taken from.
+    func sourceOfService() -> ConfigurationSource {
+        let (variables, taken) = ownVariables.asOfService()
+        for place in taken { printError("with \(place), as the service") }
+        return ConfigurationSource(path: path, variables: variables, listen: [])
     }
+
+    /// Reads the file; prints every error of it and leaves with status 78 if it has any.
+    func load() throws -> LoadedConfiguration { try load(from: sourceOfService()) }
 
     /// The same for a server that may read it again.
     func load(from source: ConfigurationSource) throws -> LoadedConfiguration {

@@ -4,8 +4,8 @@ import Platform
 /// Where a running server has its configuration from, for the time when it reads it again.
 struct ConfigurationSource: Sendable {
     let path: String
-    /// The variables at the start: once root is given up, the process cannot read its own any more.
-    let environment: [String: String]
+    /// With those of the process at the start: once root is given up, it cannot read its own any more.
+    let variables: Variables
     /// What the command line has in place of `listen.addresses`; empty: nothing.
     let listen: [AddressAndPort]
 
@@ -13,7 +13,7 @@ struct ConfigurationSource: Sendable {
     func load() throws(ConfigurationError) -> LoadedConfiguration {
         // Reading takes some hundred bytes for each entry of a list, and nothing of it is needed any more.
         defer { returnFreeMemory() }
-        var loaded = try Configuration.load(path: path, environment: environment)
+        var loaded = try Configuration.load(path: path, variables)
         if !listen.isEmpty { loaded.configuration.listen.addresses = listen }
         return loaded
     }

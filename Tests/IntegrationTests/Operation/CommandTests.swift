@@ -142,6 +142,23 @@ extension Integration {
             #expect(vendor.calls.map(\.kind) == [.aliyunSigned])
         }
 
+        @Test(arguments: ["check", "query"])
+        func `a command takes variables from the file that is named`(command: String) throws {
+            let directory = try TemporaryDirectory()
+            let vendor = try FakeHTTPDNS(Stage.zone, secret: "of the file")
+            let configuration = try directory.write(
+                DaemonConfiguration.aliyun(vendor.url, secret: "${VENDOR_SECRET}") + DaemonConfiguration.rest(),
+                to: "httpdnsd.toml")
+            let file = try directory.write("VENDOR_SECRET=\"of the file\"\n", to: "environment")
+            let arguments = [command] + (command == "query" ? ["www.example.com"] : []) + ["--config", configuration]
+            #expect(try Daemon.run(arguments).status == 78)
+            #expect(try Daemon.run(arguments + ["--environment", file]).status == 0)
+            #expect(vendor.calls.map(\.kind) == (command == "query" ? [.aliyunSigned] : []))
+            let outcome = try Daemon.run(arguments + ["--environment", "/nowhere/environment"])
+            #expect(outcome.status == 78)
+            #expect(outcome.errors == "/nowhere/environment: cannot be read: No such file or directory\n")
+        }
+
         @Test func `a variable that is not set is an error that names it`() throws {
             let text =
                 Self.good + "[[provider]]\ntype = \"aliyun\"\naccount = \"1\"\nsecret = \"${NOT_SET_ANYWHERE}\"\n"

@@ -42,6 +42,46 @@ extension Integration {
             #expect(try stage.ask("www.example.com").addresses == ["192.0.2.9"])
         }
 
+        /// A daemon whose provider and its secret are variables of a file.
+        private func variableDaemon(_ directory: TemporaryDirectory, _ vendor: FakeHTTPDNS, _ secret: String) throws
+            -> Daemon
+        {
+            try Daemon(
+                DaemonConfiguration.aliyun("http://127.0.0.1:${VENDOR_PORT}", secret: "${VENDOR_SECRET}")
+                    + DaemonConfiguration.rest(control: directory.path + "/control.sock"),
+                environment: ["VENDOR_SECRET": "of the start"],
+                options: ["--environment", try write(vendor, secret, to: directory)])
+        }
+
+        private func write(_ vendor: FakeHTTPDNS, _ secret: String, to directory: TemporaryDirectory) throws -> String {
+            try directory.write(
+                "# Secrets\nVENDOR_PORT=\(vendor.address.port)\nVENDOR_SECRET='\(secret)'\n", to: "environment")
+        }
+
+        @Test func `a secret in the file of variables changes with a reload`() throws {
+            let directory = try TemporaryDirectory()
+            let (old, new) = (try FakeHTTPDNS(Stage.zone, secret: "old"), try FakeHTTPDNS(Self.other, secret: "new"))
+            let daemon = try variableDaemon(directory, old, "old")
+            #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
+            _ = try write(new, "new", to: directory)
+            #expect(try Daemon.run(["reload", "--socket", directory.path + "/control.sock"]).status == 0)
+            #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.9"])
+            #expect(old.calls.map(\.kind) == [.aliyunSigned] && new.calls.map(\.kind) == [.aliyunSigned])
+        }
+
+        @Test func `a file of variables that cannot be read is named, and the old configuration stays in force`() throws
+        {
+            let directory = try TemporaryDirectory()
+            let vendor = try FakeHTTPDNS(Stage.zone, secret: "old")
+            let daemon = try variableDaemon(directory, vendor, "old")
+            unlink(directory.path + "/environment")
+            let reload = try Daemon.run(["reload", "--socket", directory.path + "/control.sock"])
+            #expect(reload.status == 78)
+            #expect(
+                reload.errors == "\(directory.path)/environment: cannot be read: No such file or directory\n")
+            #expect(try daemon.client().ask("www.example.com").addresses.count == 2)
+        }
+
         @Test func `the access list changes with a reload`() throws {
             let stage = try ControlStage()
             let client = try stage.daemon.client(from: "127.0.0.2")

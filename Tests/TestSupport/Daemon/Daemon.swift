@@ -18,13 +18,13 @@ package final class Daemon: Sendable {
     ///   - hosts: the addresses to listen on.
     ///   - port: nil: one that is free on all of them.
     ///   - listen: more lines of the `[listen]` table.
+    ///   - options: more arguments of `serve`.
     ///   - wrapper: a command that executes it, such as `prlimit --nofile=48`.
     ///   - namespace: the network namespace to run it in.
-    ///   - options: more options of `serve`.
     package init(
         _ configuration: String, on hosts: [String] = ["127.0.0.1"], port: UInt16? = nil, listen: String = "",
-        environment: [String: String] = [:], wrapper: [String] = [], namespace: NetworkNamespace? = nil,
-        options: [String] = []
+        environment: [String: String] = [:], options: [String] = [], wrapper: [String] = [],
+        namespace: NetworkNamespace? = nil
     ) throws {
         // The defaults are the machine's own files: a test would read other programs' data, and leave its own.
         for table in ["[cache.disk]", "[control]"] where !configuration.contains(table) {
@@ -38,7 +38,8 @@ package final class Daemon: Sendable {
         let text = Self.listenTable(addresses, listen) + configuration
         configurationFile = try directory.write(text, to: "httpdnsd.toml")
         process = try ChildProcess(
-            (namespace?.prefix ?? []) + wrapper + [Self.executable, "serve", "--config", configurationFile] + options,
+            (namespace?.prefix ?? []) + wrapper + [Self.executable, "serve", "--config", configurationFile]
+                + options,
             environment: environment)
         // The line names the addresses; it may write a wildcard address in another form, but not the port.
         let ready = process.waitForOutput(.patience) { output, _ in

@@ -1,0 +1,110 @@
+/// A file of variables, `VARIABLE=value` in each line, as systemd reads it for `EnvironmentFile=`.
+///
+/// A value may be quoted: within `'` everything stands for itself, within `"` a backslash makes `"`, `\`, `` ` `` and `$`
+/// plain, and a backslash at the end of a line joins it with the next. Lines that begin with `#` or `;` are comments, and
+/// what is no assignment is ignored, as systemd does. A value is not searched for variables.
+package struct EnvironmentFile: Equatable, Sendable {
+    /// The most bytes of a file: 1 MiB.
+    package static let maximumSize = 1 << 20
+
+    /// By name. Of a name that is there twice, the last.
+    package private(set) var variables: [String: String] = [:]
+
+    /// Reads a file.
+    ///
+    /// - Throws: why it cannot be read.
+    package init(path: String) throws(FileProblem) {
+        self.init(try wholeFile(path, limit: Self.maximumSize))
+    }
+
+    package init(_ bytes: [UInt8]) {
+        var reader = EnvironmentReader(rest: bytes[...])
+        while let (name, value) = reader.next() {
+            guard let first = name.first, !(0x30...0x39).contains(first), !value.contains(0),
+                let name = String(validating: name, as: UTF8.self), WrittenText.isVariableName(name),
+                let value = String(validating: value, as: UTF8.self)
+            else { continue }
+            variables[name] = value
+        }
+    }
+}
+
+/// Takes assignments from the front of a text.
+private struct EnvironmentReader {
+    private static let newline = UInt8(ascii: "\n")
+    private static let backslash = UInt8(ascii: "\\")
+
+    var rest: ArraySlice<UInt8>
+
+    /// The next assignment, its value without quotes; nil at the end.
+    mutating func next() -> (name: [UInt8], value: [UInt8])? {
+        while let first = rest.first {
+            if Self.isBlank(first) || first == Self.newline {
+                rest.removeFirst()
+            } else if first == UInt8(ascii: "#") || first == UInt8(ascii: ";") {
+                _ = unquoted()
+            } else {
+                let line = rest.prefix { $0 != Self.newline }
+                guard let mark = line.firstIndex(of: UInt8(ascii: "=")) else {
+                    rest = rest[line.endIndex...]
+                    continue
+                }
+                rest = rest[line.index(after: mark)...]
+                return (Self.trimmed(line[..<mark]), value())
+            }
+        }
+        return nil
+    }
+
+    /// Parts in quotes, and then one without them.
+    private mutating func value() -> [UInt8] {
+        var value: [UInt8] = []
+        while let first = rest.first, first != Self.newline {
+            if Self.isBlank(first) {
+                rest.removeFirst()
+            } else if first == UInt8(ascii: "'") || first == UInt8(ascii: "\"") {
+                rest.removeFirst()
+                value.append(contentsOf: quoted(until: first))
+            } else {
+                value.append(contentsOf: unquoted())
+            }
+        }
+        return value
+    }
+
+    private mutating func quoted(until end: UInt8) -> [UInt8] {
+        var part: [UInt8] = []
+        while let byte = rest.popFirst(), byte != end {
+            guard byte == Self.backslash, end == UInt8(ascii: "\""), let escaped = rest.popFirst() else {
+                part.append(byte)
+                continue
+            }
+            if !"\"\\`$\n".utf8.contains(escaped) { part.append(byte) }
+            if escaped != Self.newline { part.append(escaped) }
+        }
+        return part
+    }
+
+    /// Up to the end of the line, without blanks at its end.
+    private mutating func unquoted() -> [UInt8] {
+        var part: [UInt8] = []
+        var length = 0
+        while let byte = rest.first, byte != Self.newline {
+            rest.removeFirst()
+            let escaped = byte == Self.backslash ? rest.popFirst() : nil
+            if let escaped, escaped == Self.newline { continue }
+            part.append(escaped ?? byte)
+            if escaped != nil || !Self.isBlank(byte) { length = part.count }
+        }
+        return Array(part.prefix(length))
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
+    }
+
+    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        guard let last = bytes.lastIndex(where: { !isBlank($0) }) else { return [] }
+        return Array(bytes[...last])
+    }
+}
