@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -50,24 +51,91 @@ int clinux_affinity_count(void) {
     return -EINVAL;
 }
 
-int clinux_notify(const char *path, const char *message) {
+/// Room for the descriptors of one message.
+union descriptors {
+    struct cmsghdr header;
+    unsigned char bytes[CMSG_SPACE(CLINUX_DESCRIPTORS_MAX * sizeof(int))];
+};
+
+int clinux_notify(const char *path, const char *message, const int *descriptors, int count) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = strlen(path);
     if (length >= sizeof address.sun_path)
         return -ENAMETOOLONG;
+    if (count < 0 || count > CLINUX_DESCRIPTORS_MAX)
+        return -EINVAL;
     memcpy(address.sun_path, path, length);
     // An abstract name begins with a zero byte, and has no terminator: its length delimits it.
     bool is_abstract = path[0] == '@';
     if (is_abstract)
         address.sun_path[0] = '\0';
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (is_abstract ? 0 : 1));
-    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | (count == 0 ? SOCK_NONBLOCK : 0), 0);
     if (descriptor < 0)
         return -errno;
-    ssize_t sent = sendto(descriptor, message, strlen(message), MSG_NOSIGNAL, (struct sockaddr *)&address, size);
+    const struct timeval patience = {.tv_sec = 1};
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    union descriptors control = {0};
+    struct iovec text = {.iov_base = (void *)message, .iov_len = strlen(message)};
+    struct msghdr header = {
+        .msg_name = &address,
+        .msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (is_abstract ? 0 : 1)),
+        .msg_iov = &text,
+        .msg_iovlen = 1,
+    };
+    if (count > 0) {
+        const size_t size = (size_t)count * sizeof(int);
+        header.msg_control = &control;
+        header.msg_controllen = CMSG_SPACE(size);
+        control.header = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(size)};
+        memcpy(CMSG_DATA(&control.header), descriptors, size);
+    }
+    ssize_t sent = sendmsg(descriptor, &header, MSG_NOSIGNAL);
     int failed = sent < 0 ? errno : 0;
     close(descriptor);
     return -failed;
+}
+
+int clinux_receive_notice(int descriptor, char *text, size_t size, int *descriptors, int *count) {
+    union descriptors control;
+    struct iovec bytes = {.iov_base = text, .iov_len = size};
+    struct msghdr header = {
+        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    *count = 0;
+    ssize_t length = recvmsg(descriptor, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (length < 0)
+        return -errno;
+    for (struct cmsghdr *each = CMSG_FIRSTHDR(&header); each; each = CMSG_NXTHDR(&header, each)) {
+        if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS)
+            continue;
+        // The kernel passes no more than the control buffer has room for.
+        const size_t held = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t index = 0; index < held; index++) {
+            int passed;
+            memcpy(&passed, CMSG_DATA(each) + index * sizeof(int), sizeof passed);
+            if (*count < CLINUX_DESCRIPTORS_MAX)
+                descriptors[(*count)++] = passed;
+            else
+                close(passed);
+        }
+    }
+    return (int)length;
+}
+
+int clinux_memory_file(const void *bytes, size_t length) {
+    int descriptor = memfd_create("httpdnsd", MFD_CLOEXEC);
+    if (descriptor < 0)
+        return -errno;
+    for (size_t written = 0; written < length;) {
+        ssize_t count = pwrite(descriptor, (const char *)bytes + written, length - written, (off_t)written);
+        if (count > 0) {
+            written += (size_t)count;
+        } else if (count == 0 || errno != EINTR) {
+            int failed = count == 0 ? EIO : errno;
+            close(descriptor);
+            return -failed;
+        }
+    }
+    return descriptor;
 }
 
 void clinux_return_free_memory(void) { malloc_trim(0); }

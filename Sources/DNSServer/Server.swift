@@ -25,9 +25,12 @@ package final class Server: Sendable {
     private var threads: [UDPThread]
     /// How many threads may still post misses.
     private var posting = 0
-    private var allPosted: CheckedContinuation<Void, Never>?
+    /// Nil once the server has stopped.
+    private var sockets: ServerSockets?
     /// The listen addresses, with the actual ports.
     package let addresses: [SocketAddress]
+    /// Those whose sockets were passed to this process.
+    package let adopted: [SocketAddress]
 
     /// - Parameters:
     ///   - sockets: from `ServerSockets.bind`; the server closes them.
@@ -63,6 +66,8 @@ package final class Server: Sendable {
             sockets.receivers.map { UDPThread($0, lateReplies: sockets.sender) }
         }
         addresses = sockets.addresses
+        adopted = sockets.adopted
+        self.sockets = sockets
     }
 
     /// The number of queries that wait for the resolver, and of open TCP connections.
@@ -89,6 +94,7 @@ package final class Server: Sendable {
                 events.report(LogMessage(.limitQueries, about: "mailbox", text))
             }
         }
+        NamedThread.allowInterrupts()
         do {
             for listener in listeners { try listener.start() }
             for (index, thread) in threads.enumerated() {
@@ -103,10 +109,12 @@ package final class Server: Sendable {
             for thread in threads { thread.stop() }
             throw error
         }
+        if let work = sockets?.work { resume(work) }
+        sockets?.work = UnfinishedWork()
     }
 
     /// Whether every UDP thread has come round since the last call, at the first since the start; begins another probe of
-    /// each. `NamedThread.allowInterrupts` must have been called.
+    /// each.
     package func probeThreads() -> Bool { threads.count { !$0.probe() } == 0 }
 
     /// Stops in two phases: takes no new work, waits for what is outstanding, at most 2.5 s, and closes all sockets.
@@ -129,17 +137,70 @@ package final class Server: Sendable {
         for thread in threads { thread.join() }
         threads = []
         listeners = []
+        sockets = nil
     }
 
-    private func threadDrained() {
-        posting -= 1
-        if posting == 0 { allPosted.take()?.resume() }
-    }
+    private func threadDrained() { posting -= 1 }
 
+    /// Returns once no thread posts misses any more.
     private func threadsDrain() async {
-        // Checked inside: a task that does not prefer the loop's executor is suspended before the continuation is made.
-        await withCheckedContinuation { continuation in
-            if posting == 0 { continuation.resume() } else { allPosted = continuation }
+        while posting > 0 {
+            for thread in threads { thread.interrupt() }
+            await loop.sleep(until: loop.now + .milliseconds(1))
         }
+    }
+
+    // MARK: Another process
+
+    /// The descriptors of its sockets, while it serves.
+    package var descriptors: [(kind: PassedSockets.Kind, numbers: [Int32])] { sockets?.descriptors ?? [] }
+
+    /// Stops at once, for another process to go on with the sockets and with what is returned: what the kernel has queued
+    /// stays there, and what was read and not answered is in the work.
+    ///
+    /// - Parameter connections: how many TCP connections the other process takes.
+    package func handOver(connections limit: Int) async -> UnfinishedWork {
+        for listener in listeners { listener.stop() }
+        for thread in threads { thread.leave() }
+        await threadsDrain()
+        for thread in threads { thread.join() }
+        threads = []
+        listeners = []
+        let posted = misses.takeAll()
+        let waiting = pending.takeAll()
+        var work = UnfinishedWork()
+        work.connections = connections.handOver(limit, waiting: waiting)
+        let now = loop.now
+        for pending in waiting {
+            guard case .datagram(let path) = pending.path else { continue }
+            work.datagrams.append(
+                .init(path, pending.repeated, waited: now - pending.arrived))
+        }
+        for miss in posted { work.datagrams.append(.init(miss.path, miss.message, waited: now - miss.arrived)) }
+        return work
+    }
+
+    /// Goes on with what another process did not finish.
+    private func resume(_ work: UnfinishedWork) {
+        for datagram in work.datagrams {
+            guard let client = datagram.client,
+                let sender = sockets?.udp.first(where: { $0.sender.address == datagram.server })?.sender
+            else { continue }
+            pending.add(
+                datagram.message, from: client,
+                path: .datagram(DatagramPath(socket: sender, origin: datagram.origin)),
+                arrived: loop.now - datagram.waited)
+        }
+        for connection in work.connections {
+            guard let descriptor = connection.socket.take() else { continue }
+            connections.admit(descriptor, from: connection.peer)?
+                .resume(input: connection.input, output: connection.output)
+        }
+    }
+}
+
+extension UnfinishedWork.Datagram {
+    fileprivate init(_ path: DatagramPath, _ message: [UInt8], waited: Duration) {
+        self.init(server: path.socket.address, origin: path.origin, waited: waited, message: message)
     }
 }

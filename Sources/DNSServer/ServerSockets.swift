@@ -1,11 +1,16 @@
 package import Platform
 
-/// The sockets of all listen addresses, bound before privileges are dropped; nothing is received from them yet.
+/// The sockets of all listen addresses, bound before privileges are dropped, or taken over; nothing is received from
+/// them yet.
 package struct ServerSockets: Sendable {
     /// The UDP sockets of each address, with one receiver for each thread.
     let udp: [UDPSockets]
     /// One listening TCP socket for each address.
     let tcp: [ListeningSocket]
+    /// What the process before did not finish.
+    var work = UnfinishedWork()
+    /// The addresses whose sockets were passed to this process.
+    package var adopted: [SocketAddress] = []
 
     /// The listen addresses, in the order given, with the actual ports.
     package var addresses: [SocketAddress] { tcp.map(\.address) }
@@ -20,35 +25,59 @@ package struct ServerSockets: Sendable {
         return options
     }
 
+    /// The descriptors of all sockets, to be passed to another process.
+    package var descriptors: [(kind: PassedSockets.Kind, numbers: [Int32])] {
+        let replies = udp.filter { $0.sender !== $0.receivers.first }
+        return [
+            (.udp, udp.flatMap { $0.receivers.map { $0.descriptor.number } }),
+            (.replies, replies.map { $0.sender.descriptor.number }), (.tcp, tcp.map { $0.descriptor.number }),
+        ]
+    }
+
     /// Binds UDP and TCP on each address.
     ///
     /// - Parameters:
     ///   - addresses: port 0 means any port that is free over both UDP and TCP.
-    ///   - threads: threads that receive from each address, at least 1.
+    ///   - threads: threads that receive from each address, at least 1; from one that was passed as many as it has sockets.
+    ///   - passed: what is not bound again.
     /// - Throws: the first error, as one line that says what to do; nothing remains bound then.
-    package static func bind(_ addresses: [SocketAddress], threads: Int) throws(SystemError) -> ServerSockets {
+    package static func bind(
+        _ addresses: [SocketAddress], threads: Int, adopting passed: PassedSockets = PassedSockets()
+    ) throws(SystemError) -> ServerSockets {
         var udp: [UDPSockets] = []
         var tcp: [ListeningSocket] = []
         for address in addresses {
-            let pair = try bind(address, threads: threads)
+            let pair = try bind(address, threads: threads, passed)
             udp.append(pair.udp)
             tcp.append(pair.tcp)
         }
-        return ServerSockets(udp: udp, tcp: tcp)
+        return ServerSockets(
+            udp: udp, tcp: tcp, work: passed.work,
+            adopted: addresses.filter { passed.udp(at: $0) != nil || passed.tcp(at: $0) != nil })
     }
 
     private static func bind(
-        _ address: SocketAddress, threads: Int
+        _ address: SocketAddress, threads: Int, _ passed: PassedSockets
     ) throws(SystemError) -> (udp: UDPSockets, tcp: ListeningSocket) {
+        if let udp = passed.udp(at: address) {
+            return (udp, try listen(on: address, passed))
+        }
         var attempt = 1
         while true {
             let udp = try UDPSocket.bind(address, count: max(1, threads), options: udpOptions)
             do {
-                return (udp, try ListeningSocket(udp.sender.address))
+                return (udp, try listen(on: udp.sender.address, passed))
             } catch {
                 guard address.port == 0, attempt < attempts else { throw error }
                 attempt += 1
             }
         }
+    }
+
+    private static func listen(
+        on address: SocketAddress, _ passed: PassedSockets
+    ) throws(SystemError) -> ListeningSocket {
+        if let socket = passed.tcp(at: address) { return socket }
+        return try ListeningSocket(address)
     }
 }

@@ -8,6 +8,9 @@ package enum LogKind: String, CaseIterable, Sendable {
     case startMemory = "start.memory"
     case startIPv4Only = "start.ipv4_only"
     case startAddressAbsent = "start.address_absent"
+    case startSocketsAdopted = "start.sockets_adopted"
+    case startSocketsClosed = "start.sockets_closed"
+    case startNotReplaced = "start.not_replaced"
     case startAuthorities = "start.authorities"
     case startControlSocket = "start.control_socket"
     case startMonitor = "start.monitor"
@@ -74,16 +77,18 @@ package enum LogKind: String, CaseIterable, Sendable {
 
     package var level: Logger.Level {
         switch self {
-        case .startMemory, .startSandbox, .query, .diskLoaded, .providerAddresses: .info
-        case .stop, .reloadTaken, .switchOn, .switchOff, .providerAddressBack, .providerCertificateAccepted,
+        case .startMemory, .startSandbox, .startSocketsAdopted, .query, .diskLoaded, .providerAddresses: .info
+        case .stop, .startSocketsClosed, .reloadTaken, .switchOn, .switchOff, .providerAddressBack,
+            .providerCertificateAccepted,
             .providerAccepted, .providerEnabled, .localDNSServerBack, .localDNSServerLoopEnded, .networkChanged,
             .networkNAT64,
             .clockTrusted,
             .answerStale,
             .answerPreset, .diskBack:
             .notice
-        case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket, .startMonitor,
-            .serviceManager,
+        case .configurationWarning, .startDescriptors, .startIPv4Only, .startAddressAbsent, .startControlSocket,
+            .startMonitor,
+            .startNotReplaced, .serviceManager,
             .reloadRestartNeeded,
             .providerBackoff, .providerClock, .providerLimit, .providerAddressesUnavailable, .providerDisabled,
             .localDNSNoServers, .localDNSServerSilent,

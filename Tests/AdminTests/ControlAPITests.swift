@@ -44,6 +44,7 @@ struct ControlAPITests {
             await ask("POST", "/v1/badips/add", body: #"{"address":"2001:db8::1"}"#).target.calls
                 == ["add 2001:db8::1 1800"])
         #expect(await ask("POST", "/v1/reload").target.calls == ["reload"])
+        #expect(await ask("POST", "/v1/handover").target.calls == ["hand over"])
     }
 
     @Test @Loop func `a reload that is refused is 422`() async {
@@ -71,6 +72,7 @@ struct ControlAPITests {
             ("POST", "/v1/badips/add", [:], #"{"address":"192.0.2.1","seconds":0}"#),
             ("POST", "/v1/badips/add", [:], #"{"address":"192.0.2.1","seconds":99999999999999999999}"#),
             ("POST", "/v1/reload", [:], #"{"file":"/etc/shadow"}"#),
+            ("POST", "/v1/handover", [:], #"{"socket":"/tmp/x"}"#),
         ] as [(String, String, [String: String], String)])
     @Loop
     func `what is not understood is 400, says why, and changes nothing`(
@@ -167,6 +169,11 @@ struct ControlAPITests {
         }
 
         func forgetBad(_ address: IPAddress) -> BadAddressReport? { nil }
+
+        func handOver() async -> HandoverReport? {
+            calls.append("hand over")
+            return HandoverReport()
+        }
 
         func reload() async -> ReloadReport {
             calls.append("reload")

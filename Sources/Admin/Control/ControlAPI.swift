@@ -31,6 +31,12 @@ struct ControlAPI: RequestHandler {
                 _ = try request.members([:])
                 let report = await target.reload()
                 return ControlResponse(report, status: report.errors.isEmpty ? 200 : 422)
+            case ("POST", "/v1/handover"):
+                _ = try request.members([:])
+                guard let report = await target.handOver() else {
+                    throw Fault(503, "the server is stopping, or no process takes over its sockets")
+                }
+                return ControlResponse(report)
             case (_, let path) where Self.paths.contains(path):
                 throw Fault(405, "\(request.method) means nothing here")
             default: throw Fault(404, "there is no \(request.path)")
@@ -42,7 +48,7 @@ struct ControlAPI: RequestHandler {
 
     private nonisolated static let paths: Set<String> = [
         "/v1/status", "/v1/cache", "/v1/cache/entry", "/v1/cache/flush", "/v1/switch", "/v1/badips", "/v1/badips/add",
-        "/v1/badips/remove", "/v1/reload",
+        "/v1/badips/remove", "/v1/reload", "/v1/handover",
     ]
 
     private func list(_ request: ControlRequest) async throws(Fault) -> ControlResponse {

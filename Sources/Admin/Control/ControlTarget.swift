@@ -31,6 +31,11 @@ package protocol ControlTarget: AnyObject, Sendable {
     /// Withdraws the reports of an address. Returns nil when there is none.
     func forgetBad(_ address: IPAddress) -> BadAddressReport?
 
+    /// Passes the sockets and all unfinished work to the process whose `NoticeSocket` is beside the control socket, and ends.
+    ///
+    /// - Returns: nil when the server ends already, or the other process cannot be reached: then it goes on.
+    func handOver() async -> HandoverReport?
+
     /// Reloads the configuration.
     func reload() async -> ReloadReport
 }

@@ -13,7 +13,10 @@ extension StatusReport {
             ],
             [
                 "listen",
-                listen.map { $0 + (absent.contains($0) ? " (not on this machine yet)" : "") }.joined(separator: ", "),
+                listen.map {
+                    $0 + (absent.contains($0) ? " (not on this machine yet)" : "")
+                        + (adopted.contains($0) ? " (sockets passed on)" : "")
+                }.joined(separator: ", "),
             ],
             ["switch", isOn ? "on, mode \(mode)" : "OFF: names go to LocalDNS, until it is switched on or restarted"],
         ]

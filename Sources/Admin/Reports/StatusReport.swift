@@ -18,6 +18,8 @@ package struct StatusReport: JSONRecord {
     package var listen: [String] = []
     /// Those of `listen` that no interface of the machine has.
     package var absent: [String] = []
+    /// Those of `listen` whose sockets another process passed to this one.
+    package var adopted: [String] = []
     /// In the order in which they are queried.
     package var providers: [Provider] = []
     package var localDNS: [Server] = []
@@ -77,6 +79,7 @@ package struct StatusReport: JSONRecord {
         case "mode": mode = try reader.string()
         case "listen": listen = try reader.strings()
         case "listen_absent": absent = try reader.strings()
+        case "listen_adopted": adopted = try reader.strings()
         case "providers": providers = try reader.records()
         case "localdns": localDNS = try reader.records()
         case "forwards": forwards = try reader.records()
@@ -113,6 +116,7 @@ package struct StatusReport: JSONRecord {
         writer.member("mode", mode)
         writer.member("listen", strings: listen)
         writer.member("listen_absent", strings: absent)
+        writer.member("listen_adopted", strings: adopted)
         writer.member("providers", records: providers)
         writer.member("localdns", records: localDNS)
         writer.member("forwards", records: forwards)

@@ -62,8 +62,7 @@ struct clinux_slot *clinux_batch_slots(struct clinux_batch *batch);
 /// Fills slots from 0 on with one system call.
 ///
 /// With `wait` it blocks until the first datagram when the descriptor is a blocking one; it never waits for a second.
-/// Returns how many arrived, or -errno: -EAGAIN when there are none, -EINTR. Once the socket is shut down, a waiting
-/// receive returns slots whose `peer_length` is 0.
+/// Returns how many arrived, or -errno: -EAGAIN when there are none, -EINTR.
 int clinux_batch_receive(struct clinux_batch *batch, int descriptor, int wait);
 
 /// Sends each slot's response, if it has one, without blocking except for at most 5 ms in all when the send buffer is

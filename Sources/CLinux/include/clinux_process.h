@@ -1,6 +1,8 @@
 #pragma once
 
-// Limits, privileges and names of the process and its threads.
+// Limits, privileges and names of the process and its threads, and descriptors passed between processes.
+
+#include <stddef.h>
 
 /// The system's text for an error number, untranslated and constant; NULL for an unknown number.
 const char *clinux_error_text(int code);
@@ -24,9 +26,20 @@ void clinux_make_threads_interruptible(void);
 /// The number of CPUs on which the calling thread may run, or -errno.
 int clinux_affinity_count(void);
 
-/// Sends one datagram to the Unix socket at `path`, or, with a leading `@`, to the abstract socket of that name; never
-/// waits. Returns 0 or -errno.
-int clinux_notify(const char *path, const char *message);
+/// The most descriptors in one message, a limit of the kernel.
+#define CLINUX_DESCRIPTORS_MAX 250
+
+/// Sends one datagram to the Unix socket at `path`, or, with a leading `@`, to the abstract socket of that name, with
+/// `count` descriptors, 0 to CLINUX_DESCRIPTORS_MAX. Waits only with descriptors, for at most 1 s. Returns 0 or -errno.
+int clinux_notify(const char *path, const char *message, const int *descriptors, int count);
+
+/// Receives one datagram of a Unix socket and the descriptors in it, closed on exec; never waits. `descriptors` has room
+/// for CLINUX_DESCRIPTORS_MAX; `count` becomes their number. Returns the length of the text, or -errno: -EAGAIN when
+/// there is none.
+int clinux_receive_notice(int descriptor, char *text, size_t size, int *descriptors, int *count);
+
+/// A new file in memory with these bytes, closed on exec. Returns its descriptor, or -errno.
+int clinux_memory_file(const void *bytes, size_t length);
 
 /// Returns memory freed by any thread to the system.
 void clinux_return_free_memory(void);

@@ -129,6 +129,18 @@ final class PendingQueries: Sendable {
         if count == 0 { for waiter in drained.take() { waiter.resume() } }
     }
 
+    /// Takes out all waiting queries without a response: another process will answer them.
+    func takeAll() -> [PendingQuery] {
+        outbox.flush()
+        let taken = waiting.compactMap(\.self)
+        for pending in taken {
+            pending.isFinished = true
+            pending.guardTimer.take()?.cancel()
+            remove(pending)
+        }
+        return taken
+    }
+
     /// Returns once nothing waits; each query waits no longer than its time limit.
     func drain() async {
         outbox.flush()

@@ -7,13 +7,16 @@ import Scheduling
 /// One query that waits for the resolver.
 @Loop
 final class PendingQuery: Sendable {
-    /// Header and question.
+    /// The longest query that is retained whole. Of others, which may have 64 KiB of padding, header and question are.
+    private nonisolated static let longestRetained = 512
+
+    /// The query, or its header and question.
     private let message: [UInt8]
     private let query: Query
     private let question: Question
-    private let arrived: Instant
+    let arrived: Instant
     let client: IPAddress
-    private let path: ReplyPath
+    let path: ReplyPath
     /// The set of waiting queries to which it belongs.
     let queries: PendingQueries
     /// Identifies a retransmitted datagram; nil over TCP, where nothing is retransmitted by the client.
@@ -27,8 +30,9 @@ final class PendingQuery: Sendable {
         message: [UInt8], query: Query, question: Question, client: IPAddress, path: ReplyPath, arrived: Instant,
         of queries: PendingQueries
     ) {
-        // The response needs no more of it, and the rest may be 64 KiB of padding.
-        self.message = Array(message.prefix(Header.length + query.questionLength))
+        self.message =
+            message.count <= Self.longestRetained
+            ? message : Array(message.prefix(Header.length + query.questionLength))
         self.query = query
         self.question = question
         self.arrived = arrived
@@ -55,6 +59,14 @@ final class PendingQuery: Sendable {
                     compose(response, limit: limit, keepalive: keepalive, into: &output)
                 })
         }
+    }
+
+    /// A query that asks the same again; without its options where it was not retained whole.
+    var repeated: [UInt8] {
+        var message = message
+        // Its additional records are gone.
+        if message.count == Header.length + query.questionLength { (message[10], message[11]) = (0, 0) }
+        return message
     }
 
     /// The entry of this query in the query log.

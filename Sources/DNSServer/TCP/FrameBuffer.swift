@@ -23,6 +23,9 @@ struct FrameBuffer {
     /// Bytes received that `next()` has not returned.
     var count: Int { bytes.count - start }
 
+    /// These bytes.
+    var rest: ArraySlice<UInt8> { bytes[start...] }
+
     /// Whether `next()` returns anything but `incomplete`.
     var hasMessage: Bool {
         guard count >= 2 else { return false }

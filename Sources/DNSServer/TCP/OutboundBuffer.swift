@@ -7,6 +7,9 @@ struct OutboundBuffer {
     /// Index of the first unwritten byte.
     private var start = 0
 
+    /// - Parameter bytes: what the client has not received yet, from another process.
+    init(_ bytes: [UInt8] = []) { self.bytes = bytes }
+
     var count: Int { bytes.count - start }
     var isEmpty: Bool { count == 0 }
 

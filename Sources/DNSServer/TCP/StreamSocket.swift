@@ -29,6 +29,9 @@ final class StreamSocket: Sendable {
     /// Closes the connection at once. A second call does nothing.
     func close() { descriptor = nil }
 
+    /// Transfers ownership of the descriptor; the socket counts as closed then.
+    func release() -> Descriptor? { descriptor.take() }
+
     private var isOpen: Bool { descriptor != nil }
 
     /// Reads the available bytes, up to the size of `buffer`, to its beginning.

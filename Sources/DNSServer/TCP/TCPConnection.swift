@@ -156,6 +156,27 @@ final class TCPConnection: Sendable {
         settle()
     }
 
+    /// Goes on where another process has left a connection, once it is admitted.
+    func resume(input: [UInt8], output: [UInt8]) {
+        frames.append(input[...])
+        outbound = OutboundBuffer(output)
+        settle()
+    }
+
+    /// Stops, for another process to go on: gives up the socket, and what was not answered or not sent.
+    ///
+    /// - Parameter unanswered: the messages that wait for the resolver.
+    /// - Returns: nil when the connection is closed.
+    func handOver(unanswered: [[UInt8]]) -> UnfinishedWork.Connection? {
+        guard !isClosed, let descriptor = socket.release() else { return nil }
+        var input = OutboundBuffer()
+        for message in unanswered { input.append(message) }
+        defer { close() }
+        return UnfinishedWork.Connection(
+            socket: PassedDescriptor(descriptor, name: PassedSockets.Kind.connection.rawValue), peer: peer,
+            input: Array(input.unwritten) + frames.rest, output: Array(outbound.unwritten))
+    }
+
     /// Closes at once, even with queries outstanding. A second call does nothing.
     func close() {
         guard !isClosed else { return }

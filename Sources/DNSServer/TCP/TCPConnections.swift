@@ -58,15 +58,38 @@ final class TCPConnections: Sendable {
     /// At the limit of open connections, one of the client network with the most connections is closed for it, the one
     /// idle for longest. Where that is the new client's own network, only a connection with no query outstanding is
     /// closed; without one, the new connection is closed.
-    func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) {
+    ///
+    /// - Returns: the connection, unless it was closed.
+    @discardableResult
+    func admit(_ descriptor: consuming Descriptor, from peer: SocketAddress) -> TCPConnection? {
         let network = ClientNetwork(peer.ip)
-        guard !holdings.isFull || makeRoom(for: network) else { return }
+        guard !holdings.isFull || makeRoom(for: network) else { return nil }
         let connection = TCPConnection(StreamSocket(descriptor), peer: peer, in: self)
-        guard connection.start() else { return }
+        guard connection.start() else { return nil }
         let ticket = holdings.add(for: network)
         connection.ticket = ticket
         open[ticket] = connection
         if count >= MemoryReturn.connections { memory.burst() }
+        return connection
+    }
+
+    /// Stops all connections, for another process to go on with them.
+    ///
+    /// - Parameters:
+    ///   - limit: how many it takes; those with something to do come first, the others are closed.
+    ///   - waiting: the queries that wait for the resolver.
+    func handOver(_ limit: Int, waiting: [PendingQuery]) -> [UnfinishedWork.Connection] {
+        var unanswered: [ObjectIdentifier: [[UInt8]]] = [:]
+        for pending in waiting {
+            guard case .connection(let connection) = pending.path else { continue }
+            unanswered[ObjectIdentifier(connection), default: []].append(pending.repeated)
+        }
+        let connections = open.values.filter { !$0.isIdle } + open.values.filter(\.isIdle)
+        let handed = connections.prefix(max(0, limit)).compactMap {
+            $0.handOver(unanswered: unanswered[ObjectIdentifier($0), default: []])
+        }
+        closeAll()
+        return handed
     }
 
     private func makeRoom(for network: ClientNetwork) -> Bool {

@@ -27,6 +27,8 @@ final class UDPThread: Sendable {
         case probed
         /// Takes no new work: misses that the kernel had queued go to the loop, afterwards only hits are answered.
         case draining
+        /// Ends at once: what the kernel has queued is for the process that takes over the socket.
+        case leaving
         /// Ends after the datagrams queued in the kernel.
         case ending
     }
@@ -50,7 +52,7 @@ final class UDPThread: Sendable {
 
     /// Starts to answer.
     ///
-    /// - Parameter drained: called on the thread when it has posted its last miss, after `drain` or `stop`.
+    /// - Parameter drained: called on the thread when it has posted its last miss, after `drain`, `leave` or `stop`.
     /// - Throws: when there is no memory or the limit of threads is reached.
     func start(
         _ name: String, handler: QueryHandler, misses: Mailbox<MissedQuery>, refusals: RefusalShare, feed: QueryFeed,
@@ -73,19 +75,19 @@ final class UDPThread: Sendable {
                     while stage.load(ordering: .relaxed) == .serving {
                         let count = service.receive()
                         if service.handler.isOutdated { service = service.updated }
-                        _ = service.serve(count)
+                        service.serve(count)
                         if misses.isRefusing, count < Self.batchSize { Self.pause() }
                     }
                 } while change(.probed, to: .serving)
-                service.takeRest()
+                let leaves = stage.load(ordering: .relaxed) == .leaving
+                if !leaves { service.takeRest() }
                 drained()
                 service.takesMisses = false
                 while stage.load(ordering: .relaxed) == .draining {
                     if service.handler.isOutdated { service = service.updated }
-                    // A socket that was shut down still receives, but does not wait.
-                    if service.serve(service.receive()) { Self.pause() }
+                    if !service.serveQueued(of: socket) { Self.pause() }
                 }
-                service.takeRest()
+                if !leaves { service.takeRest() }
                 clinux_batch_free(buffers)
             }
             thread.withLock { $0 = started }
@@ -102,12 +104,18 @@ final class UDPThread: Sendable {
     /// Whether the thread has come round since the last probe; begins another one.
     ///
     /// A thread that waits for a query is woken by the interrupt. It may miss that just before it waits: then it comes
-    /// round with the next probe, or the next query. `NamedThread.allowInterrupts` must have been called.
+    /// round with the next probe, or the next query.
     func probe() -> Bool {
         let isAlive = change(.serving, to: .probed) || stage.load(ordering: .relaxed) != .probed
-        thread.withLock { $0?.interrupt() }
+        interrupt()
         return isAlive
     }
+
+    /// Ends a wait for a query, except one that is only about to begin: what has to be sure repeats it.
+    ///
+    /// The socket may be another process's too, and so is not shut down. `NamedThread.allowInterrupts` must have been
+    /// called.
+    func interrupt() { thread.withLock { $0?.interrupt() } }
 
     /// Returns whether the stage was `expected`.
     private func change(_ expected: Stage, to stage: Stage) -> Bool {
@@ -116,16 +124,17 @@ final class UDPThread: Sendable {
 
     /// Makes the thread take no new work: it handles what the kernel has queued, calls `drained`, and then answers hits
     /// until `stop`. A miss gets no response: its client retransmits, and the next process answers.
-    func drain() {
-        stage.store(.draining, ordering: .relaxed)
-        // Interrupts a waiting receive, although the call itself fails with ENOTCONN.
-        _ = shutdown(socket.descriptor.number, Int32(SHUT_RD))
-    }
+    func drain() { enter(.draining) }
+
+    /// Makes the thread end after the batch at hand, which it answers or posts, and call `drained`.
+    func leave() { enter(.leaving) }
 
     /// Makes the thread end after the datagrams that the kernel has queued. The socket can still send.
-    func stop() {
-        drain()
-        stage.store(.ending, ordering: .relaxed)
+    func stop() { enter(.ending) }
+
+    private func enter(_ next: Stage) {
+        stage.store(next, ordering: .relaxed)
+        interrupt()
     }
 
     /// Waits until the thread has ended; returns at once if it never started.
@@ -157,24 +166,25 @@ private struct UDPService {
     func receive() -> Int32 { clinux_batch_receive(batch, socket.descriptor.number, 1) }
 
     /// Answers the datagrams that the socket for late responses received before the kernel's filter excluded them.
-    func serveEarly() {
-        var isEmpty = false
-        while !isEmpty {
-            let count = clinux_batch_receive(batch, lateReplies.descriptor.number, 0)
-            isEmpty = count <= 0 || serve(count)
-        }
-    }
+    func serveEarly() { while serveQueued(of: lateReplies) {} }
 
-    /// Answers, or passes to the loop, what the kernel has queued of a socket that was shut down.
+    /// Answers, or passes to the loop, what the kernel has queued.
     func takeRest() {
-        for _ in 0..<UDPThread.lastBatches where serve(receive()) { return }
+        for _ in 0..<UDPThread.lastBatches where !serveQueued(of: socket) { return }
     }
 
-    /// Answers, or passes to the loop, each of `count` datagrams. Returns whether there was none.
-    func serve(_ count: Int32) -> Bool {
+    /// Does so with one batch of it. Returns whether there was any.
+    func serveQueued(of socket: UDPSocket) -> Bool {
+        let count = clinux_batch_receive(batch, socket.descriptor.number, 0)
+        guard count > 0 else { return false }
+        serve(count)
+        return true
+    }
+
+    /// Answers, or passes to the loop, each of `count` datagrams.
+    func serve(_ count: Int32) {
         guard count > 0, count <= UDPThread.batchSize, let slots = clinux_batch_slots(batch) else {
-            recover(from: -count)
-            return true
+            return recover(from: -count)
         }
         let now = Instant.bootTime
         // All are parsed first, so that the memory of their answers is fetched concurrently.
@@ -182,8 +192,6 @@ private struct UDPService {
         for index in 0..<Int(count) { serve(slots + index, at: index, now) }
         clinux_batch_send(batch, socket.descriptor.number)
         if feed.isWanted { tell(of: slots, count, since: now) }
-        // A socket that was shut down returns datagrams without a sender at its end.
-        return slots[0].peer_length == 0
     }
 
     @inline(__always)

@@ -61,6 +61,13 @@ package final class Mailbox<Element: Sendable>: Sendable {
     /// Whether nothing waits.
     package var isEmpty: Bool { state.withLock { $0.queue.count == 0 } }
 
+    /// Takes out all waiting values.
+    package func takeAll() -> [Element] {
+        var values: [Element] = []
+        take(.max, into: &values)
+        return values
+    }
+
     /// Sets the handler that receives the values, in order of posting unless client networks share the mailbox,
     /// including those posted so far. Called once.
     ///

@@ -4,7 +4,8 @@ import Synchronization
 
 /// A named thread, for work that must not run on the loop's: UDP receivers, the disk, the log, the files of a reload.
 ///
-/// It inherits the signal mask of its creator: block signals first. Unless joined, it runs detached.
+/// It inherits the signal mask of its creator, except that `interrupt` reaches it: block signals first. Unless joined, it
+/// runs detached.
 package final class NamedThread: Sendable {
     /// The thread to join; nil once joined.
     private let handle: Mutex<pthread_t?>
@@ -77,6 +78,10 @@ private func runThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRaw
     guard let argument else { return nil }
     let start = Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()
     clinux_thread_set_name(start.name)
+    var interrupt = sigset_t()
+    sigemptyset(&interrupt)
+    sigaddset(&interrupt, SIGURG)
+    pthread_sigmask(SIG_UNBLOCK, &interrupt, nil)
     start.body()
     return nil
 }

@@ -54,10 +54,51 @@ package struct ServiceManager: Sendable {
         return min(max(.microseconds(limit), watchdogRange.lowerBound), watchdogRange.upperBound)
     }
 
+    /// How many descriptors the manager keeps for the next process (its fd store), 0 to 65,536; 0 when it keeps none.
+    ///
+    /// - Parameter environment: with `FDSTORE`, which systemd sets since version 254, and our unit before.
+    package static func storeSize(_ environment: [String: String]) -> Int {
+        min(max(environment["FDSTORE"].flatMap { Int($0) } ?? 0, 0), PassedDescriptor.limit)
+    }
+
     /// Sends a state, without waiting.
     ///
     /// - Throws: when the manager cannot be reached.
-    package func tell(_ state: State) throws(SystemError) {
-        _ = try checked(clinux_notify(path, state.message), "tell the service manager at \(path)")
+    package func tell(_ state: State) throws(SystemError) { try send(state.message) }
+
+    /// Has the manager keep these descriptors, and pass them to the next process under this name. Those that it has
+    /// already are stored once.
+    ///
+    /// - Throws: when the manager cannot be reached within 1 s.
+    package func store(_ descriptors: [Int32], as name: String) throws(SystemError) {
+        let most = Int(CLINUX_DESCRIPTORS_MAX)
+        for start in stride(from: 0, to: descriptors.count, by: most) {
+            try send("FDSTORE=1\nFDNAME=\(name)", Array(descriptors[start..<min(start + most, descriptors.count)]))
+        }
+    }
+
+    /// Has the manager close what it keeps under this name.
+    package func discard(_ name: String) throws(SystemError) { try send("FDSTOREREMOVE=1\nFDNAME=\(name)") }
+
+    /// Waits until the manager has come to this message, at most 1 s.
+    ///
+    /// - Throws: when it cannot be reached.
+    package func synchronize() throws(SystemError) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw .last("make a pipe") }
+        let reading = Descriptor(owning: ends[0])
+        do {
+            let writing = Descriptor(owning: ends[1])
+            try send("BARRIER=1", [writing.number])
+        }
+        // The manager closes its end when it comes to the message.
+        var closed = pollfd(fd: reading.number, events: 0, revents: 0)
+        _ = poll(&closed, 1, 1_000)
+    }
+
+    private func send(_ message: String, _ descriptors: [Int32] = []) throws(SystemError) {
+        _ = try checked(
+            clinux_notify(path, message, descriptors, Int32(clamping: descriptors.count)),
+            "tell the service manager at \(path)")
     }
 }

@@ -20,10 +20,6 @@ package enum Signal: Int32, CaseIterable, Sendable {
         sigemptyset(&set)
         for each in allCases { sigaddset(&set, each.rawValue) }
         pthread_sigmask(SIG_BLOCK, &set, nil)
-        // That of `NamedThread.interrupt`: a parent may have handed down a mask that blocks it.
-        sigemptyset(&set)
-        sigaddset(&set, SIGURG)
-        pthread_sigmask(SIG_UNBLOCK, &set, nil)
         signal(SIGPIPE, SIG_IGN)
     }
 }

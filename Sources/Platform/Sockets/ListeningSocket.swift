@@ -21,10 +21,22 @@ package final class ListeningSocket: Sendable {
         // Accepted connections inherit it: responses are written whole, and must not wait for an acknowledgement.
         setOption(descriptor.number, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         try bindSocket(descriptor, to: address, .tcp)
-        guard listen(descriptor.number, Self.backlog) == 0, let bound = boundAddress(of: descriptor) else {
+        guard listen(descriptor.number, Self.backlog) == 0, let bound = boundAddress(of: descriptor.number) else {
             throw .listening(on: address, .tcp, code: errno)
         }
         self.address = bound
+        self.descriptor = descriptor
+    }
+
+    /// Takes over a socket on which another process listens, with the connections that wait to be accepted.
+    ///
+    /// - Throws: when it is no listening TCP socket of one family.
+    package init(adopting descriptor: consuming Descriptor) throws(SystemError) {
+        address = try adoptedAddress(of: descriptor, .tcp, blocking: false)
+        guard option(descriptor.number, SOL_SOCKET, SO_ACCEPTCONN) == 1 else {
+            throw SystemError(code: EINVAL, operation: "take over \(address) (TCP)", advice: "it does not listen")
+        }
+        setOption(descriptor.number, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         self.descriptor = descriptor
     }
 

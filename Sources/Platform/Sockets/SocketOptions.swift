@@ -46,15 +46,57 @@ func bindSocket(
 }
 
 /// The address a socket is bound to, with the port that the kernel chose for port 0.
-func boundAddress(of descriptor: borrowing Descriptor) -> SocketAddress? {
+func boundAddress(of number: Int32) -> SocketAddress? { address(of: number, getsockname) }
+
+/// The address of a socket that another process has bound, which may wait or not from now on.
+///
+/// - Throws: when it is of another type, or of both families at once: those of IPv4 clients would look like IPv6 ones.
+func adoptedAddress(
+    of descriptor: borrowing Descriptor, _ transport: Transport, blocking: Bool
+) throws(SystemError) -> SocketAddress {
     let number = descriptor.number
-    return withUnsafeTemporaryAllocation(of: sockaddr_in6.self, capacity: 1) { storage -> SocketAddress? in
+    let operation = "take over a passed socket"
+    guard hasType(number, transport), let address = boundAddress(of: number), address.port != 0 else {
+        throw SystemError(code: EINVAL, operation: operation)
+    }
+    guard address.family == .ipv4 || !address.isWildcard || option(number, Int32(IPPROTO_IPV6), IPV6_V6ONLY) == 1 else {
+        throw SystemError(
+            code: EINVAL, operation: "\(operation) of \(address)",
+            advice: "it takes IPv4 too; the socket unit needs BindIPv6Only=ipv6-only")
+    }
+    let flags = fcntl(number, F_GETFL)
+    guard flags >= 0, fcntl(number, F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK) == 0 else {
+        throw .last("\(operation) of \(address)")
+    }
+    return address
+}
+
+/// Whether it is a socket of the type that this transport needs.
+func hasType(_ descriptor: Int32, _ transport: Transport) -> Bool {
+    let kind = transport == .udp ? SOCK_DGRAM : SOCK_STREAM
+    return option(descriptor, SOL_SOCKET, SO_TYPE) == Int32(kind.rawValue)
+}
+
+/// The client of a connected socket; nil when it is none, or the connection is broken.
+func peerAddress(of number: Int32) -> SocketAddress? { address(of: number, getpeername) }
+
+private func address(
+    of number: Int32, _ read: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+) -> SocketAddress? {
+    withUnsafeTemporaryAllocation(of: sockaddr_in6.self, capacity: 1) { storage -> SocketAddress? in
         guard let base = storage.baseAddress else { return nil }
         return base.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
             var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
-            return getsockname(number, pointer, &length) == 0 ? SocketAddress(pointer, length: length) : nil
+            return read(number, pointer, &length) == 0 ? SocketAddress(pointer, length: length) : nil
         }
     }
+}
+
+/// An option whose value is an integer; nil when there is none.
+func option(_ descriptor: Int32, _ level: Int32, _ name: Int32) -> Int32? {
+    var value: Int32 = 0
+    var length = socklen_t(MemoryLayout<Int32>.size)
+    return getsockopt(descriptor, level, name, &value, &length) == 0 ? value : nil
 }
 
 /// Sets an option whose value is an integer. Returns whether that succeeded; else `errno` has the reason.

@@ -11,6 +11,11 @@ package struct UDPSockets: Sendable {
     /// each datagram, as does every arriving query: a miss cost 11 % more with its response sent by the receiver
     /// (decision 20). Where the kernel does not support such a socket, it is the first receiver.
     package let sender: UDPSocket
+
+    package init(receivers: [UDPSocket], sender: UDPSocket) {
+        self.receivers = receivers
+        self.sender = sender
+    }
 }
 
 /// One bound UDP socket.
@@ -50,7 +55,7 @@ package final class UDPSocket: Sendable {
     ) throws(SystemError) -> UDPSockets {
         let first = try open(address, options)
         try bindSocket(first, to: address, .udp)
-        guard let bound = boundAddress(of: first) else { throw .listening(on: address, .udp, code: errno) }
+        guard let bound = boundAddress(of: first.number) else { throw .listening(on: address, .udp, code: errno) }
         try share(first, address)
         let sender = UDPSocket(descriptor: first, address: bound)
         var receivers: [UDPSocket] = []
@@ -66,9 +71,22 @@ package final class UDPSocket: Sendable {
         return UDPSockets(receivers: receivers, sender: result == 0 ? sender : receivers[0])
     }
 
+    /// Takes over a socket that another process has bound; with what it has received and nothing has read.
+    ///
+    /// - Throws: when it is no UDP socket of one family that is bound to a port.
+    package init(adopting descriptor: consuming Descriptor, options: Options = Options()) throws(SystemError) {
+        address = try adoptedAddress(of: descriptor, .udp, blocking: options.isBlocking)
+        try Self.set(options, on: descriptor.number, address)
+        self.descriptor = descriptor
+    }
+
     private static func open(_ address: SocketAddress, _ options: Options) throws(SystemError) -> Descriptor {
         let descriptor = try openSocket(address, .udp, blocking: options.isBlocking)
-        let number = descriptor.number
+        try set(options, on: descriptor.number, address)
+        return descriptor
+    }
+
+    private static func set(_ options: Options, on number: Int32, _ address: SocketAddress) throws(SystemError) {
         setBuffer(number, SO_RCVBUFFORCE, SO_RCVBUF, options.receiveBuffer)
         setBuffer(number, SO_SNDBUFFORCE, SO_SNDBUF, options.sendBuffer)
         // Responses never follow a path MTU learned from ICMP: an attacker that forges such a message could otherwise
@@ -80,7 +98,6 @@ package final class UDPSocket: Sendable {
         guard !address.isWildcard || reportLocalAddresses(number, address.family) else {
             throw .listening(on: address, .udp, code: errno)
         }
-        return descriptor
     }
 
     /// Makes the kernel report to which of our addresses each datagram was sent.
@@ -100,9 +117,12 @@ package final class UDPSocket: Sendable {
         }
     }
 
-    /// Sets a buffer's size, above the machine's upper bound where we have the capability; a smaller one is no error.
+    /// Sets a buffer's size, above the machine's upper bound where we have the capability; a smaller one is no error. One
+    /// that is larger, as a socket unit may have made it, stays.
     private static func setBuffer(_ descriptor: Int32, _ forced: Int32, _ plain: Int32, _ size: Int32) {
-        guard size > 0, !setOption(descriptor, SOL_SOCKET, forced, size) else { return }
+        guard size > 0, option(descriptor, SOL_SOCKET, plain) ?? 0 < size,
+            !setOption(descriptor, SOL_SOCKET, forced, size)
+        else { return }
         setOption(descriptor, SOL_SOCKET, plain, size)
     }
 }

@@ -9,6 +9,8 @@ package final class UnixListener: Sendable {
     /// The path of the socket's file.
     package let path: String
     private let descriptor: Mutex<Descriptor?>
+    /// Whether what is at the path now belongs to another process.
+    private let isLeft = Atomic(false)
 
     /// Creates the socket. No user that `mode` leaves out can connect at any time: its file is created with mode 0600, and gets another one
     /// once it has its owner and group.
@@ -27,17 +29,9 @@ package final class UnixListener: Sendable {
     ) throws(SystemError) {
         let account: (user: uid_t, group: gid_t)? = owner.isEmpty ? nil : try Privileges.account(named: owner)
         let members = group.isEmpty ? nil : try Privileges.group(named: group)
-        guard var address = sockaddr_un(path: path) else {
-            throw SystemError(code: ENAMETOOLONG, operation: "make control socket \(path)")
-        }
         try Self.makeDirectory(of: path, account)
         try Self.removeStale(path)
-        let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-        guard number >= 0 else { throw .last("make control socket") }
-        let descriptor = Descriptor(owning: number)
-        // Linux gives the file the mode of the socket, so at no moment others can connect.
-        guard fchmod(number, 0o600) == 0 else { throw .last("close control socket to others") }
-        guard address.with({ bind(number, $0, $1) }) == 0 else { throw .last("make control socket \(path)") }
+        let descriptor = try unixSocket(at: path, SOCK_STREAM)
         do throws(SystemError) {
             try Self.give(path, to: account, named: owner)
             if let members { try Self.give(path, toGroup: members, named: group) }
@@ -46,7 +40,7 @@ package final class UnixListener: Sendable {
             unlink(path)
             throw error
         }
-        guard listen(number, Self.backlog) == 0 else {
+        guard listen(descriptor.number, Self.backlog) == 0 else {
             let error = SystemError.last("listen on control socket \(path)")
             unlink(path)
             throw error
@@ -58,14 +52,22 @@ package final class UnixListener: Sendable {
     /// Transfers ownership of the listening socket, non-blocking and closed on exec; nil at the second call.
     package func takeDescriptor() -> Descriptor? { descriptor.withLock { $0.take() } }
 
+    /// Removes the file while the socket is in use, so that another process can make its own there.
+    package func leaveFile() {
+        isLeft.store(true, ordering: .relaxed)
+        unlink(path)
+    }
+
     /// Removes the file. Called once the socket is closed: the owner of the descriptor has closed it. A socket that
     /// another process has created there meanwhile is not removed. A second call does nothing.
     package func removeFile() {
         descriptor.withLock { $0 = nil }
+        // Another process may have made its own there, and not listen yet.
+        guard !isLeft.load(ordering: .relaxed) else { return }
         try? Self.removeStale(path)
     }
 
-    private static func give(
+    fileprivate static func give(
         _ path: String, to account: (user: uid_t, group: gid_t)?, named owner: String
     ) throws(SystemError) {
         guard let account, lchown(path, account.user, account.group) != 0 else { return }
@@ -117,6 +119,35 @@ package final class UnixListener: Sendable {
         }
         guard unlink(path) == 0 || errno == ENOENT else { throw .last("replace stale control socket \(path)") }
     }
+}
+
+/// Creates a Unix socket and its file, at most 107 bytes long, non-blocking and closed on exec. No other user can connect
+/// or send at any time: the file is created with mode 0600.
+private func unixSocket(at path: String, _ type: __socket_type) throws(SystemError) -> Descriptor {
+    let operation = "make control socket \(path)"
+    guard var address = sockaddr_un(path: path) else { throw SystemError(code: ENAMETOOLONG, operation: operation) }
+    let number = socket(AF_UNIX, Int32(type.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+    guard number >= 0 else { throw .last("make control socket") }
+    let descriptor = Descriptor(owning: number)
+    // Linux gives the file the mode of the socket, so at no moment others can connect.
+    guard fchmod(number, 0o600) == 0 else { throw .last("close control socket to others") }
+    guard address.with({ bind(number, $0, $1) }) == 0 else { throw .last(operation) }
+    return descriptor
+}
+
+/// Creates a Unix socket for datagrams in the same way.
+///
+/// - Parameter owner: the user that will own the file; empty: the current user. Another one needs root.
+func unixDatagramSocket(at path: String, owner: String) throws(SystemError) -> Descriptor {
+    let account: (user: uid_t, group: gid_t)? = owner.isEmpty ? nil : try Privileges.account(named: owner)
+    let descriptor = try unixSocket(at: path, SOCK_DGRAM)
+    do throws(SystemError) {
+        try UnixListener.give(path, to: account, named: owner)
+    } catch {
+        unlink(path)
+        throw error
+    }
+    return descriptor
 }
 
 extension sockaddr_un {

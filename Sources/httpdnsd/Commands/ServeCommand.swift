@@ -19,6 +19,13 @@ struct ServeCommand: ParsableCommand {
         help: "Keep capabilities, and the rights to write files and to execute programs, after the start.")
     var hasNoSandbox = false
 
+    @Flag(
+        help: """
+            Take over from the server that runs with this configuration's control socket: its sockets, its connections \
+            and the queries that it has not answered. It ends, and no query is lost.
+            """)
+    var replace = false
+
     func validate() throws {
         for text in listen where AddressAndPort(text) == nil {
             throw ValidationError("--listen \(text): not an address with a port, such as 127.0.0.1:53 or [::1]:53")
@@ -38,8 +45,12 @@ struct ServeCommand: ParsableCommand {
         let problems = settings.loopProblems
         for problem in problems { printError(problem) }
         if !problems.isEmpty { throw ExitStatus.configuration.exitCode }
+        if replace, settings.control.socket.isEmpty {
+            printError("--replace needs a control socket, and control.socket is empty")
+            throw ExitStatus.configuration.exitCode
+        }
         do {
-            try Daemon(settings, source: source, log: log, isSandboxed: !hasNoSandbox).run()
+            try Daemon(settings, source: source, replaces: replace, isSandboxed: !hasNoSandbox, log: log).run()
         } catch {
             log.logger.log(.startFailed, "\(error)")
             throw ExitStatus.no.exitCode

@@ -70,6 +70,8 @@ extension DNSService: ControlTarget {
         return SwitchReport(isOn: resolver.isOn, generation: Int(generation.current))
     }
 
+    func handOver() async -> HandoverReport? { await onHandover?() }
+
     // MARK: Bad addresses
 
     var badAddresses: BadAddressReport { report(removed: 0) }

@@ -23,6 +23,7 @@ extension DNSService {
         status.mode = composition.settings.route.mode.rawValue
         status.listen = server.addresses.map(\.description)
         status.absent = server.addresses.filter { !$0.isOnThisMachine }.map(\.description)
+        status.adopted = server.adopted.map(\.description)
         status.providers = composition.providers.map(provider)
         status.localDNS = servers(of: composition.localDNS)
         status.forwards = zip(composition.settings.forwards, composition.forwarders).map { entry, forwarder in

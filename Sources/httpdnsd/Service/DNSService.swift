@@ -1,3 +1,4 @@
+import Admin
 import Configuration
 import DNSCache
 import DNSResolver
@@ -43,6 +44,8 @@ final class DNSService {
     /// Whether it takes no more queries.
     var isStopping = false
     private let rules: SharedClientRules
+    /// Passes everything to another process.
+    var onHandover: (@Loop () async -> HandoverReport?)?
 
     /// - Parameters:
     ///   - source: where `settings` came from.

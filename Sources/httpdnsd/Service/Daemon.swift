@@ -11,16 +11,24 @@ final class Daemon {
     private let settings: Configuration
     private let source: ConfigurationSource
     private let log: LogOutput
+    private let handover: Handover
+    /// Whether another server that runs is replaced.
+    private let replaces: Bool
     private let isSandboxed: Bool
 
     /// - Parameters:
     ///   - source: where `settings` came from.
+    ///   - replaces: whether another server that runs is replaced.
     ///   - isSandboxed: whether the process gives up what it needs no more after the start.
-    init(_ settings: Configuration, source: ConfigurationSource, log: LogOutput, isSandboxed: Bool) {
+    init(
+        _ settings: Configuration, source: ConfigurationSource, replaces: Bool, isSandboxed: Bool, log: LogOutput
+    ) {
+        self.replaces = replaces
         self.isSandboxed = isSandboxed
         self.settings = settings
         self.source = source
         self.log = log
+        handover = Handover(manager: ServiceManager(path: source.environment["NOTIFY_SOCKET"]), log: log)
     }
 
     /// Serves until a signal ends it. `Signal.block()` must have been called before the first thread was started.
@@ -43,9 +51,16 @@ final class Daemon {
             limit: settings.limits.memory ?? ControlGroups().memory, cache: settings.cache.memory)
         report(memory)
         let loop = try EventLoop()
+        var passed = PassedDescriptor.inherited(source.environment)
+        if replaces {
+            passed += Predecessor(control: settings.control.socket, owner: settings.listen.user, log: log).takeOver()
+        }
+        let sockets = try bind(adopting: passed)
+        let room = handover.store(sockets.descriptors, of: ServiceManager.storeSize(source.environment))
         // Nothing else keeps the sockets open: the server gives the ports back as soon as it stops listening.
         let server = RunningServer(
-            on: try bind(), source: source, descriptors: budget, memory: memory, log: log, loop: loop)
+            on: sockets, source: source, descriptors: budget, memory: memory, log: log,
+            leaving: room > 0 ? (handover, room) : nil, loop: loop)
         let control = makeControlSocket()
         defer { control?.removeFile() }
         if !settings.listen.user.isEmpty {
@@ -104,7 +119,7 @@ final class Daemon {
         }
     }
 
-    private func bind() throws -> ServerSockets {
+    private func bind(adopting passed: [PassedDescriptor]) throws -> ServerSockets {
         let addresses = try settings.listen.addresses.map(Self.socketAddress)
         let threads = settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads
         for address in addresses where !address.isOnThisMachine {
@@ -113,8 +128,9 @@ final class Daemon {
                 "no interface of this machine has \(address) yet: it is served as soon as one has (`ip address` lists them)",
                 ["address": "\(address)"])
         }
+        let adopted = handover.sort(passed, for: addresses, threads: settings.listen.udpThreads)
         do throws(SystemError) {
-            return try ServerSockets.bind(addresses, threads: threads)
+            return try ServerSockets.bind(addresses, threads: threads, adopting: adopted)
         } catch {
             // IPv6 was not asked for where the machine has none: it is only the default.
             let ipv4 = addresses.filter { $0.family == .ipv4 }
@@ -122,7 +138,7 @@ final class Daemon {
                 error.code == EAFNOSUPPORT
             else { throw error }
             log.logger.log(.startIPv4Only, "no IPv6 on this machine: serving IPv4 only")
-            return try ServerSockets.bind(ipv4, threads: threads)
+            return try ServerSockets.bind(ipv4, threads: threads, adopting: adopted)
         }
     }
 

@@ -16,6 +16,10 @@ final class RunningServer {
     /// How long after its beginning the start is taken to be over, with the first answers given.
     private static let startIsOver: Duration = .milliseconds(250)
 
+    /// How long queries that wait in the sockets of the process before may wait for answers from disk; those used last
+    /// are read first.
+    private static let loading: Duration = .milliseconds(250)
+
     /// Why it could not start.
     private(set) var failure: (any Error)?
     /// Bound and not served yet; handed on to the server.
@@ -31,13 +35,18 @@ final class RunningServer {
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
+    /// Whether another process serves already.
+    private var isHandedOver = false
     private let manager = ServiceManager(path: processEnvironment()["NOTIFY_SOCKET"])
+    /// Where the next process finds what this one leaves, and how many descriptors fit there; nil: nowhere.
+    private let successor: (handover: Handover, room: Int)?
     private var watchdog: Watchdog?
 
     nonisolated init(
         on sockets: ServerSockets, source: ConfigurationSource, descriptors: DescriptorBudget,
-        memory: MemoryBudget, log: LogOutput, loop: EventLoop
+        memory: MemoryBudget, log: LogOutput, leaving successor: (handover: Handover, room: Int)?, loop: EventLoop
     ) {
+        self.successor = successor
         self.descriptors = descriptors
         self.memory = memory
         self.sockets = sockets
@@ -65,6 +74,7 @@ final class RunningServer {
             service = DNSService(
                 settings, from: source, on: bound, descriptors: descriptors, budget: memory, log: log, loop: loop)
             self.service = service
+            if !bound.adopted.isEmpty, let disk = service.disk { await warm(disk) }
             try service.server.start()
         } catch {
             failure = error
@@ -72,6 +82,7 @@ final class RunningServer {
         }
         startControl(on: listener, of: service)
         if let endpoint = settings.control.http { startMonitor(at: endpoint, of: service) }
+        service.onHandover = { [unowned self] in await handOver(service, listener) }
         service.watchNetwork()
         announce(service.server)
         startWatchdog(of: service.server)
@@ -86,13 +97,56 @@ final class RunningServer {
         tell(.stopping)
         service.isStopping = true
         watchdog?.stop()
-        log.logger.log(.stop, "stopping: outstanding questions are answered first")
         stopControl()
         listener?.removeFile()
-        await service.server.stop()
-        // Nothing is answered any more: the loop may wait.
-        service.disk?.stop()
+        if isHandedOver {
+            log.logger.log(.stop, "stopping: another process goes on with the sockets and the outstanding questions")
+        } else if let successor {
+            log.logger.log(.stop, "stopping: the next process goes on with the sockets and the outstanding questions")
+            // The file for the queries is the last descriptor.
+            await leave(service, to: successor.handover, connections: successor.room - 1)
+        } else {
+            log.logger.log(.stop, "stopping: outstanding questions are answered first")
+            await service.server.stop()
+            // Nothing is answered any more: the loop may wait.
+            service.disk?.stop()
+        }
         service.events.finish()
+    }
+
+    /// Reads the answers on disk before the queries that wait already: with nothing cached, so many at once would be more
+    /// than can be asked.
+    private func warm(_ disk: DiskCache) async {
+        disk.load()
+        let deadline = loop.now + Self.loading
+        while [.opening, .loading].contains(disk.status.state), loop.now < deadline {
+            await loop.sleep(until: loop.now + .milliseconds(1))
+        }
+    }
+
+    /// Passes everything on to another process that runs already, and stops.
+    ///
+    /// - Parameter listener: where commands come in; the other one makes its own.
+    private func handOver(_ service: DNSService, _ listener: UnixListener?) async -> HandoverReport? {
+        guard let listener else { return nil }
+        // Never a path that a request names: whatever has the sockets answers for this server.
+        let path = Predecessor.socket(beside: listener.path)
+        let handover = Handover(manager: ServiceManager(path: path), log: log)
+        let sockets = service.server.descriptors
+        guard !isStopping, handover.store(sockets, of: PassedDescriptor.limit) > 0 else { return nil }
+        isStopping = true
+        isHandedOver = true
+        listener.leaveFile()
+        await leave(service, to: handover, connections: PassedDescriptor.limit)
+        stopRequest.take()?.resume()
+        return HandoverReport(sockets: sockets.reduce(0) { $0 + $1.numbers.count })
+    }
+
+    /// Stops serving, and leaves to another process what is unfinished; the file of the cache is closed before.
+    private func leave(_ service: DNSService, to handover: Handover, connections: Int) async {
+        let work = await service.server.handOver(connections: connections)
+        service.disk?.stop()
+        handover.leave(work)
     }
 
     /// Takes commands from now on; without them DNS is served all the same.
@@ -143,6 +197,10 @@ final class RunningServer {
         // What was logged until now comes before it where both streams are one.
         log.flush(within: .milliseconds(100))
         let addresses = server.addresses.map(\.description).joined(separator: ", ")
+        if !server.adopted.isEmpty {
+            let adopted = server.adopted.map(\.description).joined(separator: ", ")
+            log.logger.log(.startSocketsAdopted, "went on with the sockets of the process before: \(adopted)")
+        }
         print("httpdnsd: serving DNS on \(addresses) (UDP and TCP)")
         fflush(nil)
         tell(.ready)

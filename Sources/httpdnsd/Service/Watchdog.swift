@@ -25,7 +25,6 @@ final class Watchdog {
         self.clock = clock
         self.tell = tell
         interval = limit / Self.frequency
-        NamedThread.allowInterrupts()
         check()
     }
 

@@ -76,4 +76,17 @@ struct UnixListenerTests {
             try UnixListener("/tmp/" + String(repeating: "x", count: 120))
         }
     }
+
+    @Test func `a file that was left to another process stays, also before that one listens`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/a.sock"
+        let listener = try UnixListener(path)
+        listener.leaveFile()
+        #expect(access(path, F_OK) != 0)
+        // A socket that nothing listens on yet.
+        let next = try NoticeSocket(path)
+        listener.removeFile()
+        #expect(access(path, F_OK) == 0)
+        _ = next
+    }
 }

@@ -28,11 +28,16 @@ package final class ChildProcess: Sendable {
 
     /// Starts `arguments[0]`, looked up in PATH, with its input from `/dev/null`.
     ///
-    /// - Parameter environment: added to the environment of the tests.
-    package init(_ arguments: [String], environment: [String: String] = [:], directory: String? = nil) throws {
+    /// - Parameters:
+    ///   - environment: added to the environment of the tests.
+    ///   - descriptors: what it has open as 3, 4 and so on.
+    package init(
+        _ arguments: [String], environment: [String: String] = [:], directory: String? = nil,
+        descriptors: [Int32] = []
+    ) throws {
         let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }.map { "\($0)=\($1)" }
         let (pid, pipes) = try Self.spawning.withLock { _ in
-            try Self.spawn(arguments, variables, directory)
+            try Self.spawn(arguments, variables, directory, descriptors)
         }
         self.pid = pid
         Self.collect(pipes[0], into: monitor) { $0.output += $1 }
@@ -133,7 +138,7 @@ package final class ChildProcess: Sendable {
     ///
     /// - Returns: its process ID, and the reading ends of its output and error streams.
     private static func spawn(
-        _ arguments: [String], _ variables: [String], _ directory: String?
+        _ arguments: [String], _ variables: [String], _ directory: String?, _ descriptors: [Int32]
     ) throws -> (pid_t, [Int32]) {
         var ends: [(reading: Int32, writing: Int32)] = []
         for _ in 0..<2 {
@@ -149,6 +154,12 @@ package final class ChildProcess: Sendable {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, ends[0].writing, 1)
         posix_spawn_file_actions_adddup2(&actions, ends[1].writing, 2)
+        // Out of the way first: a number may be among those that they are to have.
+        let copies = descriptors.map { fcntl($0, F_DUPFD_CLOEXEC, 3 + Int32(descriptors.count)) }
+        defer { for copy in copies { close(copy) } }
+        for (index, copy) in copies.enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, copy, 3 + Int32(index))
+        }
         var words = arguments
         if let directory { words = ["env", "-C", directory] + words }
         var argv: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]

@@ -21,10 +21,11 @@ package final class Daemon: Sendable {
     ///   - options: more arguments of `serve`.
     ///   - wrapper: a command that executes it, such as `prlimit --nofile=48`.
     ///   - namespace: the network namespace to run it in.
+    ///   - store: starts it as a service manager does, with the descriptors that it stores.
     package init(
         _ configuration: String, on hosts: [String] = ["127.0.0.1"], port: UInt16? = nil, listen: String = "",
         environment: [String: String] = [:], options: [String] = [], wrapper: [String] = [],
-        namespace: NetworkNamespace? = nil
+        namespace: NetworkNamespace? = nil, store: DescriptorStore? = nil
     ) throws {
         // The defaults are the machine's own files: a test would read other programs' data, and leave its own.
         for table in ["[cache.disk]", "[control]"] where !configuration.contains(table) {
@@ -37,10 +38,11 @@ package final class Daemon: Sendable {
         directory = try TemporaryDirectory()
         let text = Self.listenTable(addresses, listen) + configuration
         configurationFile = try directory.write(text, to: "httpdnsd.toml")
-        process = try ChildProcess(
-            (namespace?.prefix ?? []) + wrapper + [Self.executable, "serve", "--config", configurationFile]
-                + options,
-            environment: environment)
+        let words = [Self.executable, "serve", "--config", configurationFile] + options
+        let prefix = (namespace?.prefix ?? []) + wrapper
+        process =
+            try store.map { try $0.start(prefix, words, environment) }
+            ?? ChildProcess(prefix + words, environment: environment)
         // The line names the addresses; it may write a wildcard address in another form, but not the port.
         let ready = process.waitForOutput(.patience) { output, _ in
             output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()

@@ -1,0 +1,98 @@
+package import Platform
+
+/// What another process passed to this one: the sockets of listen addresses, and the work that it left.
+package struct PassedSockets: Sendable {
+    /// The names under which a server passes on what it has.
+    package enum Kind: String, CaseIterable, Sendable {
+        /// A UDP socket from which queries are received.
+        case udp = "httpdnsd-udp"
+        /// The UDP socket by which late responses of an address are sent.
+        case replies = "httpdnsd-replies"
+        /// A listening TCP socket.
+        case tcp = "httpdnsd-tcp"
+        /// A TCP connection.
+        case connection = "httpdnsd-connection"
+        /// A file with the queries that were not answered yet.
+        case queries = "httpdnsd-queries"
+    }
+
+    private var receivers: [SocketAddress: [UDPSocket]] = [:]
+    private var replies: [SocketAddress: UDPSocket] = [:]
+    private var listeners: [SocketAddress: ListeningSocket] = [:]
+    /// The addresses whose UDP sockets another server has bound: the service manager can close them.
+    private var bound: Set<SocketAddress> = []
+    /// What the other process did not finish.
+    let work: UnfinishedWork
+    /// Why some could not be taken over, as lines for the log.
+    package private(set) var failures: [SystemError] = []
+
+    /// No socket.
+    package init() { work = UnfinishedWork() }
+
+    /// Sorts what was passed: by name what a server has passed, by type the sockets of socket units.
+    package init(_ passed: [PassedDescriptor]) {
+        var connections: [PassedDescriptor] = []
+        var file: [UInt8] = []
+        var sockets: [PassedDescriptor] = []
+        for each in passed {
+            switch Kind(rawValue: each.name) {
+            case .connection?: connections.append(each)
+            case .queries?: file = each.contents(limit: UnfinishedWork.longest)
+            case .udp?, .replies?, .tcp?, nil: sockets.append(each)
+            }
+        }
+        work = UnfinishedWork(file, connections)
+        for each in sockets { take(each) }
+    }
+
+    private mutating func take(_ passed: PassedDescriptor) {
+        do throws(SystemError) {
+            let isDatagram = passed.isDatagram
+            guard let descriptor = passed.take() else { return }
+            guard isDatagram else {
+                let socket = try ListeningSocket(adopting: descriptor)
+                listeners[socket.address] = socket
+                return
+            }
+            let socket = try UDPSocket(adopting: descriptor, options: ServerSockets.udpOptions)
+            if Kind(rawValue: passed.name) != nil { bound.insert(socket.address) }
+            if passed.name == Kind.replies.rawValue {
+                replies[socket.address] = socket
+            } else {
+                receivers[socket.address, default: []].append(socket)
+            }
+        } catch {
+            failures.append(error)
+        }
+    }
+
+    /// The UDP sockets of an address, all of its group: one that nothing reads would lose the queries of its clients.
+    func udp(at address: SocketAddress) -> UDPSockets? {
+        guard let receivers = receivers[address], let first = receivers.first else { return nil }
+        return UDPSockets(receivers: receivers, sender: replies[address] ?? first)
+    }
+
+    func tcp(at address: SocketAddress) -> ListeningSocket? { listeners[address] }
+
+    /// Closes the sockets that do not fit: those of other addresses, and groups of another number of threads.
+    ///
+    /// - Parameter threads: how many receive from each address; nil: as many as there are sockets. What a socket unit has
+    ///   bound stays as it is.
+    /// - Returns: what was closed, for the log.
+    package mutating func closeUnfit(_ addresses: [SocketAddress], threads: Int?) -> [String] {
+        var closed: [String] = []
+        for address in Set(receivers.keys).union(replies.keys) {
+            let count = receivers[address]?.count ?? 0
+            let fits = threads == nil || threads == count || !bound.contains(address)
+            guard count == 0 || !fits || !addresses.contains(address) else { continue }
+            receivers[address] = nil
+            replies[address] = nil
+            closed.append("\(address) (\(Transport.udp.rawValue))")
+        }
+        for address in listeners.keys where !addresses.contains(address) {
+            listeners[address] = nil
+            closed.append("\(address) (\(Transport.tcp.rawValue))")
+        }
+        return closed.sorted()
+    }
+}

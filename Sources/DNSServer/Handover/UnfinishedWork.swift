@@ -1,0 +1,109 @@
+import CLinux
+import Glibc
+package import Platform
+import Scheduling
+
+/// What a server had begun when another process took over: the queries without a response, and the TCP connections.
+package struct UnfinishedWork: Sendable {
+    /// A query over UDP.
+    struct Datagram: Sendable {
+        /// The listen address to which it came.
+        let server: SocketAddress
+        let origin: clinux_origin
+        /// How long it has waited for its response; the time between the processes does not count.
+        let waited: Duration
+        let message: [UInt8]
+
+        /// Its client; nil for an origin that is none.
+        var client: SocketAddress? {
+            withUnsafePointer(to: origin.peer) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    SocketAddress($0, length: origin.peer_length)
+                }
+            }
+        }
+    }
+
+    /// A TCP connection.
+    struct Connection: Sendable {
+        let socket: PassedDescriptor
+        let peer: SocketAddress
+        /// What was received and not answered, from the beginning of a message on.
+        let input: [UInt8]
+        /// What the client has not received yet of its responses.
+        let output: [UInt8]
+    }
+
+    /// The length in bytes of the longest file: more than all queries and connections together hold.
+    static let longest = 256 << 20
+    /// The beginning of the file; one of another version is not read.
+    private static let version = Array("httpdnsd queries 1".utf8)
+
+    var datagrams: [Datagram] = []
+    var connections: [Connection] = []
+
+    init() {}
+
+    /// What is to be passed on, besides the sockets.
+    package func descriptors() throws(SystemError) -> [(kind: PassedSockets.Kind, descriptor: PassedDescriptor)] {
+        let file = try PassedDescriptor(bytes, name: PassedSockets.Kind.queries.rawValue)
+        return connections.map { (.connection, $0.socket) } + [(.queries, file)]
+    }
+
+    // MARK: The file
+
+    var bytes: [UInt8] {
+        var file = FieldList()
+        file.append(Self.version)
+        for each in datagrams {
+            file.append(Array("\(each.server)".utf8))
+            file.append(withUnsafeBytes(of: each.origin) { Array($0) })
+            file.append(Array("\(each.waited.nanoseconds)".utf8))
+            file.append(each.message)
+        }
+        file.append([])
+        for each in connections {
+            file.append(Array((each.socket.ends ?? "").utf8))
+            file.append(each.input)
+            file.append(each.output)
+        }
+        return file.bytes
+    }
+
+    /// Reads a file, and finds the connections of which it tells; what does not fit is left out.
+    ///
+    /// - Parameter sockets: the connections; those that are broken, and those of which the file does not tell, are closed.
+    init(_ bytes: [UInt8], _ sockets: [PassedDescriptor]) {
+        var file = FieldList(bytes)
+        guard file.next() == Self.version else { return }
+        while let server = file.next(), !server.isEmpty {
+            guard let origin = file.next(), let waited = file.next(), let message = file.next() else { return }
+            if let datagram = Datagram(server, origin, waited, message) { datagrams.append(datagram) }
+        }
+        var open: [String: PassedDescriptor] = [:]
+        for socket in sockets { if let ends = socket.ends { open[ends] = socket } }
+        while let ends = file.next(), let input = file.next(), let output = file.next() {
+            guard let socket = open.removeValue(forKey: String(decoding: ends, as: UTF8.self)), let peer = socket.peer
+            else { continue }
+            connections.append(Connection(socket: socket, peer: peer, input: input, output: output))
+        }
+    }
+}
+
+extension UnfinishedWork.Datagram {
+    /// The longest wait of a query for its response.
+    private static let patience: Duration = .seconds(3)
+
+    fileprivate init?(_ server: [UInt8], _ origin: [UInt8], _ waited: [UInt8], _ message: [UInt8]) {
+        var copy = clinux_origin()
+        guard origin.count == MemoryLayout<clinux_origin>.size else { return nil }
+        withUnsafeMutableBytes(of: &copy) { $0.copyBytes(from: origin) }
+        guard let server = SocketAddress(String(decoding: server, as: UTF8.self)),
+            let waited = Int64(String(decoding: waited, as: UTF8.self)),
+            copy.peer_length <= MemoryLayout<sockaddr_in6>.size
+        else { return nil }
+        self.init(
+            server: server, origin: copy, waited: min(max(.nanoseconds(waited), .zero), Self.patience),
+            message: message)
+    }
+}

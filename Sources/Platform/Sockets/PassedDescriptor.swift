@@ -1,0 +1,75 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// An open descriptor that another process passed to this one, and the name that it was given.
+package final class PassedDescriptor: Sendable {
+    /// The most that are taken.
+    package static let limit = 65_536
+
+    /// The name; of a systemd socket unit `FileDescriptorName=`, by default the unit's own.
+    package let name: String
+    private let descriptor: Mutex<Descriptor?>
+
+    package init(_ descriptor: consuming Descriptor, name: String) {
+        self.name = name
+        self.descriptor = Mutex(descriptor)
+    }
+
+    /// Transfers ownership; nil at the second call.
+    package func take() -> Descriptor? { descriptor.withLock { $0.take() } }
+
+    /// The number, for system calls, as long as ownership was not transferred and this object lives.
+    package var number: Int32? { descriptor.withLock { $0?.number } }
+
+    /// Whether it is a socket that receives datagrams.
+    package var isDatagram: Bool {
+        number.map { hasType($0, .udp) } ?? false
+    }
+
+    /// The other end of the connection; nil when it is none, or broken.
+    package var peer: SocketAddress? { number.flatMap { peerAddress(of: $0) } }
+
+    /// Both ends of the connection as text, which no other connection has; nil when it is none, or broken.
+    package var ends: String? {
+        guard let number, let peer, let local = boundAddress(of: number) else { return nil }
+        return "\(peer) \(local)"
+    }
+
+    /// Those with which the service manager started this process (sd_listen_fds(3)), made closed on exec. Called once.
+    ///
+    /// - Parameter environment: with `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`.
+    package static func inherited(_ environment: [String: String]) -> [PassedDescriptor] {
+        guard environment["LISTEN_PID"].flatMap({ Int32($0) }) == getpid(),
+            let count = environment["LISTEN_FDS"].flatMap({ Int($0) }), count > 0
+        else { return [] }
+        let names = (environment["LISTEN_FDNAMES"] ?? "").split(separator: ":", omittingEmptySubsequences: false)
+        return (0..<min(count, limit)).compactMap { index in
+            let number = first + Int32(clamping: index)
+            guard fcntl(number, F_SETFD, FD_CLOEXEC) == 0 else { return nil }
+            return PassedDescriptor(
+                Descriptor(owning: number), name: index < names.count ? String(names[index]) : "unknown")
+        }
+    }
+
+    /// The first one, behind the standard streams.
+    private static let first: Int32 = 3
+
+    // MARK: Bytes
+
+    /// A file in memory with these bytes, to be passed on.
+    package convenience init(_ bytes: [UInt8], name: String) throws(SystemError) {
+        let number = try checked(clinux_memory_file(bytes, bytes.count), "make a file in memory")
+        self.init(Descriptor(owning: number), name: name)
+    }
+
+    /// Reads a file from its beginning, at most `limit` bytes; empty when it is longer or cannot be read.
+    package func contents(limit: Int) -> [UInt8] {
+        guard let number, limit > 0 else { return [] }
+        var status = stat()
+        guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG, (1...limit).contains(Int(status.st_size))
+        else { return [] }
+        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+        return pread(number, &bytes, bytes.count, 0) == bytes.count ? bytes : []
+    }
+}

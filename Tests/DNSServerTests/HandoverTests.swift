@@ -1,0 +1,165 @@
+import CLinux
+import Glibc
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSServer
+@testable import Platform
+
+/// One server goes on where another one has stopped.
+@Suite struct HandoverTests {
+    /// What a process finds of the server before: everything that it passed on, as open descriptors.
+    @Loop
+    private func succeed(_ server: TestServer, sockets: ServerSockets, limit: Int = 100) async throws -> PassedSockets {
+        let work = await server.server.handOver(connections: limit)
+        let passed = sockets.descriptors.flatMap { kind, numbers in
+            numbers.map { PassedDescriptor(Descriptor(owning: dup($0)), name: kind.rawValue) }
+        }
+        return PassedSockets(passed + (try work.descriptors().map(\.descriptor)))
+    }
+
+    private func bind(threads: Int = 2) throws -> ServerSockets {
+        try ServerSockets.bind([try #require(SocketAddress("127.0.0.1:0"))], threads: threads)
+    }
+
+    @Test func `what came while no server read is answered by the next one`() async throws {
+        let sockets = try bind()
+        let first = try await TestServer.start(sockets, responder: .address())
+        let passed = try await succeed(first, sockets: sockets)
+        let clients = try (0..<64).map { _ in try TestDNSClient(first.address) }
+        for client in clients { try client.send(.query("between.example")) }
+        let connected = try TestTCPClient(first.address)
+        try connected.send([.query("between.example")])
+        let second = try ServerSockets.bind(sockets.addresses, threads: 1, adopting: passed)
+        #expect(second.adopted == sockets.addresses && second.udp[0].receivers.count == 2)
+        try await TestServer.run(second) { _ in
+            for client in clients {
+                let reply = try client.receive()
+                #expect(reply.message.rcode == 0)
+            }
+            let reply = try connected.receive()
+            #expect(reply?.rcode == 0)
+        }
+    }
+
+    @Test func `what waited for the resolver is asked again by the next one`() async throws {
+        let sockets = try bind()
+        let first = try await TestServer.start(sockets, responder: FakeResponder())
+        let udp = try TestDNSClient(first.address)
+        let tcp = try TestTCPClient(first.address)
+        try udp.send(.query("one.example", id: 7, edns: TestEDNS(flags: 0x8000)))
+        try tcp.send([.query("two.example", id: 8), .query("three.example", id: 9)])
+        await first.responder.asked(3)
+        let passed = try await succeed(first, sockets: sockets)
+        let second = try ServerSockets.bind(sockets.addresses, threads: 2, adopting: passed)
+        try await TestServer.run(second) { _ in
+            let reply = try udp.receive()
+            #expect(reply.message.id == 7 && reply.message.rcode == 0 && reply.message.edns?.dnssecOK == true)
+            #expect(reply.from == first.address)
+            let ids = [try tcp.receive()?.id, try tcp.receive()?.id]
+            #expect(Set(ids) == [8, 9])
+            // The connection goes on.
+            #expect(try tcp.ask(.query("four.example", id: 10)).id == 10)
+        }
+    }
+
+    @Test func `half a query over TCP is completed with the next one`() async throws {
+        let sockets = try bind()
+        let first = try await TestServer.start(sockets, responder: .address())
+        let client = try TestTCPClient(first.address)
+        #expect(try client.ask(.query("whole.example")).rcode == 0)
+        let bytes = TestMessage.query("half.example", id: 5).framed
+        try client.send(Array(bytes.prefix(9)))
+        await first.turn()
+        let passed = try await succeed(first, sockets: sockets)
+        try client.send(Array(bytes.dropFirst(9)))
+        try await TestServer.run(try ServerSockets.bind(sockets.addresses, threads: 2, adopting: passed)) { _ in
+            let reply = try client.receive()
+            #expect(reply?.id == 5)
+        }
+    }
+
+    @Test func `connections that find no room with the next process are closed, the idle ones first`() async throws {
+        let sockets = try bind()
+        let first = try await TestServer.start(sockets, responder: FakeResponder())
+        let idle = try TestTCPClient(first.address)
+        let busy = try TestTCPClient(first.address)
+        try busy.send([.query("one.example")])
+        await first.responder.asked(1)
+        await first.until { $0.count == 2 }
+        let passed = try await succeed(first, sockets: sockets, limit: 1)
+        #expect(idle.isClosed(within: .patience))
+        try await TestServer.run(try ServerSockets.bind(sockets.addresses, threads: 2, adopting: passed)) { _ in
+            let reply = try busy.receive()
+            #expect(reply?.rcode == 0)
+        }
+    }
+
+    @Test func `a query padded beyond what is retained is answered without its options`() async throws {
+        let sockets = try bind()
+        let first = try await TestServer.start(sockets, responder: FakeResponder())
+        let client = try TestTCPClient(first.address)
+        let padding = TestEDNS.Option(12, Array(repeating: 0, count: 600))
+        try client.send([.query("long.example", id: 3, edns: TestEDNS(options: [padding]))])
+        await first.responder.asked(1)
+        let passed = try await succeed(first, sockets: sockets)
+        try await TestServer.run(try ServerSockets.bind(sockets.addresses, threads: 2, adopting: passed)) { _ in
+            let reply = try client.receive()
+            #expect(reply?.id == 3 && reply?.rcode == 0)
+        }
+    }
+
+    @Test func `the sockets of another address, and of another number of threads, are closed`() async throws {
+        let sockets = try bind()
+        let elsewhere = try bind()
+        let passed = { (threads: Int?) -> (PassedSockets, [String]) in
+            var passed = PassedSockets(
+                (sockets.descriptors + elsewhere.descriptors).flatMap { kind, numbers in
+                    numbers.map { PassedDescriptor(Descriptor(owning: dup($0)), name: kind.rawValue) }
+                })
+            return (passed, passed.closeUnfit(sockets.addresses, threads: threads))
+        }
+        let (stored, closed) = passed(nil)
+        let other = elsewhere.addresses[0]
+        #expect(closed == ["\(other) (TCP)", "\(other) (UDP)"])
+        #expect(stored.udp(at: sockets.addresses[0])?.receivers.count == 2)
+        #expect(passed(2).1 == closed)
+        #expect(passed(3).1.contains("\(sockets.addresses[0]) (UDP)"))
+    }
+
+    @Test func `the sockets of a socket unit are taken as they are`() async throws {
+        let unit = try bind(threads: 1)
+        var passed = PassedSockets(
+            [unit.udp[0].receivers[0].descriptor.number, unit.tcp[0].descriptor.number].map {
+                PassedDescriptor(Descriptor(owning: dup($0)), name: "httpdnsd.socket")
+            })
+        #expect(passed.closeUnfit(unit.addresses, threads: 4).isEmpty)
+        let sockets = try ServerSockets.bind(unit.addresses, threads: 4, adopting: passed)
+        #expect(sockets.udp[0].receivers.count == 1)
+        try await TestServer.run(sockets) { server in
+            let overUDP = try TestDNSClient(server.address).ask("unit.example")
+            let overTCP = try TestTCPClient(server.address).ask(.query("unit.example"))
+            #expect(overUDP.rcode == 0 && overTCP.rcode == 0)
+        }
+    }
+
+    @Test func `a file of another version, and one that is cut off, lose nothing but what they lack`() throws {
+        var work = UnfinishedWork()
+        let server = try #require(SocketAddress("127.0.0.1:53"))
+        for id: UInt8 in 1...3 {
+            work.datagrams.append(
+                .init(server: server, origin: clinux_origin(), waited: .milliseconds(250), message: [id]))
+        }
+        let bytes = work.bytes
+        #expect(UnfinishedWork(bytes, []).datagrams.map(\.message) == [[1], [2], [3]])
+        #expect(UnfinishedWork(bytes, []).datagrams[0].waited == .milliseconds(250))
+        for length in 0..<bytes.count {
+            let read = UnfinishedWork(Array(bytes.prefix(length)), []).datagrams.map(\.message)
+            #expect(read == Array([[1], [2], [3]].prefix(read.count)))
+        }
+        var other = bytes
+        other[5] ^= 1
+        #expect(UnfinishedWork(other, []).datagrams.isEmpty)
+    }
+}

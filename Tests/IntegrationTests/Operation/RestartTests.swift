@@ -1,0 +1,155 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension Integration {
+    /// No query is lost while one process follows another.
+    @Suite struct RestartTests {
+        /// How one process follows another.
+        enum Way: CaseIterable {
+            /// The service manager stores the sockets.
+            case stored
+            /// The new process takes them from the old one, which runs.
+            case replaced
+        }
+
+        private let directory: TemporaryDirectory
+        private let vendor: FakeHTTPDNS
+        private let store: DescriptorStore
+        private let port: UInt16
+        private var socket: String { directory.path + "/control.sock" }
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            vendor = try FakeHTTPDNS(FakeZone(["*": .init(a: ["192.0.2.1"], ttl: 3_600)]))
+            store = try DescriptorStore()
+            port = try FreePort.next(on: ["127.0.0.1"])
+        }
+
+        private func daemon(_ way: Way, listen: String = "udp_threads = 2", port: UInt16? = nil) throws -> Daemon {
+            let rest = DaemonConfiguration.rest(log: "info", control: socket)
+                .replacingOccurrences(of: "path = \"\"", with: "path = \"\(directory.path)/state/cache.sqlite\"")
+            return try Daemon(
+                DaemonConfiguration.aliyun(vendor.url) + rest, port: port ?? self.port, listen: listen,
+                store: way == .stored ? store : nil, options: way == .replaced ? ["--replace"] : [])
+        }
+
+        /// Lets another process follow.
+        private func follow(_ old: Daemon, _ way: Way) throws -> Daemon {
+            if way == .stored { #expect(try old.stop() == 0) }
+            let new = try daemon(way)
+            if way == .replaced { #expect(try old.finish().status == 0) }
+            return new
+        }
+
+        private func status() throws -> String {
+            try Daemon.run(["status", "--socket", socket]).output
+        }
+
+        /// `HTTPDNSD_RESTARTS`: how many there are of each way; `HTTPDNSD_RATE`: queries in a second.
+        private static func number(_ variable: String, _ usual: Int) -> Int {
+            ProcessInfo.processInfo.environment[variable].flatMap { Int($0) } ?? usual
+        }
+
+        @Test(arguments: Way.allCases)
+        func `of a steady load over UDP and TCP, every query is answered over many restarts`(way: Way) throws {
+            let (restarts, rate) = (Self.number("HTTPDNSD_RESTARTS", 5), Self.number("HTTPDNSD_RATE", 2_000))
+            var daemon = try daemon(way)
+            // Most are cached, and some always wait for the vendor.
+            let load = SteadyLoad(daemon.address, rate: rate) { number in
+                number % 100 == 0 ? "new-\(number).example.com" : "host-\(number % 40).example.com"
+            }
+            for restart in 1...restarts {
+                #expect(load.wait(restart * 40))
+                daemon = try follow(daemon, way)
+            }
+            #expect(load.wait((restarts + 1) * 40))
+            let counts = try load.stop()
+            for kind in SteadyLoad.Kind.allCases {
+                let count = try #require(counts[kind])
+                print("\(restarts) restarts, \(way), \(kind): \(count)")
+                #expect(count.unanswered == 0 && count.failed == 0 && count.broken == 0, "\(kind): \(count)")
+            }
+            #expect(daemon.isRunning)
+        }
+
+        @Test(arguments: Way.allCases)
+        func `a query whose provider hangs during the restart is asked again by the next process`(way: Way) throws {
+            let first = try daemon(way)
+            let (udp, tcp) = (try TestDNSClient(first.address), try TestTCPClient(first.address))
+            vendor.misbehave(.hang)
+            let watch = Stopwatch()
+            try udp.send(.query("slow.example.com", id: 1, edns: TestEDNS()))
+            try tcp.send([.query("late.example.com", id: 2, edns: TestEDNS())])
+            #expect(vendor.waitForCalls(2))
+            vendor.misbehave(nil)
+            let second = try follow(first, way)
+            #expect(try udp.receive().message.addresses == ["192.0.2.1"])
+            #expect(try tcp.receive()?.addresses == ["192.0.2.1"])
+            #expect(watch.elapsed - watch.lost < .milliseconds(2_500) + .patience / 4)
+            #expect(second.isRunning)
+        }
+
+        @Test(arguments: Way.allCases)
+        func `what was cached is answered after a restart without the provider, and status tells of the sockets`(
+            way: Way
+        ) throws {
+            let first = try daemon(way)
+            #expect(try first.client().ask("cached.example.com").addresses == ["192.0.2.1"])
+            let before = try status()
+            #expect(!before.contains("sockets passed on"))
+            let calls = vendor.callCount()
+            let second = try follow(first, way)
+            #expect(try second.client().ask("cached.example.com").addresses == ["192.0.2.1"])
+            #expect(vendor.callCount() == calls)
+            #expect(try status().contains("127.0.0.1:\(port) (sockets passed on)"))
+            #expect(second.errors.contains("went on with the sockets of the process before"))
+        }
+
+        @Test func `after a crash, what came meanwhile is answered`() throws {
+            let first = try daemon(.stored)
+            #expect(try first.client().ask("cached.example.com").rcode == 0)
+            first.signal(SIGKILL)
+            _ = try first.finish()
+            let (udp, tcp) = (try TestDNSClient(first.address), try TestTCPClient(first.address))
+            try udp.send(.query("cached.example.com", id: 1))
+            try tcp.send([.query("cached.example.com", id: 2)])
+            let second = try daemon(.stored)
+            #expect(try udp.receive().message.addresses == ["192.0.2.1"])
+            #expect(try tcp.receive()?.addresses == ["192.0.2.1"])
+            #expect(second.isRunning)
+        }
+
+        @Test func `with another number of threads, or another port, the sockets are bound again`() throws {
+            let first = try daemon(.stored)
+            #expect(store.names.filter { $0 == "httpdnsd-udp" }.count == 2)
+            #expect(try first.stop() == 0)
+            let second = try daemon(.stored, listen: "udp_threads = 3")
+            #expect(second.errors.contains("these sockets of the process before are closed: 127.0.0.1:\(port) (UDP)"))
+            #expect(try second.client().ask("www.example.com").addresses == ["192.0.2.1"])
+            #expect(store.names.filter { $0 == "httpdnsd-udp" }.count == 3)
+            #expect(try second.stop() == 0)
+            let third = try daemon(.stored, listen: "udp_threads = 3", port: try FreePort.next(on: ["127.0.0.1"]))
+            #expect(third.errors.contains("are closed: 127.0.0.1:\(port) (TCP), 127.0.0.1:\(port) (UDP)"))
+            #expect(try third.client().ask("www.example.com").addresses == ["192.0.2.1"])
+            #expect(store.names.filter { $0 == "httpdnsd-udp" }.count == 3)
+        }
+
+        @Test func `a server that cannot reach its successor goes on`() throws {
+            let daemon = try daemon(.stored)
+            let reply = try ChildProcess.succeed([
+                "curl", "--silent", "--unix-socket", socket, "--data", "{}",
+                "http://localhost/v1/handover",
+            ])
+            #expect(reply.contains("no process takes over its sockets"))
+            #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1"])
+        }
+
+        @Test func `with no server to replace, one starts all the same`() throws {
+            let daemon = try daemon(.replaced)
+            #expect(daemon.errors.contains("no server was replaced"))
+            #expect(try daemon.client().ask("www.example.com").addresses == ["192.0.2.1"])
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Platform
+
+/// Descriptors that one process passes to another.
+@Suite struct PassedDescriptorTests {
+    @Test func `what a manager stores arrives with its name, in as many messages as it takes`() throws {
+        let directory = try TemporaryDirectory()
+        let socket = try NoticeSocket(directory.path + "/notify")
+        let manager = try #require(ServiceManager(path: directory.path + "/notify"))
+        let files = try (0..<300).map { try PassedDescriptor([UInt8(truncatingIfNeeded: $0)], name: "file") }
+        try manager.store(files.compactMap(\.number), as: "some")
+        let first = try #require(socket.receive(within: .patience))
+        let second = try #require(socket.receive(within: .patience))
+        #expect(first.lines == ["FDSTORE=1", "FDNAME=some"])
+        #expect(first.descriptors.count == 250 && second.descriptors.count == 50)
+        #expect(second.descriptors.last?.contents(limit: 1) == [UInt8(truncatingIfNeeded: 299)])
+        #expect(first.descriptors.allSatisfy { $0.name == "some" })
+        try manager.discard("some")
+        #expect(socket.receive(within: .patience)?.lines == ["FDSTOREREMOVE=1", "FDNAME=some"])
+        #expect(socket.receive(within: .zero) == nil)
+    }
+
+    @Test func `a file that is longer than expected, and a socket, have no contents`() throws {
+        let file = try PassedDescriptor([1, 2, 3], name: "file")
+        #expect(file.contents(limit: 3) == [1, 2, 3])
+        #expect(file.contents(limit: 2) == [])
+        #expect(file.contents(limit: 0) == [])
+        let bound = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
+        let socket = PassedDescriptor(Descriptor(owning: dup(bound.descriptor.number)), name: "udp")
+        #expect(socket.contents(limit: 3) == [])
+        #expect(socket.isDatagram && !file.isDatagram && socket.peer == nil)
+        #expect(file.take() != nil && file.take() == nil && file.number == nil)
+    }
+
+    @Test(arguments: [
+        [:], ["LISTEN_FDS": "3"], ["LISTEN_FDS": "3", "LISTEN_PID": "1"], ["LISTEN_PID": "\(getpid())"],
+        ["LISTEN_PID": "\(getpid())", "LISTEN_FDS": "-1"], ["LISTEN_PID": "\(getpid())", "LISTEN_FDS": "many"],
+        ["LISTEN_PID": "\(getpid())", "LISTEN_FDS": "99999999999999999999"],
+    ])
+    func `descriptors that are not for this process, or none, are not touched`(variables: [String: String]) {
+        #expect(PassedDescriptor.inherited(variables).isEmpty)
+    }
+
+    @Test(arguments: [(["FDSTORE": "512"], 512), ([:], 0), (["FDSTORE": "-4"], 0), (["FDSTORE": "999999999"], 65_536)])
+    func `a manager says how many it stores`(variables: [String: String], size: Int) {
+        #expect(ServiceManager.storeSize(variables) == size)
+    }
+
+    @Test func `sockets are taken over with their address, and refused where they are of another type`() throws {
+        let any = try #require(SocketAddress("127.0.0.1:0"))
+        let udp = try UDPSocket.bind(any)
+        let tcp = try ListeningSocket(udp.sender.address)
+        let copy = { (number: Int32) in Descriptor(owning: dup(number)) }
+        #expect(try UDPSocket(adopting: copy(udp.sender.descriptor.number)).address == udp.sender.address)
+        #expect(try ListeningSocket(adopting: copy(tcp.descriptor.number)).address == tcp.address)
+        #expect(throws: SystemError.self) { try UDPSocket(adopting: copy(tcp.descriptor.number)) }
+        #expect(throws: SystemError.self) { try ListeningSocket(adopting: copy(udp.sender.descriptor.number)) }
+    }
+
+    @Test func `the buffer of a passed socket does not become smaller`() throws {
+        let large = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
+        let size = try #require(option(large.descriptor.number, SOL_SOCKET, SO_RCVBUF))
+        var options = UDPSocket.Options()
+        options.receiveBuffer = 1 << 14
+        let adopted = try UDPSocket(adopting: Descriptor(owning: dup(large.descriptor.number)), options: options)
+        #expect(option(adopted.descriptor.number, SOL_SOCKET, SO_RCVBUF) == size)
+    }
+}
