@@ -23,6 +23,9 @@ package final class Server: Sendable {
     package nonisolated let feed: QueryFeed
     private var listeners: [TCPListener]
     private var threads: [UDPThread]
+    /// Of the responses that the loop sends, and of all threads since the start.
+    private let counters = ResponseCounters()
+    private let allCounters: [ResponseCounters]
     /// How many threads may still post misses.
     private var posting = 0
     /// Nil once the server has stopped.
@@ -49,7 +52,8 @@ package final class Server: Sendable {
         self.feed = feed
         let memory = MemoryReturn(clock: loop)
         let pending = PendingQueries(
-            responder: responder, clock: loop, limits: limits, feed: feed, events: events, memory: memory)
+            responder: responder, clock: loop, limits: limits, feed: feed, events: events, memory: memory,
+            counters: counters)
         self.pending = pending
         misses = Mailbox(capacity: limits.mailbox, on: loop) { ClientNetwork($0.client.ip) }
         intake = QueryIntake(
@@ -59,16 +63,20 @@ package final class Server: Sendable {
         }
         let connections = TCPConnections(
             loop: loop, limits: limits, handler: handler, pending: pending, intake: intake, feed: feed, events: events,
-            memory: memory)
+            memory: memory, counters: counters)
         self.connections = connections
         listeners = sockets.tcp.map { TCPListener($0, connections: connections, events: events) }
         threads = sockets.udp.flatMap { sockets in
             sockets.receivers.map { UDPThread($0, lateReplies: sockets.sender) }
         }
+        allCounters = [counters] + threads.map(\.counters)
         addresses = sockets.addresses
         adopted = sockets.adopted
         self.sockets = sockets
     }
+
+    /// The responses since the start.
+    package var responses: [ResponseCount] { ResponseCounters.sum(allCounters) }
 
     /// The number of queries that wait for the resolver, and of open TCP connections.
     package var load: (queries: Int, connections: Int) { (pending.count, connections.count) }
@@ -123,7 +131,10 @@ package final class Server: Sendable {
     /// The caller must have released the `ServerSockets` for the ports to be free afterwards.
     package func stop() async {
         let deadline = loop.now + limits.drain
+        // Closed before anything is waited for: a client that is refused asks another server.
         for listener in listeners { listener.stop() }
+        listeners = []
+        sockets = nil
         for thread in threads { thread.drain() }
         await threadsDrain()
         // Further turns of the loop receive what the threads posted last.
@@ -136,8 +147,6 @@ package final class Server: Sendable {
         for thread in threads { thread.stop() }
         for thread in threads { thread.join() }
         threads = []
-        listeners = []
-        sockets = nil
     }
 
     private func threadDrained() { posting -= 1 }

@@ -18,6 +18,7 @@ final class PendingQueries: Sendable {
     private let clock: any LoopClock
     private let limits: ServerLimits
     private let feed: QueryFeed
+    private let counters: ResponseCounters
     private let events: EventLog
     private let memory: MemoryReturn
     let outbox = ReplyOutbox()
@@ -38,8 +39,9 @@ final class PendingQueries: Sendable {
 
     init(
         responder: any QueryResponder, clock: any LoopClock, limits: ServerLimits, feed: QueryFeed, events: EventLog,
-        memory: MemoryReturn
+        memory: MemoryReturn, counters: ResponseCounters = ResponseCounters()
     ) {
+        self.counters = counters
         self.memory = memory
         self.feed = feed
         self.events = events
@@ -106,6 +108,9 @@ final class PendingQueries: Sendable {
 
     private func send(_ response: Response, to pending: PendingQuery) {
         pending.reply(response, limits, outbox)
+        counters.add(
+            UInt8(truncatingIfNeeded: response.responseCode.rawValue),
+            to: .init(pending.path.transport, isIPv6: pending.client.recordType == .aaaa))
         if feed.isWanted { feed.tell(pending.answered(with: response, at: clock.now)) }
     }
 

@@ -15,6 +15,7 @@ final class TCPConnections: Sendable {
     private let pending: PendingQueries
     private let intake: QueryIntake
     private let feed: QueryFeed
+    private let counters: ResponseCounters
     private var handler: QueryHandler
     private let events: EventLog
     private let memory: MemoryReturn
@@ -31,8 +32,9 @@ final class TCPConnections: Sendable {
 
     init(
         loop: EventLoop, limits: ServerLimits, handler: QueryHandler, pending: PendingQueries, intake: QueryIntake,
-        feed: QueryFeed, events: EventLog, memory: MemoryReturn
+        feed: QueryFeed, events: EventLog, memory: MemoryReturn, counters: ResponseCounters
     ) {
+        self.counters = counters
         self.memory = memory
         self.events = events
         holdings = FairShare(capacity: limits.connections)
@@ -149,6 +151,9 @@ final class TCPConnections: Sendable {
         }
         switch disposition {
         case .reply:
+            if reply.count >= Header.length {
+                counters.add(reply[3], to: .init(.tcp, isIPv6: connection.peer.ip.recordType == .aaaa))
+            }
             if feed.isWanted { tell(of: message, reply, connection.peer.ip) }
             return (reply, false)
         case .ignore: return (nil, false)

@@ -39,6 +39,8 @@ final class UDPThread: Sendable {
 
     private let socket: UDPSocket
     private let lateReplies: UDPSocket
+    /// Of the responses that the thread sends.
+    let counters = ResponseCounters()
     private let stage = Atomic<Stage>(.serving)
     private let thread: Mutex<NamedThread?> = Mutex(nil)
 
@@ -69,7 +71,8 @@ final class UDPThread: Sendable {
                 defer { prepared.deallocate() }
                 var service = UDPService(
                     socket: socket, lateReplies: lateReplies, batch: buffers, handler: handler, misses: misses,
-                    refusals: refusals, feed: feed, prepared: prepared)
+                    refusals: refusals, feed: feed, counters: counters,
+                    row: .init(.udp, isIPv6: socket.address.family == .ipv6), prepared: prepared)
                 service.serveEarly()
                 repeat {
                     while stage.load(ordering: .relaxed) == .serving {
@@ -150,6 +153,8 @@ private struct UDPService {
     let misses: Mailbox<MissedQuery>
     let refusals: RefusalShare
     let feed: QueryFeed
+    let counters: ResponseCounters
+    let row: ResponseCounters.Row
     /// The parsed queries of the current batch; has room for a whole batch.
     let prepared: UnsafeMutablePointer<QueryHandler.Prepared>
     /// Whether misses are handed to the loop.
@@ -159,7 +164,7 @@ private struct UDPService {
     var updated: UDPService {
         UDPService(
             socket: socket, lateReplies: lateReplies, batch: batch, handler: handler.updated, misses: misses,
-            refusals: refusals, feed: feed, prepared: prepared, takesMisses: takesMisses)
+            refusals: refusals, feed: feed, counters: counters, row: row, prepared: prepared, takesMisses: takesMisses)
     }
 
     /// Waits for datagrams. Returns how many were received, or a negated error number.
@@ -215,7 +220,16 @@ private struct UDPService {
                 prepared[index], message, from: client, over: .udp, now: now, into: &reply)
         }
         if disposition == .miss { return serveMiss(slot, at: index, now) }
-        if disposition == .reply { slot.pointee.out_length = UInt32(truncatingIfNeeded: reply.count) }
+        if disposition == .reply { complete(slot, reply.count, room[3]) }
+    }
+
+    /// Makes a reply ready to be sent, and counts it.
+    ///
+    /// - Parameter flags: the fourth byte of its header.
+    @inline(__always)
+    private func complete(_ slot: UnsafeMutablePointer<clinux_slot>, _ length: Int, _ flags: UInt8) {
+        slot.pointee.out_length = UInt32(truncatingIfNeeded: length)
+        counters.add(flags, to: row)
     }
 
     /// Answers from the entries cached for one client network, or passes the query to the loop.
@@ -235,7 +249,7 @@ private struct UDPService {
             disposition = handler.reject(
                 message, with: .serverFailure, error: QueryHandler.overloaded, over: .udp, into: &reply)
         }
-        if disposition == .reply { slot.pointee.out_length = UInt32(truncatingIfNeeded: reply.count) }
+        if disposition == .reply { complete(slot, reply.count, room[3]) }
     }
 
     /// Reports the queries answered on this thread to the feed; the responses are still in their slots.

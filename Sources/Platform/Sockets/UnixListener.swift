@@ -1,4 +1,4 @@
-package import Glibc
+import Glibc
 import Synchronization
 
 /// A listening Unix socket that accepts connections from its owner, root, and those its mode lets in; and its file.
@@ -25,7 +25,7 @@ package final class UnixListener: Sendable {
     /// - Throws: `EADDRINUSE` when a running process listens there, `EEXIST` when the file is no socket, or the
     ///   system's error.
     package init(
-        _ path: String, owner: String = "", group: String = "", mode: mode_t = 0o600
+        _ path: String, owner: String = "", group: String = "", mode: UInt32 = 0o600
     ) throws(SystemError) {
         let account: (user: uid_t, group: gid_t)? = owner.isEmpty ? nil : try Privileges.account(named: owner)
         let members = group.isEmpty ? nil : try Privileges.group(named: group)

@@ -1,6 +1,8 @@
 import Admin
 import Configuration
 import DNSResolver
+import DNSServer
+import DNSWire
 import Glibc
 import Platform
 import Scheduling
@@ -15,6 +17,11 @@ extension DNSService: MonitorTarget {
         report.process.residentBytes = resources.residentBytes
         report.process.descriptors = resources.descriptors
         report.process.descriptorLimit = resources.descriptorLimit
+        report.responses = server.responses.map { count in
+            .init(
+                transport: count.transport == .udp ? "udp" : "tcp", family: count.isIPv6 ? "ipv6" : "ipv4",
+                code: count.code.description, count: count.count)
+        }
         return report
     }
 

@@ -28,7 +28,7 @@ final class Daemon {
         self.settings = settings
         self.source = source
         self.log = log
-        handover = Handover(manager: ServiceManager(path: source.environment["NOTIFY_SOCKET"]), log: log)
+        handover = Handover(manager: ServiceManager(path: source.variables.process["NOTIFY_SOCKET"]), log: log)
     }
 
     /// Serves until a signal ends it. `Signal.block()` must have been called before the first thread was started.
@@ -51,16 +51,7 @@ final class Daemon {
             limit: settings.limits.memory ?? ControlGroups().memory, cache: settings.cache.memory)
         report(memory)
         let loop = try EventLoop()
-        var passed = PassedDescriptor.inherited(source.environment)
-        if replaces {
-            passed += Predecessor(control: settings.control.socket, owner: settings.listen.user, log: log).takeOver()
-        }
-        let sockets = try bind(adopting: passed)
-        let room = handover.store(sockets.descriptors, of: ServiceManager.storeSize(source.environment))
-        // Nothing else keeps the sockets open: the server gives the ports back as soon as it stops listening.
-        let server = RunningServer(
-            on: sockets, source: source, descriptors: budget, memory: memory, log: log,
-            leaving: room > 0 ? (handover, room) : nil, loop: loop)
+        let server = try makeServer(descriptors: budget, memory: memory, loop: loop)
         let control = makeControlSocket()
         defer { control?.removeFile() }
         if !settings.listen.user.isEmpty {
@@ -73,6 +64,21 @@ final class Daemon {
         // A second signal ends the loop before anything else does this.
         Loop.assumeIsolated { server.stopAdministration() }
         if let failure = Loop.assumeIsolated({ server.failure }) { throw failure }
+    }
+
+    /// Binds or takes over the sockets, for the server alone: so it gives the ports back as soon as it stops listening.
+    private func makeServer(
+        descriptors: DescriptorBudget, memory: MemoryBudget, loop: EventLoop
+    ) throws -> RunningServer {
+        var passed = PassedDescriptor.inherited(source.variables.process)
+        if replaces {
+            passed += Predecessor(control: settings.control.socket, owner: settings.listen.user, log: log).takeOver()
+        }
+        let sockets = try bind(adopting: passed)
+        let room = handover.store(sockets.descriptors, of: ServiceManager.storeSize(source.variables.process))
+        return RunningServer(
+            on: sockets, source: source, descriptors: descriptors, memory: memory, log: log,
+            leaving: room > 0 ? (handover, room) : nil, loop: loop)
     }
 
     private func report(_ memory: MemoryBudget) {
@@ -91,7 +97,7 @@ final class Daemon {
     private func enterSandbox(_ control: UnixListener?) {
         let files = [control?.path, settings.cache.disk.path].compactMap(\.self).filter { !$0.isEmpty }
         // systemd may listen for our signs of life at such a name.
-        let needsAbstract = source.environment["NOTIFY_SOCKET"]?.hasPrefix("@") == true
+        let needsAbstract = source.variables.process["NOTIFY_SOCKET"]?.hasPrefix("@") == true
         let sandbox = Sandbox(writing: files, needsAbstractSockets: needsAbstract)
         // The only other thread that runs by now.
         log.performOnThread { sandbox.enterThread() }

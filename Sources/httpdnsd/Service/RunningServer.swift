@@ -70,11 +70,10 @@ final class RunningServer {
                 )
             }
             if let text = settings.unverifiableLocalDNS { log.logger.log(.startAuthorities, text) }
-            guard let bound = sockets.take() else { return }
-            service = DNSService(
-                settings, from: source, on: bound, descriptors: descriptors, budget: memory, log: log, loop: loop)
+            guard let made = makeService(settings) else { return }
+            service = made
             self.service = service
-            if !bound.adopted.isEmpty, let disk = service.disk { await warm(disk) }
+            if !service.server.adopted.isEmpty, let disk = service.disk { await warm(disk) }
             try service.server.start()
         } catch {
             failure = error
@@ -112,6 +111,14 @@ final class RunningServer {
             service.disk?.stop()
         }
         service.events.finish()
+    }
+
+    /// Hands the sockets on: what still held them would keep the ports after the end of the server.
+    private func makeService(_ settings: Configuration) -> DNSService? {
+        sockets.take().map { bound in
+            DNSService(
+                settings, from: source, on: bound, descriptors: descriptors, budget: memory, log: log, loop: loop)
+        }
     }
 
     /// Reads the answers on disk before the queries that wait already: with nothing cached, so many at once would be more

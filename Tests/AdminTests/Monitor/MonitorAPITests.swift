@@ -4,7 +4,7 @@ import Testing
 
 @testable import Admin
 
-/// What the monitoring interface answers, and whom.
+/// What the monitoring interface answers, and to which requests.
 @Suite(.onLoop)
 struct MonitorAPITests {
     @Loop

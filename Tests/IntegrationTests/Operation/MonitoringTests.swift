@@ -43,7 +43,21 @@ extension Integration {
             for _ in 0..<2 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
             #expect(try value(of: "httpdnsd_cache_misses_total") == "1")
             #expect(try value(of: "httpdnsd_cache_hits_total") == "1")
+            #expect(try value(of: Self.responses("udp", "NOERROR")) == "2")
             #expect(try curl("/metrics").body.contains("\nhttpdnsd_provider_calls_today{provider=\"vendor\"} 1\n"))
+        }
+
+        @Test func `responses count by transport and code, from the cache or not`() throws {
+            let (client, connection) = (try stage.daemon.client(), try stage.daemon.tcpClient())
+            for _ in 0..<2 { _ = try client.ask("none.example.com") }
+            for _ in 0..<3 { _ = try connection.ask(.query("none.example.com")) }
+            #expect(try value(of: Self.responses("udp", "NXDOMAIN")) == "2")
+            #expect(try value(of: Self.responses("tcp", "NXDOMAIN")) == "3")
+            #expect(try value(of: Self.responses("udp", "SERVFAIL")) == "0")
+        }
+
+        private static func responses(_ transport: String, _ code: String) -> String {
+            "httpdnsd_responses_total{transport=\"\(transport)\",family=\"ipv4\",rcode=\"\(code)\"}"
         }
 
         @Test func `it is healthy and ready, and answers no name of the Internet`() throws {

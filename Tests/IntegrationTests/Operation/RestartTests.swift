@@ -32,7 +32,7 @@ extension Integration {
                 .replacingOccurrences(of: "path = \"\"", with: "path = \"\(directory.path)/state/cache.sqlite\"")
             return try Daemon(
                 DaemonConfiguration.aliyun(vendor.url) + rest, port: port ?? self.port, listen: listen,
-                store: way == .stored ? store : nil, options: way == .replaced ? ["--replace"] : [])
+                options: way == .replaced ? ["--replace"] : [], store: way == .stored ? store : nil)
         }
 
         /// Lets another process follow.

@@ -1,0 +1,57 @@
+package import DNSWire
+package import Platform
+import Synchronization
+
+/// Counts responses by transport, address family and response code. One thread adds, and any may read.
+final class ResponseCounters: Sendable {
+    /// The RCODE field of a header has four bits (RFC 1035 section 4.1.1).
+    private static let codes = 16
+    /// Words before and after the counters, a cache line each: another thread's counters are never in the same one.
+    private static let margin = 8
+
+    /// The counters of a transport and family, as the place of the first one.
+    struct Row: Sendable {
+        fileprivate let start: Int
+
+        init(_ transport: Transport, isIPv6: Bool) {
+            start = margin + ((transport == .tcp ? 2 : 0) + (isIPv6 ? 1 : 0)) * codes
+        }
+    }
+
+    private let counts = InlineArray<80, Atomic<Int>> { _ in Atomic(0) }
+
+    /// Adds a response.
+    ///
+    /// - Parameter flags: the fourth byte of its header, whose lower half is the response code.
+    @inline(__always)
+    func add(_ flags: UInt8, to row: Row) {
+        let place = row.start + Int(flags & 0xf)
+        // No other thread adds, so that this need not be one step.
+        counts[place].store(counts[place].load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+    }
+
+    /// Those of all `counters`, without those that are 0 but for NOERROR and SERVFAIL, whose rates are watched.
+    static func sum(_ counters: [ResponseCounters]) -> [ResponseCount] {
+        var sums: [ResponseCount] = []
+        for transport in [Transport.udp, .tcp] {
+            for isIPv6 in [false, true] {
+                let row = Row(transport, isIPv6: isIPv6)
+                for code in 0..<codes {
+                    let count = counters.reduce(0) { $0 &+ $1.counts[row.start + code].load(ordering: .relaxed) }
+                    let code = ResponseCode(rawValue: UInt16(truncatingIfNeeded: code))
+                    guard count > 0 || [.noError, .serverFailure].contains(code) else { continue }
+                    sums.append(ResponseCount(transport: transport, isIPv6: isIPv6, code: code, count: count))
+                }
+            }
+        }
+        return sums
+    }
+}
+
+/// How many responses had a transport, an address family and a response code.
+package struct ResponseCount: Sendable {
+    package let transport: Transport
+    package let isIPv6: Bool
+    package let code: ResponseCode
+    package let count: Int
+}
