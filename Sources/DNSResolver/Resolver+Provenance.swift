@@ -1,5 +1,6 @@
 package import DNSCache
-import DNSWire
+package import DNSWire
+import Scheduling
 
 // `dig why.www.example.com CH TXT`: the origin of the answers for www.example.com.
 
@@ -41,9 +42,15 @@ extension Resolver {
         return cache.state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name)) != .unusable
     }
 
-    /// One record for each cached answer for `subject`, with the client's DO and CD bits, else one that says that there
-    /// is none; and one for each detected forgery.
+    /// The answer to a question about `subject`: a record for each line.
     func explain(_ subject: Name, to client: ClientQuestion) -> LocalAnswers.Reply {
+        let lines = explanation(of: subject, for: client)
+        return .answer(Answer(answers: lines.map { .chaosText($0, name: client.question.name) }))
+    }
+
+    /// One line for each cached answer for `subject`, with the client's DO and CD bits, and for each type that failed
+    /// since, else one that says that there is none; and one for each detected forgery.
+    package func explanation(of subject: Name, for client: ClientQuestion) -> [String] {
         let route = policy.routes.route(for: subject)
         var lines = Self.explainedTypes.compactMap { type in
             let key = QueryKey(
@@ -52,6 +59,14 @@ extension Resolver {
                 scope: policy.strategy.scope(of: client, name: subject, route: route))
             return cache.provenance(of: key, type, route: route, sourceName: policy.strategy.name)?.text
         }
+        lines += Self.explainedTypes.compactMap { type in
+            let key = flightKey(
+                subject, type, dnssecOK: client.dnssecOK, checkingDisabled: client.checkingDisabled, for: client)
+            return failures.last(key, type).map { failure in
+                let age = max(.zero, clock.now - failure.asked).components.seconds
+                return "type=\(type) route=\(route) state=failed age=\(age) reason=\(failure.error.text)"
+            }
+        }
         if lines.isEmpty {
             let question = Question(name: subject, type: .a)
             let isLocal = policy.localAnswers.reply(to: question, policy: policy.routes) != nil
@@ -59,6 +74,6 @@ extension Resolver {
         }
         let forged = policy.strategy.answerCheck?.evidence(of: subject) ?? []
         lines += forged.prefix(Self.hijacksShown).map(\.provenanceText)
-        return .answer(Answer(answers: lines.map { .chaosText($0, name: client.question.name) }))
+        return lines
     }
 }

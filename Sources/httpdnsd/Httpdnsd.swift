@@ -13,7 +13,8 @@ struct Httpdnsd: ParsableCommand {
             """,
         version: "httpdnsd \(Release.version)",
         subcommands: [
-            ServeCommand.self, CheckCommand.self, QueryCommand.self, StatusCommand.self, CacheCommand.self,
+            ServeCommand.self, CheckCommand.self, QueryCommand.self, StatusCommand.self, WhyCommand.self,
+            CacheCommand.self,
             SwitchCommand.self, BadIPCommand.self, ReloadCommand.self, HealthcheckCommand.self,
         ],
         defaultSubcommand: ServeCommand.self)

@@ -32,6 +32,7 @@ struct ControlAPITests {
                 == ["list example.com 7 1.2"])
         #expect(await ask("GET", "/v1/cache").target.calls == ["list - 100 -"])
         #expect(await ask("GET", "/v1/cache/entry", ["name": "a.example"]).target.calls == ["show a.example"])
+        #expect(await ask("GET", "/v1/why", ["name": "A.example"]).target.calls == ["why a.example"])
         #expect(
             await ask("POST", "/v1/cache/flush", body: #"{"suffix":"example.com"}"#).target.calls
                 == ["flush suffix example.com"])
@@ -145,6 +146,11 @@ struct ControlAPITests {
         func cached(_ name: Name) async -> CacheReport {
             calls.append("show \(name)")
             return CacheReport()
+        }
+
+        func why(_ name: Name) -> WhyReport {
+            calls.append("why \(name)")
+            return WhyReport(lines: ["state=not-cached"])
         }
 
         func flush(_ what: AnswerRemoval) async -> FlushReport {

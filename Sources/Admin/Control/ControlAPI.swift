@@ -20,6 +20,7 @@ struct ControlAPI: RequestHandler {
                 return ControlResponse(target.status)
             case ("GET", "/v1/cache"): return try await list(request)
             case ("GET", "/v1/cache/entry"): return try await show(request)
+            case ("GET", "/v1/why"): return try why(request)
             case ("POST", "/v1/cache/flush"): return try await flush(request)
             case ("POST", "/v1/switch"): return try turn(request)
             case ("GET", "/v1/badips"):
@@ -47,7 +48,8 @@ struct ControlAPI: RequestHandler {
     }
 
     private nonisolated static let paths: Set<String> = [
-        "/v1/status", "/v1/cache", "/v1/cache/entry", "/v1/cache/flush", "/v1/switch", "/v1/badips", "/v1/badips/add",
+        "/v1/status", "/v1/cache", "/v1/cache/entry", "/v1/why", "/v1/cache/flush", "/v1/switch", "/v1/badips",
+        "/v1/badips/add",
         "/v1/badips/remove", "/v1/reload", "/v1/handover",
     ]
 
@@ -75,6 +77,11 @@ struct ControlAPI: RequestHandler {
     private func show(_ request: ControlRequest) async throws(Fault) -> ControlResponse {
         guard let text = try request.allow(parameters: ["name"])["name"] else { throw Fault(400, "name: missing") }
         return ControlResponse(await target.cached(try Self.name(text, "name")))
+    }
+
+    private func why(_ request: ControlRequest) throws(Fault) -> ControlResponse {
+        guard let text = try request.allow(parameters: ["name"])["name"] else { throw Fault(400, "name: missing") }
+        return ControlResponse(target.why(try Self.name(text, "name")))
     }
 
     private func flush(_ request: ControlRequest) async throws(Fault) -> ControlResponse {

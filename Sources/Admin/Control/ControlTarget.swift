@@ -19,6 +19,9 @@ package protocol ControlTarget: AnyObject, Sendable {
     /// Answers of one name, with their records.
     func cached(_ name: Name) async -> CacheReport
 
+    /// What is cached of a name, how its questions failed last, and which forged addresses it had.
+    func why(_ name: Name) -> WhyReport
+
     func flush(_ what: AnswerRemoval) async -> FlushReport
 
     func turn(on isOn: Bool) -> SwitchReport

@@ -48,6 +48,13 @@ package final class FailureMemory {
         return failure.error
     }
 
+    /// Why the question failed last, and when it was asked, also if it may be asked again; nil when it never failed, or was
+    /// answered since.
+    func last(_ flight: FlightKey, _ type: RecordType) -> (error: ExtendedError, asked: Instant)? {
+        let key = Key(flight: flight, type: type)
+        return (unreachable[flight.route]?[key] ?? refused[key]).map { ($0.error, $0.asked) }
+    }
+
     /// Records a failure.
     ///
     /// - Parameters:

@@ -26,6 +26,15 @@ extension DNSService: ControlTarget {
             forged: forged.map { ForgedAddress($0) })
     }
 
+    func why(_ name: Name) -> WhyReport {
+        let question = Question(name: name, type: .a)
+        let client = ClientQuestion(
+            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
+            client: .v4(0x7f00_0001),
+            arrived: loop.now)
+        return WhyReport(lines: resolver.explanation(of: name, for: client))
+    }
+
     func flush(_ what: AnswerRemoval) async -> FlushReport { FlushReport(removed: await store.remove(what)) }
 
     private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {

@@ -26,6 +26,19 @@ extension Integration {
             #expect(outcome.errors == "\(stage.socket): no answer within \(limit): is the server stopped?\n")
         }
 
+        @Test func `why says where an answer is from, and how a question failed`() throws {
+            let stage = try ControlStage()
+            #expect(try stage.run("why", "www.example.com").output == "route=protect state=not-cached\n")
+            #expect(try stage.ask("www.example.com").addresses.count == 2)
+            #expect(try stage.run("why", "www.example.com").output.hasPrefix("type=A route=protect source=vendor "))
+            stage.vendor.misbehave(.status(500))
+            stage.localDNS.behave(.silent)
+            #expect(try stage.ask("mail.example.com").rcode == ResponseCode.servFail)
+            let failed = try stage.run("why", "mail.example.com")
+            #expect(failed.status == 0 && failed.output.contains("type=A route=protect state=failed age="))
+            #expect(failed.output.contains("500"))
+        }
+
         @Test func `clients that are refused are counted, logged once, and learn why`() throws {
             let stage = try ControlStage(listen: "allow = [\"127.0.0.1\"]")
             let client = try stage.daemon.client(from: "127.0.0.7")
