@@ -87,6 +87,12 @@ private final class Target: ControlTarget {
         return CacheReport()
     }
 
+    func why(_ name: Name) -> WhyReport {
+        reads += 1
+        precondition(name == name.lowercased, "a name with capital letters")
+        return WhyReport()
+    }
+
     func flush(_ what: AnswerRemoval) async -> FlushReport {
         changes += 1
         return FlushReport()
@@ -111,6 +117,11 @@ private final class Target: ControlTarget {
     func forgetBad(_ address: IPAddress) -> BadAddressReport? {
         changes += 1
         return BadAddressReport()
+    }
+
+    func handOver() async -> HandoverReport? {
+        changes += 1
+        return HandoverReport()
     }
 
     func reload() async -> ReloadReport {
