@@ -3,7 +3,6 @@ import Configuration
 import DNSResolver
 import DNSServer
 import DNSWire
-import Glibc
 import Platform
 import Scheduling
 
@@ -12,7 +11,7 @@ extension DNSService: MonitorTarget {
     var traffic: TrafficReport {
         var report = TrafficReport()
         let resources = ProcessResources()
-        report.process.started = Double(time(nil)) - (loop.now - startedAt) / .seconds(1)
+        report.process.started = startedTime
         report.process.processorTime = resources.processorTime / .seconds(1)
         report.process.residentBytes = resources.residentBytes
         report.process.descriptors = resources.descriptors
@@ -27,6 +26,7 @@ extension DNSService: MonitorTarget {
 
     var unreadiness: String? {
         if isStopping { return "stopping" }
+        let status = status
         let providers = resolver.isOn && composition.settings.route.mode != .localDNSOnly ? status.providers : []
         let servers = status.localDNS + status.forwards.flatMap(\.servers)
         let canAnswer =

@@ -5,6 +5,7 @@ import DNSResolver
 import DNSServer
 import DNSWire
 import DiskCache
+import Glibc
 import Logs
 import Platform
 import Scheduling
@@ -14,6 +15,8 @@ import Upstreams
 @Loop
 final class DNSService {
     let startedAt: Instant
+    /// The same in seconds since 1970, by the clock of that time: metrics of one process must have one start.
+    let startedTime: Double
     let loop: EventLoop
     let server: Server
     let resolver: Resolver
@@ -63,6 +66,7 @@ final class DNSService {
         let events = EventLog(log.logger, clock: loop)
         self.events = events
         startedAt = loop.now
+        startedTime = Double(Int64(time(nil)))
         paths = NetworkPaths()
         paths.translator = Translation(settings.answers.dns64, found: .none).prefix
         let freshness = FreshnessPolicy(settings.cache)
