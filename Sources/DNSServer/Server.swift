@@ -16,7 +16,7 @@ package final class Server: Sendable {
     let connections: TCPConnections
     private let misses: Mailbox<MissedQuery>
     private let intake: QueryIntake
-    nonisolated let refusals = RefusalShare()
+    nonisolated let refusals: RefusalLimit
     private let events: EventLog
     private nonisolated let rules: SharedClientRules
     /// Passes on the answered queries; off by default.
@@ -55,15 +55,12 @@ package final class Server: Sendable {
             responder: responder, clock: loop, limits: limits, feed: feed, events: events, memory: memory,
             counters: counters)
         self.pending = pending
-        misses = Mailbox(capacity: limits.mailbox, on: loop) { ClientNetwork($0.client.ip) }
-        intake = QueryIntake(
-            misses, pending: pending, responder: responder, clock: loop, limits: limits, refusals: refusals
-        ) {
-            loop.isSaturated
-        }
+        refusals = RefusalLimit(limits.refusals)
+        misses = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)
+        intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits)
         let connections = TCPConnections(
-            loop: loop, limits: limits, handler: handler, pending: pending, intake: intake, feed: feed, events: events,
-            memory: memory, counters: counters)
+            loop: loop, limits: limits, handler: handler, misses: misses, refusals: refusals, feed: feed,
+            events: events, memory: memory, counters: counters)
         self.connections = connections
         listeners = sockets.tcp.map { TCPListener($0, connections: connections, events: events) }
         threads = sockets.udp.flatMap { sockets in
@@ -89,16 +86,17 @@ package final class Server: Sendable {
     /// - Throws: when a thread cannot be started; nothing is served then.
     package func start() throws(SystemError) {
         var reported = refusals.counts
-        misses.receive(room: { [intake] in intake.room() }) { [pending, refusals, events] batch in
+        misses.receive(room: { [intake] in intake.room() }) { [intake, pending, refusals, events] batch in
+            intake.take(batch)
             for miss in batch {
-                pending.add(miss.message, from: miss.client, path: .datagram(miss.path), arrived: miss.arrived)
+                pending.add(miss.message, from: miss.client, path: miss.path, arrived: miss.arrived)
             }
             let counts = refusals.counts
-            let (refused, silent) = (counts.refused - reported.refused, counts.silent - reported.silent)
+            let (refused, dropped) = (counts.refused - reported.refused, counts.dropped - reported.dropped)
             if refused > 0 {
                 reported = counts
-                var text = "more queries come than can be taken: \(refused - silent) were answered with SERVFAIL"
-                if silent > 0 { text += ", \(silent) not at all, for want of CPU" }
+                var text = "more queries come than can be taken: \(refused - dropped) were answered with SERVFAIL"
+                if dropped > 0 { text += ", \(dropped) not at all" }
                 events.report(LogMessage(.limitQueries, about: "mailbox", text))
             }
         }
@@ -178,14 +176,15 @@ package final class Server: Sendable {
         let posted = misses.takeAll()
         let waiting = pending.takeAll()
         var work = UnfinishedWork()
-        work.connections = connections.handOver(limit, waiting: waiting)
+        let unanswered =
+            waiting.map { (path: $0.path, message: $0.repeated, arrived: $0.arrived) }
+            + posted.map { (path: $0.path, message: $0.message, arrived: $0.arrived) }
+        work.connections = connections.handOver(limit, unanswered: unanswered.map { ($0.path, $0.message) })
         let now = loop.now
-        for pending in waiting {
-            guard case .datagram(let path) = pending.path else { continue }
-            work.datagrams.append(
-                .init(path, pending.repeated, waited: now - pending.arrived))
+        for query in unanswered {
+            guard case .datagram(let path) = query.path else { continue }
+            work.datagrams.append(.init(path, query.message, waited: now - query.arrived))
         }
-        for miss in posted { work.datagrams.append(.init(miss.path, miss.message, waited: now - miss.arrived)) }
         return work
     }
 

@@ -3,30 +3,30 @@ import Scheduling
 
 /// The limits of the server, whatever clients do.
 package struct ServerLimits: Sendable {
-    /// Queries on their way from the UDP threads to the loop.
+    /// Queries that wait for the loop.
     package var mailbox = 8_192
-    /// Queries that the loop takes from the UDP threads in one turn, so that those under way proceed between turns.
+    /// Queries that the loop takes in one turn, so that those under way proceed between turns.
     package var intake = 64
-    /// The least bound on the queries that are on their way to a saturated loop, and on those that wait for the
-    /// resolver before it takes another; the bound is the number it finishes in the interval `saturation` when that is
-    /// more. So the queries taken are answered before the resolver counts its sources as slow (0.3 s), and the sources
-    /// always have work.
-    package var saturated = 512
-    /// Queries that wait for the resolver before a saturated loop takes another while requests wait for room at the
-    /// sources: half as many again as one address of a service carries at once (`HTTPLimits.requests`), so that the
-    /// next is always there.
-    package var backlogged = 384
-    /// Queries refused in the interval `saturation` above which some get no response: as many as take a tenth of a CPU
-    /// to refuse, at some 4 us each.
-    package var flood = 2_000
-    /// The interval for which a saturated loop takes fewer queries, before saturation is measured again.
-    package var saturation: Duration = .milliseconds(100)
+    /// How long queries may wait for the loop, while some are left over after each turn, without it being overloaded.
+    package var target: Duration = .milliseconds(5)
+    /// How long they may wait for longer than that before it counts as overloaded.
+    package var interval: Duration = .milliseconds(100)
+    /// How long the first query of a client network may have waited for an overloaded loop before further ones of the
+    /// network are refused.
+    package var patience: Duration = .milliseconds(100)
+    /// Refused queries over UDP that are answered with SERVFAIL in a second; the rest are dropped. As many as take 1 %
+    /// of a CPU, at some 4 us each.
+    package var refusals = 2_500
+    /// Queries that wait for the resolver before an overloaded loop takes another while requests wait for room at the
+    /// sources: fewer than one address of a service carries at once (`HTTPLimits.requests`), so that what waits is
+    /// sent before anything is taken.
+    package var backlogged = 192
     /// Queries that wait for the resolver, over all clients and questions; fewer where memory is limited.
     package var pending = MemoryBudget.queries
     /// Open TCP connections, over all clients; fewer where few descriptors may be open.
     package var connections = 1_000
     /// Queries of one TCP connection that wait for the resolver; at this number it is not read further until some are
-    /// answered. Fewer while the loop is saturated: then all connections share what `saturated` allows.
+    /// answered.
     package var pendingPerConnection = 128
     /// Bytes of responses that a TCP client has not received yet, above which its connection is not read further.
     package var queuedReplies = 256 << 10

@@ -7,7 +7,7 @@ import Scheduling
 
 /// The queries that wait for the resolver: each gets exactly one response, in time.
 @Loop
-final class PendingQueries: Sendable {
+final class PendingQueries: PendingQueryOwner {
     /// Returned with SERVFAIL when the resolver does not answer in time.
     private nonisolated static let late = ExtendedError(.noReachableAuthority, "no answer in time")
 
@@ -28,12 +28,8 @@ final class PendingQueries: Sendable {
     private var waiting: [PendingQuery?] = []
     /// The number of waiting queries.
     var count: Int { holdings.count }
-    /// Queries answered since the start with anything but SERVFAIL.
-    private(set) var answered = 0
     /// The identities of the waiting datagrams.
     private var datagrams: Set<DatagramIdentity> = []
-    /// The number of waiting queries that came over UDP.
-    var datagramCount: Int { datagrams.count }
     /// Continuations resumed when no query waits.
     private var drained: [CheckedContinuation<Void, Never>] = []
 
@@ -117,18 +113,16 @@ final class PendingQueries: Sendable {
     private func begin(_ pending: PendingQuery, _ question: ClientQuestion) {
         // The closures capture one object each, which needs no allocation; more captures would.
         pending.guardTimer = clock.schedule(at: question.arrived + limits.answer) {
-            pending.queries.finish(pending, Response(.failure(.serverFailure), extendedError: Self.late))
+            pending.owner.finish(pending, Response(.failure(.serverFailure), extendedError: Self.late))
         }
-        responder.respond(to: question) { pending.queries.finish(pending, $0) }
+        responder.respond(to: question) { pending.owner.finish(pending, $0) }
     }
 
-    /// Sends the response, unless one has been sent.
     func finish(_ pending: PendingQuery, _ response: Response) {
         guard !pending.isFinished else { return }
         pending.isFinished = true
         pending.guardTimer.take()?.cancel()
         remove(pending)
-        if response.responseCode != .serverFailure { answered += 1 }
         if let identity = pending.identity { datagrams.remove(identity) }
         send(response, to: pending)
         if count == 0 { for waiter in drained.take() { waiter.resume() } }

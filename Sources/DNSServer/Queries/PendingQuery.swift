@@ -4,6 +4,13 @@ import DNSWire
 import Platform
 import Scheduling
 
+/// Where pending queries end.
+@Loop
+protocol PendingQueryOwner: AnyObject, Sendable {
+    /// Sends the response, unless one has been sent.
+    func finish(_ pending: PendingQuery, _ response: Response)
+}
+
 /// One query that waits for the resolver.
 @Loop
 final class PendingQuery: Sendable {
@@ -18,7 +25,7 @@ final class PendingQuery: Sendable {
     let client: IPAddress
     let path: ReplyPath
     /// The set of waiting queries to which it belongs.
-    let queries: PendingQueries
+    let owner: any PendingQueryOwner
     /// Identifies a retransmitted datagram; nil over TCP, where nothing is retransmitted by the client.
     var identity: DatagramIdentity?
     /// Its place among the waiting queries; nil when it has none.
@@ -28,7 +35,7 @@ final class PendingQuery: Sendable {
 
     init(
         message: [UInt8], query: Query, question: Question, client: IPAddress, path: ReplyPath, arrived: Instant,
-        of queries: PendingQueries
+        of owner: any PendingQueryOwner
     ) {
         self.message =
             message.count <= Self.longestRetained
@@ -38,7 +45,7 @@ final class PendingQuery: Sendable {
         self.arrived = arrived
         self.client = client
         self.path = path
-        self.queries = queries
+        self.owner = owner
     }
 
     /// Composes the response and sends it, over UDP by way of `outbox`.

@@ -2,13 +2,42 @@ import DNSResolver
 import Platform
 import Scheduling
 
+/// What TCP connections share, and what they report.
+@Loop
+protocol TCPConnectionOwner: AnyObject, Sendable {
+    var loop: EventLoop { get }
+    var limits: ServerLimits { get }
+
+    /// Reads from a socket; the slice has the bytes read.
+    func read(_ socket: StreamSocket) -> (StreamSocket.Outcome, ArraySlice<UInt8>)
+
+    /// Answers a message, or says that the resolver must be asked.
+    ///
+    /// - Returns: the response; nil with `isPending` true when it comes later, with `isPending` false when there is
+    ///   none.
+    func handle(_ message: [UInt8], of connection: TCPConnection) -> (reply: [UInt8]?, isPending: Bool)
+
+    /// Asks the resolver; the response is passed to `connection.send`, perhaps before this returns.
+    func ask(_ message: [UInt8], of connection: TCPConnection)
+
+    /// Adds a change in the bytes buffered by one connection. Returns whether all connections together are within the
+    /// limit.
+    func book(_ change: Int) -> Bool
+
+    /// Notes that a query arrived by the connection, or that a response to one is ready.
+    func used(_ connection: TCPConnection)
+
+    /// Removes a connection that has closed.
+    func remove(_ connection: TCPConnection)
+}
+
 /// One TCP client (RFC 7766): its queries are handled concurrently, and answered in the order in which answers arrive.
 @Loop
-final class TCPConnection: Sendable {
+final class TCPConnection: ReplySink {
     let peer: SocketAddress
     /// Its place among all connections; nil before it is admitted and after it has closed.
     var ticket: FairShare.Ticket?
-    private let connections: TCPConnections
+    private let owner: any TCPConnectionOwner
     private let socket: StreamSocket
     private var watch: Watch?
     private var frames = FrameBuffer()
@@ -28,28 +57,28 @@ final class TCPConnection: Sendable {
     /// Bytes added to the total of all connections.
     private var booked = 0
 
-    init(_ socket: StreamSocket, peer: SocketAddress, in connections: TCPConnections) {
+    init(_ socket: StreamSocket, peer: SocketAddress, in owner: any TCPConnectionOwner) {
         self.socket = socket
         self.peer = peer
-        self.connections = connections
-        lastActivity = connections.loop.now
-        lastProgress = connections.loop.now
+        self.owner = owner
+        lastActivity = owner.loop.now
+        lastProgress = owner.loop.now
     }
 
-    private var limits: ServerLimits { connections.limits }
-    private var now: Instant { connections.loop.now }
+    private var limits: ServerLimits { owner.limits }
+    private var now: Instant { owner.loop.now }
 
     /// Whether closing it loses nothing: no query is outstanding, and no response unsent.
     var isIdle: Bool { outstanding == 0 && outbound.isEmpty && !frames.hasMessage }
 
     /// Whether more queries of the client are handled for now.
     private var isWithinLimits: Bool {
-        outstanding < connections.share && outbound.count <= limits.queuedReplies
+        outstanding < limits.pendingPerConnection && outbound.count <= limits.queuedReplies
     }
 
     /// Begins to read. Returns false when the event loop accepts no more descriptors; the connection is closed then.
     func start() -> Bool {
-        watch = try? connections.loop.watch(socket.number, for: .readable) { [self] in ready($0) }
+        watch = try? owner.loop.watch(socket.number, for: .readable) { [self] in ready($0) }
         guard watch != nil else {
             socket.close()
             return false
@@ -64,7 +93,7 @@ final class TCPConnection: Sendable {
     }
 
     private func receive() {
-        let (outcome, received) = connections.read(socket)
+        let (outcome, received) = owner.read(socket)
         switch outcome {
         case .moved: frames.append(received)
         case .wouldBlock: break
@@ -84,7 +113,7 @@ final class TCPConnection: Sendable {
         let held = frames.count + outbound.count
         let change = held - booked
         booked = held
-        guard connections.book(change) || change <= 0 else { return close() }
+        guard owner.book(change) || change <= 0 else { return close() }
         if isReadingOver, outstanding == 0, outbound.isEmpty, !frames.hasMessage { return close() }
         var interest: Interest = []
         if !isReadingOver, isWithinLimits { interest.insert(.readable) }
@@ -112,16 +141,16 @@ final class TCPConnection: Sendable {
 
     private func handle(_ message: [UInt8]) {
         noteActivity()
-        let (reply, isPending) = connections.handle(message, of: self)
+        let (reply, isPending) = owner.handle(message, of: self)
         if let reply { queue(reply) }
         guard isPending else { return }
         outstanding += 1
-        connections.ask(message, of: self)
+        owner.ask(message, of: self)
     }
 
     private func noteActivity() {
         lastActivity = now
-        connections.used(self)
+        owner.used(self)
     }
 
     /// Queues the response to an outstanding query; drops it after the connection has closed.
@@ -188,9 +217,9 @@ final class TCPConnection: Sendable {
         timer = nil
         frames = FrameBuffer()
         outbound = OutboundBuffer()
-        _ = connections.book(-booked)
+        _ = owner.book(-booked)
         booked = 0
-        connections.remove(self)
+        owner.remove(self)
     }
 
     // MARK: Time-outs
@@ -199,7 +228,7 @@ final class TCPConnection: Sendable {
         // One timer that checks again costs less than one rescheduled by every query. It fires no later than the end of
         // a stall that begins now.
         let next = min(due, now + limits.stall)
-        timer = connections.loop.schedule(at: next) { [weak self] in self?.checkTime() }
+        timer = owner.loop.schedule(at: next) { [weak self] in self?.checkTime() }
     }
 
     /// Closes a connection that was idle for too long, or whose client receives no responses.

@@ -6,14 +6,14 @@ import Scheduling
 
 /// The open TCP connections of all listeners, and their shared state.
 @Loop
-final class TCPConnections: Sendable {
+final class TCPConnections: TCPConnectionOwner {
     /// Bytes read from a connection by one system call.
     private nonisolated static let readSize = 16 << 10
 
     let loop: EventLoop
     let limits: ServerLimits
-    private let pending: PendingQueries
-    private let intake: QueryIntake
+    private let misses: Mailbox<MissedQuery>
+    private let refusals: RefusalLimit
     private let feed: QueryFeed
     private let counters: ResponseCounters
     private var handler: QueryHandler
@@ -31,19 +31,19 @@ final class TCPConnections: Sendable {
     private var drained: [CheckedContinuation<Void, Never>] = []
 
     init(
-        loop: EventLoop, limits: ServerLimits, handler: QueryHandler, pending: PendingQueries, intake: QueryIntake,
-        feed: QueryFeed, events: EventLog, memory: MemoryReturn, counters: ResponseCounters
+        loop: EventLoop, limits: ServerLimits, handler: QueryHandler, misses: Mailbox<MissedQuery>,
+        refusals: RefusalLimit, feed: QueryFeed, events: EventLog, memory: MemoryReturn, counters: ResponseCounters
     ) {
         self.counters = counters
         self.memory = memory
         self.events = events
         holdings = FairShare(capacity: limits.connections)
-        self.intake = intake
+        self.misses = misses
+        self.refusals = refusals
         self.feed = feed
         self.loop = loop
         self.limits = limits
         self.handler = handler
-        self.pending = pending
     }
 
     /// The number of open connections.
@@ -51,9 +51,6 @@ final class TCPConnections: Sendable {
 
     /// The clients of the open connections.
     var peers: [SocketAddress] { open.values.map(\.peer) }
-
-    /// How many queries of each connection may wait for the resolver now.
-    var share: Int { intake.share(of: count) }
 
     /// Admits a new connection.
     ///
@@ -79,16 +76,16 @@ final class TCPConnections: Sendable {
     ///
     /// - Parameters:
     ///   - limit: how many it takes; those with something to do come first, the others are closed.
-    ///   - waiting: the queries that wait for the resolver.
-    func handOver(_ limit: Int, waiting: [PendingQuery]) -> [UnfinishedWork.Connection] {
-        var unanswered: [ObjectIdentifier: [[UInt8]]] = [:]
-        for pending in waiting {
-            guard case .connection(let connection) = pending.path else { continue }
-            unanswered[ObjectIdentifier(connection), default: []].append(pending.repeated)
+    ///   - unanswered: the queries that wait for the loop or the resolver, each with where its response goes.
+    func handOver(_ limit: Int, unanswered: [(path: ReplyPath, message: [UInt8])]) -> [UnfinishedWork.Connection] {
+        var messages: [ObjectIdentifier: [[UInt8]]] = [:]
+        for query in unanswered {
+            guard case .connection(let connection) = query.path else { continue }
+            messages[ObjectIdentifier(connection), default: []].append(query.message)
         }
         let connections = open.values.filter { !$0.isIdle } + open.values.filter(\.isIdle)
         let handed = connections.prefix(max(0, limit)).compactMap {
-            $0.handOver(unanswered: unanswered[ObjectIdentifier($0), default: []])
+            $0.handOver(unanswered: messages[ObjectIdentifier($0), default: []])
         }
         closeAll()
         return handed
@@ -106,10 +103,8 @@ final class TCPConnections: Sendable {
         return closes
     }
 
-    /// Notes that a query arrived by the connection, or that a response to one is ready.
     func used(_ connection: TCPConnection) { if let ticket = connection.ticket { holdings.renew(ticket) } }
 
-    /// Removes a connection that has closed.
     func remove(_ connection: TCPConnection) {
         guard let ticket = connection.ticket.take(), open.removeValue(forKey: ticket) != nil else { return }
         holdings.remove(ticket)
@@ -124,24 +119,17 @@ final class TCPConnections: Sendable {
     /// Registers `body` to be called whenever a connection has closed.
     func onClose(_ body: @escaping @Loop () -> Void) { closed.append(body) }
 
-    /// Adds a change in the bytes buffered by one connection. Returns whether all connections together are within the
-    /// limit.
     func book(_ change: Int) -> Bool {
         buffered += change
         return buffered <= limits.buffered
     }
 
-    /// Reads from a socket; the slice has the bytes read.
     func read(_ socket: StreamSocket) -> (StreamSocket.Outcome, ArraySlice<UInt8>) {
         let outcome = socket.read(into: &scratch)
         guard case .moved(let count) = outcome else { return (outcome, []) }
         return (outcome, scratch[..<count])
     }
 
-    /// Answers a message, or says that the resolver must be asked.
-    ///
-    /// - Returns: the response; nil with `isPending` true when it comes later, with `isPending` false when there is
-    ///   none.
     func handle(_ message: [UInt8], of connection: TCPConnection) -> (reply: [UInt8]?, isPending: Bool) {
         var disposition = QueryHandler.Disposition.ignore
         if handler.isOutdated { handler = handler.updated }
@@ -167,9 +155,16 @@ final class TCPConnections: Sendable {
         if let answered { feed.tell(answered) }
     }
 
-    /// Asks the resolver; the response is passed to `connection.send`, perhaps before this returns.
     func ask(_ message: [UInt8], of connection: TCPConnection) {
-        pending.add(message, from: connection.peer, path: .connection(connection), arrived: loop.now)
+        let query = MissedQuery(
+            message: message, client: connection.peer, path: .connection(connection), arrived: loop.now)
+        guard !misses.post(query) else { return }
+        refusals.refuseOverTCP()
+        connection.send(
+            [UInt8](capacity: MessageBuilder.maximumLength) { output in
+                _ = handler.reject(
+                    message.span, with: .serverFailure, error: QueryHandler.overloaded, over: .tcp, into: &output)
+            })
     }
 
     /// Stops reading from all connections; each closes when its last response was received.

@@ -57,7 +57,7 @@ final class UDPThread: Sendable {
     /// - Parameter drained: called on the thread when it has posted its last miss, after `drain`, `leave` or `stop`.
     /// - Throws: when there is no memory or the limit of threads is reached.
     func start(
-        _ name: String, handler: QueryHandler, misses: Mailbox<MissedQuery>, refusals: RefusalShare, feed: QueryFeed,
+        _ name: String, handler: QueryHandler, misses: Mailbox<MissedQuery>, refusals: RefusalLimit, feed: QueryFeed,
         drained: @escaping @Sendable () -> Void
     ) throws(SystemError) {
         guard let batch = clinux_batch_new(Self.batchSize, Self.longestQuery, EDNS.defaultPayloadSize) else {
@@ -151,7 +151,7 @@ private struct UDPService {
     let batch: OpaquePointer
     let handler: QueryHandler
     let misses: Mailbox<MissedQuery>
-    let refusals: RefusalShare
+    let refusals: RefusalLimit
     let feed: QueryFeed
     let counters: ResponseCounters
     let row: ResponseCounters.Row
@@ -245,7 +245,7 @@ private struct UDPService {
             prepared[index], message, from: client, over: .udp, now: now, into: &reply)
         if disposition == .miss, !takesMisses { return }
         if disposition == .miss, !post(message, from: UnsafePointer(slot), at: Int32(index), now) {
-            guard refusals.refuse() else { return }
+            guard refusals.refuse(at: now) else { return }
             disposition = handler.reject(
                 message, with: .serverFailure, error: QueryHandler.overloaded, over: .udp, into: &reply)
         }
@@ -283,7 +283,8 @@ private struct UDPService {
         }
         return misses.post(
             MissedQuery(
-                message: copy, client: client, path: DatagramPath(socket: lateReplies, origin: origin), arrived: now))
+                message: copy, client: client, path: .datagram(DatagramPath(socket: lateReplies, origin: origin)),
+                arrived: now))
     }
 
     /// Waits after an error of the socket: until it is readable, or, when memory is short, for 1 ms.

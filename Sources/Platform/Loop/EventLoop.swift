@@ -27,8 +27,6 @@ package final class EventLoop: LoopClock {
     /// How often the loop has returned from waiting, since it started.
     package var turns: UInt64 { turnCount }
     private var turnCount: UInt64 = 0
-    /// Measures how long it waited.
-    private var rest = LoopRest()
     private var timers = TimerQueue()
     /// When the earliest timer is due, as last determined; nil: there is none.
     private var nextDue: Instant?
@@ -116,9 +114,6 @@ package final class EventLoop: LoopClock {
     /// wait.
     package func atTurnEnd(_ work: @escaping @Loop () -> Void) { endings.append(Ending(act: work)) }
 
-    /// Whether there has lately been more work than time for it on this thread.
-    package var isSaturated: Bool { rest.isMissing }
-
     /// Calls `act` in every turn, before ready descriptors are delivered. While `hasMore` is true at the turn's end,
     /// the next turn does not wait. For mailboxes.
     func inEachTurn(_ act: @escaping @Loop () -> Void, hasMore: @escaping @Loop () -> Bool) {
@@ -163,12 +158,10 @@ package final class EventLoop: LoopClock {
     /// Waits unless there is work, then handles what has become ready. Returns whether jobs were left over.
     private func turn(hasJobs: Bool) -> Bool {
         let mayBlock = armTimer() && !hasJobs
-        let begin = Instant.bootTime
         let count = clinux_epoll_wait(epoll.number, ready, mayBlock ? -1 : 0)
         precondition(count >= 0 || count == -EINTR, "epoll_wait: error \(-count)")
         turnCount &+= 1
         turnBegan = .bootTime
-        rest.waited(from: begin, until: turnBegan)
         // Queries before responses: the query for a name's second address family is read before the first one is
         // answered NXDOMAIN.
         for habit in habits { habit.act() }

@@ -1,4 +1,3 @@
-package import DNSWire
 import Scheduling
 import Synchronization
 
@@ -18,12 +17,12 @@ package final class Mailbox<Element: Sendable>: Sendable {
 
     /// - Parameters:
     ///   - capacity: how many values may wait at once; at least 1.
-    ///   - network: the client network of a value, by which the places are shared and the values taken in turns
-    ///     (`SharedQueue`); nil: not shared.
+    ///   - origin: the client network of a value, by which the places are shared and the values taken in turns
+    ///     (`SharedQueue`), and since when it waits; nil: not shared.
     package init(
-        capacity: Int, on loop: EventLoop, sharedBy network: (@Sendable (Element) -> ClientNetwork)? = nil
+        capacity: Int, on loop: EventLoop, sharedBy origin: (@Sendable (Element) -> SharedQueue<Element>.Origin)? = nil
     ) {
-        state = Mutex(State(queue: SharedQueue(capacity: capacity, network: network)))
+        state = Mutex(State(queue: SharedQueue(capacity: capacity, origin: origin)))
         self.loop = loop
     }
 
@@ -55,8 +54,9 @@ package final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// Changes how many values may wait at once; waiting values stay.
-    package func limit(to capacity: Int) { state.withLock { $0.queue.capacity = capacity } }
+    /// Sets how long the first value of a client network may have waited before further ones of the network are refused;
+    /// nil: for any time. Waiting values stay.
+    package func refuse(after patience: Duration?) { state.withLock { $0.queue.patience = patience } }
 
     /// Whether nothing waits.
     package var isEmpty: Bool { state.withLock { $0.queue.count == 0 } }

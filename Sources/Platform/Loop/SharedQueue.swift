@@ -1,4 +1,5 @@
-import DNSWire
+package import DNSWire
+package import Scheduling
 
 /// A bounded queue that client networks share: first in, first out while few values wait; above that, first in, first
 /// out for each network, and round-robin among the networks.
@@ -6,15 +7,21 @@ import DNSWire
 /// A single network may fill it. When it is full, a network below its equal part of the places is still admitted; so it
 /// holds at most twice as many values as places. A network with few queries waits for one turn, however many the others
 /// have.
-struct SharedQueue<Element> {
+package struct SharedQueue<Element> {
+    /// The client network of an element, and since when it waits.
+    package typealias Origin = (network: ClientNetwork, since: Instant)
+
     /// Up to this number there is no round-robin, and nothing is counted by network: it costs what an array does.
     private static var few: Int { 64 }
 
     /// How many values may wait, at least 1; waiting values stay.
     var capacity: Int { didSet { capacity = max(1, capacity) } }
     private(set) var count = 0
-    /// The client network of an element; nil: not shared.
-    private let network: (@Sendable (Element) -> ClientNetwork)?
+    /// How long the first element of a network may have waited before further ones of the network are refused; nil: for
+    /// any time. Does not apply while few wait.
+    var patience: Duration?
+    /// Nil: not shared.
+    private let origin: (@Sendable (Element) -> Origin)?
     /// The waiting elements while there are few, in order.
     private var elements: [Element] = []
     /// The waiting elements otherwise, in order for each network.
@@ -29,21 +36,24 @@ struct SharedQueue<Element> {
         var elements = Line<Element>()
     }
 
-    init(capacity: Int, network: (@Sendable (Element) -> ClientNetwork)?) {
+    init(capacity: Int, origin: (@Sendable (Element) -> Origin)?) {
         self.capacity = max(1, capacity)
-        self.network = network
+        self.origin = origin
     }
 
     /// Appends an element. Returns whether there was room.
     mutating func append(_ element: Element) -> Bool {
-        guard let network else { return appendInOrder(element) }
+        guard let origin else { return appendInOrder(element) }
         if turns.isEmpty {
             if count < Self.few { return appendInOrder(element) }
-            divide(by: network)
+            divide(by: origin)
         }
-        let holder = network(element)
+        let (holder, since) = origin(element)
         let place = places[holder]
         guard count < capacity || isLess(held: place.map { lanes[$0].elements.count } ?? 0, isNew: place == nil) else {
+            return false
+        }
+        if let patience, let place, let first = lanes[place].elements.first, origin(first).since + patience < since {
             return false
         }
         add(element, of: holder, at: place)
@@ -63,9 +73,9 @@ struct SharedQueue<Element> {
         held < capacity / (places.count + (isNew ? 1 : 0))
     }
 
-    private mutating func divide(by network: (Element) -> ClientNetwork) {
+    private mutating func divide(by origin: (Element) -> Origin) {
         for element in elements {
-            let holder = network(element)
+            let holder = origin(element).network
             add(element, of: holder, at: places[holder])
         }
         elements.removeAll(keepingCapacity: true)
@@ -124,6 +134,7 @@ private struct Line<Element> {
 
     var count: Int { elements.count - start }
     var isEmpty: Bool { count == 0 }
+    var first: Element? { start < elements.count ? elements[start] : nil }
 
     mutating func append(_ element: Element) { elements.append(element) }
 

@@ -76,18 +76,18 @@ import Testing
         #expect(await inbox.wait(for: 1) == [1])
     }
 
-    @Test @Loop func `a limit that is lowered retains what waits, and refuses what comes beyond it`() async {
-        let mailbox = Mailbox<Int>(capacity: 10, on: loop)
+    @Test @Loop func `what is refused is counted until it is read, and until the next is taken`() async {
+        let mailbox = Mailbox<Int>(capacity: 3, on: loop)
         let inbox = Inbox<Int>()
         mailbox.receive { for number in $0 { inbox.add(number) } }
         let posted = [1, 2, 3].map { mailbox.post($0) }
-        mailbox.limit(to: 2)
         #expect(posted == [true, true, true] && !mailbox.post(4))
         #expect(mailbox.takeRefused() == 1 && mailbox.isRefusing)
         #expect(await inbox.wait(for: 3) == [1, 2, 3])
         #expect(!mailbox.isRefusing)
         #expect(mailbox.post(5))
         #expect(await inbox.wait(for: 4) == [1, 2, 3, 5])
+        #expect(mailbox.takeRefused() == 0)
     }
 }
 

@@ -1,4 +1,5 @@
 import DNSWire
+import Scheduling
 import TestSupport
 import Testing
 
@@ -12,7 +13,9 @@ import Testing
     }
 
     private func makeQueue(_ capacity: Int) -> SharedQueue<Item> {
-        SharedQueue(capacity: capacity) { ClientNetwork(.v4($0.network)) }
+        SharedQueue(capacity: capacity) {
+            (ClientNetwork(.v4($0.network)), Instant(nanoseconds: Int64($0.number) * 1_000_000))
+        }
     }
 
     private func fill(_ queue: inout SharedQueue<Item>, _ network: UInt32, _ count: Int) -> Int {
@@ -87,5 +90,25 @@ import Testing
             }
             #expect(queue.count == waiting.values.reduce(0) { $0 + $1.count })
         }
+    }
+
+    @Test func `a network whose first item has waited for longer than allowed gets no further place, and others do`() {
+        var queue = makeQueue(1_000)
+        #expect(fill(&queue, 1, 100) == 100)
+        queue.patience = .milliseconds(50)
+        let isTaken = [(1, 50), (1, 51), (2, 500)].map { queue.append(Item(network: $0.0, number: $0.1)) }
+        #expect(isTaken == [true, false, true])
+        var batch: [Item] = []
+        queue.take(3, into: &batch)
+        // Now the first of network 1 is number 2.
+        let isTakenNow = queue.append(Item(network: 1, number: 52))
+        #expect(isTakenNow)
+    }
+
+    @Test func `while few wait none is refused, however long they have waited`() {
+        var queue = makeQueue(1_000)
+        queue.patience = .milliseconds(50)
+        let isTaken = (0..<64).allSatisfy { queue.append(Item(network: 1, number: $0 * 1_000)) }
+        #expect(isTaken)
     }
 }

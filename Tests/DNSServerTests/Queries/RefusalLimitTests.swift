@@ -1,0 +1,39 @@
+import Scheduling
+import Testing
+
+@testable import DNSServer
+
+/// Which queries that are not taken on the UDP threads answer with SERVFAIL; the others are not answered.
+@Suite struct RefusalLimitTests {
+    /// How many of `count` refusals at a time, in milliseconds, are answered.
+    private func answered(by limit: RefusalLimit, _ count: Int, at time: Int64) -> Int {
+        (0..<count).count { _ in limit.refuse(at: Instant(nanoseconds: time * 1_000_000)) }
+    }
+
+    @Test func `each refusal is answered up to the limit, and then none until the next 10 ms`() {
+        let limit = RefusalLimit(2_000)
+        #expect(answered(by: limit, 20, at: 1_000) == 20)
+        #expect(answered(by: limit, 50, at: 1_009) == 0)
+        #expect(answered(by: limit, 50, at: 1_010) == 20)
+        #expect(limit.counts == (120, 80))
+    }
+
+    @Test func `in a second no more are answered than the limit says, however many are refused`() {
+        let limit = RefusalLimit(2_000)
+        let all = (5_000..<6_000).reduce(0) { $0 + answered(by: limit, 90, at: $1) }
+        #expect(all == 2_000)
+    }
+
+    @Test func `fewer refusals than the limit are all answered`() {
+        let limit = RefusalLimit(2_000)
+        let all = (5_000..<6_000).reduce(0) { $0 + answered(by: limit, 2, at: $1) }
+        #expect(all == 2_000 && limit.counts.dropped == 0)
+    }
+
+    @Test func `over TCP refusals are counted, and take nothing from the limit`() {
+        let limit = RefusalLimit(100)
+        for _ in 0..<50 { limit.refuseOverTCP() }
+        #expect(answered(by: limit, 1, at: 0) == 1)
+        #expect(limit.counts == (51, 0))
+    }
+}
