@@ -160,7 +160,7 @@ package final class Server: Sendable {
     // MARK: Another process
 
     /// The descriptors of its sockets, while it serves.
-    package var descriptors: [(kind: PassedSockets.Kind, numbers: [Int32])] { sockets?.descriptors ?? [] }
+    package var descriptors: [(kind: PassedKind, numbers: [Int32])] { sockets?.descriptors ?? [] }
 
     /// Stops at once, for another process to go on with the sockets and with what is returned: what the kernel has queued
     /// stays there, and what was read and not answered is in the work.

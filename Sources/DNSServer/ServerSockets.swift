@@ -18,15 +18,8 @@ package struct ServerSockets: Sendable {
     /// Attempts at finding a port that is free over both UDP and TCP, for port 0.
     private static let attempts = 16
 
-    /// Blocking sockets: each thread only waits for its own.
-    static var udpOptions: UDPSocket.Options {
-        var options = UDPSocket.Options()
-        options.isBlocking = true
-        return options
-    }
-
     /// The descriptors of all sockets, to be passed to another process.
-    package var descriptors: [(kind: PassedSockets.Kind, numbers: [Int32])] {
+    package var descriptors: [(kind: PassedKind, numbers: [Int32])] {
         let replies = udp.filter { $0.sender !== $0.receivers.first }
         return [
             (.udp, udp.flatMap { $0.receivers.map { $0.descriptor.number } }),
@@ -64,7 +57,7 @@ package struct ServerSockets: Sendable {
         }
         var attempt = 1
         while true {
-            let udp = try UDPSocket.bind(address, count: max(1, threads), options: udpOptions)
+            let udp = try UDPSocket.bind(address, count: max(1, threads), options: .server)
             do {
                 return (udp, try listen(on: udp.sender.address, passed))
             } catch {

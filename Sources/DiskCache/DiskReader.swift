@@ -41,8 +41,3 @@ package final class DiskReader {
         }
     }
 }
-
-/// The reason why a file cannot be read, in one line.
-package struct DiskReaderError: Error, Hashable, Sendable {
-    package let text: String
-}

@@ -6,7 +6,7 @@ import Synchronization
 
 /// The work of the disk's thread: opens, loads, looks up, writes, checks; and retries after a fault.
 final class DiskThread {
-    private let cache: DiskCache
+    private let shared: DiskShared
     private let folder: StoreFolder
     private var open: OpenStore?
     /// When a file that could not be used is tried again.
@@ -22,10 +22,10 @@ final class DiskThread {
     /// Slots of the memory cache that are walked in one go when all entries are written.
     private static let slotsPerStep = 1_024
 
-    init(_ cache: DiskCache) {
-        self.cache = cache
-        folder = StoreFolder(path: cache.settings.path)
-        backoff = Backoff(cache.settings.retry)
+    init(_ shared: DiskShared) {
+        self.shared = shared
+        folder = StoreFolder(path: shared.settings.path)
+        backoff = Backoff(shared.settings.retry)
     }
 
     /// Real time: the thread's waits do not depend on the clock of the answers.
@@ -34,16 +34,16 @@ final class DiskThread {
     /// Runs until the cache is stopped.
     func run() {
         while true {
-            let isStopping = cache.shared.withLock { $0.isStopping }
+            let isStopping = shared.state.withLock { $0.isStopping }
             if open == nil, !isStopping || !isReportedUnavailable, retryAt.map({ $0 <= now }) ?? true { openFile() }
             if isStopping { return finish() }
             answerStateReaders()
-            guard cache.shared.withLock({ $0.identity != nil }) else {
+            guard shared.state.withLock({ $0.identity != nil }) else {
                 wait()
                 continue
             }
             answerRecalls()
-            if let damage = cache.shared.withLock({ $0.damage.take() }), open != nil {
+            if let damage = shared.state.withLock({ $0.damage.take() }), open != nil {
                 replaceFile(because: damage)
                 continue
             }
@@ -54,7 +54,7 @@ final class DiskThread {
 
     /// Writes the remaining changes, and resumes all waiting callers.
     private func finish() {
-        if open != nil, cache.shared.withLock({ !$0.pending.isEmpty }) { flush() }
+        if open != nil, shared.state.withLock({ !$0.pending.isEmpty }) { flush() }
         close()
         answerRecalls()
         answerStateReaders()
@@ -63,10 +63,10 @@ final class DiskThread {
     /// Waits until there is work.
     private func wait() {
         let due = [open == nil ? retryAt : nil, flushAt].compactMap { $0 }.min()
-        guard let due else { return cache.wake.wait() }
+        guard let due else { return shared.wake.wait() }
         let left = (due - now).nanoseconds
         guard left > 0 else { return }
-        cache.wake.wait(atMost: Int32(clamping: left / 1_000_000 + 1))
+        shared.wake.wait(atMost: Int32(clamping: left / 1_000_000 + 1))
     }
 
     // MARK: Opening
@@ -74,7 +74,7 @@ final class DiskThread {
     private func openFile() {
         retryAt = nil
         do throws(OpenFailure) {
-            open = try OpenStore(folder, cache.settings, cache.clock)
+            open = try OpenStore(folder, shared.settings, shared.clock)
         } catch {
             switch error {
             case .inUse: fail("another process uses \(folder.path)")
@@ -85,30 +85,30 @@ final class DiskThread {
             }
             return
         }
-        cache.hasMore.store(true, ordering: .releasing)
+        shared.hasMore.store(true, ordering: .releasing)
         // After a fault only a write shows whether the file is usable again.
-        if cache.shared.withLock({ $0.pending.needsAll }), !flush() { return }
+        if shared.state.withLock({ $0.pending.needsAll }), !flush() { return }
         backoff.succeeded()
-        cache.shared.withLock { shared in
-            shared.status.reason = ""
-            shared.status.state = .loading
+        shared.state.withLock { state in
+            state.status.reason = ""
+            state.status.state = .loading
         }
-        if isReportedUnavailable { cache.report(.back) }
+        if isReportedUnavailable { shared.report(.back) }
         isReportedUnavailable = false
     }
 
     /// Continues in memory only, and schedules a retry.
     private func fail(_ reason: String) {
         close()
-        cache.hasMore.store(false, ordering: .releasing)
-        cache.shared.withLock { shared in
-            shared.pending.needsAll = true
-            shared.status.state = .memoryOnly
-            shared.status.reason = reason
+        shared.hasMore.store(false, ordering: .releasing)
+        shared.state.withLock { state in
+            state.pending.needsAll = true
+            state.status.state = .memoryOnly
+            state.status.reason = reason
         }
         let now = now
         retryAt = now + backoff.failed(at: now)
-        if !isReportedUnavailable { cache.report(.unavailable(reason: reason)) }
+        if !isReportedUnavailable { shared.report(.unavailable(reason: reason)) }
         isReportedUnavailable = true
     }
 
@@ -126,14 +126,14 @@ final class DiskThread {
         // A file that was opened is ours, whatever its header is now; but it may have been replaced.
         let isOpened = open.map { $0.identity == folder.identity } ?? false
         if !isOpened, (try? FileOwner(of: folder.path)) != .us { return failNotOurs() }
-        if let replacedAt, now - replacedAt < cache.settings.retry.upperBound {
+        if let replacedAt, now - replacedAt < shared.settings.retry.upperBound {
             return fail("\(folder.path): \(reason)")
         }
         replacedAt = now
         close()
-        let target = folder.quarantine(at: cache.clock.reading.secondsSince1970)
-        cache.report(.quarantined(path: target, reason: reason))
-        cache.shared.withLock { $0.pending.needsAll = true }
+        let target = folder.quarantine(at: shared.clock.reading.secondsSince1970)
+        shared.report(.quarantined(path: target, reason: reason))
+        shared.state.withLock { $0.pending.needsAll = true }
         retryAt = now
     }
 
@@ -142,22 +142,22 @@ final class DiskThread {
         open = nil
         flushAt = nil
         // The damage reported is of the file that is closed now.
-        cache.shared.withLock { $0.damage = nil }
+        shared.state.withLock { $0.damage = nil }
     }
 
     // MARK: Reading
 
     private func answerRecalls() {
-        let recalls = cache.shared.withLock { shared in
-            let recalls = shared.recalls
-            shared.recalls = []
+        let recalls = shared.state.withLock { state in
+            let recalls = state.recalls
+            state.recalls = []
             return recalls
         }
         for recall in recalls {
             if let open {
                 do throws(SQLiteError) {
-                    if let row = try open.file.find(recall.key), cache.remember(row, from: open) {
-                        cache.shared.withLock { $0.status.recalled += 1 }
+                    if let row = try open.file.find(recall.key), shared.remember(row, from: open) {
+                        shared.state.withLock { $0.status.recalled += 1 }
                     }
                 } catch {
                     fail(error)
@@ -168,9 +168,9 @@ final class DiskThread {
     }
 
     private func answerStateReaders() {
-        let readers = cache.shared.withLock { shared in
-            let readers = shared.stateReaders
-            shared.stateReaders = []
+        let readers = shared.state.withLock { state in
+            let readers = state.stateReaders
+            state.stateReaders = []
             return readers
         }
         for reader in readers { reader.resume(returning: open?.states ?? []) }
@@ -180,17 +180,17 @@ final class DiskThread {
     ///
     /// - Returns: whether there was anything to do.
     private func load() -> Bool {
-        guard let open, let position = open.loadPosition, cache.shared.withLock({ $0.mayLoad }) else { return false }
+        guard let open, let position = open.loadPosition, shared.state.withLock({ $0.mayLoad }) else { return false }
         do throws(SQLiteError) {
             let (rows, next, isDamaged) = try open.file.page(from: position, limit: Self.page)
             open.isDamaged = open.isDamaged || isDamaged
             open.read += rows.count
             open.loadPosition = next
-            let before = cache.memory.statistics.entries
-            let cached = rows.count { cache.remember($0, from: open) }
-            let grown = cache.memory.statistics.entries - before
+            let before = shared.memory.statistics.entries
+            let cached = rows.count { shared.remember($0, from: open) }
+            let grown = shared.memory.statistics.entries - before
             open.loaded += cached
-            cache.shared.withLock { $0.status.loaded += cached }
+            shared.state.withLock { $0.status.loaded += cached }
             // Further answers would evict those read before, and are used less.
             let isFull = grown < cached - cached / 8
             if isFull { open.loadPosition = nil }
@@ -203,16 +203,16 @@ final class DiskThread {
 
     private func finishLoading(isComplete: Bool) {
         guard let open else { return }
-        if isComplete, !open.isDamaged { cache.hasMore.store(false, ordering: .releasing) }
-        if open.read > 0 { cache.report(.loaded(count: open.loaded, isComplete: isComplete)) }
+        if isComplete, !open.isDamaged { shared.hasMore.store(false, ordering: .releasing) }
+        if open.read > 0 { shared.report(.loaded(count: open.loaded, isComplete: isComplete)) }
         guard !open.isDamaged else { return replaceFile(because: "answers are not as they were written") }
-        cache.shared.withLock { $0.status.state = .used }
+        shared.state.withLock { $0.status.state = .used }
         guard !open.file.isNew else { return }
         do throws(SQLiteError) { try open.file.beginStillness() } catch { return fail(error) }
         // Where no thread can be created there is no check: damage is detected when it is read.
-        open.check = try? SoundnessCheck(folder.path, system: cache.settings.system) { [cache] in
-            cache.shared.withLock { $0.damage = "SQLite finds it damaged" }
-            cache.wake.post()
+        open.check = try? SoundnessCheck(folder.path, system: shared.settings.system) { [shared] in
+            shared.state.withLock { $0.damage = "SQLite finds it damaged" }
+            shared.wake.post()
         }
         if open.check == nil { try? open.file.endStillness() }
     }
@@ -222,7 +222,7 @@ final class DiskThread {
     /// - Returns: whether something was written.
     private func flushIfDue() -> Bool {
         guard let open else { return false }
-        let (changedAt, interval, isLarge) = cache.shared.withLock {
+        let (changedAt, interval, isLarge) = shared.state.withLock {
             ($0.changedAt, $0.flushInterval, $0.pending.isLarge)
         }
         guard let changedAt else {
@@ -249,30 +249,30 @@ final class DiskThread {
     @discardableResult
     private func flush() -> Bool {
         guard let open else { return false }
-        let due = cache.shared.withLock { shared -> (PendingChanges, PolicyIdentity, FreshnessPolicy)? in
-            guard let identity = shared.identity else { return nil }
-            shared.changedAt = nil
-            shared.isWriting = true
-            return (shared.pending.take(), identity, shared.freshness)
+        let due = shared.state.withLock { state -> (PendingChanges, PolicyIdentity, FreshnessPolicy)? in
+            guard let identity = state.identity else { return nil }
+            state.changedAt = nil
+            state.isWriting = true
+            return (state.pending.take(), identity, state.freshness)
         }
         guard let (changes, identity, freshness) = due else { return true }
-        defer { cache.shared.withLock { $0.isWriting = false } }
+        defer { shared.state.withLock { $0.isWriting = false } }
         do throws(SQLiteError) {
             if open.check?.hasEnded ?? false {
                 open.check = nil
                 try open.file.endStillness()
             }
             let written = try open.write(changes, identity, freshness)
-            cache.shared.withLock { $0.status.written += written }
+            shared.state.withLock { $0.status.written += written }
             try takeOtherTime(of: open, identity, freshness)
             if changes.needsAll { try writeAll(to: open, identity, freshness) }
             try open.file.shrink()
-            let memory = cache.memory.statistics
+            let memory = shared.memory.statistics
             // Memory has begun to evict answers, which the file still has.
-            if memory.bytes > memory.limit / 16 * 15 { cache.hasMore.store(true, ordering: .releasing) }
+            if memory.bytes > memory.limit / 16 * 15 { shared.hasMore.store(true, ordering: .releasing) }
             return true
         } catch {
-            cache.shared.withLock { $0.pending.putBack(changes) }
+            shared.state.withLock { $0.pending.putBack(changes) }
             fail(error)
             return false
         }
@@ -286,7 +286,7 @@ final class DiskThread {
         guard open.hasOtherTime else { return }
         open.hasOtherTime = false
         try writeAll(to: open, since: open.opened, identity, freshness)
-        if open.loaded < open.read { cache.hasMore.store(true, ordering: .releasing) }
+        if open.loaded < open.read { shared.hasMore.store(true, ordering: .releasing) }
     }
 
     /// Writes all entries in memory.
@@ -298,14 +298,14 @@ final class DiskThread {
     ) throws(SQLiteError) {
         var cursor: CacheCursor? = .start
         while let place = cursor {
-            let step = cache.memory.walk(from: place, slots: Self.slotsPerStep) { _ in true }
+            let step = shared.memory.walk(from: place, slots: Self.slotsPerStep) { _ in true }
             cursor = step.next
             let answers = step.answers.filter { $0.entry.storedAt >= start }
             guard !answers.isEmpty else { continue }
             var changes = PendingChanges()
             for answer in answers { changes.store(answer.entry, for: answer.key().array) }
             let written = try open.write(changes, identity, freshness)
-            cache.shared.withLock { $0.status.written += written }
+            shared.state.withLock { $0.status.written += written }
         }
     }
 }

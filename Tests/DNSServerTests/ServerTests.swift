@@ -63,7 +63,7 @@ import Testing
 
     @Test func `what came to the socket for late replies before it only sent is answered`() async throws {
         let any = try #require(SocketAddress("127.0.0.1:0"))
-        let sockets = try UDPSocket.bind(any, count: 2, options: ServerSockets.udpOptions)
+        let sockets = try UDPSocket.bind(any, count: 2, options: .server)
         let address = TestAddress("127.0.0.1", port: sockets.sender.address.port)
         // The kernel delivers half of these to the socket that only sends later.
         let clients = try (0..<64).map { _ in try TestDNSClient(address) }

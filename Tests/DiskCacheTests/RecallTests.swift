@@ -143,7 +143,7 @@ import Testing
         }
         ask()
         await clock.advance(by: .zero)
-        disk.shared.withLock { $0.recalls += Array(repeating: $0.recalls[0], count: PendingChanges.limit - 2) }
+        disk.shared.state.withLock { $0.recalls += Array(repeating: $0.recalls[0], count: PendingChanges.limit - 2) }
         ask()
         await clock.advance(by: .zero)
         #expect(over == 0)
@@ -186,7 +186,7 @@ import Testing
         disk.stop()
         let store = try OpenStore(StoreFolder(path: path), DiskSettings(path: path), clock.wall)
         let row = try #require(try store.file.find(key("www.example.com").array))
-        #expect(!disk.remember(row, from: store))
+        #expect(!disk.shared.remember(row, from: store))
         #expect(memory.entry(for: key("www.example.com"))?.lifetime == 77)
     }
 

@@ -159,7 +159,7 @@ final class Machine: Sendable {
     func flush() -> Bool {
         wait {
             disk.status.state != .memoryOnly
-                && disk.shared.withLock { $0.pending.isEmpty && $0.changedAt == nil && !$0.isWriting }
+                && disk.shared.state.withLock { $0.pending.isEmpty && $0.changedAt == nil && !$0.isWriting }
         }
     }
 

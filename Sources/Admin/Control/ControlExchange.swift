@@ -4,6 +4,9 @@ import Scheduling
 /// One request and its response, from the request line to the end; the library holds a reference.
 @Loop
 final class ControlExchange {
+    /// Bytes of a body beyond the limit that are still read, so that the client receives the error response.
+    private nonisolated static let swallowed = 64 << 10
+
     var request: ControlRequest
     var response: ControlResponse?
     var task: Task<Void, Never>?
@@ -20,7 +23,7 @@ final class ControlExchange {
         guard received <= ControlRequest.bodyLimit else {
             request.body = []
             response = .fault(413, "a body has at most \(ControlRequest.bodyLimit) bytes")
-            return received <= ControlServer.swallowed
+            return received <= Self.swallowed
         }
         request.body += part
         return true

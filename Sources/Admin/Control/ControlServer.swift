@@ -20,8 +20,6 @@ package final class ControlServer {
     private nonisolated static let connectionMemory = 32 << 10
     /// Seconds after which a silent connection is closed.
     private nonisolated static let idle: UInt32 = 10
-    /// Bytes of a body beyond the limit that are still read, so that the client receives the error response.
-    nonisolated static let swallowed = 64 << 10
 
     private let handler: any RequestHandler
     private let loop: EventLoop

@@ -2,20 +2,6 @@ package import Platform
 
 /// What another process passed to this one: the sockets of listen addresses, and the work that it left.
 package struct PassedSockets: Sendable {
-    /// The names under which a server passes on what it has.
-    package enum Kind: String, CaseIterable, Sendable {
-        /// A UDP socket from which queries are received.
-        case udp = "httpdnsd-udp"
-        /// The UDP socket by which late responses of an address are sent.
-        case replies = "httpdnsd-replies"
-        /// A listening TCP socket.
-        case tcp = "httpdnsd-tcp"
-        /// A TCP connection.
-        case connection = "httpdnsd-connection"
-        /// A file with the queries that were not answered yet.
-        case queries = "httpdnsd-queries"
-    }
-
     private var receivers: [SocketAddress: [UDPSocket]] = [:]
     private var replies: [SocketAddress: UDPSocket] = [:]
     private var listeners: [SocketAddress: ListeningSocket] = [:]
@@ -35,7 +21,7 @@ package struct PassedSockets: Sendable {
         var file: [UInt8] = []
         var sockets: [PassedDescriptor] = []
         for each in passed {
-            switch Kind(rawValue: each.name) {
+            switch PassedKind(rawValue: each.name) {
             case .connection?: connections.append(each)
             case .queries?: file = each.contents(limit: UnfinishedWork.longest)
             case .udp?, .replies?, .tcp?, nil: sockets.append(each)
@@ -54,9 +40,9 @@ package struct PassedSockets: Sendable {
                 listeners[socket.address] = socket
                 return
             }
-            let socket = try UDPSocket(adopting: descriptor, options: ServerSockets.udpOptions)
-            if Kind(rawValue: passed.name) != nil { bound.insert(socket.address) }
-            if passed.name == Kind.replies.rawValue {
+            let socket = try UDPSocket(adopting: descriptor, options: .server)
+            if PassedKind(rawValue: passed.name) != nil { bound.insert(socket.address) }
+            if passed.name == PassedKind.replies.rawValue {
                 replies[socket.address] = socket
             } else {
                 receivers[socket.address, default: []].append(socket)

@@ -45,8 +45,8 @@ package struct UnfinishedWork: Sendable {
     init() {}
 
     /// What is to be passed on, besides the sockets.
-    package func descriptors() throws(SystemError) -> [(kind: PassedSockets.Kind, descriptor: PassedDescriptor)] {
-        let file = try PassedDescriptor(bytes, name: PassedSockets.Kind.queries.rawValue)
+    package func descriptors() throws(SystemError) -> [(kind: PassedKind, descriptor: PassedDescriptor)] {
+        let file = try PassedDescriptor(bytes, name: PassedKind.queries.rawValue)
         return connections.map { (.connection, $0.socket) } + [(.queries, file)]
     }
 

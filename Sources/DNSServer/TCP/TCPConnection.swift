@@ -202,7 +202,7 @@ final class TCPConnection: ReplySink {
         for message in unanswered { input.append(message) }
         defer { close() }
         return UnfinishedWork.Connection(
-            socket: PassedDescriptor(descriptor, name: PassedSockets.Kind.connection.rawValue), peer: peer,
+            socket: PassedDescriptor(descriptor, name: PassedKind.connection.rawValue), peer: peer,
             input: Array(input.unwritten) + frames.rest, output: Array(outbound.unwritten))
     }
 

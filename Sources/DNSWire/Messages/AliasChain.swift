@@ -1,5 +1,8 @@
 /// The records of an answer section that follow from a question, in the order in which they follow.
 struct AliasChain {
+    /// The most CNAME and DNAME records that are followed from QNAME.
+    private static let maximumAliases = 16
+
     private let section: [Record]
     private let question: Question
     private let dnssecOK: Bool
@@ -24,10 +27,10 @@ struct AliasChain {
     /// Below a DNAME record no other alias is used: the CNAME record is synthesized from it, whatever the response has
     /// in its place.
     ///
-    /// - Returns: false when they form a loop, exceed `ReceivedReply.maximumAliases`, or lead to a name that is too
+    /// - Returns: false when they form a loop, exceed `maximumAliases`, or lead to a name that is too
     ///   long.
     mutating func follow() -> Bool {
-        for _ in 0...ReceivedReply.maximumAliases {
+        for _ in 0...Self.maximumAliases {
             if question.type == .any || question.type != .cname && hasFinalRecords { return true }
             if let dname = section.first(where: { $0.type == .dname && end != $0.name && end.isWithin($0.name) }) {
                 if !records.contains(where: { $0.type == .dname && $0.name == dname.name }) {

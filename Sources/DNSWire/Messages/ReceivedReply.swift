@@ -17,9 +17,6 @@ package enum ReceivedReply: Hashable, Sendable {
     /// Not a response, or not one to this question.
     case mismatch
 
-    /// The most CNAME and DNAME records that are followed from QNAME.
-    package static let maximumAliases = 16
-
     /// Evaluates `message`; the caller checks its ID.
     ///
     /// - Parameters:

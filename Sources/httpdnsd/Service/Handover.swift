@@ -16,7 +16,7 @@ struct Handover: Sendable {
         var sockets = PassedSockets(passed)
         for failure in sockets.failures { log.logger.log(.startSocketsClosed, "\(failure)") }
         // Work is taken up once; and connections that are stored would never close.
-        var discarded = Set(passed.compactMap { PassedSockets.Kind(rawValue: $0.name) })
+        var discarded = Set(passed.compactMap { PassedKind(rawValue: $0.name) })
             .intersection([.connection, .queries])
         let closed = sockets.closeUnfit(addresses, threads: threads == 0 ? nil : threads)
         if !closed.isEmpty {
@@ -27,7 +27,7 @@ struct Handover: Sendable {
             )
         }
         tell { manager throws(SystemError) in
-            for kind in PassedSockets.Kind.allCases where discarded.contains(kind) {
+            for kind in PassedKind.allCases where discarded.contains(kind) {
                 try manager.discard(kind.rawValue)
             }
             // Until the manager has closed them, their ports cannot be bound.
@@ -40,7 +40,7 @@ struct Handover: Sendable {
     ///
     /// - Parameter size: how many descriptors it keeps.
     /// - Returns: how many more it can keep; 0 when it keeps none.
-    func store(_ sockets: [(kind: PassedSockets.Kind, numbers: [Int32])], of size: Int) -> Int {
+    func store(_ sockets: [(kind: PassedKind, numbers: [Int32])], of size: Int) -> Int {
         let room = size - sockets.reduce(0) { $0 + $1.numbers.count }
         guard manager != nil, room > 0 else { return 0 }
         let isSent = tell { manager throws(SystemError) in
@@ -54,7 +54,7 @@ struct Handover: Sendable {
         tell { manager throws(SystemError) in
             let left = try work.descriptors()
             // The file comes last: it tells that everything has been passed.
-            for kind in [PassedSockets.Kind.connection, .queries] {
+            for kind in [PassedKind.connection, .queries] {
                 try manager.store(left.filter { $0.kind == kind }.compactMap(\.descriptor.number), as: kind.rawValue)
             }
         }

@@ -36,7 +36,7 @@ struct Predecessor {
                 if let notice = socket.receive(within: Self.interval) {
                     passed += notice.descriptors
                     // The last that it passes.
-                    if passed.last?.name == PassedSockets.Kind.queries.rawValue { return passed }
+                    if passed.last?.name == PassedKind.queries.rawValue { return passed }
                 } else if let failure = request.failure {
                     log.logger.log(.startNotReplaced, "no server was replaced: \(failure)")
                     return passed

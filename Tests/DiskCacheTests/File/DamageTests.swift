@@ -123,7 +123,7 @@ import Testing
         let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
         try file.write(contentsOf: Data(count: 100))
         try file.close()
-        machine.disk.shared.withLock { $0.damage = "SQLite finds it damaged" }
+        machine.disk.shared.state.withLock { $0.damage = "SQLite finds it damaged" }
         try machine.put("b.example.com")
         #expect(machine.wait { quarantined(machine).count == 1 } && machine.flush())
         machine.disk.stop()
@@ -180,7 +180,7 @@ import Testing
         #expect(machine.load())
         for name in names { try machine.put(name) }
         #expect(machine.flush())
-        machine.disk.shared.withLock { $0.damage = "SQLite finds it damaged" }
+        machine.disk.shared.state.withLock { $0.damage = "SQLite finds it damaged" }
         try machine.put("more.example.com")
         #expect(machine.wait { machine.events.all.contains { if case .quarantined = $0 { true } else { false } } })
         #expect(machine.flush())
@@ -249,7 +249,7 @@ import Testing
         try Data(garbage(100)).write(to: URL(fileURLWithPath: path))
         let machine = try Machine(path, retry: .milliseconds(5) ... .seconds(60))
         #expect(machine.load() && quarantined(machine).count == 1)
-        machine.disk.shared.withLock { $0.damage = "SQLite finds it damaged" }
+        machine.disk.shared.state.withLock { $0.damage = "SQLite finds it damaged" }
         try machine.put("www.example.com")
         #expect(machine.wait { machine.events.all.contains { if case .unavailable = $0 { true } else { false } } })
         #expect(quarantined(machine).count == 1)
@@ -264,11 +264,11 @@ import Testing
         _ = await machine.disk.states()
         // A look-up finds the file damaged, just after the check in the background did.
         await withCheckedContinuation { continuation in
-            machine.disk.shared.withLock { shared in
+            machine.disk.shared.state.withLock { shared in
                 shared.damage = "found too late"
                 shared.recalls.append(Recall(key: key("www.example.com").array, continuation))
             }
-            machine.disk.wake.post()
+            machine.disk.shared.wake.post()
         }
         #expect(machine.wait { !quarantined(machine).isEmpty })
         // Damage is handled before anything else is written.

@@ -119,7 +119,7 @@ import Testing
         let other = path + "-other"
         try Data("some notes".utf8).write(to: URL(fileURLWithPath: other))
         #expect(rename(other, path) == 0)
-        machine.disk.shared.withLock { $0.damage = "SQLite finds it damaged" }
+        machine.disk.shared.state.withLock { $0.damage = "SQLite finds it damaged" }
         try machine.put("www.example.com")
         #expect(machine.wait { machine.disk.status.state == .memoryOnly })
         machine.disk.stop()

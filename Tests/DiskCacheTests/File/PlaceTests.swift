@@ -118,7 +118,7 @@ import Testing
             _ = truncate(path + end, 0)
             try machine.put("after\(end).example.com")
             machine.disk.remove(key("n1.example.com"))
-            #expect(machine.wait { machine.disk.shared.withLock { $0.pending.isEmpty && !$0.isWriting } })
+            #expect(machine.wait { machine.disk.shared.state.withLock { $0.pending.isEmpty && !$0.isWriting } })
         }
         #expect(machine.has("www.example.com") && machine.has("after.example.com"))
         machine.disk.stop()

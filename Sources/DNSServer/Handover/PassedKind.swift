@@ -1,0 +1,13 @@
+/// The names under which a server passes on what it has.
+package enum PassedKind: String, CaseIterable, Sendable {
+    /// A UDP socket from which queries are received.
+    case udp = "httpdnsd-udp"
+    /// The UDP socket by which late responses of an address are sent.
+    case replies = "httpdnsd-replies"
+    /// A listening TCP socket.
+    case tcp = "httpdnsd-tcp"
+    /// A TCP connection.
+    case connection = "httpdnsd-connection"
+    /// A file with the queries that were not answered yet.
+    case queries = "httpdnsd-queries"
+}
