@@ -7,6 +7,57 @@ import Scheduling
 /// One address of an HTTPDNS provider.
 @Loop
 final class HTTPDNSEndpoint: Endpoint {
+    /// One query to one address of a service: a request and its reply, sent again once if our clock has to be corrected.
+    @Loop
+    fileprivate final class Attempt: Cancellable {
+        let question: UpstreamQuestion
+        /// The query in the service's terms.
+        let asked: ServiceQuestion
+        /// Whether a new connection is made for it.
+        let onNewConnection: Bool
+        /// The correction of our clock when its request was sent, in seconds.
+        var offset: Int64 = 0
+        var isSecond = false
+        /// Its request, while that is in progress.
+        var transfer: (any Cancellable)?
+        /// Retained until the end.
+        private var endpoint: HTTPDNSEndpoint?
+        private var done: (@Loop (UpstreamReply) -> Void)?
+
+        /// - Parameter clientSubnet: the client network sent to the service; nil: none.
+        init(
+            _ question: UpstreamQuestion, clientSubnet: AddressPrefix?, onNewConnection: Bool,
+            at endpoint: HTTPDNSEndpoint,
+            done: @escaping @Loop (UpstreamReply) -> Void
+        ) {
+            self.question = question
+            self.onNewConnection = onNewConnection
+            asked = ServiceQuestion(
+                name: question.name, types: question.types, dnssecOK: question.dnssecOK,
+                checkingDisabled: question.checkingDisabled, clientSubnet: clientSubnet)
+            self.endpoint = endpoint
+            self.done = done
+        }
+
+        /// Called with the result of its request.
+        func received(_ result: Result<HTTPResponse, HTTPFailure>) {
+            transfer = nil
+            endpoint?.received(result, of: self)
+        }
+
+        /// Calls `done`, unless the attempt was cancelled.
+        func finish(_ reply: UpstreamReply) {
+            endpoint = nil
+            done.take()?(reply)
+        }
+
+        func cancel() {
+            done = nil
+            transfer.take()?.cancel()
+            endpoint = nil
+        }
+    }
+
     /// The age from which the stored name that was answered here is replaced by a newer one.
     private nonisolated static let answeredNameAge: Duration = .seconds(60)
 
@@ -35,15 +86,20 @@ final class HTTPDNSEndpoint: Endpoint {
     /// A name that was answered here, and when.
     private var answeredName: Name?
     private var nameAnswered = Instant(nanoseconds: 0)
-    private let owner: Backlink<HTTPDNSProvider>
+    private let onAnswer: @Loop (HTTPDNSEndpoint) -> Void
+    private let onUnreachable: @Loop () -> Void
 
+    /// - Parameters:
+    ///   - onAnswer: called with the endpoint when the service has answered there.
+    ///   - onUnreachable: called when a probe got no reply at all, or no valid certificate.
     init(
-        _ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount,
-        of owner: Backlink<HTTPDNSProvider>, paths: NetworkPaths, loop: EventLoop
+        _ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount, paths: NetworkPaths,
+        loop: EventLoop, onAnswer: @escaping @Loop (HTTPDNSEndpoint) -> Void,
+        onUnreachable: @escaping @Loop () -> Void
     ) {
         origin = settings.origin(at: address).reached(by: paths)
         nextHop = origin.nextHop
-        self.owner = owner
+        (self.onAnswer, self.onUnreachable) = (onAnswer, onUnreachable)
         name = origin.addressText
         self.address = address
         service = settings.service
@@ -85,19 +141,20 @@ final class HTTPDNSEndpoint: Endpoint {
 
     /// - Parameter onNewConnection: whether a new connection is made for it, which replaces the others once it has
     ///   carried a response.
-    func begin(
+    private func begin(
         _ question: UpstreamQuestion, onNewConnection: Bool, done: @escaping @Loop (UpstreamReply) -> Void
     ) -> any Cancellable {
-        let attempt = HTTPDNSAttempt(
+        let attempt = Attempt(
             question, clientSubnet: clientSubnet.reported(for: question.clientNetwork),
-            onNewConnection: onNewConnection,
-            at: self, done: done)
+            onNewConnection: onNewConnection, at: self, done: done)
         send(attempt)
         return attempt
     }
 
     func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
-        let probe = HTTPDNSProbe(neutral: probeName, answered: answeredName, until: deadline, at: self, done: done)
+        let probe = HTTPDNSProbe(
+            neutral: probeName, answered: answeredName, until: deadline,
+            ask: { [self] in begin($0, onNewConnection: true, done: $1) }, done: done)
         probe.begin()
         return probe
     }
@@ -107,7 +164,7 @@ final class HTTPDNSEndpoint: Endpoint {
     // MARK: An attempt
 
     /// Sends its request: a second time when the service has reported that our clock is wrong.
-    private func send(_ attempt: HTTPDNSAttempt) {
+    private func send(_ attempt: Attempt) {
         guard account.mayCall else { return end(attempt, .overloaded(account.limitText)) }
         if let reason = paths.unreachableReason(for: nextHop) { return end(attempt, .network(reason)) }
         attempt.offset = account.clock.offset
@@ -118,7 +175,7 @@ final class HTTPDNSEndpoint: Endpoint {
                 attempt.transfer = try readyTransfers().begin(
                     request, timeout: timeout, deadline: attempt.question.deadline,
                     holder: attempt.question.holder, renewing: attempt.onNewConnection, permit: permit
-                ) { attempt.take($0) }
+                ) { attempt.received($0) }
             } catch {
                 end(attempt, UpstreamFailure(error))
             }
@@ -128,12 +185,12 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     /// Ends an attempt at the end of the turn: its caller is not ready for the result before.
-    private func end(_ attempt: HTTPDNSAttempt, _ failure: UpstreamFailure) {
+    private func end(_ attempt: Attempt, _ failure: UpstreamFailure) {
         loop.atTurnEnd { attempt.finish(UpstreamReply(failure: failure, types: attempt.question.types)) }
     }
 
-    /// Takes the result of an attempt's request.
-    func take(_ result: Result<HTTPResponse, HTTPFailure>, of attempt: HTTPDNSAttempt) {
+    /// Called with the result of an attempt's request.
+    private func received(_ result: Result<HTTPResponse, HTTPFailure>, of attempt: Attempt) {
         switch result {
         case .success(let response):
             noteTime(of: response)
@@ -161,7 +218,7 @@ final class HTTPDNSEndpoint: Endpoint {
         if answeredName == nil || loop.now - nameAnswered >= Self.answeredNameAge {
             (answeredName, nameAnswered) = (name, loop.now)
         }
-        owner.object?.answered(at: self)
+        onAnswer(self)
     }
 
     /// Measures the address's response time. Errors are left out: they are sent faster than answers, and would make the
@@ -182,7 +239,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Records what a probe without a reply says about the address.
     private func note(_ failure: HTTPFailure) {
         switch failure {
-        case .timeout, .network, .certificate: owner.object?.cannotReach()
+        case .timeout, .network, .certificate: onUnreachable()
         case .slow, .overQuota, .overloaded, .unusable: break
         }
     }

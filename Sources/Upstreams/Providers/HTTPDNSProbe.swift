@@ -12,18 +12,25 @@ final class HTTPDNSProbe: Cancellable {
     private let neutral: Name
     private let answered: Name?
     private let deadline: Instant
-    private let endpoint: HTTPDNSEndpoint
+    private let send: Ask
     private let done: @Loop (UpstreamReply) -> Void
     private var attempt: (any Cancellable)?
 
+    /// Sends a question to the address on a new connection.
+    typealias Ask = @Loop (UpstreamQuestion, @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable
+
+    /// - Parameters:
+    ///   - neutral: the name that is queried first.
+    ///   - answered: a name that was answered here before; nil: none is known.
+    ///   - done: called once with the reply; not after `cancel()`.
     init(
-        neutral: Name, answered: Name?, until deadline: Instant, at endpoint: HTTPDNSEndpoint,
+        neutral: Name, answered: Name?, until deadline: Instant, ask: @escaping Ask,
         done: @escaping @Loop (UpstreamReply) -> Void
     ) {
         self.neutral = neutral
         self.answered = answered
         self.deadline = deadline
-        self.endpoint = endpoint
+        send = ask
         self.done = done
     }
 
@@ -38,7 +45,7 @@ final class HTTPDNSProbe: Cancellable {
 
     private func ask(_ name: Name, _ done: @escaping @Loop (UpstreamReply) -> Void) {
         let question = UpstreamQuestion(name: name, types: [.a], deadline: deadline)
-        attempt = endpoint.begin(question, onNewConnection: true) { [self] reply in
+        attempt = send(question) { [self] reply in
             attempt = nil
             done(reply)
         }

@@ -270,20 +270,20 @@ package final class HTTPDNSProvider: Provider {
     }
 
     private func endpoint(at address: SocketAddress) -> HTTPDNSEndpoint {
-        HTTPDNSEndpoint(settings, address, account, of: backlink, paths: paths, loop: loop)
+        HTTPDNSEndpoint(
+            settings, address, account, paths: paths, loop: loop,
+            onAnswer: { [backlink] in backlink.object?.answered(at: $0) },
+            onUnreachable: { [lookup] in lookup?.addressFailed() })
     }
 
     /// Called when one of the addresses, current or earlier, has answered.
-    func answered(at endpoint: HTTPDNSEndpoint) {
+    private func answered(at endpoint: HTTPDNSEndpoint) {
         if !verified.isEmpty, current.contains(where: { $0 === endpoint }) {
             verified = []
             addressesChanged()
         }
         keepSpare(beside: endpoint)
     }
-
-    /// Called when an address gave no reply at all to a request, or no valid certificate.
-    func cannotReach() { lookup?.addressFailed() }
 
     /// Opens a connection at the address that would be used next, so that a hedge or a failure costs no handshake.
     private func keepSpare(beside endpoint: HTTPDNSEndpoint) {
