@@ -27,12 +27,12 @@ extension Resolver {
 
     /// Returns when both families of a name have their answers, or will not get any.
     private func lookUp(_ name: Name, evenIfFresh: Bool) async {
-        var flights: [(flight: Flight, type: RecordType)] = []
+        var begun: [(flight: Flight, type: RecordType)] = []
         for (key, type) in openQuestions(name, evenIfFresh: evenIfFresh) {
-            if let flight = startInBackground(key, type) { flights.append((flight, type)) }
+            if let flight = startInBackground(key, type) { begun.append((flight, type)) }
         }
         let deadline = clock.now + Budget.answer
-        for (flight, type) in flights { _ = await flight.outcome(of: type, until: deadline) }
+        for (flight, type) in begun { _ = await flight.outcome(of: type, until: deadline) }
     }
 
     /// The questions to ask for both families of a name: none that is answered by a preset or another local answer, or
@@ -58,7 +58,7 @@ extension Resolver {
 
     /// The flight that asks; nil when the question failed just now, or clients need the capacity.
     private func startInBackground(_ key: FlightKey, _ type: RecordType) -> Flight? {
-        guard coalescer.isQuiet, remembered(key, type) == nil else { return nil }
+        guard flights.coalescer.isQuiet, flights.remembered(key, type, by: policy) == nil else { return nil }
         return join(key, type)
     }
 }

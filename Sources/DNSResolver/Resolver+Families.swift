@@ -34,14 +34,6 @@ extension Resolver {
         }
         return Response(.answer(answer, age: 0), from: .source(cache.tag(of: .rule)))
     }
-
-    /// Removes the suppressed family from the cache as soon as the other one has addresses.
-    func dropYielding(to outcome: Flight.Outcome, _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) {
-        guard type.isAddress, policy.suppresses(type.otherFamily, key), key.generation == cache.generation,
-            case .answer(let answer) = outcome, answer.holds(type)
-        else { return }
-        cache.removeYielding(Question(name: key.name, type: type.otherFamily), scope: key.scope)
-    }
 }
 
 extension ResolverPolicy {

@@ -62,7 +62,7 @@ extension Resolver {
         lines += Self.explainedTypes.compactMap { type in
             let key = flightKey(
                 subject, type, dnssecOK: client.dnssecOK, checkingDisabled: client.checkingDisabled, for: client)
-            return failures.last(key, type).map { failure in
+            return flights.failures.last(key, type).map { failure in
                 let age = max(.zero, clock.now - failure.asked).components.seconds
                 return "type=\(type) route=\(route) state=failed age=\(age) reason=\(failure.error.text)"
             }

@@ -12,9 +12,7 @@ package final class Resolver {
     /// Whether HTTPDNS is used at all.
     package private(set) var isOn = true
     let cache: AnswerStore
-    let coalescer: Coalescer
-    let repair: AnswerRepair
-    let failures = FailureMemory()
+    let flights: FlightEnvironment
     let background = BackgroundLookups()
     /// The names that are queried to detect forwarding loops through LocalDNS.
     package nonisolated let probes = LoopProbes()
@@ -41,12 +39,11 @@ package final class Resolver {
         self.policy = policy
         self.cache = cache
         self.clock = clock
-        coalescer = Coalescer(clock: clock, limit: flightLimit)
-        repair = AnswerRepair(cache: cache, clock: clock)
+        flights = FlightEnvironment(cache: cache, clock: clock, flightLimit: flightLimit)
     }
 
     /// How many flights are under way, and how many clients wait for them.
-    package var load: (flights: Int, waiters: Int) { coalescer.load }
+    package var load: (flights: Int, waiters: Int) { flights.coalescer.load }
 
     /// Whether a request waits for a free slot at a source: further ones can only queue behind it.
     package var isBacklogged: Bool { policy.strategy.isBacklogged }
@@ -79,9 +76,9 @@ package final class Resolver {
     /// Restarts in another network: all answers so far count as stale, remembered failures are dropped, and the clients
     /// that wait for a flight under way join a new one.
     package func networkChanged() {
-        failures.forgetAll()
+        flights.failures.forgetAll()
         cache.beginNetwork()
-        coalescer.abandonAll()
+        flights.coalescer.abandonAll()
     }
 
     private func putInForce(isNewGeneration: Bool) {
@@ -89,7 +86,7 @@ package final class Resolver {
         guard isNewGeneration else { return }
         // After the policy: a thread that sees the new number gets the new policy.
         cache.beginGeneration()
-        coalescer.abandonAll()
+        flights.coalescer.abandonAll()
     }
 
     /// The route of a name, in any letter case, by the policy in force.
@@ -131,10 +128,10 @@ package final class Resolver {
             if cached.isEnding, cache.claimRefresh(client.key.scoped(to: key.scope)) { prefetch(key, type) }
             return reply(cached.response)
         }
-        if let error = remembered(key, type) {
+        if let error = flights.remembered(key, type, by: policy) {
             if cached == nil,
                 case .answer(let answer)? = cache.keepFailedFamily(
-                    key, type, made: translatedInstead(key, type, by: policy))
+                    key, type, made: policy.translatedInstead(key, type, in: cache))
             {
                 return reply(Response(.answer(answer, age: 0)))
             }
@@ -179,13 +176,6 @@ package final class Resolver {
         return policy.strategy.outlook(for: key) == .usable ? wait : min(wait, cache.staleWait)
     }
 
-    /// Why a question failed just now and is not asked again; also nil when it would begin the probe of a provider.
-    func remembered(_ key: FlightKey, _ type: RecordType) -> ExtendedError? {
-        let error = failures.remembered(
-            key, type, at: clock.now, recovery: policy.strategy.lastRecovery(for: key))
-        return error == nil || policy.strategy.outlook(for: key) == .probeDue ? nil : error
-    }
-
     /// Where clients have an answer of LocalDNS that yields to the providers, only these are asked: LocalDNS's answer would
     /// end the flight before that of a provider that is slower than certificates, at each of the clients' questions.
     private func mode(of key: FlightKey, _ type: RecordType, behind cached: AnswerStore.Cached?) -> Mode? {
@@ -198,7 +188,7 @@ package final class Resolver {
     ///
     /// - Parameter mode: for this flight; nil: the policy's.
     func join(_ key: FlightKey, _ type: RecordType, mode: Mode? = nil) -> Flight? {
-        coalescer.join(key, type) { FlightWork($0, type, by: policy, mode: mode, of: self).begin() }
+        FlightWork.join(key, type, by: policy, mode: mode, in: flights)
     }
 
     /// The stale answer if there is one that is trusted, else the preset of last resort, any stale answer, SERVFAIL.
@@ -272,11 +262,8 @@ package final class Resolver {
         _ name: Name, _ type: RecordType, dnssecOK: Bool = false, checkingDisabled: Bool = false,
         for client: ClientQuestion? = nil
     ) -> FlightKey {
-        let name = name.lowercased
-        let route = policy.routes.route(for: name)
-        return FlightKey(
-            name: name, type: type, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
-            scope: policy.strategy.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
+        policy.flightKey(
+            name, type, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, for: client,
             generation: cache.generation)
     }
 }

@@ -38,6 +38,23 @@ package final class ResolverPolicy: Sendable {
             ? types : localAnswers.families.limiting(types, for: type, isTranslating: isTranslating)
     }
 
+    /// The key of the flight for a name and type.
+    ///
+    /// - Parameters:
+    ///   - client: nil: none.
+    ///   - generation: the number under which this policy is in force.
+    func flightKey(
+        _ name: Name, _ type: RecordType, dnssecOK: Bool = false, checkingDisabled: Bool = false,
+        for client: ClientQuestion? = nil, generation: UInt32
+    ) -> FlightKey {
+        let name = name.lowercased
+        let route = routes.route(for: name)
+        return FlightKey(
+            name: name, type: type, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
+            scope: strategy.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
+            generation: generation)
+    }
+
     /// A preset name exists, whatever is answered for its other types: a client that gets NXDOMAIN drops its addresses
     /// too.
     func consistent(_ answer: consuming Answer, for key: FlightKey) -> Answer {

@@ -13,9 +13,19 @@ extension ResolverPolicy {
         guard isTranslating, type == .aaaa, !key.checkingDisabled, case .protect = key.route else { return false }
         return !localAnswers.families.yields(.aaaa) && !localAnswers.families.excludes(.aaaa)
     }
+
+    /// The addresses that stand for a name's IPv4 addresses while the question for its IPv6 addresses fails; nil when there are
+    /// none, or nothing is translated.
+    @Loop
+    func translatedInstead(_ key: FlightKey, _ type: RecordType, in cache: AnswerStore) -> Answer? {
+        guard translates(type, key), case .prefix(let prefix) = translation,
+            let answer = cache.trustedAnswer(key, .a), !answer.hasSignatures
+        else { return nil }
+        return prefix.translated(answer, longest: AnswerStore.failedFamilyTTL)
+    }
 }
 
-extension Resolver {
+extension FlightWork {
     /// What is answered in place of "no IPv6 address".
     enum Translated {
         /// Made of the name's IPv4 addresses.
@@ -35,15 +45,13 @@ extension Resolver {
     /// - Parameters:
     ///   - negative: the provider's answer.
     ///   - deadline: until when the IPv4 addresses are awaited.
-    func translated(
-        _ flight: Flight, _ negative: Answer, by policy: ResolverPolicy, until deadline: Instant
-    ) async -> Translated {
+    func translated(_ negative: Answer, until deadline: Instant) async -> Translated {
         guard case .prefix(let prefix) = policy.translation else {
             // The policy that follows gives the flight up, and its clients ask again.
             await clock.sleep(until: clock.now + Translation.longestWait)
             return .nothing
         }
-        switch await ipv4Addresses(flight, until: deadline) {
+        switch await ipv4Addresses(until: deadline) {
         case .unverified: return .unverified
         case .records(let answer) where answer.hasSignatures:
             return .nothing
@@ -54,27 +62,17 @@ extension Resolver {
     }
 
     /// The trusted answer to the name's A.
-    private func ipv4Addresses(_ flight: Flight, until deadline: Instant) async -> IPv4Answer {
-        let key = flight.key
+    private func ipv4Addresses(until deadline: Instant) async -> IPv4Answer {
         if let run = flight.run(for: .a), run === flight.run(for: .aaaa) {
             return await flight.ipv4Answer(until: deadline)
         }
         if let answer = cache.trustedAnswer(key, .a) { return .records(answer) }
-        if let error = remembered(key, .a) { return .failure(error) }
-        guard let flight = join(key, .a) else {
+        if let error = environment.remembered(key, .a, by: policy) { return .failure(error) }
+        guard let flight = Self.join(key, .a, by: policy, in: environment) else {
             return .failure(ExtendedError(.other, "too many questions are under way"))
         }
         // Neither may wait for the other.
         return await flight.ipv4Answer(until: flight.run(for: .a)?.isWaiting == true ? clock.now : deadline)
-    }
-
-    /// The addresses that stand for a name's IPv4 addresses while the question for its IPv6 addresses fails; nil when there are
-    /// none, or nothing is translated.
-    func translatedInstead(_ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy) -> Answer? {
-        guard policy.translates(type, key), case .prefix(let prefix) = policy.translation,
-            let answer = cache.trustedAnswer(key, .a), !answer.hasSignatures
-        else { return nil }
-        return prefix.translated(answer, longest: AnswerStore.failedFamilyTTL)
     }
 }
 

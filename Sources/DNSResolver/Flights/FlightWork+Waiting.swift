@@ -17,7 +17,7 @@ extension FlightWork {
     }
 
     private func fit(_ answer: Answer, _ found: SourcedResult) async {
-        let fitted = await resolver.fit(answer, for: key, found.type)
+        let fitted = await fitted(answer, found.type)
         guard !flight.isAbandoned else { return }
         guard let fitted else {
             return finish(found.type, with: cache.keepEmpty(ttl: nil, for: key, found.type))
@@ -36,7 +36,7 @@ extension FlightWork {
         let answer = Answer.negative(name: key.name, ttl: empty.ttl)
         let none = SourcedResult(type, .answer(answer), .provider(index: empty.provider), empty.server)
         if policy.translates(type, key) {
-            let made = await resolver.translated(flight, answer, by: policy, until: empty.deadline)
+            let made = await translated(answer, until: empty.deadline)
             guard !flight.isAbandoned else { return }
             if case .answer(let answer) = made { return keepTranslated(answer, none) }
         } else {
@@ -51,7 +51,7 @@ extension FlightWork {
     }
 
     private func deny(_ answer: Answer, _ found: SourcedResult) async {
-        await flight.otherFamily(of: found.type, until: resolver.clock.now + Budget.hedge)
+        await flight.otherFamily(of: found.type, until: clock.now + Budget.hedge)
         guard !flight.isAbandoned else { return }
         var answer = answer
         if reconciled(.denial, found.type) == .exists { answer.responseCode = .noError }
@@ -60,19 +60,19 @@ extension FlightWork {
 
     private func fail(_ failure: UpstreamFailure, _ found: SourcedResult) async {
         let type = found.type
-        await flight.otherFamily(of: type, until: resolver.clock.now + Budget.hedge)
+        await flight.otherFamily(of: type, until: clock.now + Budget.hedge)
         guard !flight.isAbandoned else { return }
         let failed = Flight.Outcome.failure(failure.extendedError)
         guard type.isAddress, !failure.isOurs, reconciled(.failure, type) == .failedFamily else {
             return finish(type, with: failed, failure)
         }
-        let made = resolver.translatedInstead(key, type, by: policy)
+        let made = policy.translatedInstead(key, type, in: cache)
         finish(type, with: cache.keepFailedFamily(key, type, made: made) ?? failed, failure)
     }
 
     /// Once all else is settled: what is made of A needs that.
     private func translate(_ answer: Answer, _ found: SourcedResult) async {
-        let made = await resolver.translated(flight, answer, by: policy, until: resolver.clock.now + Budget.answer)
+        let made = await translated(answer, until: clock.now + Budget.answer)
         guard !flight.isAbandoned else { return }
         switch made {
         case .answer(let translated): keepTranslated(translated, found)

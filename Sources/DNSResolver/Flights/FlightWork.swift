@@ -10,7 +10,7 @@ final class FlightWork: FlightRun {
     /// In force when the flight began.
     let policy: ResolverPolicy
     private let mode: Mode?
-    let resolver: Resolver
+    let environment: FlightEnvironment
     /// Whether HTTPDNS goes before LocalDNS.
     private let prefersProviders: Bool
     /// The results that are decided only when all types are known; nil: mostly there is none.
@@ -20,24 +20,39 @@ final class FlightWork: FlightRun {
     private let began: Instant
 
     var key: FlightKey { flight.key }
-    var cache: AnswerStore { resolver.cache }
+    var cache: AnswerStore { environment.cache }
+    var clock: any LoopClock { environment.clock }
 
     /// - Parameters:
     ///   - type: it is asked for, and with it the other family where one call returns both.
     ///   - mode: for this work; nil: the policy's.
-    init(_ flight: Flight, _ type: RecordType, by policy: ResolverPolicy, mode: Mode? = nil, of resolver: Resolver) {
+    init(
+        _ flight: Flight, _ type: RecordType, by policy: ResolverPolicy, mode: Mode?, in environment: FlightEnvironment
+    ) {
         self.flight = flight
         self.policy = policy
         self.mode = mode
-        self.resolver = resolver
-        began = resolver.clock.now
+        self.environment = environment
+        began = environment.clock.now
         prefersProviders = policy.routes.prefersProviders(flight.key.route) || mode == .httpdnsFirst
         let types = policy.types(for: type, flight.key)
         super.init(flight.isIdle ? types : types.filter { flight.run(for: $0) == nil })
     }
 
+    /// The flight that asks for a type; nil when there is no capacity for one.
+    ///
+    /// - Parameter mode: for its work, if it begins some; nil: the policy's.
+    static func join(
+        _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, mode: Mode? = nil,
+        in environment: FlightEnvironment
+    ) -> Flight? {
+        environment.coalescer.join(key, type) {
+            FlightWork($0, type, by: policy, mode: mode, in: environment).begin()
+        }
+    }
+
     /// Begins; it may be over before this returns.
-    func begin() {
+    private func begin() {
         flight.add(self)
         let work = policy.strategy.begin(
             key, types, mode: mode, mayBeLocal: policy.routes.isInSearchDomain(key.name),
@@ -129,7 +144,7 @@ final class FlightWork: FlightRun {
 
     private func end() {
         flight.remove(self)
-        if flight.isIdle { resolver.coalescer.end(flight) }
+        if flight.isIdle { environment.coalescer.end(flight) }
     }
 
     // MARK: Background checks
@@ -138,9 +153,9 @@ final class FlightWork: FlightRun {
     private func checkBehind(_ subject: AnswerRepair.Subject, _ type: RecordType) {
         guard let check = policy.strategy.answerCheck else { return }
         // The check may outlive the flight, and must not retain its results.
-        resolver.repair.begin(key, type, subject, by: check) { [weak self, key, policy, resolver] in
+        environment.repair.begin(key, type, subject, by: check) { [weak self, key, policy, environment] in
             if let self { return askAgain(type) }
-            _ = resolver.coalescer.join(key, type) { Self.askProviders($0, type, by: policy, of: resolver) }
+            _ = Self.join(key, type, by: policy, mode: .httpdnsFirst, in: environment)
         }
     }
 
@@ -148,13 +163,9 @@ final class FlightWork: FlightRun {
     private func askAgain(_ type: RecordType) {
         guard !isAskedAgain else { return }
         isAskedAgain = true
-        resolver.coalescer.replace(flight, type) { Self.askProviders($0, type, by: policy, of: resolver) }
-    }
-
-    private static func askProviders(
-        _ flight: Flight, _ type: RecordType, by policy: ResolverPolicy, of resolver: Resolver
-    ) {
-        FlightWork(flight, type, by: policy, mode: .httpdnsFirst, of: resolver).begin()
+        environment.coalescer.replace(flight, type) {
+            FlightWork($0, type, by: policy, mode: .httpdnsFirst, in: environment).begin()
+        }
     }
 
     // MARK: Caching
@@ -189,9 +200,13 @@ final class FlightWork: FlightRun {
         ).map(Flight.Outcome.answer)
     }
 
-    /// The outcome, in favour of which the other family is suppressed.
+    /// The outcome; if it has addresses in favour of which the other family is suppressed, that leaves the cache.
     func preferring(_ outcome: Flight.Outcome, _ type: RecordType) -> Flight.Outcome {
-        resolver.dropYielding(to: outcome, key, type, by: policy)
+        if type.isAddress, policy.suppresses(type.otherFamily, key), key.generation == cache.generation,
+            case .answer(let answer) = outcome, answer.holds(type)
+        {
+            cache.removeYielding(Question(name: key.name, type: type.otherFamily), scope: key.scope)
+        }
         return outcome
     }
 
@@ -241,11 +256,11 @@ final class FlightWork: FlightRun {
     ) {
         switch outcome {
         case .answer:
-            resolver.failures.answered(key, type)
+            environment.failures.answered(key, type)
         case .failure(let error):
             if failure?.isOurs != true {
-                resolver.failures.failed(
-                    key, type, isTransport: failure?.isTransport ?? false, error: error, at: resolver.clock.now,
+                environment.failures.failed(
+                    key, type, isTransport: failure?.isTransport ?? false, error: error, at: clock.now,
                     asked: began)
             }
         }

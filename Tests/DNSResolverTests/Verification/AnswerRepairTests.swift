@@ -72,7 +72,7 @@ struct AnswerRepairTests {
                 name: name, type: .a, route: route, dnssecOK: false, checkingDisabled: false,
                 holder: ClientNetwork(try #require(IPAddress(client))))
             let answer = Answer(name: name, addresses: [.v4(0xcb00_7109)], ttl: 60)
-            machine.resolver.repair.begin(key, .a, .init(answer, server: ""), by: check) {}
+            machine.resolver.flights.repair.begin(key, .a, .init(answer, server: ""), by: check) {}
         }
         for number in 0..<3_000 { try begin("n\(number).example", from: "192.0.2.66") }
         try begin("other.example", from: "192.0.2.1")
