@@ -71,7 +71,7 @@ private final class Run {
         }
     }
 
-    private func take(_ result: Result<HTTPResponse, HTTPFailure>, _ question: ServiceQuestion) {
+    private func take(_ result: Result<HTTPResponse, UpstreamFailure>, _ question: ServiceQuestion) {
         var isAnswer = false
         if case .success(let response) = result,
             case .results(let results) = service.outcome(of: response, to: question),

@@ -5,7 +5,7 @@ enum AddressFamilies {
     case v4, v6, both
 
     /// Throws without types, and for any type but A and AAAA.
-    init(_ types: [RecordType]) throws(ServiceFailure) {
+    init(_ types: [RecordType]) throws(UpstreamFailure) {
         guard !types.isEmpty, types.allSatisfy(\.isAddress) else {
             throw .rejected("only A and AAAA can be asked for")
         }

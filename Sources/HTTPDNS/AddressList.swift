@@ -34,14 +34,14 @@ struct AddressList {
     }
 
     /// The result for one type of `name`; no addresses are an indeterminate empty response.
-    func result(for type: RecordType, of name: Name) -> ServiceResult {
+    func result(for type: RecordType, of name: Name) -> UpstreamResult {
         let addresses = addresses(of: type)
         guard !addresses.isEmpty else { return .indeterminateEmpty(ttl: statedTTL) }
         return .answer(Answer(name: name, addresses: addresses, ttl: statedTTL ?? Self.minimumTTL))
     }
 
     /// A negative answer with the service's TTL.
-    func negative(_ responseCode: ResponseCode, _ name: Name) -> ServiceResult {
+    func negative(_ responseCode: ResponseCode, _ name: Name) -> UpstreamResult {
         .answer(.negative(responseCode, name: name, ttl: statedTTL ?? Self.minimumTTL))
     }
 }

@@ -9,7 +9,7 @@ package protocol ScheduleService: Sendable {
     ///
     /// - Parameter time: seconds since 1970, corrected by the known offset of the service's clock.
     /// - Throws: when it cannot be signed here.
-    func request(at time: Int64) throws(ServiceFailure) -> HTTPRequest
+    func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest
 
     /// The outcome for a complete response. Never traps on any bytes.
     func outcome(of response: HTTPResponse) -> ScheduleOutcome
@@ -20,7 +20,7 @@ package enum ScheduleOutcome: Hashable, Sendable {
     case addresses(AddressSchedule)
     /// The vendor has disabled the service: it must not be queried any more.
     case disabled
-    case failure(ServiceFailure)
+    case failure(UpstreamFailure)
 }
 
 /// The addresses that a service returns for itself, unchecked: the caller decides whether they are acceptable.

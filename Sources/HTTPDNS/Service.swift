@@ -14,7 +14,7 @@ package protocol Service: Sendable {
     ///
     /// - Parameter time: seconds since 1970, corrected by the known offset of the service's clock.
     /// - Throws: when the name cannot be written in the service's format: the service cannot know it.
-    func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest
+    func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest
 
     /// The outcome for a complete response. Never traps on any bytes.
     func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome

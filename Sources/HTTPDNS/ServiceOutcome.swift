@@ -3,13 +3,13 @@ package import DNSWire
 /// The outcome of a reply: a result for each type queried, or a failure.
 package enum ServiceOutcome: Hashable, Sendable {
     case results(ServiceResults)
-    case failure(ServiceFailure)
+    case failure(UpstreamFailure)
 }
 
 /// A result for each of a few types, mostly A, or A and AAAA. Searched linearly, which is faster than a dictionary
 /// then.
 package struct ServiceResults: Sendable {
-    package typealias Element = (type: RecordType, result: ServiceResult)
+    package typealias Element = (type: RecordType, result: UpstreamResult)
 
     private var elements: [Element]
 
@@ -18,13 +18,13 @@ package struct ServiceResults: Sendable {
     package var count: Int { elements.count }
 
     /// Nil for a type without a result.
-    package subscript(type: RecordType) -> ServiceResult? {
+    package subscript(type: RecordType) -> UpstreamResult? {
         for index in elements.indices where elements[index].type == type { return elements[index].result }
         return nil
     }
 
     /// Adds the result for a type; of several for one type the first is used.
-    package mutating func add(_ result: ServiceResult, for type: RecordType) {
+    package mutating func add(_ result: UpstreamResult, for type: RecordType) {
         for index in elements.indices where elements[index].type == type { return }
         if elements.isEmpty { elements.reserveCapacity(2) }
         elements.append((type, result))
@@ -36,7 +36,7 @@ extension ServiceResults: Sequence {
 }
 
 extension ServiceResults: ExpressibleByDictionaryLiteral {
-    package init(dictionaryLiteral elements: (RecordType, ServiceResult)...) {
+    package init(dictionaryLiteral elements: (RecordType, UpstreamResult)...) {
         self.init()
         for (type, result) in elements { add(result, for: type) }
     }
@@ -54,29 +54,4 @@ extension ServiceResults: Hashable {
             hasher.combine(result)
         }
     }
-}
-
-/// The service's result for one type.
-package enum ServiceResult: Hashable, Sendable {
-    /// Records, or NXDOMAIN or NODATA with its SOA.
-    case answer(Answer)
-    /// An indeterminate empty response: without a reason, such as a name unknown to the service, NXDOMAIN or NODATA.
-    ///
-    /// `ttl`: the seconds that the service gave for it, if any.
-    case indeterminateEmpty(ttl: UInt32?)
-}
-
-/// Why a service gave no answer, by what is done next. Texts never contain secrets.
-package enum ServiceFailure: Error, Hashable, Sendable {
-    /// Try the next address, then the next service: time-outs, 429, 5xx, unreadable bodies.
-    case unavailable(String, retryAfter: UInt32? = nil)
-    /// The account or signature is refused: the service goes into backoff, without a retry.
-    case authentication(String)
-    /// Our clock differs from the service's by more than it accepts; `serverTime` in seconds since 1970, if it sent
-    /// that.
-    case clockSkew(String, serverTime: Int64?)
-    /// The service refuses this query and would again: the next service, without a retry.
-    case rejected(String)
-    /// The service works but could not answer this query: SERVFAIL, REFUSED and the like. The next service.
-    case responseCode(ResponseCode)
 }

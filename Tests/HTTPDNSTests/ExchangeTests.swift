@@ -39,7 +39,7 @@ struct ExchangeTests {
         let outcome: ServiceOutcome
     }
 
-    private static let nodata: ServiceResult = .answer(.negative(name: name("www.example.com"), ttl: 300))
+    private static let nodata: UpstreamResult = .answer(.negative(name: name("www.example.com"), ttl: 300))
     private static let host = name("www.example.com")
 
     static let replays: [Replay] = [
@@ -68,7 +68,7 @@ struct ExchangeTests {
             outcome: .results([.a: .indeterminateEmpty(ttl: nil)])),
         Replay(
             file: "tencent-des-unnamed", service: TencentTests.des, types: [.a],
-            outcome: .failure(.unavailable("the reply does not tell which name it is for"))),
+            outcome: .failure(.unusable("the reply does not tell which name it is for"))),
         Replay(
             file: "tencent-aes", service: TencentTests.aes, types: [.a, .aaaa],
             outcome: .results([

@@ -54,7 +54,7 @@ import Upstreams
     @Test func `without MD5 nothing is sent unsigned`() {
         let service = AliyunScheduleService(
             account: "1", region: "cn", secret: Self.secret, crypto: AliyunRequestTests.NoCrypto())
-        #expect(throws: ServiceFailure.self) { try service.request(at: 1_700_000_000) }
+        #expect(throws: UpstreamFailure.self) { try service.request(at: 1_700_000_000) }
     }
 
     @Test func `both families are returned, IPv4 first`() {
@@ -72,7 +72,7 @@ import Upstreams
                         Self.places(["192.0.2.1", "192.0.2.3", "192.0.2.4"], ports: [8_443, nil, nil]))))
         #expect(
             Self.outcome(#"{"service_ip":["192.0.2.1","192.0.2.2"],"service_ip_port":[65536,-1]}"#)
-                == .failure(.unavailable("the reply names no address")))
+                == .failure(.unusable("the reply names no address")))
     }
 
     @Test(arguments: [
@@ -87,7 +87,7 @@ import Upstreams
         #"{"service_ip":"192.0.2.1"}"#, #"{"service_ip":["192.0.2.1"],"service_ip_port":8443}"#,
     ])
     func `a reply without an address is a failure`(body: String) {
-        guard case .failure(.unavailable) = Self.outcome(body) else {
+        guard case .failure(.unusable) = Self.outcome(body) else {
             Issue.record("\(Self.outcome(body))")
             return
         }
@@ -158,7 +158,7 @@ import Upstreams
 
     @Test(arguments: ["", "log:0|domain:0|ip:|ttl:60", "ttl:60", "|||", "ip", "<html>"])
     func `tencent's reply without an address is a failure`(body: String) {
-        #expect(Self.tencent(body) == .failure(.unavailable("the reply names no address")))
+        #expect(Self.tencent(body) == .failure(.unusable("the reply names no address")))
     }
 
     @Test func `a refused token is a refused account`() {

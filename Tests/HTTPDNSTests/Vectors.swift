@@ -38,6 +38,6 @@ struct CountingIVs: Crypto {
 }
 
 /// A result with these addresses of `www.example.com`.
-func addresses(_ texts: [String], ttl: UInt32) -> ServiceResult {
+func addresses(_ texts: [String], ttl: UInt32) -> UpstreamResult {
     .answer(Answer(name: name("www.example.com"), addresses: texts.compactMap { IPAddress($0) }, ttl: ttl))
 }

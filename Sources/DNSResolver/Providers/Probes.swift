@@ -103,7 +103,7 @@ final class Probes {
             break
         case _ where health.isOutdated(began):
             break
-        case .authentication(let reason):
+        case .authentication(let reason), .clockSkew(let reason, _):
             answered(endpoint, of: provider, isProbe: true)
             let pause = provider.access.failed(at: now)
             report(.providerRefusedAccess(provider: provider.name, reason: reason, pause: pause))
@@ -199,7 +199,9 @@ extension UpstreamFailure {
     /// Whether the address, or the account, may be at fault: only a probe can decide that.
     fileprivate var isReasonForProbe: Bool {
         switch self {
-        case .timeout, .slow, .noServer, .network, .unusable, .certificate, .forged, .busy, .authentication: true
+        case .timeout, .slow, .noServer, .network, .unusable, .certificate, .forged, .busy, .authentication,
+            .clockSkew:
+            true
         case .responseCode, .rejected, .overloaded, .cancelled: false
         }
     }

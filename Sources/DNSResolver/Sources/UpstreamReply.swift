@@ -61,12 +61,3 @@ extension UpstreamReply {
         return hasResult ? nil : last
     }
 }
-
-/// The result of asking for one type.
-package enum UpstreamResult: Hashable, Sendable {
-    /// Records, or an NXDOMAIN or NODATA response. Indirect, since it is passed on many times.
-    indirect case answer(Answer)
-    /// An indeterminate empty response: the next source is asked. `ttl`: seconds that the service gave for it, if any.
-    case indeterminateEmpty(ttl: UInt32?)
-    case failure(UpstreamFailure)
-}

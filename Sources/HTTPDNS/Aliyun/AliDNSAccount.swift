@@ -1,3 +1,5 @@
+import DNSWire
+
 /// The account parameters of AliDNS's JSON interface of DoH.
 ///
 /// Source: www.alibabacloud.com/help/en/dns/httpdns-doh-json-api. The page says only that `key` is a hash made with the
@@ -24,10 +26,10 @@ package struct AliDNSAccount: Sendable {
     /// - Parameters:
     ///   - host: as it is sent, before percent-encoding.
     ///   - time: seconds since 1970.
-    func parameters(for host: String, at time: Int64) throws(ServiceFailure) -> String {
+    func parameters(for host: String, at time: Int64) throws(UpstreamFailure) -> String {
         let time = max(time, 0)
         guard let digest = crypto.sha256(Array("\(id)\(secret.value)\(time)\(host)\(accessKeyID)".utf8)) else {
-            throw .unavailable("no SHA-256 in this system's libcrypto, and requests are signed with it")
+            throw .unusable("no SHA-256 in this system's libcrypto, and requests are signed with it")
         }
         return "&uid=\(TextEncoding.percent(id))&ak=\(TextEncoding.percent(accessKeyID))&ts=\(time)"
             + "&key=\(TextEncoding.hexadecimal(digest))"

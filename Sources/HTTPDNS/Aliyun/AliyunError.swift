@@ -1,3 +1,5 @@
+import DNSWire
+
 /// An error of Aliyun's: maps its code, or else the HTTP status, to a failure.
 ///
 /// The code takes precedence, since the same one comes with 400 or 403 (help.aliyun.com/document_detail/56810.html
@@ -6,7 +8,7 @@ struct AliyunError {
     let code: String?
     let response: HTTPResponse
 
-    var failure: ServiceFailure {
+    var failure: UpstreamFailure {
         switch code {
         case "SignatureExpired", "InvalidDuration":
             .clockSkew(text, serverTime: response.date)
@@ -15,7 +17,7 @@ struct AliyunError {
         case "MissingArgument", "InvalidHost", "TooManyHosts", "SdnsNotSupported", "MethodNotAllowed":
             .rejected(text)
         case "ServiceLevelDeny", "InternalError":
-            .unavailable(text, retryAfter: response.retryAfter)
+            HTTPStatusFailure.unavailable(response, text)
         default:
             HTTPStatusFailure.failure(of: response, text: text)
         }
@@ -23,9 +25,9 @@ struct AliyunError {
 
     /// The failure of a response whose body cannot be read. For an error status only the status is used: it may come
     /// from a proxy on the path, or from a service in trouble.
-    static func unreadable(_ response: HTTPResponse, _ error: JSONError) -> ServiceFailure {
+    static func unreadable(_ response: HTTPResponse, _ error: JSONError) -> UpstreamFailure {
         response.isSuccess
-            ? .unavailable("unreadable reply: \(error)") : AliyunError(code: nil, response: response).failure
+            ? .unusable("unreadable reply: \(error)") : AliyunError(code: nil, response: response).failure
     }
 
     private var text: String {

@@ -1,4 +1,4 @@
-import DNSWire
+package import DNSWire
 
 /// Aliyun's scheduling call, `/{account}/ss`, signed if there is a secret.
 ///
@@ -25,12 +25,12 @@ package struct AliyunScheduleService: ScheduleService {
         self.crypto = crypto
     }
 
-    package func request(at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+    package func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         guard let secret else { return HTTPRequest(target: path) }
         let text = SignatureExpiry.text(at: time, lifetime: Self.lead)
         guard let nonce = crypto.randomBytes(Self.nonceLength).map(TextEncoding.hexadecimal),
             let digest = crypto.md5(Array("\(nonce)-\(secret.value)-\(text)".utf8))
-        else { throw .unavailable("no MD5 in this system's libcrypto, and requests are signed with it") }
+        else { throw .unusable("no MD5 in this system's libcrypto, and requests are signed with it") }
         return HTTPRequest(target: "\(path)&n=\(nonce)&t=\(text)&s=\(TextEncoding.hexadecimal(digest))")
     }
 
@@ -47,7 +47,7 @@ package struct AliyunScheduleService: ScheduleService {
         guard !places.isEmpty else {
             return .failure(
                 reply.code == nil
-                    ? .unavailable("the reply names no address")
+                    ? .unusable("the reply names no address")
                     : AliyunError(code: reply.code, response: response).failure)
         }
         return .addresses(AddressSchedule(places))

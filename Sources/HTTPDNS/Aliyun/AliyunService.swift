@@ -26,7 +26,7 @@ package struct AliyunService: Service {
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+    package func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let host = try HostText.of(question.name)
         // Appended to one text: each interpolation would allocate.
         var target = ""
@@ -41,7 +41,7 @@ package struct AliyunService: Service {
         guard let secret else { return HTTPRequest(target: target) }
         let expiry = SignatureExpiry.text(at: time)
         guard let digest = crypto.md5(Array("\(host)-\(secret.value)-\(expiry)".utf8)) else {
-            throw .unavailable("no MD5 in this system's libcrypto, and requests are signed with it")
+            throw .unusable("no MD5 in this system's libcrypto, and requests are signed with it")
         }
         return HTTPRequest(target: "\(target)&t=\(expiry)&s=\(TextEncoding.hexadecimal(digest))")
     }
@@ -57,7 +57,7 @@ package struct AliyunService: Service {
             return .failure(AliyunError(code: reply.code, response: response).failure)
         }
         guard let host = reply.host, HostText.matches(host, question.name) else {
-            return .failure(.unavailable("the reply is for another name"))
+            return .failure(.unusable("the reply is for another name"))
         }
         var results = ServiceResults()
         for type in question.types { results.add(reply.list(type).result(for: type, of: question.name), for: type) }

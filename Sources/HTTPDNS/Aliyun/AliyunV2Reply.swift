@@ -47,7 +47,7 @@ struct AliyunV2Answer {
         fileprivate(set) var emptyCode: String?
 
         /// The result for `type`. Two codes are known; with any other, or none, an empty list is indeterminate.
-        func result(for type: RecordType, of name: Name) -> ServiceResult {
+        func result(for type: RecordType, of name: Name) -> UpstreamResult {
             guard list.texts.isEmpty else { return list.result(for: type, of: name) }
             return switch emptyCode {
             case "DomainNotExist": list.negative(.nameError, name)

@@ -50,7 +50,7 @@ package struct AliyunV2Service: Service {
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+    package func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let (host, families) = (try HostText.of(question.name), try AddressFamilies(question.types).aliyunText)
         // The service takes an address: the first one of the network is sent.
         let client = question.clientSubnet?.address.description
@@ -90,7 +90,7 @@ package struct AliyunV2Service: Service {
         do {
             let answers = try answers(in: reply)
             guard answers.allSatisfy({ HostText.matches($0.host, question.name) }) else {
-                return .failure(.unavailable("the reply is for another name"))
+                return .failure(.unusable("the reply is for another name"))
             }
             var results = ServiceResults()
             for answer in answers {
@@ -100,7 +100,7 @@ package struct AliyunV2Service: Service {
                 }
             }
             guard results.count > 0 else {
-                return .failure(.unavailable("the reply contains nothing of what was asked"))
+                return .failure(.unusable("the reply contains nothing of what was asked"))
             }
             return .results(results)
         } catch {
@@ -110,22 +110,22 @@ package struct AliyunV2Service: Service {
 
     /// The response's answers, decrypted. A response in another mode than the request's is refused: a plain one can be
     /// forged.
-    private func answers(in reply: AliyunV2Reply) throws(ServiceFailure) -> [AliyunV2Answer] {
+    private func answers(in reply: AliyunV2Reply) throws(UpstreamFailure) -> [AliyunV2Answer] {
         guard reply.mode == nil || reply.mode == encryption.mode else {
-            throw .unavailable("the reply is not encrypted as it was asked for")
+            throw .unusable("the reply is not encrypted as it was asked for")
         }
         let text: [UInt8]
         switch (reply.data, box) {
         case (.plain(let answers), nil): return answers
         case (.text(let json), nil): text = Array(json.utf8)
         case (.text(let encrypted), let box?): text = try box.open(TextDecoding.base64(encrypted))
-        case (.plain, _?): throw .unavailable("the reply is not encrypted as it was asked for")
-        case (nil, _): throw .unavailable("the reply holds no data")
+        case (.plain, _?): throw .unusable("the reply is not encrypted as it was asked for")
+        case (nil, _): throw .unusable("the reply holds no data")
         }
         do {
             return try AliyunV2Answer.all(in: text)
         } catch {
-            throw .unavailable("unreadable reply: \(error)")
+            throw .unusable("unreadable reply: \(error)")
         }
     }
 }

@@ -1,3 +1,5 @@
+package import DNSWire
+
 /// The signature of Aliyun's v2 interface: HMAC-SHA256 over the parameters in the order of their names.
 ///
 /// Source: help.aliyun.com/document_detail/2978980.html.
@@ -18,10 +20,10 @@ package enum AliyunV2Signature {
     /// - Returns: 64 hexadecimal digits in lower case.
     package static func hexadecimal(
         of parameters: [Parameter], secret: Secret, crypto: any Crypto
-    ) throws(ServiceFailure) -> String {
+    ) throws(UpstreamFailure) -> String {
         guard let key = TextDecoding.hexadecimal(secret.value),
             let code = crypto.hmacSHA256(Array(text(of: parameters).utf8), key: key)
-        else { throw .unavailable("no HMAC-SHA256 in this system's libcrypto, and requests are signed with it") }
+        else { throw .unusable("no HMAC-SHA256 in this system's libcrypto, and requests are signed with it") }
         return TextEncoding.hexadecimal(code)
     }
 }

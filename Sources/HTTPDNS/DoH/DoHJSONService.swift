@@ -26,7 +26,7 @@ package struct DoHJSONService: Service {
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+    package func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let type = try Self.question(question).type
         let host = try HostText.of(question.name)
         var target = "\(path)?name=\(TextEncoding.percent(host))&type=\(type)"
@@ -39,7 +39,7 @@ package struct DoHJSONService: Service {
     }
 
     /// The only question of the query.
-    private static func question(_ question: ServiceQuestion) throws(ServiceFailure) -> Question {
+    private static func question(_ question: ServiceQuestion) throws(UpstreamFailure) -> Question {
         guard let type = question.types.first, question.types.count == 1, type.isAddress else {
             throw .rejected("A or AAAA can be asked for, one at a time")
         }
@@ -56,22 +56,22 @@ package struct DoHJSONService: Service {
         }
     }
 
-    private func message(in response: HTTPResponse) throws(ServiceFailure) -> Message {
+    private func message(in response: HTTPResponse) throws(UpstreamFailure) -> Message {
         let reply: DoHJSONReply
         do {
             reply = try DoHJSONReply(response.body)
         } catch {
             // Only the status is used: it may come from a proxy on the path, or from a service in trouble.
             guard response.isSuccess else { throw failure(of: response, code: nil) }
-            throw .unavailable("unreadable reply: \(error)")
+            throw .unusable("unreadable reply: \(error)")
         }
         guard response.isSuccess else { throw failure(of: response, code: reply.code) }
         if let message = reply.message { return message }
         guard reply.code == nil else { throw refusal(of: response, code: reply.code) }
-        throw .unavailable("the reply has no Status that means anything")
+        throw .unusable("the reply has no Status that means anything")
     }
 
-    private func failure(of response: HTTPResponse, code: String?) -> ServiceFailure {
+    private func failure(of response: HTTPResponse, code: String?) -> UpstreamFailure {
         switch response.status {
         case 401, 403: refusal(of: response, code: code)
         default: DoHOutcome.failure(of: response, text: HTTPStatusFailure.text(of: response, code: code))
@@ -80,7 +80,7 @@ package struct DoHJSONService: Service {
 
     /// AliDNS does not document which of its codes mean the timestamp. So every refusal of a signed request counts as
     /// clock skew: our clock is compared with the service's, and only if it was wrong is there a second attempt.
-    private func refusal(of response: HTTPResponse, code: String?) -> ServiceFailure {
+    private func refusal(of response: HTTPResponse, code: String?) -> UpstreamFailure {
         let text = HTTPStatusFailure.text(of: response, code: code)
         return account == nil ? .authentication(text) : .clockSkew(text, serverTime: response.date)
     }

@@ -20,15 +20,15 @@ enum DoHOutcome {
             return .results([question.type: .answer(answer.aged(by: age ?? 0))])
         case .failure(let code): return .failure(.responseCode(code))
         case .endlessAliases: return .failure(.rejected("the name's chain of aliases has no end"))
-        case .truncated: return .failure(.unavailable("the reply is truncated"))
-        case .mismatch: return .failure(.unavailable("no reply to this question"))
+        case .truncated: return .failure(.unusable("the reply is truncated"))
+        case .mismatch: return .failure(.unusable("no reply to this question"))
         }
     }
 
     /// The outcome for a status other than 2xx.
     ///
     /// - Parameter text: the failure's text; nil: the status.
-    static func failure(of response: HTTPResponse, text: String? = nil) -> ServiceFailure {
+    static func failure(of response: HTTPResponse, text: String? = nil) -> UpstreamFailure {
         switch response.status {
         // Bad request, content or URI too long: the same query would fail at another address too.
         case 400, 413, 414: .rejected(text ?? "HTTP \(response.status)")

@@ -28,7 +28,7 @@ package struct DoHService: Service {
 
     package func answers(_ type: RecordType) -> Bool { !type.isMeta }
 
-    package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+    package func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let query = query(for: try Self.question(question), of: question).encoded
         let target = path + (path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + "dns=" + TextEncoding.base64URL(query)
         if target.utf8.count + Self.authorityLength <= Self.maximumURLLength {
@@ -39,7 +39,7 @@ package struct DoHService: Service {
     }
 
     /// The only question of the message.
-    private static func question(_ question: ServiceQuestion) throws(ServiceFailure) -> Question {
+    private static func question(_ question: ServiceQuestion) throws(UpstreamFailure) -> Question {
         guard let type = question.types.first, question.types.count == 1, !type.isMeta else {
             throw .rejected("one type that exists in zones can be asked for, no other")
         }
@@ -73,18 +73,18 @@ package struct DoHService: Service {
 
     private static func message(
         in response: HTTPResponse, subnet: AddressPrefix?
-    ) throws(ServiceFailure) -> Message {
+    ) throws(UpstreamFailure) -> Message {
         guard response.isSuccess else { throw DoHOutcome.failure(of: response) }
-        guard isDNSMessage(response.contentType) else { throw .unavailable("the reply is not \(mediaType)") }
+        guard isDNSMessage(response.contentType) else { throw .unusable("the reply is not \(mediaType)") }
         let message: Message
         do {
             message = try MessageParser.parse(response.body)
         } catch {
-            throw .unavailable("unreadable reply: \(error)")
+            throw .unusable("unreadable reply: \(error)")
         }
-        guard message.id == 0 else { throw .unavailable("the reply has another ID") }
+        guard message.id == 0 else { throw .unusable("the reply has another ID") }
         guard ClientSubnetOption.isReply(message.edns, to: subnet) else {
-            throw .unavailable("the reply is for another network of clients")
+            throw .unusable("the reply is for another network of clients")
         }
         return message
     }

@@ -1,3 +1,5 @@
+import DNSWire
+
 /// Encrypts queries to a service and decrypts its responses. The format of Aliyun and Tencent: IV, ciphertext, and the
 /// tag if the cipher has one.
 struct PayloadBox: Sendable {
@@ -22,22 +24,22 @@ struct PayloadBox: Sendable {
         }
     }
 
-    func seal(_ plaintext: [UInt8]) throws(ServiceFailure) -> [UInt8] {
+    func seal(_ plaintext: [UInt8]) throws(UpstreamFailure) -> [UInt8] {
         guard let iv = crypto.randomBytes(cipher.ivLength),
             let ciphertext = crypto.encrypt(plaintext, cipher, key: keyBytes, iv: iv)
         else {
-            throw .unavailable("no \(cipher.rawValue) in this system's libcrypto, and requests are encrypted with it")
+            throw .unusable("no \(cipher.rawValue) in this system's libcrypto, and requests are encrypted with it")
         }
         return iv + ciphertext
     }
 
     /// Throws the same failure whatever is wrong, so that it is no padding oracle.
-    func open(_ bytes: [UInt8]?) throws(ServiceFailure) -> [UInt8] {
+    func open(_ bytes: [UInt8]?) throws(UpstreamFailure) -> [UInt8] {
         guard let bytes, bytes.count >= cipher.ivLength,
             let plaintext = crypto.decrypt(
                 Array(bytes.dropFirst(cipher.ivLength)), cipher, key: keyBytes,
                 iv: Array(bytes.prefix(cipher.ivLength)))
-        else { throw .unavailable("the reply cannot be decrypted: another key, or it was changed on the way") }
+        else { throw .unusable("the reply cannot be decrypted: another key, or it was changed on the way") }
         return plaintext
     }
 }

@@ -5,7 +5,7 @@ import DNSWire
 /// Aliyun's SDKs check the same before a request; for any other byte the service would return `InvalidHost`.
 enum HostText {
     /// The text without the final dot; throws for the root, for other bytes, and for text that is an address.
-    static func of(_ name: Name) throws(ServiceFailure) -> String {
+    static func of(_ name: Name) throws(UpstreamFailure) -> String {
         guard !name.isRoot else { throw .rejected("the root is no host name") }
         var bytes = Array(name.wire[1..<(name.wire.count - 1)])
         var length = Int(name.wire[0])

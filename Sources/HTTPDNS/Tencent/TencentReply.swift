@@ -13,7 +13,7 @@ enum TencentReply {
     /// - Throws: for another name or none, for several lines, and for any other text.
     static func results(
         _ text: ArraySlice<UInt8>, _ question: ServiceQuestion
-    ) throws(ServiceFailure) -> ServiceResults {
+    ) throws(UpstreamFailure) -> ServiceResults {
         guard !text.contains(UInt8(ascii: "\n")) else { throw unreadable }
         let bar = text.lastIndex(of: UInt8(ascii: "|"))
         let line = text[..<(bar ?? text.endIndex)]
@@ -24,7 +24,7 @@ enum TencentReply {
             if let list = lists[type] { results.add(list.result(for: type, of: question.name), for: type) }
         }
         guard bar != nil || results.allSatisfy({ !$0.result.isAnswer }) else {
-            throw .unavailable("the reply is cut short")
+            throw .unusable("the reply is cut short")
         }
         return results
     }
@@ -36,24 +36,24 @@ enum TencentReply {
     /// The list for each type that the line covers.
     private static func lists(
         _ line: ArraySlice<UInt8>, _ question: ServiceQuestion
-    ) throws(ServiceFailure) -> [RecordType: AddressList] {
+    ) throws(UpstreamFailure) -> [RecordType: AddressList] {
         if let dot = line.indices.first(where: { line[$0...].starts(with: ".:".utf8) }) {
             guard HostText.matches(text(line[..<dot]), question.name) else {
-                throw .unavailable("the reply is for another name")
+                throw .unusable("the reply is for another name")
             }
             return try lists(line[(dot + 2)...], question.types)
         }
         // Without the separator of name and result a line can only be an empty result.
         let isNothing = line.elementsEqual("0".utf8) || line.elementsEqual("0-0".utf8)
         guard isNothing || HostText.matches(text(line), question.name) else {
-            throw .unavailable("the reply does not tell which name it is for")
+            throw .unusable("the reply does not tell which name it is for")
         }
         return empty(question.types)
     }
 
     private static func lists(
         _ result: ArraySlice<UInt8>, _ types: [RecordType]
-    ) throws(ServiceFailure) -> [RecordType: AddressList] {
+    ) throws(UpstreamFailure) -> [RecordType: AddressList] {
         let parts = result.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         let both: [RecordType] = [.a, .aaaa]
         switch (try AddressFamilies(types), parts.count) {
@@ -71,7 +71,7 @@ enum TencentReply {
     }
 
     /// Parses addresses, and the TTL if there is one.
-    private static func list(_ part: ArraySlice<UInt8>) throws(ServiceFailure) -> AddressList {
+    private static func list(_ part: ArraySlice<UInt8>) throws(UpstreamFailure) -> AddressList {
         let fields = part.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
         guard fields.count <= 2 else { throw unreadable }
         var list = AddressList(texts: fields[0].split(separator: UInt8(ascii: ";")).map(text))
@@ -83,7 +83,7 @@ enum TencentReply {
         return list
     }
 
-    private static var unreadable: ServiceFailure { .unavailable("unreadable reply: not in the service's form") }
+    private static var unreadable: UpstreamFailure { .unusable("unreadable reply: not in the service's form") }
 
     private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
@@ -96,6 +96,6 @@ enum TencentReply {
     }
 }
 
-extension ServiceResult {
+extension UpstreamResult {
     fileprivate var isAnswer: Bool { if case .answer = self { true } else { false } }
 }

@@ -1,4 +1,4 @@
-import DNSWire
+package import DNSWire
 
 /// Tencent's scheduling call, `/conf`: a text such as `log:0|domain:0|ip:192.0.2.1;192.0.2.2|ttl:60`, encrypted if
 /// queries are.
@@ -16,7 +16,7 @@ package struct TencentScheduleService: ScheduleService {
         self.crypto = crypto
     }
 
-    package func request(at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+    package func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         switch access {
         case .des(let id, _): HTTPRequest(target: "/conf?id=\(TextEncoding.percent(id))&alg=des")
         case .aes(let id, _): HTTPRequest(target: "/conf?id=\(TextEncoding.percent(id))&alg=aes")
@@ -36,7 +36,7 @@ package struct TencentScheduleService: ScheduleService {
         }
     }
 
-    private static func schedule(_ text: [UInt8]) throws(ServiceFailure) -> AddressSchedule {
+    private static func schedule(_ text: [UInt8]) throws(UpstreamFailure) -> AddressSchedule {
         var fields: [String: String] = [:]
         for field in String(decoding: text, as: UTF8.self).split(separator: "|") {
             let parts = field.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -44,7 +44,7 @@ package struct TencentScheduleService: ScheduleService {
         }
         let list = AddressList(texts: (fields["ip"] ?? "").split(separator: ";").map(String.init))
         let addresses = list.addresses(of: .a) + list.addresses(of: .aaaa)
-        guard !addresses.isEmpty else { throw .unavailable("the reply names no address") }
+        guard !addresses.isEmpty else { throw .unusable("the reply names no address") }
         let stated = fields["ttl"].flatMap { Int64($0) } ?? minutes.usual
         return AddressSchedule(
             addresses.prefix(AddressSchedule.limit).map { .init($0) },

@@ -45,7 +45,7 @@ package struct TencentService: Service {
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPRequest {
+    package func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let host = try HostText.of(question.name)
         var target = "/d?dn=\(try sealed(host) ?? host)"
         switch access {
@@ -70,7 +70,7 @@ package struct TencentService: Service {
     }
 
     /// Encrypts a parameter, in hexadecimal digits; nil without encryption.
-    private func sealed(_ text: String) throws(ServiceFailure) -> String? {
+    private func sealed(_ text: String) throws(UpstreamFailure) -> String? {
         guard let box else { return nil }
         return TextEncoding.hexadecimal(try box.seal(Array(text.utf8)))
     }

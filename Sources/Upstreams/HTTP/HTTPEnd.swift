@@ -1,19 +1,20 @@
+import DNSWire
 import HTTPDNS
 
 /// The end of an attempt to send a request, as reported by its connection.
 enum HTTPEnd: Error {
     case reply(HTTPResponse, isHTTP2: Bool)
     /// The connection's certificate is not valid for the name; nothing was sent.
-    case refusedName(HTTPFailure)
+    case refusedName(UpstreamFailure)
     /// The connection or its stream failed. A connection that had worked before may just have been closed: on a new one
     /// the same request may succeed.
-    case broken(HTTPFailure, wasReused: Bool)
+    case broken(UpstreamFailure, wasReused: Bool)
     /// The server has not processed the request, since it accepts no more on this connection (RFC 9113 section 8.7).
     /// - Parameter tookOthers: whether it processed others there.
-    case unprocessed(HTTPFailure, tookOthers: Bool)
+    case unprocessed(UpstreamFailure, tookOthers: Bool)
     /// We closed the connection, since it may be dead.
-    case evicted(HTTPFailure)
+    case evicted(UpstreamFailure)
     /// The server does not support HTTP/2, or not for this request, which it has not processed.
     case lacksHTTP2
-    case failed(HTTPFailure)
+    case failed(UpstreamFailure)
 }

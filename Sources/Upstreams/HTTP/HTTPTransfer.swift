@@ -40,7 +40,7 @@ final class HTTPTransfer: Cancellable {
     /// Returns whether it may be. Must not call back into the transfers.
     typealias Permit = @Loop () -> Bool
     /// Called with the reply, whatever its status, or why there is none.
-    typealias Completion = @Loop (Result<HTTPResponse, HTTPFailure>) -> Void
+    typealias Completion = @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
 
     let request: HTTPRequest
     /// The time-out of an attempt, from its dispatch.
@@ -105,7 +105,7 @@ final class HTTPTransfer: Cancellable {
     func take(_ end: HTTPEnd) { owner?.take(end, of: self) }
 
     /// Calls the completion; only the first call has an effect.
-    func finish(_ result: Result<HTTPResponse, HTTPFailure>) {
+    func finish(_ result: Result<HTTPResponse, UpstreamFailure>) {
         owner = nil
         done.take()?(result)
     }

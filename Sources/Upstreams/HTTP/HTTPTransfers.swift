@@ -41,8 +41,8 @@ package final class HTTPTransfers: HTTPTransferOwner {
     /// Whether the last reply came over HTTP/2.
     package private(set) var isMultiplexed = false
 
-    /// - Throws: `HTTPFailure.network` when libcurl has no memory or lacks a feature.
-    package init(_ origin: HTTPOrigin, loop: EventLoop) throws(HTTPFailure) {
+    /// - Throws: `UpstreamFailure.network` when libcurl has no memory or lacks a feature.
+    package init(_ origin: HTTPOrigin, loop: EventLoop) throws(UpstreamFailure) {
         self.origin = origin
         self.loop = loop
         usesHTTP2 = origin.scheme == .https
@@ -64,7 +64,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     package var openConnections: Int { http2.count + (http1?.count ?? 0) }
 
     /// Called with the reply, whatever its status, or with the reason why there is none.
-    package typealias Completion = @Loop (Result<HTTPResponse, HTTPFailure>) -> Void
+    package typealias Completion = @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
 
     /// Sends a request, unless it is cancelled before it is dispatched; cancelled later, only its stream is reset.
     ///
@@ -192,7 +192,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
         if !usesHTTP2, origin.scheme == .https, loop.now - lastAsked >= .seconds(HTTPLimits.connectionLifetime) {
             usesHTTP2 = true
         }
-        do throws(HTTPFailure) {
+        do throws(UpstreamFailure) {
             if usesHTTP2 {
                 try http2.add(transfer)
             } else {
@@ -212,19 +212,19 @@ package final class HTTPTransfers: HTTPTransferOwner {
         watchClock(until: transfer.end)
     }
 
-    private func readyHTTP1() throws(HTTPFailure) -> HTTP1Connections {
+    private func readyHTTP1() throws(UpstreamFailure) -> HTTP1Connections {
         if let http1 { return http1 }
         let made = try newHTTP1()
         http1 = made
         return made
     }
 
-    private func newHTTP1() throws(HTTPFailure) -> HTTP1Connections {
+    private func newHTTP1() throws(UpstreamFailure) -> HTTP1Connections {
         try HTTP1Connections(origin, loop: loop) { [weak self] in self?.fill() }
     }
 
     /// Fails a transfer at the end of the turn: its caller is not ready for the result before.
-    private func fail(_ transfer: HTTPTransfer, _ failure: HTTPFailure) {
+    private func fail(_ transfer: HTTPTransfer, _ failure: UpstreamFailure) {
         endRenewal(transfer)
         loop.atTurnEnd { transfer.finish(.failure(failure)) }
     }
@@ -331,7 +331,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     /// Ends a transfer whose time is up: resets its stream, and closes its connection only if that is silent. With
     /// HTTP/1.1 each transfer has its own connection, which is closed with it.
     private func timeOut(_ transfer: HTTPTransfer) {
-        let failure: HTTPFailure =
+        let failure: UpstreamFailure =
             if transfer.index == nil {
                 .overloaded("\(active.count) requests are under way to \(origin.addressText)")
             } else {
@@ -382,7 +382,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
     }
 
     /// Tries the next name in `origin.hosts`.
-    private func refuseHost(of transfer: HTTPTransfer, _ failure: HTTPFailure) {
+    private func refuseHost(of transfer: HTTPTransfer, _ failure: UpstreamFailure) {
         transfer.refusedHosts.insert(transfer.host)
         let next = origin.hosts.indices.first { !transfer.refusedHosts.contains($0) }
         if preferredHost == transfer.host { preferredHost = next ?? 0 }

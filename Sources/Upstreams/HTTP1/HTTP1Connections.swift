@@ -1,4 +1,5 @@
 import CCurl
+import DNSWire
 import Platform
 import Scheduling
 
@@ -21,8 +22,8 @@ final class HTTP1Connections: HTTPCarrier {
     private let changed: @Loop () -> Void
 
     /// - Parameter changed: called when requests have ended, or may be added again.
-    /// - Throws: `HTTPFailure.network` when libcurl has no memory or lacks a feature.
-    init(_ origin: HTTPOrigin, loop: EventLoop, changed: @escaping @Loop () -> Void) throws(HTTPFailure) {
+    /// - Throws: `UpstreamFailure.network` when libcurl has no memory or lacks a feature.
+    init(_ origin: HTTPOrigin, loop: EventLoop, changed: @escaping @Loop () -> Void) throws(UpstreamFailure) {
         self.origin = origin
         self.changed = changed
         sockets = HTTPSockets(loop: loop)
@@ -31,7 +32,7 @@ final class HTTP1Connections: HTTPCarrier {
             share = try CurlShare()
             connectTo = try CurlList([origin.connectTo])
         } catch {
-            throw HTTPFailure(error)
+            throw UpstreamFailure(error)
         }
         sockets.onReady = { [weak self] descriptor, ready in self?.serve(descriptor, ready) }
     }
@@ -46,7 +47,7 @@ final class HTTP1Connections: HTTPCarrier {
     var mayAdd: Bool { !sockets.willTellOfEvicted }
 
     /// Gives libcurl a request, sent from the end of this turn on.
-    func add(_ transfer: HTTPTransfer) throws(HTTPFailure) {
+    func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
         do throws(CurlError) {
             let handle = if let spare = idle.popLast() { spare } else { try newHandle() }
             // A second idle connection may be dead like the first.
@@ -55,7 +56,7 @@ final class HTTP1Connections: HTTPCarrier {
             busy.append(handle)
             transfer.carrier = self
         } catch {
-            throw HTTPFailure(error)
+            throw UpstreamFailure(error)
         }
     }
 
@@ -102,15 +103,15 @@ final class HTTP1Connections: HTTPCarrier {
         switch code {
         case CURLE_OK: return .reply(handle.response, isHTTP2: false)
         case CURLE_PEER_FAILED_VERIFICATION:
-            return .refusedName(HTTPFailure(code, verification: handle.verification))
+            return .refusedName(UpstreamFailure(code, verification: handle.verification))
         // A lack of descriptors in this process is no fault of the address.
         case CURLE_COULDNT_CONNECT where sockets.shortage != nil:
             return .failed(.overloaded("no socket for \(origin.addressText): \(sockets.shortage ?? "")"))
         default: break
         }
-        let failure = HTTPFailure(code)
+        let failure = UpstreamFailure(code)
         if handle.connection?.isEvicted == true { return .evicted(failure) }
-        guard HTTPFailure.isBrokenConnection(code) else { return .failed(failure) }
+        guard UpstreamFailure.isBrokenConnection(code) else { return .failed(failure) }
         return .broken(failure, wasReused: handle.wasReused)
     }
 }

@@ -1,3 +1,4 @@
+import DNSWire
 import HTTPDNS
 import Platform
 import Scheduling
@@ -46,7 +47,7 @@ final class HTTP2Connection: HTTPCarrier {
     /// The streams whose request had not been sent when the connection ended.
     private var unsent: [HTTP2Stream] = []
     /// Requests that could not be sent when the connection became ready, and why; not reported yet.
-    private var refused: [(HTTPTransfer, HTTPFailure)] = []
+    private var refused: [(HTTPTransfer, UpstreamFailure)] = []
     private var silence = ConnectionSilence()
     /// Whether a request has been answered on this connection.
     private var hasServed = false
@@ -58,12 +59,12 @@ final class HTTP2Connection: HTTPCarrier {
 
     /// Starts to connect.
     ///
-    /// - Throws: `HTTPFailure.overloaded` without descriptors or memory, `HTTPFailure.unusable` without trust anchors,
-    ///   `HTTPFailure.network` without a route.
+    /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
+    ///   `UpstreamFailure.network` without a route.
     init(
         _ origin: HTTPOrigin, host: Int, resuming session: TLSSession?, of owner: any HTTP2ConnectionOwner,
         loop: EventLoop
-    ) throws(HTTPFailure) {
+    ) throws(UpstreamFailure) {
         self.origin = origin
         self.host = host
         self.owner = owner
@@ -103,8 +104,8 @@ final class HTTP2Connection: HTTPCarrier {
 
     /// Sends a request as soon as the connection is ready.
     ///
-    /// - Throws: `HTTPFailure.overQuota`, or `HTTPFailure.network` without memory.
-    func add(_ transfer: HTTPTransfer) throws(HTTPFailure) {
+    /// - Throws: `UpstreamFailure.cancelled`, or `UpstreamFailure.network` without memory.
+    func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
         if let session {
             try send(transfer, on: session, hasWaited: false)
         } else {
@@ -113,8 +114,8 @@ final class HTTP2Connection: HTTPCarrier {
         transfer.carrier = self
     }
 
-    private func send(_ transfer: HTTPTransfer, on session: HTTP2Session, hasWaited: Bool) throws(HTTPFailure) {
-        guard transfer.isPermitted || transfer.permit?() ?? true else { throw .overQuota }
+    private func send(_ transfer: HTTPTransfer, on session: HTTP2Session, hasWaited: Bool) throws(UpstreamFailure) {
+        guard transfer.isPermitted || transfer.permit?() ?? true else { throw .cancelled }
         transfer.isPermitted = false
         let stream = HTTP2Stream(transfer.request, repliesBefore: session.replies, hasWaited: hasWaited, at: loop.now)
         try session.open(stream, path: origin.target(of: transfer.request))
@@ -267,7 +268,7 @@ final class HTTP2Connection: HTTPCarrier {
         var end: HTTPEnd?
         var frames: [UInt8] = []
         swap(&frames, &Self.frames)
-        do throws(HTTPFailure) {
+        do throws(UpstreamFailure) {
             // Frames that the socket does not take now must not queue up there: nghttp2 knows their priority.
             while !socket.isStuck {
                 frames.removeAll(keepingCapacity: true)
@@ -327,7 +328,7 @@ final class HTTP2Connection: HTTPCarrier {
             transfer.isPermitted = true
             return .lacksHTTP2
         }
-        let failure = HTTPFailure.network(HTTP2Session.reason(code))
+        let failure = UpstreamFailure.network(HTTP2Session.reason(code))
         if code == HTTP2Session.refusedStream {
             isRetired = true
             return .unprocessed(failure, tookOthers: hasServed || !exchanges.isEmpty)
@@ -336,7 +337,7 @@ final class HTTP2Connection: HTTPCarrier {
     }
 
     /// The end for a request when the connection has failed; nil for a request that was not sent.
-    private func broken(_ failure: HTTPFailure, _ stream: HTTP2Stream? = nil) -> HTTPEnd {
+    private func broken(_ failure: UpstreamFailure, _ stream: HTTP2Stream? = nil) -> HTTPEnd {
         .broken(failure, wasReused: hasServed || stream?.hasWaited == false)
     }
 

@@ -1,3 +1,4 @@
+import DNSWire
 import Platform
 import Scheduling
 
@@ -29,7 +30,7 @@ final class HTTP2Connections: HTTP2ConnectionOwner {
     /// Sends a request on a connection under its name, which is opened if there is none.
     ///
     /// - Throws: why the request cannot be sent, if that is known at once.
-    func add(_ transfer: HTTPTransfer) throws(HTTPFailure) {
+    func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
         if !transfer.isRenewing, let connection = usable(transfer.host) { return try connection.add(transfer) }
         if connections.count >= HTTPLimits.connections {
             let others = connections.filter { $0 !== renewal }

@@ -1,4 +1,5 @@
 import CNghttp2
+import DNSWire
 import HTTPDNS
 import Scheduling
 
@@ -34,8 +35,8 @@ final class HTTP2Session {
     fileprivate var now = Instant(nanoseconds: 0)
 
     /// - Parameter authority: host and port as in a URL.
-    /// - Throws: `HTTPFailure.network` without memory.
-    init(authority: String) throws(HTTPFailure) {
+    /// - Throws: `UpstreamFailure.network` without memory.
+    init(authority: String) throws(UpstreamFailure) {
         fields.add(":scheme", "https")
         fields.add(":authority", authority)
         fixedFields = fields.count
@@ -70,7 +71,7 @@ final class HTTP2Session {
         else { throw Self.noMemory }
     }
 
-    private static let noMemory = HTTPFailure.network("no memory for HTTP/2")
+    private static let noMemory = UpstreamFailure.network("no memory for HTTP/2")
 
     deinit { nghttp2_session_del(session) }
 
@@ -89,7 +90,7 @@ final class HTTP2Session {
     /// Queues a stream's request. Requests above the server's limit of concurrent streams wait here.
     ///
     /// - Parameter stream: retained by the caller until it has ended or is reset.
-    func open(_ stream: HTTP2Stream, path: String) throws(HTTPFailure) {
+    func open(_ stream: HTTP2Stream, path: String) throws(UpstreamFailure) {
         let request = stream.request
         fields.removeAll(after: fixedFields)
         fields.add(":method", request.body == nil ? "GET" : "POST")
@@ -140,7 +141,7 @@ final class HTTP2Session {
     var isStuffed: Bool { nghttp2_session_get_outbound_queue_size(session) > Self.queueLimit }
 
     /// Appends the frames to be sent, until there are at least `limit` bytes or no more frames.
-    func takeFrames(into buffer: inout [UInt8], limit: Int) throws(HTTPFailure) {
+    func takeFrames(into buffer: inout [UInt8], limit: Int) throws(UpstreamFailure) {
         while buffer.count < limit {
             var bytes: UnsafePointer<UInt8>?
             let count = nghttp2_session_mem_send(session, &bytes)
@@ -152,9 +153,9 @@ final class HTTP2Session {
 
     /// Processes received bytes.
     ///
-    /// - Throws: `HTTPFailure.network` when they are not HTTP/2, or too many that are not part of replies; the
+    /// - Throws: `UpstreamFailure.network` when they are not HTTP/2, or too many that are not part of replies; the
     ///   connection cannot be used any more then.
-    func receive(_ bytes: UnsafeRawBufferPointer, at now: Instant) throws(HTTPFailure) {
+    func receive(_ bytes: UnsafeRawBufferPointer, at now: Instant) throws(UpstreamFailure) {
         self.now = now
         overheadLeft -= bytes.count
         let count = nghttp2_session_mem_recv(
@@ -165,9 +166,9 @@ final class HTTP2Session {
 
     /// Counts received bytes of TLS's own; a negative number takes bytes back that were counted before.
     ///
-    /// - Throws: `HTTPFailure.network` when there are too many: each costs little, but an endless sequence of PINGs,
+    /// - Throws: `UpstreamFailure.network` when there are too many: each costs little, but an endless sequence of PINGs,
     ///   empty frames or new keys keeps a core busy.
-    func noteOverhead(_ count: Int) throws(HTTPFailure) {
+    func noteOverhead(_ count: Int) throws(UpstreamFailure) {
         overheadLeft -= count
         guard overheadLeft >= 0 else { throw .network("the server sends too much beside replies") }
     }

@@ -1,3 +1,4 @@
+import DNSWire
 import HTTPDNS
 import Scheduling
 
@@ -22,7 +23,7 @@ final class HTTP2Stream {
     /// Whether the reply is complete and may be used.
     var isAnswered: Bool { isComplete && failure == nil }
     /// Why the reply cannot be used, found before its end.
-    private(set) var failure: HTTPFailure?
+    private(set) var failure: UpstreamFailure?
 
     init(_ request: HTTPRequest, repliesBefore: Int, hasWaited: Bool, at now: Instant) {
         self.request = request

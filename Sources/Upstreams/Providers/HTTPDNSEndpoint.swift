@@ -40,7 +40,7 @@ final class HTTPDNSEndpoint: Endpoint {
         }
 
         /// Called with the result of its request.
-        func received(_ result: Result<HTTPResponse, HTTPFailure>) {
+        func received(_ result: Result<HTTPResponse, UpstreamFailure>) {
             transfer = nil
             endpoint?.received(result, of: self)
         }
@@ -169,18 +169,14 @@ final class HTTPDNSEndpoint: Endpoint {
         if let reason = paths.unreachableReason(for: nextHop) { return end(attempt, .network(reason)) }
         attempt.offset = account.clock.offset
         lastUse = loop.now
-        do {
+        do throws(UpstreamFailure) {
             let request = try service.request(for: attempt.asked, at: account.clock.now)
-            do {
-                attempt.transfer = try readyTransfers().begin(
-                    request, timeout: timeout, deadline: attempt.question.deadline,
-                    holder: attempt.question.holder, renewing: attempt.onNewConnection, permit: permit
-                ) { attempt.received($0) }
-            } catch {
-                end(attempt, UpstreamFailure(error))
-            }
+            attempt.transfer = try readyTransfers().begin(
+                request, timeout: timeout, deadline: attempt.question.deadline, holder: attempt.question.holder,
+                renewing: attempt.onNewConnection, permit: permit
+            ) { attempt.received($0) }
         } catch {
-            end(attempt, UpstreamFailure(error))
+            end(attempt, error)
         }
     }
 
@@ -190,7 +186,7 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     /// Called with the result of an attempt's request.
-    private func received(_ result: Result<HTTPResponse, HTTPFailure>, of attempt: Attempt) {
+    private func received(_ result: Result<HTTPResponse, UpstreamFailure>, of attempt: Attempt) {
         switch result {
         case .success(let response):
             noteTime(of: response)
@@ -204,11 +200,11 @@ final class HTTPDNSEndpoint: Endpoint {
                 attempt.isSecond = true
                 send(attempt)
             case .failure(let failure):
-                attempt.finish(UpstreamReply(failure: .init(failure), types: attempt.question.types))
+                attempt.finish(UpstreamReply(failure: failure, types: attempt.question.types))
             }
         case .failure(let failure):
             if attempt.onNewConnection { note(failure) }
-            let reported = failure == .overQuota ? .overloaded(account.limitText) : UpstreamFailure(failure)
+            let reported = failure == .cancelled ? .overloaded(account.limitText) : failure
             attempt.finish(UpstreamReply(failure: reported, types: attempt.question.types))
         }
     }
@@ -237,17 +233,17 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     /// Records what a probe without a reply says about the address.
-    private func note(_ failure: HTTPFailure) {
+    private func note(_ failure: UpstreamFailure) {
         switch failure {
         case .timeout, .network, .certificate: onUnreachable()
-        case .slow, .overQuota, .overloaded, .unusable: break
+        default: break
         }
     }
 
     // MARK: Connections
 
     /// Fails only without memory; the next request tries again.
-    private func readyTransfers() throws(HTTPFailure) -> HTTPTransfers {
+    private func readyTransfers() throws(UpstreamFailure) -> HTTPTransfers {
         if let transfers { return transfers }
         let made = try HTTPTransfers(origin, loop: loop)
         transfers = made
@@ -257,40 +253,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// A result for every type queried, also for those that the service left out.
     private static func reply(_ results: ServiceResults, _ types: [RecordType]) -> UpstreamReply {
         UpstreamReply(types) { type in
-            switch results[type] {
-            case .answer(let answer): .answer(answer)
-            case .indeterminateEmpty(let ttl): .indeterminateEmpty(ttl: ttl)
-            case nil: .failure(.unusable("the reply is silent on \(type)"))
-            }
+            results[type] ?? .failure(.unusable("the reply is silent on \(type)"))
         }
-    }
-}
-
-extension UpstreamFailure {
-    init(_ failure: ServiceFailure) {
-        self =
-            switch failure {
-            case .unavailable(let text, let seconds?): .busy(text, retryAfter: .seconds(Int64(seconds)))
-            case .unavailable(let text, nil): .unusable(text)
-            case .authentication(let text): .authentication(text)
-            // The clock is still wrong after the correction, or no time was given to correct it by: signatures will go
-            // on being refused.
-            case .clockSkew(let text, _): .authentication(text)
-            case .rejected(let text): .rejected(text)
-            case .responseCode(let code): .responseCode(code)
-            }
-    }
-
-    init(_ failure: HTTPFailure) {
-        self =
-            switch failure {
-            case .timeout: .timeout
-            case .slow: .slow
-            case .overloaded(let text): .overloaded(text)
-            case .network(let text): .network(text)
-            case .certificate(let text): .certificate(text)
-            case .unusable(let text): .unusable(text)
-            case .overQuota: .cancelled
-            }
     }
 }

@@ -229,7 +229,7 @@ package final class HTTPDNSProvider: Provider {
     /// One scheduling call, on a connection of its own.
     private static func call(
         _ request: HTTPRequest, _ origin: HTTPOrigin, loop: EventLoop
-    ) async -> Result<HTTPResponse, HTTPFailure> {
+    ) async -> Result<HTTPResponse, UpstreamFailure> {
         do {
             let transfers = try HTTPTransfers(origin, loop: loop)
             let limit = ScheduledAddresses.timeout

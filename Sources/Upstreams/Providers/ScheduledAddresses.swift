@@ -39,7 +39,7 @@ final class ScheduledAddresses {
     static let timeout: Duration = .seconds(3)
 
     /// Sends a request to one address.
-    typealias Call = @Loop (HTTPRequest, SocketAddress) async -> Result<HTTPResponse, HTTPFailure>
+    typealias Call = @Loop (HTTPRequest, SocketAddress) async -> Result<HTTPResponse, UpstreamFailure>
 
     private let settings: ScheduleSettings
     private let port: UInt16
@@ -164,10 +164,9 @@ final class ScheduledAddresses {
                 first = settings.startup.firstIndex(of: startup) ?? 0
                 return disable()
             case .failure(let failure):
-                let failure = UpstreamFailure(failure)
                 reason = "\(startup): \(failure)"
                 // The next address would refuse the account too.
-                if case .authentication = failure { return fail(reason) }
+                if failure.isAccessRefused { return fail(reason) }
             }
             if isOutdated { return }
         }
@@ -188,7 +187,7 @@ final class ScheduledAddresses {
             let request = try settings.service.request(at: account.clock.now)
             switch await call(request, startup) {
             case .success(let response): return settings.service.outcome(of: response)
-            case .failure(let failure): return .failure(.unavailable(UpstreamFailure(failure).description))
+            case .failure(let failure): return .failure(failure)
             }
         } catch {
             return .failure(error)

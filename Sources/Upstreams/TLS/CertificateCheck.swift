@@ -124,7 +124,7 @@ package final class CertificateCheck: Handshake {
     /// nothing, but is no forgery either: this machine's clock may be wrong, or the site's operator may have renewed
     /// late.
     private func refusal(_ verification: Int?, of seen: SeenCertificate) -> HandshakeOutcome {
-        let reason = HTTPFailure.certificateText(verification)
+        let reason = UpstreamFailure.certificateText(verification)
         return SeenCertificate.isOutOfDate(verification) ? .unclear(reason) : .wrongCertificate(seen.evidence(reason))
     }
 

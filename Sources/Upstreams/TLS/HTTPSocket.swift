@@ -12,8 +12,8 @@ enum HTTPSocket {
 
     /// Starts to connect, without blocking.
     ///
-    /// - Throws: `HTTPFailure.overloaded` without descriptors or memory, `HTTPFailure.network` without a route.
-    static func connect(to origin: HTTPOrigin) throws(HTTPFailure) -> Descriptor {
+    /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.network` without a route.
+    static func connect(to origin: HTTPOrigin) throws(UpstreamFailure) -> Descriptor {
         let address = origin.proxy ?? SocketAddress(origin.translated ?? origin.address, port: origin.port)
         let family = address.family == .ipv4 ? AF_INET : AF_INET6
         let flags = SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue

@@ -1,5 +1,6 @@
 import CLinux
 import COpenSSL
+import DNSWire
 import Glibc
 import Scheduling
 
@@ -37,8 +38,8 @@ final class TLSAuthorities {
     /// The trust anchors of a PEM file, read again when the file has changed or the last reading is
     /// `HTTPLimits.authorityCache` old.
     ///
-    /// - Throws: `HTTPFailure.unusable` for a file that cannot be read or holds no certificate.
-    static func read(_ path: String, at now: Instant) throws(HTTPFailure) -> TLSAuthorities {
+    /// - Throws: `UpstreamFailure.unusable` for a file that cannot be read or holds no certificate.
+    static func read(_ path: String, at now: Instant) throws(UpstreamFailure) -> TLSAuthorities {
         known = known.filter { now - $0.value.readTime < .seconds(HTTPLimits.authorityCache) }
         let version = Version(path)
         if let known = known[path], known.version == version { return known }
@@ -47,7 +48,7 @@ final class TLSAuthorities {
         return authorities
     }
 
-    private init(_ path: String, _ version: Version?, at now: Instant) throws(HTTPFailure) {
+    private init(_ path: String, _ version: Version?, at now: Instant) throws(UpstreamFailure) {
         Self.readings += 1
         reading = Self.readings
         self.version = version

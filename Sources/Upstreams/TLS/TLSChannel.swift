@@ -45,8 +45,8 @@ final class TLSChannel {
     ///   - host: a name, or an address as text, for which no SNI is sent (RFC 6066 section 3).
     ///   - session: of an earlier connection to the same host. Ignored if made under other trust anchors: a resumption
     ///     presents no certificate.
-    /// - Throws: `HTTPFailure.network` without memory, `HTTPFailure.unusable` for a host that is no name.
-    init(_ authorities: TLSAuthorities, host: String, session: TLSSession?) throws(HTTPFailure) {
+    /// - Throws: `UpstreamFailure.network` without memory, `UpstreamFailure.unusable` for a host that is no name.
+    init(_ authorities: TLSAuthorities, host: String, session: TLSSession?) throws(UpstreamFailure) {
         defer { ERR_clear_error() }
         guard let context = SSL_CTX_new(TLS_client_method()) else { throw .network("no memory for TLS") }
         // Each connection holds its own reference.
@@ -115,15 +115,15 @@ final class TLSChannel {
 
     /// Continues the handshake as far as the received bytes allow.
     ///
-    /// - Throws: `HTTPFailure.certificate` for an invalid certificate, `HTTPFailure.network` for anything else.
-    func shakeHands() throws(HTTPFailure) -> Handshake {
+    /// - Throws: `UpstreamFailure.certificate` for an invalid certificate, `UpstreamFailure.network` for anything else.
+    func shakeHands() throws(UpstreamFailure) -> Handshake {
         ERR_clear_error()
         let result = SSL_do_handshake(connection)
         if result == 1 { return .isDone(isHTTP2: hasChosenHTTP2) }
         if SSL_get_error(connection, result) == SSL_ERROR_WANT_READ { return .isUnderWay }
         let verification = SSL_get_verify_result(connection)
         let reason = lastReason
-        if verification != Int(X509_V_OK) { throw .certificate(HTTPFailure.certificateText(verification)) }
+        if verification != Int(X509_V_OK) { throw .certificate(UpstreamFailure.certificateText(verification)) }
         throw .network("TLS: \(reason)")
     }
 
@@ -138,7 +138,7 @@ final class TLSChannel {
     }
 
     /// Decrypts received bytes into `buffer`, at most one record per call.
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws(HTTPFailure) -> Plaintext {
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(UpstreamFailure) -> Plaintext {
         let count = SSL_read(connection, buffer.baseAddress, Int32(clamping: buffer.count))
         if count > 0 { return .bytes(Int(count)) }
         switch SSL_get_error(connection, count) {
@@ -151,7 +151,7 @@ final class TLSChannel {
     }
 
     /// Encrypts `bytes` for the network; only after the handshake.
-    func write(_ bytes: [UInt8]) throws(HTTPFailure) {
+    func write(_ bytes: [UInt8]) throws(UpstreamFailure) {
         guard !bytes.isEmpty else { return }
         ERR_clear_error()
         guard SSL_write(connection, bytes, Int32(clamping: bytes.count)) == Int32(clamping: bytes.count) else {

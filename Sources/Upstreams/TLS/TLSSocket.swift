@@ -1,3 +1,4 @@
+import DNSWire
 import Glibc
 import Platform
 import Scheduling
@@ -54,9 +55,9 @@ final class TLSSocket {
     /// - Parameters:
     ///   - host: the index of the name in `origin.hosts`.
     ///   - session: of an earlier connection under that name.
-    /// - Throws: `HTTPFailure.overloaded` without descriptors or memory, `HTTPFailure.unusable` without trust anchors,
-    ///   `HTTPFailure.network` without a route.
-    init(to origin: HTTPOrigin, host: Int, resuming session: TLSSession?, at now: Instant) throws(HTTPFailure) {
+    /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
+    ///   `UpstreamFailure.network` without a route.
+    init(to origin: HTTPOrigin, host: Int, resuming session: TLSSession?, at now: Instant) throws(UpstreamFailure) {
         self.origin = origin
         let authorities = try TLSAuthorities.read(origin.caFile, at: now)
         tls = try TLSChannel(authorities, host: origin.hosts[host], session: session)
@@ -65,8 +66,8 @@ final class TLSSocket {
 
     /// Registers `handler`, called whenever `serve` is to be called.
     ///
-    /// - Throws: `HTTPFailure.overloaded` without memory.
-    func watch(on loop: EventLoop, _ handler: @escaping @Loop (Interest) -> Void) throws(HTTPFailure) {
+    /// - Throws: `UpstreamFailure.overloaded` without memory.
+    func watch(on loop: EventLoop, _ handler: @escaping @Loop (Interest) -> Void) throws(UpstreamFailure) {
         guard let number = descriptor?.number else { return }
         do {
             watch = try loop.watch(number, for: .writable, handler)
@@ -205,7 +206,7 @@ final class TLSSocket {
     }
 
     /// Encrypts `bytes` and sends as much as the socket takes; only after `.isReady`.
-    func write(_ bytes: [UInt8]) throws(HTTPFailure) {
+    func write(_ bytes: [UInt8]) throws(UpstreamFailure) {
         try tls.write(bytes)
         sendPending()
     }

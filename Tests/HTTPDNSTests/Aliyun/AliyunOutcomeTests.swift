@@ -15,7 +15,7 @@ struct AliyunOutcomeTests {
             to: ServiceQuestion(name: Self.host, types: types))
     }
 
-    private func answer(_ addresses: [String], ttl: UInt32) -> ServiceResult {
+    private func answer(_ addresses: [String], ttl: UInt32) -> UpstreamResult {
         .answer(Answer(name: Self.host, addresses: addresses.compactMap { IPAddress($0) }, ttl: ttl))
     }
 
@@ -92,7 +92,7 @@ struct AliyunOutcomeTests {
         #"{"host":"www..example.com","ips":["192.0.2.1"],"ttl":60}"#, "{}",
     ])
     func `a reply for another name is no answer`(body: String) {
-        #expect(outcome(body) == .failure(.unavailable("the reply is for another name")))
+        #expect(outcome(body) == .failure(.unusable("the reply is for another name")))
     }
 
     @Test(arguments: [
@@ -102,7 +102,7 @@ struct AliyunOutcomeTests {
         #"{"host":"www.example.com","ips":[]} x"#,
     ])
     func `a body of another form is no answer`(body: String) {
-        guard case .failure(.unavailable) = outcome(body) else {
+        guard case .failure(.unusable) = outcome(body) else {
             Issue.record("\(body)")
             return
         }
@@ -113,7 +113,7 @@ struct AliyunOutcomeTests {
         switch outcome(body, status: status, retryAfter: 7, date: 1_700_000_000) {
         case .failure(.authentication): "authentication"
         case .failure(.rejected): "rejected"
-        case .failure(.unavailable(_, retryAfter: 7)): "unavailable"
+        case .failure(.busy(_, retryAfter: .seconds(7))): "busy"
         case .failure(.clockSkew(_, serverTime: 1_700_000_000)): "clock"
         default: "other"
         }
@@ -125,25 +125,25 @@ struct AliyunOutcomeTests {
         ("SignatureExpired", 403, "clock"),
         ("InvalidSignature", 403, "authentication"), ("InvalidDuration", 403, "clock"),
         ("UnsignedInterfaceDisabled", 403, "authentication"), ("InvalidAccount", 403, "authentication"),
-        ("AccountNotExists", 403, "authentication"), ("ServiceLevelDeny", 403, "unavailable"),
-        ("InternalError", 500, "unavailable"),
+        ("AccountNotExists", 403, "authentication"), ("ServiceLevelDeny", 403, "busy"),
+        ("InternalError", 500, "busy"),
         // The code decides, whatever the status.
         ("InvalidSignature", 400, "authentication"), ("SignatureExpired", 400, "clock"),
         ("InvalidHost", 403, "rejected"),
-        ("InvalidAccount", 200, "authentication"), ("InternalError", 200, "unavailable"),
+        ("InvalidAccount", 200, "authentication"), ("InternalError", 200, "busy"),
         // Unknown codes: the status decides.
-        ("Whatever", 400, "unavailable"), ("Whatever", 403, "authentication"), ("Whatever", 429, "unavailable"),
-        ("Whatever", 500, "unavailable"), ("Whatever", 200, "unavailable"), ("", 404, "unavailable"),
+        ("Whatever", 400, "busy"), ("Whatever", 403, "authentication"), ("Whatever", 429, "busy"),
+        ("Whatever", 500, "busy"), ("Whatever", 200, "busy"), ("", 404, "busy"),
     ])
     func `the code of an error says what to do`(code: String, status: Int, expected: String) {
         #expect(action(#"{"code":"\#(code)"}"#, status: status) == expected)
     }
 
     @Test(arguments: [
-        (301, "unavailable"), (400, "unavailable"), (401, "authentication"), (403, "authentication"),
-        (404, "unavailable"),
-        (408, "unavailable"), (429, "unavailable"), (500, "unavailable"), (502, "unavailable"), (503, "unavailable"),
-        (0, "unavailable"), (999, "unavailable"),
+        (301, "busy"), (400, "busy"), (401, "authentication"), (403, "authentication"),
+        (404, "busy"),
+        (408, "busy"), (429, "busy"), (500, "busy"), (502, "busy"), (503, "busy"),
+        (0, "busy"), (999, "busy"),
     ])
     func `without a code the status says what to do`(status: Int, expected: String) {
         for body in ["", "<html>", "{}", #"{"code":7}"#, "[]"] { #expect(action(body, status: status) == expected) }
@@ -151,12 +151,12 @@ struct AliyunOutcomeTests {
 
     @Test func `addresses in an error reply are no answer`() {
         let body = #"{"host":"www.example.com","ips":["192.0.2.1"],"ttl":60}"#
-        #expect(action(body, status: 500) == "unavailable")
+        #expect(action(body, status: 500) == "busy")
     }
 
     @Test func `a strange code is not repeated in the text`() {
         for code in [#"<script>\n"#, String(repeating: "x", count: 5_000)] {
-            #expect(outcome(#"{"code":"\#(code)"}"#, status: 500) == .failure(.unavailable("HTTP 500")))
+            #expect(outcome(#"{"code":"\#(code)"}"#, status: 500) == .failure(.unusable("HTTP 500")))
         }
         #expect(
             outcome(#"{"code":"InvalidHost"}"#, status: 400) == .failure(.rejected("InvalidHost (HTTP 400)")))
@@ -166,7 +166,7 @@ struct AliyunOutcomeTests {
         let body = Array(#"{"host":"www.example.com","ips":["192.0.2.1"],"ipsv6":["2001:db8::1"],"ttl":60}"#.utf8)
         for length in 0..<body.count {
             let text = String(decoding: body[..<length], as: UTF8.self)
-            guard case .failure(.unavailable) = outcome(text) else {
+            guard case .failure(.unusable) = outcome(text) else {
                 Issue.record("\(text)")
                 return
             }

@@ -12,7 +12,7 @@ struct AliyunRequestTests {
     private func target(
         _ service: AliyunService, _ text: String = "www.example.com", _ types: [RecordType] = [.a, .aaaa],
         at time: Int64 = 1_699_999_400
-    ) throws(ServiceFailure) -> String {
+    ) throws(UpstreamFailure) -> String {
         try service.request(for: ServiceQuestion(name: name(text), types: types), at: time).target
     }
 
@@ -42,7 +42,7 @@ struct AliyunRequestTests {
         #expect(try target(Self.unsigned, types: types) == "/139450/d?host=www.example.com&query=\(query)")
     }
 
-    private func target(_ service: AliyunService, types: [RecordType]) throws(ServiceFailure) -> String {
+    private func target(_ service: AliyunService, types: [RecordType]) throws(UpstreamFailure) -> String {
         try target(service, "www.example.com", types)
     }
 
@@ -75,7 +75,7 @@ struct AliyunRequestTests {
     ])
     func `a name with other bytes is not asked for`(text: String) {
         let question = ServiceQuestion(name: name(text), types: [.a])
-        let error = #expect(throws: ServiceFailure.self) { try Self.signing.request(for: question, at: 0) }
+        let error = #expect(throws: UpstreamFailure.self) { try Self.signing.request(for: question, at: 0) }
         guard case .rejected = error else {
             Issue.record("\(text): \(String(describing: error))")
             return
@@ -84,7 +84,7 @@ struct AliyunRequestTests {
 
     @Test(arguments: [[], [.txt], [.a, .txt], [.any]] as [[RecordType]])
     func `other types are not asked for`(types: [RecordType]) {
-        #expect(throws: ServiceFailure.self) { try target(Self.signing, types: types) }
+        #expect(throws: UpstreamFailure.self) { try target(Self.signing, types: types) }
     }
 
     @Test func `only A and AAAA are answered, both in one call`() {
@@ -104,7 +104,7 @@ struct AliyunRequestTests {
 
     @Test func `without MD5 nothing is sent unsigned`() {
         let service = AliyunService(account: "1", secret: Self.secret, crypto: NoCrypto())
-        #expect(throws: ServiceFailure.self) { try target(service) }
+        #expect(throws: UpstreamFailure.self) { try target(service) }
     }
 
     @Test func `the secret shows in no description and no dump`() {

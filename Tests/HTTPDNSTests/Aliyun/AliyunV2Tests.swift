@@ -53,7 +53,7 @@ struct AliyunV2Tests {
 
     private func target(
         _ service: AliyunV2Service, _ host: String = "www.example.com", _ types: [RecordType] = [.a, .aaaa]
-    ) throws(ServiceFailure) -> String {
+    ) throws(UpstreamFailure) -> String {
         try service.request(for: ServiceQuestion(name: name(host), types: types), at: 1_699_999_400).target
     }
 
@@ -95,13 +95,13 @@ struct AliyunV2Tests {
     @Test(arguments: ["a&b.example", "a,b.example", ".", "192.0.2.1"])
     func `a name that the service cannot take is not asked for`(host: String) {
         for encryption in [AliyunV2Service.Encryption.none, .cbc(key: Self.key), .gcm(key: Self.key)] {
-            #expect(throws: ServiceFailure.self) { try target(Self.service(encryption), host) }
+            #expect(throws: UpstreamFailure.self) { try target(Self.service(encryption), host) }
         }
     }
 
     @Test(arguments: [[], [.txt], [.a, .txt]] as [[RecordType]])
     func `other types than A and AAAA are not asked for`(types: [RecordType]) {
-        #expect(throws: ServiceFailure.self) { try target(Self.service(), "www.example.com", types) }
+        #expect(throws: UpstreamFailure.self) { try target(Self.service(), "www.example.com", types) }
     }
 
     @Test func `only A and AAAA are answered, both in one call`() {
@@ -112,14 +112,14 @@ struct AliyunV2Tests {
     @Test(arguments: ["", "0", "xy", "00112233445566778899aabbccddee", "00112233445566778899aabbccddeeff00"])
     func `with a key that is none nothing is sent`(text: String) {
         for encryption in [AliyunV2Service.Encryption.cbc(key: Secret(text)), .gcm(key: Secret(text))] {
-            #expect(throws: ServiceFailure.self) { try target(Self.service(encryption)) }
+            #expect(throws: UpstreamFailure.self) { try target(Self.service(encryption)) }
         }
     }
 
     @Test func `without the cryptography that it takes nothing is sent`() {
         let without = AliyunRequestTests.NoCrypto()
-        #expect(throws: ServiceFailure.self) { try target(Self.service(crypto: without)) }
-        #expect(throws: ServiceFailure.self) {
+        #expect(throws: UpstreamFailure.self) { try target(Self.service(crypto: without)) }
+        #expect(throws: UpstreamFailure.self) {
             try target(Self.service(.gcm(key: Self.key), secret: nil, crypto: without))
         }
     }
@@ -210,7 +210,7 @@ struct AliyunV2Tests {
     func `what is not encrypted as it was asked for, or was changed, is unusable and no matter of the account`(
         encryption: AliyunV2Service.Encryption, body: String
     ) {
-        guard case .failure(.unavailable(_, retryAfter: nil)) = outcome(body, encryption) else {
+        guard case .failure(.unusable(_)) = outcome(body, encryption) else {
             Issue.record("\(outcome(body, encryption))")
             return
         }
@@ -254,7 +254,7 @@ struct AliyunV2Tests {
     }
 
     private var nothingAsked: ServiceOutcome {
-        .failure(.unavailable("the reply contains nothing of what was asked"))
+        .failure(.unusable("the reply contains nothing of what was asked"))
     }
 
     @Test(arguments: [#"{"answers":[]}"#, "{}", #"{"answers":null}"#])
@@ -268,7 +268,7 @@ struct AliyunV2Tests {
         let answers = #"{"dn":"www.example.com",\#(family)},{"dn":"\#(other)",\#(family)}"#
         #expect(
             outcome(#"{"code":"success","data":{"answers":[\#(answers)]}}"#)
-                == .failure(.unavailable("the reply is for another name")))
+                == .failure(.unusable("the reply is for another name")))
     }
 
     @Test(arguments: ["WWW.Example.COM", "www.example.com."])
@@ -282,7 +282,7 @@ struct AliyunV2Tests {
         switch outcome(body, .gcm(key: Self.key), status: status) {
         case .failure(.authentication): "authentication"
         case .failure(.rejected): "rejected"
-        case .failure(.unavailable): "unavailable"
+        case .failure(.unusable): "unusable"
         case .failure(.clockSkew): "clock"
         default: "other"
         }
@@ -291,8 +291,8 @@ struct AliyunV2Tests {
     @Test(arguments: [
         ("InvalidSignature", 403, "authentication"), ("InvalidSignature", 200, "authentication"),
         ("SignatureExpired", 403, "clock"), ("InvalidHost", 400, "rejected"), ("TooManyHosts", 400, "rejected"),
-        ("ServiceLevelDeny", 403, "unavailable"), ("Whatever", 200, "unavailable"), ("success", 500, "unavailable"),
-        ("Whatever", 400, "unavailable"), ("Whatever", 401, "authentication"),
+        ("ServiceLevelDeny", 403, "unusable"), ("Whatever", 200, "unusable"), ("success", 500, "unusable"),
+        ("Whatever", 400, "unusable"), ("Whatever", 401, "authentication"),
     ])
     func `an error says by its code what to do, also with status 200`(code: String, status: Int, expected: String) {
         #expect(action(#"{"code":"\#(code)"}"#, status: status) == expected)
@@ -303,13 +303,13 @@ struct AliyunV2Tests {
         "", "<html>", "[]", "{}", #"{"mode":2}"#, #"{"code":7,"data":{}}"#, #"{"code":"success","data":[]}"#,
     ])
     func `a body of another form is no answer`(body: String) {
-        #expect(action(body, status: 200) == "unavailable")
+        #expect(action(body, status: 200) == "unusable")
     }
 
     @Test func `a reply cut at any byte is no answer`() {
         let body = Array(#"{"code":"success","mode":2,"data":"\#(Self.inGCM)"}"#.utf8)
         for length in 0..<body.count {
-            #expect(action(String(decoding: body[..<length], as: UTF8.self), status: 200) == "unavailable")
+            #expect(action(String(decoding: body[..<length], as: UTF8.self), status: 200) == "unusable")
         }
     }
 }

@@ -98,7 +98,7 @@ struct ClientSubnetTests {
             [0, 1, 24, 0, 203, 0, 114], [0, 1, 16, 0, 203, 0], [0, 2, 24, 0, 203, 0, 113], [0, 1, 24, 0], [0, 1],
         ] as [[UInt8]])
     func `a reply for another network is not used`(data: [UInt8]) throws {
-        #expect(try outcome(data) == .failure(.unavailable("the reply is for another network of clients")))
+        #expect(try outcome(data) == .failure(.unusable("the reply is for another network of clients")))
     }
 
     @Test(arguments: [nil, [0, 1, 24, 16, 203, 0, 113], [0, 1, 24, 24, 203, 0, 113]] as [[UInt8]?])

@@ -39,8 +39,8 @@ struct DoHJSONOutcomeTests {
         return answer
     }
 
-    private func isUnavailable(_ outcome: ServiceOutcome) -> Bool {
-        if case .failure(.unavailable) = outcome { true } else { false }
+    private func isUnusable(_ outcome: ServiceOutcome) -> Bool {
+        if case .failure(.unusable) = outcome { true } else { false }
     }
 
     private func alias(_ owner: String, _ target: String, ttl: UInt32) -> Record {
@@ -176,11 +176,11 @@ struct DoHJSONOutcomeTests {
 
     @Test(arguments: ["-1", "4096", "65536", "1e300", "-9999999999999999999", "\"SERVFAIL\"", "true", "[0]", "{}"])
     func `a status that is none is no answer`(status: String) {
-        #expect(isUnavailable(outcome("{\"Status\":\(status),\(Self.question),\"Answer\":[\(record())]}")))
+        #expect(isUnusable(outcome("{\"Status\":\(status),\(Self.question),\"Answer\":[\(record())]}")))
     }
 
     @Test func `a truncated reply is no answer`() {
-        #expect(isUnavailable(outcome(members: "\"TC\":true,\"Answer\":[\(record())]")))
+        #expect(isUnusable(outcome(members: "\"TC\":true,\"Answer\":[\(record())]")))
     }
 
     // Never a wrong address.
@@ -194,12 +194,12 @@ struct DoHJSONOutcomeTests {
         #"[{"name":"","type":1}]"#, #"[{"name":["www.example.com."],"type":1}]"#,
     ])
     func `a reply to another question, to two or to none is no answer`(question: String) {
-        #expect(isUnavailable(outcome("{\"Status\":0,\"Question\":\(question),\"Answer\":[\(record())]}")))
+        #expect(isUnusable(outcome("{\"Status\":0,\"Question\":\(question),\"Answer\":[\(record())]}")))
     }
 
     @Test func `the first of two questions members is the one that counts`() {
         let other = #""Question":[{"name":"www.example.org.","type":1}]"#
-        #expect(isUnavailable(outcome("{\"Status\":0,\(other),\(Self.question),\"Answer\":[\(record())]}")))
+        #expect(isUnusable(outcome("{\"Status\":0,\(other),\(Self.question),\"Answer\":[\(record())]}")))
     }
 
     @Test(arguments: ["WWW.Example.COM.", #"\u0077ww.example\u002ecom"#, #"www.\\101xample.com."#])
@@ -271,7 +271,7 @@ struct DoHJSONOutcomeTests {
     ])
     func `an address that is none spoils the reply`(data: String) {
         let records = record() + "," + record(data: data)
-        #expect(isUnavailable(outcome(members: "\"Answer\":[\(records)]")))
+        #expect(isUnusable(outcome(members: "\"Answer\":[\(records)]")))
     }
 
     @Test(arguments: [
@@ -279,8 +279,8 @@ struct DoHJSONOutcomeTests {
         #"a\\1"#,
     ])
     func `a target that is no name spoils the reply`(target: String) {
-        #expect(isUnavailable(outcome(members: "\"Answer\":[\(record(type: "5", data: target)),\(record())]")))
-        #expect(isUnavailable(outcome(members: "\"Answer\":[\(record(name: target))]")))
+        #expect(isUnusable(outcome(members: "\"Answer\":[\(record(type: "5", data: target)),\(record())]")))
+        #expect(isUnusable(outcome(members: "\"Answer\":[\(record(name: target))]")))
     }
 
     @Test(arguments: [
@@ -293,7 +293,7 @@ struct DoHJSONOutcomeTests {
         #"{"name":"www.example.com.","type":"NONE","TTL":60,"data":"192.0.2.1"}"#,
     ])
     func `a record with a part missing or of another kind spoils the reply`(text: String) {
-        #expect(isUnavailable(outcome(members: "\"Answer\":[\(text)]")))
+        #expect(isUnusable(outcome(members: "\"Answer\":[\(text)]")))
     }
 
     @Test(arguments: ["1", "1.0", "1e0", "\"1\"", "\"A\"", "\"a\"", "\"TYPE1\""])
@@ -342,14 +342,14 @@ struct DoHJSONOutcomeTests {
         #"{"Status":0,"Question":[{"name":"www.example.com.","type":1}],"Answer":"192.0.2.1"}"#,
     ])
     func `a body of another form is no answer`(body: String) {
-        #expect(isUnavailable(outcome(body)))
+        #expect(isUnusable(outcome(body)))
     }
 
     @Test func `what is nested too deep is no answer, wherever it stands`() {
         let deep = String(repeating: "[", count: 30_000) + String(repeating: "]", count: 30_000)
-        #expect(isUnavailable(outcome(members: "\"Comment\":\(deep)")))
-        #expect(isUnavailable(outcome(members: "\"Answer\":\(deep)")))
-        #expect(isUnavailable(outcome("{\"Question\":\(deep)}")))
+        #expect(isUnusable(outcome(members: "\"Comment\":\(deep)")))
+        #expect(isUnusable(outcome(members: "\"Answer\":\(deep)")))
+        #expect(isUnusable(outcome("{\"Question\":\(deep)}")))
     }
 
     @Test func `a body full of records is read`() {
@@ -363,7 +363,7 @@ struct DoHJSONOutcomeTests {
         let body = Array("{\"Status\":0,\(Self.question),\"Answer\":[\(record())]}".utf8)
         for length in 0..<body.count {
             let cut = String(decoding: body[..<length], as: UTF8.self)
-            guard isUnavailable(outcome(cut)) else {
+            guard isUnusable(outcome(cut)) else {
                 Issue.record("an answer from \(length) bytes")
                 return
             }
@@ -388,16 +388,16 @@ struct DoHJSONOutcomeTests {
     // HTTP statuses.
 
     @Test(arguments: [
-        (302, "unavailable"), (400, "rejected"), (401, "authentication"), (403, "authentication"),
-        (404, "unavailable"), (413, "rejected"), (414, "rejected"), (415, "unavailable"), (429, "unavailable"),
-        (500, "unavailable"), (501, "unavailable"), (502, "unavailable"), (504, "unavailable"),
+        (302, "unusable"), (400, "rejected"), (401, "authentication"), (403, "authentication"),
+        (404, "unusable"), (413, "rejected"), (414, "rejected"), (415, "unusable"), (429, "unusable"),
+        (500, "unusable"), (501, "unusable"), (502, "unusable"), (504, "unusable"),
     ])
     func `another status than 2xx is no answer, whatever its body`(status: Int, expected: String) {
         for body in ["{\"Status\":0,\(Self.question),\"Answer\":[\(record())]}", "<html>", #"{"error":"Invalid."}"#] {
             let actual =
                 switch outcome(body, status: status) {
-                case .failure(.unavailable(let text, retryAfter: nil)):
-                    text == "HTTP \(status)" ? "unavailable" : text
+                case .failure(.unusable(let text)):
+                    text == "HTTP \(status)" ? "unusable" : text
                 case .failure(.rejected): "rejected"
                 case .failure(.authentication): "authentication"
                 default: "other"
@@ -407,7 +407,7 @@ struct DoHJSONOutcomeTests {
     }
 
     @Test func `the wait that a busy server asks for is handed on`() {
-        #expect(outcome("", status: 429, retryAfter: 30) == .failure(.unavailable("HTTP 429", retryAfter: 30)))
+        #expect(outcome("", status: 429, retryAfter: 30) == .failure(.busy("HTTP 429", retryAfter: .seconds(30))))
     }
 
     @Test(arguments: [200, 401, 403])

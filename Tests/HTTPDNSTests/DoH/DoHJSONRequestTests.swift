@@ -15,7 +15,7 @@ struct DoHJSONRequestTests {
     private func target(
         _ service: DoHJSONService = DoHJSONService(), _ text: String = "www.example.com", _ types: [RecordType] = [.a],
         checkingDisabled: Bool = false, at time: Int64 = 1_700_000_000
-    ) throws(ServiceFailure) -> String {
+    ) throws(UpstreamFailure) -> String {
         let question = ServiceQuestion(name: name(text), types: types, checkingDisabled: checkingDisabled)
         return try service.request(for: question, at: time).target
     }
@@ -71,7 +71,7 @@ struct DoHJSONRequestTests {
     ])
     func `a name that a service might read otherwise is not asked for`(text: String) {
         let question = ServiceQuestion(name: name(text), types: [.a])
-        let error = #expect(throws: ServiceFailure.self) { try DoHJSONService().request(for: question, at: 0) }
+        let error = #expect(throws: UpstreamFailure.self) { try DoHJSONService().request(for: question, at: 0) }
         guard case .rejected = error else {
             Issue.record("\(text): \(String(describing: error))")
             return
@@ -80,7 +80,7 @@ struct DoHJSONRequestTests {
 
     @Test(arguments: [[], [.txt], [.a, .aaaa], [.any], [.https]] as [[RecordType]])
     func `other types and two at a time are not asked for`(types: [RecordType]) {
-        #expect(throws: ServiceFailure.self) { try target(DoHJSONService(), "www.example.com", types) }
+        #expect(throws: UpstreamFailure.self) { try target(DoHJSONService(), "www.example.com", types) }
     }
 
     @Test func `only A and AAAA are answered, each in a call of its own`() {
@@ -91,7 +91,7 @@ struct DoHJSONRequestTests {
 
     @Test func `without SHA-256 nothing is sent unsigned`() {
         let service = DoHJSONService(account: Self.account(AliyunRequestTests.NoCrypto()))
-        #expect(throws: ServiceFailure.self) { try target(service) }
+        #expect(throws: UpstreamFailure.self) { try target(service) }
     }
 
     @Test func `the secret shows in no description and no dump`() {

@@ -123,7 +123,7 @@ struct DoHOutcomeTests {
         nil, "", ";", "text/html", "application/json", "application/dns-json", "application/dns-messages",
     ])
     func `another content type is no answer`(contentType: String?) {
-        guard case .failure(.unavailable) = outcome(reply([a()]).encoded, contentType: contentType) else {
+        guard case .failure(.unusable) = outcome(reply([a()]).encoded, contentType: contentType) else {
             Issue.record("taken")
             return
         }
@@ -135,15 +135,15 @@ struct DoHOutcomeTests {
     }
 
     @Test(arguments: [
-        (100, "unavailable"), (199, "unavailable"), (300, "unavailable"), (302, "unavailable"), (400, "rejected"),
-        (401, "authentication"), (403, "authentication"), (404, "unavailable"), (405, "unavailable"), (413, "rejected"),
-        (414, "rejected"), (415, "unavailable"), (429, "unavailable"), (500, "unavailable"), (502, "unavailable"),
-        (503, "unavailable"), (504, "unavailable"),
+        (100, "unusable"), (199, "unusable"), (300, "unusable"), (302, "unusable"), (400, "rejected"),
+        (401, "authentication"), (403, "authentication"), (404, "unusable"), (405, "unusable"), (413, "rejected"),
+        (414, "rejected"), (415, "unusable"), (429, "unusable"), (500, "unusable"), (502, "unusable"),
+        (503, "unusable"), (504, "unusable"),
     ])
     func `another status is no answer, whatever its body`(status: Int, expected: String) {
         let actual =
             switch outcome(reply([a()]).encoded, status: status) {
-            case .failure(.unavailable(let text, retryAfter: nil)): text == "HTTP \(status)" ? "unavailable" : text
+            case .failure(.unusable(let text)): text == "HTTP \(status)" ? "unusable" : text
             case .failure(.rejected): "rejected"
             case .failure(.authentication): "authentication"
             default: "other"
@@ -154,26 +154,26 @@ struct DoHOutcomeTests {
     @Test(arguments: [429, 503])
     func `the wait that a busy server asks for is handed on`(status: Int) {
         let outcome = outcome([], status: status, contentType: "text/html", retryAfter: 30)
-        #expect(outcome == .failure(.unavailable("HTTP \(status)", retryAfter: 30)))
+        #expect(outcome == .failure(.busy("HTTP \(status)", retryAfter: .seconds(30))))
     }
 
-    private func isUnavailable(_ message: Message) -> Bool {
-        if case .failure(.unavailable) = outcome(message) { true } else { false }
+    private func isUnusable(_ message: Message) -> Bool {
+        if case .failure(.unusable) = outcome(message) { true } else { false }
     }
 
     @Test func `a reply with an ID, without QR, with TC or another opcode is no answer`() {
         var message = reply([a()])
         message.id = 1
-        #expect(isUnavailable(message))
+        #expect(isUnusable(message))
         message = reply([a()])
         message.flags.remove(.response)
-        #expect(isUnavailable(message))
+        #expect(isUnusable(message))
         message = reply([a()])
         message.flags.insert(.truncated)
-        #expect(isUnavailable(message))
+        #expect(isUnusable(message))
         message = reply([a()])
         message.flags.insert(HeaderFlags(rawValue: 0x1000))
-        #expect(isUnavailable(message))
+        #expect(isUnusable(message))
     }
 
     @Test func `a reply to another question, to two or to none is no answer`() {
@@ -184,7 +184,7 @@ struct DoHOutcomeTests {
         ] {
             var message = reply([a()])
             message.questions = questions
-            #expect(isUnavailable(message))
+            #expect(isUnusable(message))
         }
     }
 
@@ -197,7 +197,7 @@ struct DoHOutcomeTests {
     @Test func `a reply cut at any byte is no answer`() {
         let body = hex(Self.aaaaReply)
         for length in 0..<body.count {
-            guard case .failure(.unavailable) = outcome(Array(body[..<length]), type: .aaaa) else {
+            guard case .failure(.unusable) = outcome(Array(body[..<length]), type: .aaaa) else {
                 Issue.record("an answer from \(length) bytes")
                 return
             }

@@ -8,7 +8,7 @@ struct DoHRequestTests {
         _ service: DoHService = DoHService(), _ text: String = "www.example.com", _ type: RecordType = .a,
         dnssecOK: Bool = false,
         checkingDisabled: Bool = false
-    ) throws(ServiceFailure) -> HTTPRequest {
+    ) throws(UpstreamFailure) -> HTTPRequest {
         let question = ServiceQuestion(
             name: name(text), types: [type], dnssecOK: dnssecOK, checkingDisabled: checkingDisabled)
         return try service.request(for: question, at: 0)
@@ -112,7 +112,7 @@ struct DoHRequestTests {
     @Test(arguments: [[], [.any], [.a, .aaaa]] as [[RecordType]])
     func `what is not one such type is not asked for`(types: [RecordType]) {
         let question = ServiceQuestion(name: name("www.example.com"), types: types)
-        #expect(throws: ServiceFailure.self) { try DoHService().request(for: question, at: 0) }
+        #expect(throws: UpstreamFailure.self) { try DoHService().request(for: question, at: 0) }
         let response = HTTPResponse(status: 200, contentType: "application/dns-message")
         guard case .failure(.rejected) = DoHService().outcome(of: response, to: question) else {
             Issue.record("an outcome for \(types)")

@@ -13,7 +13,7 @@ struct TencentTests {
 
     private func target(
         _ service: TencentService, _ host: String = "www.example.com", _ types: [RecordType] = [.a]
-    ) throws(ServiceFailure) -> String {
+    ) throws(UpstreamFailure) -> String {
         try service.request(for: ServiceQuestion(name: name(host), types: types), at: 0).target
     }
 
@@ -44,13 +44,13 @@ struct TencentTests {
     @Test(arguments: ["a,b.example", ".", "192.0.2.1"])
     func `a name that the service cannot take is not asked for`(host: String) {
         for service in [Self.des, Self.aes, Self.token] {
-            #expect(throws: ServiceFailure.self) { try target(service, host) }
+            #expect(throws: UpstreamFailure.self) { try target(service, host) }
         }
     }
 
     @Test(arguments: [[], [.mx], [.a, .mx]] as [[RecordType]])
     func `other types than A and AAAA are not asked for`(types: [RecordType]) {
-        #expect(throws: ServiceFailure.self) { try target(Self.token, "www.example.com", types) }
+        #expect(throws: UpstreamFailure.self) { try target(Self.token, "www.example.com", types) }
     }
 
     @Test func `only A and AAAA are answered, both in one call`() {
@@ -67,13 +67,13 @@ struct TencentTests {
     @Test(arguments: ["", "short", "sevenby"])
     func `with a key that is too short nothing is sent`(key: String) {
         for access in [TencentService.Access.des(id: "1", key: Secret(key)), .aes(id: "1", key: Secret(key))] {
-            #expect(throws: ServiceFailure.self) { try target(TencentService(access, crypto: CountingIVs())) }
+            #expect(throws: UpstreamFailure.self) { try target(TencentService(access, crypto: CountingIVs())) }
         }
     }
 
     @Test func `without the cipher nothing is sent`() {
         let service = TencentService(.des(id: "1", key: Self.desKey), crypto: AliyunRequestTests.NoCrypto())
-        #expect(throws: ServiceFailure.self) { try target(service) }
+        #expect(throws: UpstreamFailure.self) { try target(service) }
     }
 
     @Test func `neither key nor token shows in a dump`() {
@@ -131,7 +131,7 @@ struct TencentTests {
         "www.example.com.example.:192.0.2.1,60",
     ])
     func `a reply for another name, or for none, is refused whole`(body: String) {
-        guard case .failure(.unavailable(_, retryAfter: nil)) = outcome(body) else {
+        guard case .failure(.unusable(_)) = outcome(body) else {
             Issue.record("\(body): \(outcome(body))")
             return
         }
@@ -140,7 +140,7 @@ struct TencentTests {
     @Test func `the reply without a name that the vendor's page shows is refused`() {
         let body = "fb7d7eac1c4e53e7b2da01b215b9f0a26482b919aca5ae2c76a1f68445b7b4ecd645651ed636cb50"
         #expect(
-            outcome(body, [.a], Self.des) == .failure(.unavailable("the reply does not tell which name it is for")))
+            outcome(body, [.a], Self.des) == .failure(.unusable("the reply does not tell which name it is for")))
     }
 
     @Test(arguments: [
@@ -190,7 +190,7 @@ struct TencentTests {
         "www.example.com.:192.0.2.1,60-2001:db8::1,60", "www.example.com.:192.0.2.1,٦٠",
     ])
     func `a line of another form is no answer`(body: String) {
-        guard case .failure(.unavailable) = outcome(body) else {
+        guard case .failure(.unusable) = outcome(body) else {
             Issue.record("\(body)")
             return
         }
@@ -202,7 +202,7 @@ struct TencentTests {
         "www.example.com.:0\nwww.example.com.:192.0.2.2,60|203.0.113.7", "0\n0",
     ])
     func `a reply of several lines is refused, for one name was asked`(body: String) {
-        #expect(outcome(body) == .failure(.unavailable("unreadable reply: not in the service's form")))
+        #expect(outcome(body) == .failure(.unusable("unreadable reply: not in the service's form")))
     }
 
     @Test(arguments: [
@@ -215,7 +215,7 @@ struct TencentTests {
             #expect(
                 outcome(body, [.a], service)
                     == .failure(
-                        .unavailable("the reply cannot be decrypted: another key, or it was changed on the way")))
+                        .unusable("the reply cannot be decrypted: another key, or it was changed on the way")))
         }
     }
 
@@ -226,7 +226,7 @@ struct TencentTests {
             outcome(body, status: status)
                 == .failure(
                     isRefusal
-                        ? .authentication("HTTP \(status)") : .unavailable("HTTP \(status)", retryAfter: 7)))
+                        ? .authentication("HTTP \(status)") : .busy("HTTP \(status)", retryAfter: .seconds(7))))
     }
 
     @Test func `a reply cut before its end is no answer, for half an address may be one`() {
@@ -237,7 +237,7 @@ struct TencentTests {
             }
         }
         #expect(
-            outcome("www.example.com.:192.0.2.1,60") == .failure(.unavailable("the reply is cut short")))
+            outcome("www.example.com.:192.0.2.1,60") == .failure(.unusable("the reply is cut short")))
     }
 
     @Test func `a reply in AES cut at any byte is no answer`() {
@@ -246,7 +246,7 @@ struct TencentTests {
                 + "5c7b20a5a386c8e96dba389f158b290f").utf8)
         for length in 1..<body.count {
             guard
-                case .failure(.unavailable) = outcome(String(decoding: body[..<length], as: UTF8.self), [.a], Self.aes)
+                case .failure(.unusable) = outcome(String(decoding: body[..<length], as: UTF8.self), [.a], Self.aes)
             else {
                 Issue.record("\(length)")
                 return

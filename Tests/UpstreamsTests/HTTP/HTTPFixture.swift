@@ -41,7 +41,7 @@ enum HTTPFixture {
     static func parallel(
         _ count: Int, on transfers: HTTPTransfers, timeout: Duration = .patience, name: String = "fast",
         holder: ClientNetwork = .daemon
-    ) async -> [Result<HTTPDNS.HTTPResponse, HTTPFailure>] {
+    ) async -> [Result<HTTPDNS.HTTPResponse, UpstreamFailure>] {
         await withTaskGroup { group in
             for number in 0..<count {
                 group.addTask {
@@ -58,8 +58,8 @@ enum HTTPFixture {
     @Loop
     static func following(
         _ count: Int, on transfers: HTTPTransfers, _ request: HTTPDNS.HTTPRequest, timeout: Duration
-    ) async -> [Result<HTTPDNS.HTTPResponse, HTTPFailure>] {
-        var results: [Result<HTTPDNS.HTTPResponse, HTTPFailure>] = []
+    ) async -> [Result<HTTPDNS.HTTPResponse, UpstreamFailure>] {
+        var results: [Result<HTTPDNS.HTTPResponse, UpstreamFailure>] = []
         await withCheckedContinuation { continuation in
             _ = transfers.begin(request, timeout: timeout, deadline: .bootTime + .patience * 2) { _ in
                 for number in 0..<count {
@@ -82,10 +82,11 @@ enum HTTPFixture {
     @Loop
     static func leading(
         _ count: Int, on transfers: HTTPTransfers, _ request: HTTPDNS.HTTPRequest, timeout: Duration
-    ) async -> (first: Result<HTTPDNS.HTTPResponse, HTTPFailure>?, others: [Result<HTTPDNS.HTTPResponse, HTTPFailure>])
-    {
-        var first: Result<HTTPDNS.HTTPResponse, HTTPFailure>?
-        var others: [Result<HTTPDNS.HTTPResponse, HTTPFailure>] = []
+    ) async -> (
+        first: Result<HTTPDNS.HTTPResponse, UpstreamFailure>?, others: [Result<HTTPDNS.HTTPResponse, UpstreamFailure>]
+    ) {
+        var first: Result<HTTPDNS.HTTPResponse, UpstreamFailure>?
+        var others: [Result<HTTPDNS.HTTPResponse, UpstreamFailure>] = []
         await withCheckedContinuation { continuation in
             _ = transfers.begin(request, timeout: timeout, deadline: .bootTime + .patience * 2) {
                 first = $0
@@ -133,20 +134,15 @@ enum HTTPFixture {
     }
 }
 
-extension HTTPFailure {
-    /// The failure of a request that its test gave up.
-    static let cancelled = HTTPFailure.network("given up by the test")
-}
-
 /// One request that a test waits for.
 @Loop
 private final class AwaitedTransfer {
-    var continuation: CheckedContinuation<Result<HTTPDNS.HTTPResponse, HTTPFailure>, Never>?
+    var continuation: CheckedContinuation<Result<HTTPDNS.HTTPResponse, UpstreamFailure>, Never>?
     var work: (any Cancellable)?
 
     nonisolated init() {}
 
-    func finish(_ result: Result<HTTPDNS.HTTPResponse, HTTPFailure>) {
+    func finish(_ result: Result<HTTPDNS.HTTPResponse, UpstreamFailure>) {
         work = nil
         continuation.take()?.resume(returning: result)
     }
@@ -162,7 +158,7 @@ extension HTTPTransfers {
     func perform(
         _ request: HTTPDNS.HTTPRequest, timeout: Duration, deadline: Instant, renewing: Bool = false,
         holder: ClientNetwork = .daemon, permit: Permit? = nil
-    ) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
+    ) async -> Result<HTTPDNS.HTTPResponse, UpstreamFailure> {
         let awaited = AwaitedTransfer()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -185,7 +181,7 @@ extension HTTPTransfers {
     /// Asks for a name, with a deadline far in the future.
     func get(
         _ name: String, timeout: Duration = .patience, renewing: Bool = false, holder: ClientNetwork = .daemon
-    ) async -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
+    ) async -> Result<HTTPDNS.HTTPResponse, UpstreamFailure> {
         await perform(
             HTTPFixture.request(name), timeout: timeout, deadline: .bootTime + .patience * 2, renewing: renewing,
             holder: holder)
@@ -203,7 +199,7 @@ extension Result where Success == HTTPDNS.HTTPResponse {
     var status: Int? { if case .success(let response) = self { response.status } else { nil } }
 }
 
-extension [Result<HTTPDNS.HTTPResponse, HTTPFailure>] {
+extension [Result<HTTPDNS.HTTPResponse, UpstreamFailure>] {
     /// Whether every request has a response.
     var allSucceeded: Bool { allSatisfy(\.isSuccess) }
 }

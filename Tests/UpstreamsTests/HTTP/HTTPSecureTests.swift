@@ -194,7 +194,7 @@ struct HTTPSecureTests {
         let result = await transfers.perform(
             HTTPFixture.request("over-quota.example.com"), timeout: .patience, deadline: .bootTime + .patience,
             permit: { false })
-        #expect(result.failure == .overQuota)
+        #expect(result.failure == .cancelled)
         #expect(await others.allSucceeded)
         #expect(nginx.waitForRequests(10))
         #expect(!nginx.requests.contains { $0.target.contains("over-quota") })

@@ -306,7 +306,7 @@ struct HTTPTransfersTests {
 
     @Test func `why a certificate is refused is reported in OpenSSL's words where there are none of ours`() {
         // X509_V_ERR_INVALID_PURPOSE
-        #expect(HTTPFailure.certificateText(26) == "the certificate is refused (unsuitable certificate purpose)")
+        #expect(UpstreamFailure.certificateText(26) == "the certificate is refused (unsuitable certificate purpose)")
     }
 
     @Test func `nothing of the request is in a failure's text`() async throws {

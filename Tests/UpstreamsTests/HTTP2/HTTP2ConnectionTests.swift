@@ -333,7 +333,7 @@ struct HTTP2ConnectionTests {
     @Loop
     private func askAndLetGo(
         _ server: ScriptedHTTP2
-    ) async throws -> Result<HTTPDNS.HTTPResponse, HTTPFailure> {
+    ) async throws -> Result<HTTPDNS.HTTPResponse, UpstreamFailure> {
         var transfers: HTTPTransfers? = try await transfers(server)
         return await withCheckedContinuation { continuation in
             _ = transfers?.begin(

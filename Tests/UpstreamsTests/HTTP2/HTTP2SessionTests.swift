@@ -1,3 +1,4 @@
+import DNSWire
 import HTTPDNS
 import Platform
 import Scheduling

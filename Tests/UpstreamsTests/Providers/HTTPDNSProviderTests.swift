@@ -14,7 +14,7 @@ private struct PlainService: Service {
 
     func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPDNS.HTTPRequest {
+    func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPDNS.HTTPRequest {
         if question.name.description.hasPrefix("unwritable") { throw .rejected("cannot be written") }
         let types = question.types.map { $0 == .a ? "4" : "6" }.joined(separator: ",")
         return HTTPDNS.HTTPRequest(target: "/139450/d?host=\(question.name)&query=\(types)&t=\(time)")
@@ -32,7 +32,7 @@ private struct PlainService: Service {
         case 401: return .failure(.authentication("bad signature"))
         case 403: return .failure(.clockSkew("expired", serverTime: nil))
         case 400: return .failure(.rejected("bad name"))
-        default: return .failure(.unavailable("status \(response.status)", retryAfter: nil))
+        default: return .failure(.unusable("status \(response.status)"))
         }
     }
 }
@@ -259,7 +259,7 @@ struct HTTPDNSProviderTests {
         server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
         server.misbehave(.status(403))
         let provider = await provider(time: { 1_800_000_000 - 30 * 86_400 })
-        #expect(try await Set(ask(provider).results.map(\.value)) == [.failure(.authentication("expired"))])
+        #expect(try await Set(ask(provider).results.map(\.value)) == [.failure(.clockSkew("expired", serverTime: nil))])
         #expect(server.requests.count == 1)
         #expect(await provider.clockOffset == 0)
     }
@@ -310,7 +310,7 @@ struct HTTPDNSProviderTests {
         server.addHeaders(["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
         server.misbehave(.status(403))
         let provider = await provider(time: { 1_799_989_200 })
-        #expect(try await Set(ask(provider).results.map(\.value)) == [.failure(.authentication("expired"))])
+        #expect(try await Set(ask(provider).results.map(\.value)) == [.failure(.clockSkew("expired", serverTime: nil))])
         #expect(server.requests.count == 2)
     }
 

@@ -13,7 +13,7 @@ import Testing
 @Loop
 private final class StartupDouble {
     var outcomes: [String: ScheduleOutcome] = [:]
-    var usual = ScheduleOutcome.failure(.unavailable("nothing here"))
+    var usual = ScheduleOutcome.failure(.unusable("nothing here"))
     private(set) var asked: [String] = []
     /// Called once, while the next call is under way.
     var onCall: (@Loop () -> Void)?
@@ -33,7 +33,7 @@ private final class StartupDouble {
 private struct NumberedService: ScheduleService {
     let outcomes: OutcomeList
 
-    func request(at time: Int64) throws(ServiceFailure) -> HTTPRequest { HTTPRequest(target: "/ss") }
+    func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest { HTTPRequest(target: "/ss") }
 
     func outcome(of response: HTTPResponse) -> ScheduleOutcome { outcomes.all.withLock { $0[response.status] } }
 }
@@ -234,7 +234,7 @@ struct ScheduledAddressesTests {
         service.usual = .disabled
         addresses.start()
         await pass(.zero, addresses)
-        service.usual = .failure(.unavailable("silence"))
+        service.usual = .failure(.unusable("silence"))
         await clock.advance(by: .seconds(86_400))
         await clock.advance(by: .seconds(30))
         #expect(service.asked.count == 3)

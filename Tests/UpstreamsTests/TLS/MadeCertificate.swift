@@ -62,7 +62,7 @@ struct MadeCertificate {
         let channel = try TLSChannel(authorities, host: host, session: nil)
         let socket = try TestSocket.connection(to: TestAddress("127.0.0.1", port: port), from: nil)
         while true {
-            do throws(HTTPFailure) {
+            do throws(UpstreamFailure) {
                 let progress = try channel.shakeHands()
                 if case .isDone = progress { return true }
             } catch {

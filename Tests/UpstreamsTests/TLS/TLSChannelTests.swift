@@ -1,4 +1,5 @@
 import COpenSSL
+import DNSWire
 import Platform
 import Scheduling
 import TestSupport
@@ -21,7 +22,7 @@ struct TLSChannelTests {
         #expect(requests.count < 16_384)
         try take(requests, channel)
         #expect(channel.pendingCount > 0)
-        #expect(throws: HTTPFailure.network("the server takes nothing any more")) {
+        #expect(throws: UpstreamFailure.network("the server takes nothing any more")) {
             for _ in 0..<100 { try take((0..<100).flatMap { _ in try server.handshakeRequest() }, channel) }
         }
     }
@@ -39,7 +40,7 @@ struct TLSChannelTests {
     private func take(_ bytes: [UInt8], _ channel: TLSChannel) throws {
         _ = bytes.withUnsafeBytes { channel.receive($0) }
         var buffer = [UInt8](repeating: 0, count: TLSChannel.recordSize)
-        _ = try buffer.withUnsafeMutableBytes { buffer throws(HTTPFailure) in try channel.read(into: buffer) }
+        _ = try buffer.withUnsafeMutableBytes { buffer throws(UpstreamFailure) in try channel.read(into: buffer) }
     }
 }
 

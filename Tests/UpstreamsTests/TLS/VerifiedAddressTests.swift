@@ -15,12 +15,12 @@ private struct AnsweringService: Service {
 
     func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    func request(for question: ServiceQuestion, at time: Int64) throws(ServiceFailure) -> HTTPDNS.HTTPRequest {
+    func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPDNS.HTTPRequest {
         HTTPFixture.request(question.name.description)
     }
 
     func outcome(of response: HTTPDNS.HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
-        guard response.status == 200 else { return .failure(.unavailable("", retryAfter: nil)) }
+        guard response.status == 200 else { return .failure(.unusable("")) }
         var results = ServiceResults()
         for type in question.types { results.add(.indeterminateEmpty(ttl: 60), for: type) }
         return .results(results)

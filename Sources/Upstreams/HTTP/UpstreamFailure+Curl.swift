@@ -1,25 +1,12 @@
 import CCurl
 import COpenSSL
+import DNSWire
 
-/// The reason why there is no complete HTTP reply. Texts contain nothing of the request.
-package enum HTTPFailure: Error, Hashable, Sendable {
-    /// Time-out, without a reply from the address to any request since this one was dispatched.
-    case timeout
-    /// Time-out, while the address answered other requests: the service is slow with this one.
-    case slow
-    /// Too many requests are active or queued: this one was never sent.
-    case overloaded(String)
-    /// No connection, or a failed one.
-    case network(String)
-    /// No certificate that is valid for one of the names, or none with a pinned key; nothing was sent.
-    case certificate(String)
-    /// The connection is ready, but the request was refused by the caller's quota.
-    case overQuota
-    /// The reply is not acceptable: above the size limit, or not HTTP.
-    case unusable(String)
+// Why there is no complete HTTP reply, by what libcurl and OpenSSL report.
 
+extension UpstreamFailure {
     /// A header or body above its limit.
-    static let tooLarge = HTTPFailure.unusable("the reply is larger than the limit")
+    static let tooLarge = UpstreamFailure.unusable("the reply is larger than the limit")
 
     /// The failure for libcurl's result.
     init(_ code: CURLcode, verification: Int? = nil) {
@@ -29,7 +16,7 @@ package enum HTTPFailure: Error, Hashable, Sendable {
             case CURLE_OPERATION_TIMEDOUT: .timeout
             case CURLE_PEER_FAILED_VERIFICATION: .certificate(Self.certificateText(verification))
             case CURLE_SSL_PINNEDPUBKEYNOTMATCH: .certificate("the certificate's key is not one of those in pin")
-            case CURLE_ABORTED_BY_CALLBACK: .overQuota
+            case CURLE_ABORTED_BY_CALLBACK: .cancelled
             // libcurl reports a line of more than 100 KiB as out of memory.
             case CURLE_WRITE_ERROR, CURLE_FILESIZE_EXCEEDED, CURLE_OUT_OF_MEMORY: .tooLarge
             case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
@@ -43,7 +30,7 @@ package enum HTTPFailure: Error, Hashable, Sendable {
     /// The failure when libcurl does not accept a request.
     init(_ error: CurlError) {
         let code = CURLcode(rawValue: error.code)
-        self = code == CURLE_URL_MALFORMAT ? HTTPFailure(code) : .network("libcurl: \(error)")
+        self = code == CURLE_URL_MALFORMAT ? UpstreamFailure(code) : .network("libcurl: \(error)")
     }
 
     /// Whether the server may just have closed an idle connection: on a new one the same request may succeed.
