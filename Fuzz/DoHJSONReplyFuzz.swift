@@ -10,11 +10,11 @@ import DNSWire
 func fuzzDoHJSONReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let body = Array(UnsafeBufferPointer(start: data, count: count))
     guard let host = try? Name("www.example.com") else { preconditionFailure("no name") }
-    let service = DoHJSONService()
+    let format = DoHJSONFormat()
     for type in [RecordType.a, .aaaa] {
-        let question = ServiceQuestion(name: host, types: [type])
-        let outcome = service.outcome(of: HTTPResponse(status: 200, body: body), to: question)
-        let aged = service.outcome(of: HTTPResponse(status: 200, age: 100, body: body), to: question)
+        let question = ProviderQuestion(name: host, types: [type])
+        let outcome = format.outcome(of: HTTPResponse(status: 200, body: body), to: question)
+        let aged = format.outcome(of: HTTPResponse(status: 200, age: 100, body: body), to: question)
         switch (outcome, aged) {
         case (.results(let results), .results(let agedResults)):
             precondition(results.count == 1 && agedResults.count == 1, "another type than the one asked")
@@ -32,7 +32,7 @@ func fuzzDoHJSONReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         }
         for status in [302, 400, 403, 500] {
             let response = HTTPResponse(status: status, body: body)
-            guard case .failure = service.outcome(of: response, to: question) else {
+            guard case .failure = format.outcome(of: response, to: question) else {
                 preconditionFailure("an answer from an error")
             }
         }

@@ -15,10 +15,10 @@ func fuzzDoHReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let types: [RecordType] = [.a, .aaaa, .cname, .https, .txt]
     let type = types[Int(head & 7) % types.count]
     let age = head & 8 == 0 ? nil : UInt32(head) << 20
-    let question = ServiceQuestion(name: name, types: [type])
-    let service = DoHService(padsQueries: head & 16 != 0)
+    let question = ProviderQuestion(name: name, types: [type])
+    let format = DoHFormat(padsQueries: head & 16 != 0)
     let media = "application/dns-message"
-    if case .results(let results) = service.outcome(
+    if case .results(let results) = format.outcome(
         of: HTTPResponse(status: 200, contentType: media, age: age, body: body), to: question)
     {
         check(results, type)
@@ -27,14 +27,14 @@ func fuzzDoHReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         HTTPResponse(status: 503, contentType: media, body: body),
         HTTPResponse(status: 200, contentType: "text/html", body: body),
     ] {
-        guard case .failure = service.outcome(of: response, to: question) else {
+        guard case .failure = format.outcome(of: response, to: question) else {
             preconditionFailure("an answer from an error")
         }
     }
     return 0
 }
 
-private func check(_ results: ServiceResults, _ asked: RecordType) {
+private func check(_ results: ProviderResults, _ asked: RecordType) {
     for (type, result) in results {
         precondition(type == asked, "a type that was not asked")
         guard case .answer(let answer) = result else { continue }

@@ -16,17 +16,17 @@ private struct NoEncryption: Crypto {
     func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { ciphertext }
 }
 
-private let services: [any Service] = [
-    AliyunService(account: "1", secret: nil, crypto: NoEncryption()),
-    AliyunV2Service(account: "1", secret: nil, encryption: .none, crypto: NoEncryption()),
-    AliyunV2Service(account: "1", secret: nil, encryption: .gcm(key: Secret("00")), crypto: NoEncryption()),
-    TencentService(.token(Secret("1"), id: ""), crypto: NoEncryption()),
-    TencentService(.aes(id: "1", key: Secret("1")), crypto: NoEncryption()),
+private let formats: [any ProviderFormat] = [
+    AliyunFormat(account: "1", secret: nil, crypto: NoEncryption()),
+    AliyunV2Format(account: "1", secret: nil, encryption: .none, crypto: NoEncryption()),
+    AliyunV2Format(account: "1", secret: nil, encryption: .gcm(key: Secret("00")), crypto: NoEncryption()),
+    TencentFormat(.token(Secret("1"), id: ""), crypto: NoEncryption()),
+    TencentFormat(.aes(id: "1", key: Secret("1")), crypto: NoEncryption()),
 ]
 
-private let schedules: [any ScheduleService] = [
-    AliyunScheduleService(account: "1", region: "cn", secret: nil, crypto: NoEncryption()),
-    TencentScheduleService(.token(Secret("1"), id: ""), crypto: NoEncryption()),
+private let schedules: [any ScheduleFormat] = [
+    AliyunScheduleFormat(account: "1", region: "cn", secret: nil, crypto: NoEncryption()),
+    TencentScheduleFormat(.token(Secret("1"), id: ""), crypto: NoEncryption()),
 ]
 
 /// libFuzzer's entry point: one input.
@@ -34,20 +34,20 @@ private let schedules: [any ScheduleService] = [
 func fuzzVendorReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let body = Array(UnsafeBufferPointer(start: data, count: count))
     guard let name = try? Name("www.example.com") else { return 0 }
-    for service in schedules {
-        guard case .addresses(let schedule) = service.outcome(of: HTTPResponse(status: 200, body: body)) else {
+    for format in schedules {
+        guard case .addresses(let schedule) = format.outcome(of: HTTPResponse(status: 200, body: body)) else {
             continue
         }
         precondition((1...64).contains(schedule.places.count) && schedule.places.allSatisfy { $0.port != 0 })
     }
-    for service in services {
+    for format in formats {
         for types in [[RecordType.a], [.aaaa], [.a, .aaaa]] {
-            let question = ServiceQuestion(name: name, types: types)
-            if case .results(let results) = service.outcome(of: HTTPResponse(status: 200, body: body), to: question) {
+            let question = ProviderQuestion(name: name, types: types)
+            if case .results(let results) = format.outcome(of: HTTPResponse(status: 200, body: body), to: question) {
                 check(results, name, types)
             }
             for status in [302, 400, 403, 500] {
-                guard case .failure = service.outcome(of: HTTPResponse(status: status, body: body), to: question) else {
+                guard case .failure = format.outcome(of: HTTPResponse(status: status, body: body), to: question) else {
                     preconditionFailure("an answer from an error")
                 }
             }
@@ -56,7 +56,7 @@ func fuzzVendorReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-private func check(_ results: ServiceResults, _ name: Name, _ types: [RecordType]) {
+private func check(_ results: ProviderResults, _ name: Name, _ types: [RecordType]) {
     for (type, result) in results {
         precondition(types.contains(type), "a type that was not asked")
         switch result {

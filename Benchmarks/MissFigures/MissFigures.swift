@@ -54,7 +54,7 @@ private final class Run {
         resolver = Resolver(
             policy: ResolverPolicy(
                 localAnswers: LocalAnswers(), routes: routes, strategy: strategy, sources: sources),
-            cache: store, clock: loop)
+            store: store, clock: loop)
         self.loop = loop
     }
 

@@ -42,7 +42,7 @@ struct TransferFigures {
 @Loop
 private final class Run {
     private let transfers: HTTPTransfers
-    private let service = AliyunService(account: "139450", secret: nil, crypto: OpenSSLCrypto())
+    private let format = AliyunFormat(account: "139450", secret: nil, crypto: OpenSSLCrypto())
     private let count: Int
     private let window: Int
     private let loop: EventLoop
@@ -62,8 +62,8 @@ private final class Run {
 
     private func fetch() throws {
         let name = try Name("m\(sent).bench.example")
-        let question = ServiceQuestion(name: name, types: [.a, .aaaa])
-        let request = try service.request(for: question, at: 0)
+        let question = ProviderQuestion(name: name, types: [.a, .aaaa])
+        let request = try format.request(for: question, at: 0)
         sent += 1
         // Under callgrind the first handshake alone may take a second.
         _ = transfers.begin(request, timeout: .seconds(10), deadline: loop.now + .seconds(20)) { [self] result in
@@ -71,10 +71,10 @@ private final class Run {
         }
     }
 
-    private func take(_ result: Result<HTTPResponse, UpstreamFailure>, _ question: ServiceQuestion) {
+    private func take(_ result: Result<HTTPResponse, UpstreamFailure>, _ question: ProviderQuestion) {
         var isAnswer = false
         if case .success(let response) = result,
-            case .results(let results) = service.outcome(of: response, to: question),
+            case .results(let results) = format.outcome(of: response, to: question),
             case .answer? = results[.a]
         {
             isAnswer = true

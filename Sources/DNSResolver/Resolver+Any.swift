@@ -12,8 +12,8 @@ extension Resolver {
             return respond(to: client.asking(for: client.question.type), reply: reply)
         }
         let families = BothFamilies(of: client.question, reply: reply)
-        respond(to: client.asking(for: .a)) { families.takeA($0) }
-        respond(to: client.asking(for: .aaaa)) { families.takeAAAA($0) }
+        respond(to: client.asking(for: .a)) { families.receivedA($0) }
+        respond(to: client.asking(for: .aaaa)) { families.receivedAAAA($0) }
     }
 }
 
@@ -35,12 +35,12 @@ private final class BothFamilies {
         self.reply = reply
     }
 
-    func takeA(_ response: Response) {
+    func receivedA(_ response: Response) {
         a = response
         replyIfComplete()
     }
 
-    func takeAAAA(_ response: Response) {
+    func receivedAAAA(_ response: Response) {
         aaaa = response
         replyIfComplete()
     }

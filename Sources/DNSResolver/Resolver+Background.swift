@@ -16,7 +16,7 @@ extension Resolver {
     /// Asks again, in the background, for the names of `[preset] preresolve` and for those in the cache that clients
     /// have asked for, whether their answers are fresh or not: after a change of network.
     package func refreshHot() async {
-        let hot = await cache.hotNames(limit: Self.hotLimit)
+        let hot = await store.hotNames(limit: Self.hotLimit)
         let listed = Set(policy.preresolve)
         lookUp(policy.preresolve + hot.filter { !listed.contains($0) }, evenIfFresh: true)
     }
@@ -45,7 +45,7 @@ extension Resolver {
                 !policy.localAnswers.families.yields(type)
             else { continue }
             let key = flightKey(name, type)
-            guard evenIfFresh || !cache.isFresh(question, scope: key.scope, by: key.route) else { continue }
+            guard evenIfFresh || !store.isFresh(question, scope: key.scope, by: key.route) else { continue }
             open.append((key, type))
         }
         return open

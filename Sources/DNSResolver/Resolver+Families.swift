@@ -18,21 +18,21 @@ extension Resolver {
     func preferredInstead(of client: ClientQuestion) async -> Response? {
         guard isSuppressed(client) else { return nil }
         let other = client.asking(for: client.question.type.otherFamily)
-        let generation = cache.generation
+        let generation = store.generation
         let hedge = clock.schedule(at: client.arrived + Budget.hedge) { [self] in
             // Under another policy the client's question is asked again.
-            if generation == cache.generation { _ = join(flightKey(for: client), client.question.type) }
+            if generation == store.generation { _ = join(flightKey(for: client), client.question.type) }
         }
         defer { hedge.cancel() }
-        await cache.recall(cacheKey(for: other))
+        await store.recall(cacheKey(for: other))
         let preferred = await withCheckedContinuation { continuation in
             lookUp(other) { continuation.resume(returning: $0) }
         }
         guard preferred.holds(other.question.type) else { return nil }
-        guard let answer = cache.keepYielded(client.question, scope: scope(of: client), generation: generation) else {
+        guard let answer = store.keepYielded(client.question, scope: scope(of: client), generation: generation) else {
             return nil
         }
-        return Response(.answer(answer, age: 0), from: .source(cache.tag(of: .rule)))
+        return Response(.answer(answer, age: 0), from: .source(store.tag(of: .rule)))
     }
 }
 

@@ -34,12 +34,12 @@ extension Resolver {
     package func isUsable(_ cached: CachedAnswer) -> Bool {
         let question = Question(name: cached.name, type: cached.type)
         let isSigned = cached.dnssecOK || cached.checkingDisabled
-        if !cache.isLocal(cached.entry),
+        if !store.isLocal(cached.entry),
             policy.localAnswers.reply(to: question, policy: policy.routes, isSigned: isSigned) != nil
         {
             return false
         }
-        return cache.state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name)) != .unusable
+        return store.state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name)) != .unusable
     }
 
     /// The answer to a question about `subject`: a record for each line.
@@ -57,7 +57,7 @@ extension Resolver {
                 Question(name: subject, type: type), dnssecOK: client.dnssecOK,
                 checkingDisabled: client.checkingDisabled,
                 scope: policy.strategy.scope(of: client, name: subject, route: route))
-            return cache.provenance(of: key, type, route: route, sourceName: policy.strategy.name)?.text
+            return store.provenance(of: key, type, route: route, sourceName: policy.strategy.name)?.text
         }
         lines += Self.explainedTypes.compactMap { type in
             let key = flightKey(

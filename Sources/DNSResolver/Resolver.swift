@@ -11,7 +11,7 @@ package final class Resolver {
     private(set) var policy: ResolverPolicy
     /// Whether HTTPDNS is used at all.
     package private(set) var isOn = true
-    let cache: AnswerStore
+    let store: AnswerStore
     let flights: FlightEnvironment
     let background = BackgroundLookups()
     /// The names that are queried to detect forwarding loops through LocalDNS.
@@ -31,15 +31,15 @@ package final class Resolver {
     ///   - flightLimit: the most flights at once.
     ///   - report: called for every flight whose clients get SERVFAIL, and every stale answer.
     package nonisolated init(
-        policy: ResolverPolicy, cache: AnswerStore, clock: any LoopClock, flightLimit: Int = Coalescer.flightLimit,
+        policy: ResolverPolicy, store: AnswerStore, clock: any LoopClock, flightLimit: Int = Coalescer.flightLimit,
         report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
         self.report = report
         configured = policy
         self.policy = policy
-        self.cache = cache
+        self.store = store
         self.clock = clock
-        flights = FlightEnvironment(cache: cache, clock: clock, flightLimit: flightLimit)
+        flights = FlightEnvironment(store: store, clock: clock, flightLimit: flightLimit)
     }
 
     /// How many flights are under way, and how many clients wait for them.
@@ -62,7 +62,7 @@ package final class Resolver {
     ///     same, and then flights go on.
     package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, isNewGeneration: Bool) {
         configured = policy
-        cache.adopt(policy.sources, freshness, isTranslating: policy.isTranslating)
+        store.adopt(policy.sources, freshness, isTranslating: policy.isTranslating)
         putInForce(isNewGeneration: isNewGeneration)
     }
 
@@ -77,7 +77,7 @@ package final class Resolver {
     /// that wait for a flight under way join a new one.
     package func networkChanged() {
         flights.failures.forgetAll()
-        cache.beginNetwork()
+        store.beginNetwork()
         flights.coalescer.abandonAll()
     }
 
@@ -85,7 +85,7 @@ package final class Resolver {
         policy = isOn ? configured : configured.switchedOff
         guard isNewGeneration else { return }
         // After the policy: a thread that sees the new number gets the new policy.
-        cache.beginGeneration()
+        store.beginGeneration()
         flights.coalescer.abandonAll()
     }
 
@@ -99,21 +99,21 @@ package final class Resolver {
     package func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
         if client.question.isForAny { return respondToAny(client, reply: reply) }
         if let response = answeredHere(client) { return reply(response) }
-        guard isSuppressed(client) || cache.mayRecall && cache.mustRecall(cacheKey(for: client)) else {
+        guard isSuppressed(client) || store.mayRecall && store.mustRecall(cacheKey(for: client)) else {
             return lookUp(client, reply)
         }
-        let generation = cache.generation
+        let generation = store.generation
         Loop.spawn { [self] in
             let preferred = await preferredInstead(of: client)
-            if preferred == nil { await cache.recall(cacheKey(for: client)) }
-            guard generation == cache.generation else { return respond(to: client, reply: reply) }
+            if preferred == nil { await store.recall(cacheKey(for: client)) }
+            guard generation == store.generation else { return respond(to: client, reply: reply) }
             if let preferred { reply(preferred) } else { lookUp(client, reply) }
         }
     }
 
     /// The response that needs no source and no cache look-up; nil when there is none.
     private func answeredHere(_ client: ClientQuestion) -> Response? {
-        if probes.take(client.question.name) { return Response(.failure(.nameError)) }
+        if probes.received(client.question.name) { return Response(.failure(.nameError)) }
         if let subject = client.question.provenanceSubject { return answer(explain(subject, to: client), to: client) }
         return policy.localAnswers.reply(to: client.question, policy: policy.routes, isSigned: client.isSigned)
             .map { answer($0, to: client) }
@@ -125,13 +125,13 @@ package final class Resolver {
         let key = flightKey(for: client)
         let cached = cached(for: client, key)
         if let cached, cached.isFresh {
-            if cached.isEnding, cache.claimRefresh(client.key.scoped(to: key.scope)) { prefetch(key, type) }
+            if cached.isEnding, store.claimRefresh(client.key.scoped(to: key.scope)) { prefetch(key, type) }
             return reply(cached.response)
         }
         if let error = flights.remembered(key, type, by: policy) {
             if cached == nil,
-                case .answer(let answer)? = cache.keepFailedFamily(
-                    key, type, made: policy.translatedInstead(key, type, in: cache))
+                case .answer(let answer)? = store.keepFailedFamily(
+                    key, type, made: policy.translatedInstead(key, type, in: store))
             {
                 return reply(Response(.answer(answer, age: 0)))
             }
@@ -143,7 +143,7 @@ package final class Resolver {
             return reply(stale(cached, client.question, key.route, or: .other, reason))
         }
         flight.wait(for: type, until: client.arrived + wait(for: key, cached)) { [self] outcome, source in
-            guard flight.key.generation == cache.generation, !flight.isAbandoned else {
+            guard flight.key.generation == store.generation, !flight.isAbandoned else {
                 return respond(to: client, reply: reply)
             }
             switch outcome {
@@ -162,24 +162,24 @@ package final class Resolver {
 
     /// The cached answer; of LocalDNS for a protected name only until a provider answers, which may have a better one.
     private func cached(for client: ClientQuestion, _ key: FlightKey) -> AnswerStore.Cached? {
-        let cached = cache.cached(for: client, key)
+        let cached = store.cached(for: client, key)
         guard let since = cached?.fallbackSince, policy.routes.prefersProviders(key.route),
             policy.strategy.hasProviderAnswered(key, since: since)
         else { return cached }
-        return cache.cached(for: client, key, hasYielded: true)
+        return store.cached(for: client, key, hasYielded: true)
     }
 
     /// How long a client waits for a flight before it gets a cached answer, if there is one.
     private func wait(for key: FlightKey, _ cached: AnswerStore.Cached?) -> Duration {
         guard let wait = cached?.wait else { return Budget.answer }
         // While no provider can be asked, a newer answer is unlikely.
-        return policy.strategy.outlook(for: key) == .usable ? wait : min(wait, cache.staleWait)
+        return policy.strategy.outlook(for: key) == .usable ? wait : min(wait, store.staleWait)
     }
 
     /// Where clients have an answer of LocalDNS that yields to the providers, only these are asked: LocalDNS's answer would
     /// end the flight before that of a provider that is slower than certificates, at each of the clients' questions.
     private func mode(of key: FlightKey, _ type: RecordType, behind cached: AnswerStore.Cached?) -> Mode? {
-        guard let cached, cached.hasYielded, policy.types(for: type, key).allSatisfy({ cache.hasAnswer(key, $0) })
+        guard let cached, cached.hasYielded, policy.types(for: type, key).allSatisfy({ store.hasAnswer(key, $0) })
         else { return nil }
         return .httpdnsOnly
     }
@@ -233,7 +233,7 @@ package final class Resolver {
         else { return nil }
         return Response(
             .answer(packed, age: 0), extendedError: ExtendedError(.other, "preset of last resort"),
-            from: .source(cache.tag(of: .preset)))
+            from: .source(store.tag(of: .preset)))
     }
 
     /// The key of the flight for a client's question.
@@ -264,7 +264,7 @@ package final class Resolver {
     ) -> FlightKey {
         policy.flightKey(
             name, type, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, for: client,
-            generation: cache.generation)
+            generation: store.generation)
     }
 }
 
@@ -277,8 +277,8 @@ extension Resolver {
         case .refusal(let code, let error): return Response(.failure(code), extendedError: error)
         case .answer(let answer): packed = PackedAnswer(answer, for: client.question)
         case .configured(let answer, let source):
-            packed = cache.keepLocal(answer, for: client, source)
-            origin = .source(cache.tag(of: source))
+            packed = store.keepLocal(answer, for: client, source)
+            origin = .source(store.tag(of: source))
         }
         return Response(packed.map { .answer($0, age: 0) } ?? .failure(.serverFailure), from: origin)
     }

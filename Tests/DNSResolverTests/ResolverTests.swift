@@ -70,7 +70,7 @@ struct ResolverTests {
             store = AnswerStore(
                 memory: memory, freshness: freshness, generation: generation, sources: sources,
                 isTranslating: translation != .none, badAddresses: badAddresses, clock: clock)
-            resolver = Resolver(policy: self.policy, cache: store, clock: clock, flightLimit: flightLimit) { [heard] in
+            resolver = Resolver(policy: self.policy, store: store, clock: clock, flightLimit: flightLimit) { [heard] in
                 heard.events.append($0)
             }
         }
@@ -678,7 +678,7 @@ struct SeparateFamiliesTests {
                     mode: .localDNSOnly, providers: ProviderSet(providers: [], clock: clock, report: { _ in }),
                     localDNS: dns, forwarders: [], clock: clock),
                 sources: sources),
-            cache: AnswerStore(
+            store: AnswerStore(
                 memory: MemoryCache(memory: 1 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
                 sources: sources, badAddresses: BadAddresses(clock: clock), clock: clock),
             clock: clock)

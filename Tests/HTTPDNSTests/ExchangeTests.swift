@@ -33,10 +33,10 @@ struct ExchangeTests {
     /// A file, the service and types that it is for, and the expected outcome.
     struct Replay: Sendable {
         let file: String
-        let service: any Service
+        let format: any ProviderFormat
         let types: [RecordType]
         var time: Int64 = 1_699_999_400
-        let outcome: ServiceOutcome
+        let outcome: ProviderOutcome
     }
 
     private static let nodata: UpstreamResult = .answer(.negative(name: name("www.example.com"), ttl: 300))
@@ -44,50 +44,50 @@ struct ExchangeTests {
 
     static let replays: [Replay] = [
         Replay(
-            file: "aliyun-both", service: AliyunRequestTests.signing, types: [.a, .aaaa],
+            file: "aliyun-both", format: AliyunRequestTests.signing, types: [.a, .aaaa],
             outcome: .results([
                 .a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60), .aaaa: addresses(["2001:db8::1"], ttl: 60),
             ])),
         Replay(
-            file: "aliyun-expired", service: AliyunRequestTests.signing, types: [.a], time: 1_599_999_400,
+            file: "aliyun-expired", format: AliyunRequestTests.signing, types: [.a], time: 1_599_999_400,
             outcome: .failure(.clockSkew("SignatureExpired (HTTP 403)", serverTime: 1_700_000_000))),
         Replay(
-            file: "aliyun-v2-plain", service: AliyunV2Tests.service(), types: [.a, .aaaa],
+            file: "aliyun-v2-plain", format: AliyunV2Tests.format(), types: [.a, .aaaa],
             outcome: .results([.a: addresses(["192.0.2.1"], ttl: 60), .aaaa: nodata])),
         Replay(
-            file: "aliyun-v2-cbc", service: AliyunV2Tests.service(.cbc(key: AliyunV2Tests.key)), types: [.a, .aaaa],
+            file: "aliyun-v2-cbc", format: AliyunV2Tests.format(.cbc(key: AliyunV2Tests.key)), types: [.a, .aaaa],
             outcome: .results([.a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60), .aaaa: nodata])),
         Replay(
-            file: "aliyun-v2-gcm", service: AliyunV2Tests.service(.gcm(key: AliyunV2Tests.key)), types: [.a, .aaaa],
+            file: "aliyun-v2-gcm", format: AliyunV2Tests.format(.gcm(key: AliyunV2Tests.key)), types: [.a, .aaaa],
             outcome: .results([.a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60), .aaaa: nodata])),
         Replay(
-            file: "aliyun-v2-invalid-signature", service: AliyunV2Tests.service(), types: [.a],
+            file: "aliyun-v2-invalid-signature", format: AliyunV2Tests.format(), types: [.a],
             outcome: .failure(.authentication("InvalidSignature (HTTP 403)"))),
         Replay(
-            file: "tencent-des", service: TencentTests.des, types: [.a],
+            file: "tencent-des", format: TencentTests.des, types: [.a],
             outcome: .results([.a: .indeterminateEmpty(ttl: nil)])),
         Replay(
-            file: "tencent-des-unnamed", service: TencentTests.des, types: [.a],
+            file: "tencent-des-unnamed", format: TencentTests.des, types: [.a],
             outcome: .failure(.unusable("the reply does not tell which name it is for"))),
         Replay(
-            file: "tencent-aes", service: TencentTests.aes, types: [.a, .aaaa],
+            file: "tencent-aes", format: TencentTests.aes, types: [.a, .aaaa],
             outcome: .results([
                 .a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60), .aaaa: addresses(["2001:db8::1"], ttl: 120),
             ])),
         Replay(
-            file: "tencent-https", service: TencentTests.token, types: [.a],
+            file: "tencent-https", format: TencentTests.token, types: [.a],
             outcome: .results([.a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60)])),
     ]
 
     @Test(arguments: replays)
     func `the request is sent as it stands there, and the reply means what it should`(replay: Replay) throws {
         let exchange = try Exchange(replay.file)
-        let question = ServiceQuestion(name: Self.host, types: replay.types)
-        let request = try replay.service.request(for: question, at: replay.time)
+        let question = ProviderQuestion(name: Self.host, types: replay.types)
+        let request = try replay.format.request(for: question, at: replay.time)
         let (path, parameters) = Exchange.parts(request.target[...])
         #expect(path == exchange.path)
         #expect(parameters == exchange.parameters)
-        #expect(replay.service.outcome(of: exchange.response, to: question) == replay.outcome)
+        #expect(replay.format.outcome(of: exchange.response, to: question) == replay.outcome)
     }
 
     @Test func `every file is replayed`() throws {

@@ -19,8 +19,8 @@ import Upstreams
         func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? { nil }
     }
 
-    private static func aliyun(_ region: String = "global", secret: Secret? = secret) -> AliyunScheduleService {
-        AliyunScheduleService(account: "139450", region: region, secret: secret, crypto: FixedNonce())
+    private static func aliyun(_ region: String = "global", secret: Secret? = secret) -> AliyunScheduleFormat {
+        AliyunScheduleFormat(account: "139450", region: region, secret: secret, crypto: FixedNonce())
     }
 
     private static func outcome(_ body: String, status: Int = 200) -> ScheduleOutcome {
@@ -52,9 +52,9 @@ import Upstreams
     }
 
     @Test func `without MD5 nothing is sent unsigned`() {
-        let service = AliyunScheduleService(
+        let format = AliyunScheduleFormat(
             account: "1", region: "cn", secret: Self.secret, crypto: AliyunRequestTests.NoCrypto())
-        #expect(throws: UpstreamFailure.self) { try service.request(at: 1_700_000_000) }
+        #expect(throws: UpstreamFailure.self) { try format.request(at: 1_700_000_000) }
     }
 
     @Test func `both families are returned, IPv4 first`() {
@@ -115,19 +115,19 @@ import Upstreams
 
     // MARK: Tencent
 
-    private static let aes = TencentScheduleService(
+    private static let aes = TencentScheduleFormat(
         .aes(id: "1001", key: Secret("0123456789abcdef")), crypto: OpenSSLCrypto())
-    private static let token = TencentScheduleService(
+    private static let token = TencentScheduleFormat(
         .token(Secret("123456789"), id: ""), crypto: OpenSSLCrypto())
 
     private static func tencent(
-        _ body: String, of service: TencentScheduleService = token, status: Int = 200
+        _ body: String, of format: TencentScheduleFormat = token, status: Int = 200
     ) -> ScheduleOutcome {
-        service.outcome(of: HTTPResponse(status: status, body: Array(body.utf8)))
+        format.outcome(of: HTTPResponse(status: status, body: Array(body.utf8)))
     }
 
     @Test func `tencent's requests show the account as questions do`() throws {
-        let des = TencentScheduleService(.des(id: "1001", key: Secret("k3yD3s8x")), crypto: OpenSSLCrypto())
+        let des = TencentScheduleFormat(.des(id: "1001", key: Secret("k3yD3s8x")), crypto: OpenSSLCrypto())
         #expect(try des.request(at: 0).target == "/conf?id=1001&alg=des")
         #expect(try Self.aes.request(at: 0).target == "/conf?id=1001&alg=aes")
         #expect(try Self.token.request(at: 0).target == "/conf?token=123456789")

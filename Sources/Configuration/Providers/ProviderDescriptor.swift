@@ -15,20 +15,20 @@ struct ProviderDescriptor: Sendable {
     /// paths follow it.
     var usualPath: String?
     /// The scheme of the built-in service.
-    var builtInScheme = ServiceURL.Scheme.https
+    var builtInScheme = ProviderURL.Scheme.https
     /// Where the vendor has services of this type; empty: the type has no regions.
-    var regions: [ServiceRegion] = []
+    var regions: [ProviderRegion] = []
     /// The addresses of the built-in service in a region, none where a URL must be written: IPv6 last, for vendors ask to
     /// use it only where there is no IPv4.
-    var addresses: @Sendable (ServiceRegion) -> [IPAddress] = { _ in [] }
+    var addresses: @Sendable (ProviderRegion) -> [IPAddress] = { _ in [] }
     /// Whether the service has a call that names the addresses to connect to.
     var namesAddresses = false
     /// The addresses at which the built-in service is asked for its addresses; none where it answers customers alone.
-    var startupAddresses: @Sendable (ServiceRegion) -> [IPAddress] = { _ in [] }
+    var startupAddresses: @Sendable (ProviderRegion) -> [IPAddress] = { _ in [] }
     /// The hosts that a certificate may be for when the service is at this host and the file does not say.
-    var certificateHosts: @Sendable (ServiceHost) -> [ServiceHost] = { [$0] }
+    var certificateHosts: @Sendable (ProviderHost) -> [ProviderHost] = { [$0] }
     /// The ciphers of the service in a region; nil: it has none.
-    var encryptions: @Sendable (ServiceRegion) -> [PayloadEncryption]? = { _ in nil }
+    var encryptions: @Sendable (ProviderRegion) -> [PayloadEncryption]? = { _ in nil }
     /// The cipher where none is written, of a type that has ciphers.
     var usualEncryption: @Sendable (Configuration.ProviderEntry) -> PayloadEncryption = { _ in .plain }
     /// Checks the keys of the account.
@@ -37,8 +37,8 @@ struct ProviderDescriptor: Sendable {
     var checkURL: Check = { _, _ in }
 
     /// The service that is asked when the provider has no `url`; nil: a URL must be written.
-    func builtInURL(in region: ServiceRegion) -> ServiceURL? {
-        addresses(region).first.map { ServiceURL(builtInScheme, .address($0)) }
+    func builtInURL(in region: ProviderRegion) -> ProviderURL? {
+        addresses(region).first.map { ProviderURL(builtInScheme, .address($0)) }
     }
 }
 

@@ -19,15 +19,15 @@ extension Configuration {
         /// Nil: the type has none, or it has not been read yet.
         package var encryption: PayloadEncryption?
         /// Which of the type's built-in services is asked.
-        package var region = ServiceRegion.cn
+        package var region = ProviderRegion.cn
         /// The base of the service; of `doh` and `doh-json` the whole path, of other types the part before the service's own paths.
-        package var url = ServiceURL(.https, .address(.v4(0)))
+        package var url = ProviderURL(.https, .address(.v4(0)))
         /// Connect here, in this order. Empty: the URL's name is looked up through LocalDNS (https only).
         package var addresses: [AddressAndPort] = []
         /// Where the service is asked for its addresses; empty: nowhere. Only ever set with https.
         package var startupAddresses: [AddressAndPort] = []
         /// Certificates are accepted for these, tried in this order; never empty with https.
-        package var tlsNames: [ServiceHost] = []
+        package var tlsNames: [ProviderHost] = []
         /// Absolute; empty: the system's.
         package var caFile = ""
         package var pins: [PublicKeyPin] = []

@@ -135,20 +135,20 @@ extension Kind where Value == AddressAndPort {
     }
 }
 
-extension Kind where Value == ServiceURL {
+extension Kind where Value == ProviderURL {
     /// Never repeated in an error, because it might have been meant to hold a password.
     static var url: Kind {
         .text(
             "URL", range: "http or https", expected: "a URL in quotes such as \"https://192.0.2.1/dns-query\"",
-            isShown: false, parse: { text throws(ValueProblem) in try ServiceURL(text) },
+            isShown: false, parse: { text throws(ValueProblem) in try ProviderURL(text) },
             write: { written($0.description) })
     }
 }
 
-extension Kind where Value == ServiceHost {
+extension Kind where Value == ProviderHost {
     static var host: Kind {
         .text(
             "host name or IP address", expected: "a host name or IP address in quotes",
-            problem: "is not a host name or IP address", value: { ServiceHost($0) })
+            problem: "is not a host name or IP address", value: { ProviderHost($0) })
     }
 }

@@ -21,7 +21,7 @@ extension Kind where Value == AddressAndPort {
             "URL", range: "http, an IP address and a port",
             expected: "a URL in quotes such as \"http://192.0.2.8:3128\"", isShown: false,
             parse: { text throws(ValueProblem) in
-                let url = try ServiceURL(text)
+                let url = try ProviderURL(text)
                 guard url.scheme == .http else {
                     throw ValueProblem("must begin with http://: to the proxy itself TLS is not spoken")
                 }

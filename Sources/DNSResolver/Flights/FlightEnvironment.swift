@@ -4,18 +4,18 @@ import Scheduling
 /// What all flights share: where equal questions meet, and where results are cached, remembered and checked again.
 @Loop
 final class FlightEnvironment: Sendable {
-    nonisolated let cache: AnswerStore
+    nonisolated let store: AnswerStore
     nonisolated let clock: any LoopClock
     nonisolated let coalescer: Coalescer
     nonisolated let repair: AnswerRepair
     nonisolated let failures = FailureMemory()
 
     /// - Parameter flightLimit: the most flights at once.
-    nonisolated init(cache: AnswerStore, clock: any LoopClock, flightLimit: Int) {
-        self.cache = cache
+    nonisolated init(store: AnswerStore, clock: any LoopClock, flightLimit: Int) {
+        self.store = store
         self.clock = clock
         coalescer = Coalescer(clock: clock, limit: flightLimit)
-        repair = AnswerRepair(cache: cache, clock: clock)
+        repair = AnswerRepair(store: store, clock: clock)
     }
 
     /// Why a question failed just now and is not asked again; also nil when it would begin the probe of a provider.

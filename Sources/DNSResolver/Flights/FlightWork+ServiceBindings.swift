@@ -35,7 +35,7 @@ extension FlightWork {
     }
 
     private func cachedAddresses(of hint: ServiceBindings.Hint) -> ServiceBindings.Addresses? {
-        cache.addresses(of: hint, scope: scope(of: hint), route: route(to: hint))
+        store.addresses(of: hint, scope: scope(of: hint), route: route(to: hint))
     }
 
     private func route(to hint: ServiceBindings.Hint) -> Route { policy.routes.route(for: hint.target.lowercased) }

@@ -17,9 +17,9 @@ extension ResolverPolicy {
     /// The addresses that stand for a name's IPv4 addresses while the question for its IPv6 addresses fails; nil when there are
     /// none, or nothing is translated.
     @Loop
-    func translatedInstead(_ key: FlightKey, _ type: RecordType, in cache: AnswerStore) -> Answer? {
+    func translatedInstead(_ key: FlightKey, _ type: RecordType, in store: AnswerStore) -> Answer? {
         guard translates(type, key), case .prefix(let prefix) = translation,
-            let answer = cache.trustedAnswer(key, .a), !answer.hasSignatures
+            let answer = store.trustedAnswer(key, .a), !answer.hasSignatures
         else { return nil }
         return prefix.translated(answer, longest: AnswerStore.failedFamilyTTL)
     }
@@ -66,7 +66,7 @@ extension FlightWork {
         if let run = flight.run(for: .a), run === flight.run(for: .aaaa) {
             return await flight.ipv4Answer(until: deadline)
         }
-        if let answer = cache.trustedAnswer(key, .a) { return .records(answer) }
+        if let answer = store.trustedAnswer(key, .a) { return .records(answer) }
         if let error = environment.remembered(key, .a, by: policy) { return .failure(error) }
         guard let flight = Self.join(key, .a, by: policy, in: environment) else {
             return .failure(ExtendedError(.other, "too many questions are under way"))

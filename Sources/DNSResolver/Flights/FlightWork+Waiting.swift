@@ -20,9 +20,9 @@ extension FlightWork {
         let fitted = await fitted(answer, found.type)
         guard !flight.isAbandoned else { return }
         guard let fitted else {
-            return finish(found.type, with: cache.keepEmpty(ttl: nil, for: key, found.type))
+            return finish(found.type, with: store.keepEmpty(ttl: nil, for: key, found.type))
         }
-        let outcome = cache.keep(
+        let outcome = store.keep(
             policy.consistent(fitted.answer, for: key), for: key, found.type, found.source, found.server,
             longest: fitted.longest)
         finish(found.type, with: outcome, source: policy.sources.tag(of: found.source))
@@ -66,8 +66,8 @@ extension FlightWork {
         guard type.isAddress, !failure.isOurs, reconciled(.failure, type) == .failedFamily else {
             return finish(type, with: failed, failure)
         }
-        let made = policy.translatedInstead(key, type, in: cache)
-        finish(type, with: cache.keepFailedFamily(key, type, made: made) ?? failed, failure)
+        let made = policy.translatedInstead(key, type, in: store)
+        finish(type, with: store.keepFailedFamily(key, type, made: made) ?? failed, failure)
     }
 
     /// Once all else is settled: what is made of A needs that.
@@ -79,7 +79,7 @@ extension FlightWork {
         case .failure(let error): finish(found.type, with: .failure(error))
         case .nothing: keep(answer, found)
         case .unverified:
-            let outcome = cache.keep(
+            let outcome = store.keep(
                 answer, for: key, found.type, found.source, found.server, longest: AnswerStore.unverifiedLifetime)
             finish(found.type, with: preferring(outcome, found.type), source: policy.sources.tag(of: found.source))
         }
@@ -87,7 +87,7 @@ extension FlightWork {
 
     /// - Parameter found: the answer in whose place the addresses were made.
     private func keepTranslated(_ answer: Answer, _ found: SourcedResult) {
-        let outcome = cache.keep(answer, for: key, found.type, found.source, found.server, isTranslated: true)
+        let outcome = store.keep(answer, for: key, found.type, found.source, found.server, isTranslated: true)
         finish(found.type, with: preferring(outcome, found.type), source: policy.sources.tag(of: found.source))
     }
 }

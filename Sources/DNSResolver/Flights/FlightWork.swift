@@ -20,7 +20,7 @@ final class FlightWork: FlightRun {
     private let began: Instant
 
     var key: FlightKey { flight.key }
-    var cache: AnswerStore { environment.cache }
+    var store: AnswerStore { environment.store }
     var clock: any LoopClock { environment.clock }
 
     /// - Parameters:
@@ -81,9 +81,9 @@ final class FlightWork: FlightRun {
         let type = found.type
         switch found.result {
         case .answer(let answer) where found.source == .localDNS && prefersProviders:
-            takeReserve(answer, found)
+            receivedFallback(answer, found)
         case .answer(let answer):
-            take(answer, found)
+            received(answer, found)
         case .indeterminateEmpty(let ttl):
             finish(type, with: keepEmpty(ttl: ttl, found))
         case .failure(let failure):
@@ -98,17 +98,17 @@ final class FlightWork: FlightRun {
     /// cached: the next question may find a server.
     private func answerWithoutLocalDNS(_ type: RecordType) -> PackedAnswer? {
         let question = Question(name: key.name, type: type)
-        guard key.route == .bypass, !cache.hasAnswer(key, type), policy.lastResort.addresses(of: key.name) == nil,
+        guard key.route == .bypass, !store.hasAnswer(key, type), policy.lastResort.addresses(of: key.name) == nil,
             let answer = policy.localAnswers.withoutLocalDNS(question, policy: policy.routes)
         else { return nil }
         return PackedAnswer(policy.consistent(answer, for: key), for: question)
     }
 
-    private func take(_ answer: consuming Answer, _ found: SourcedResult) {
+    private func received(_ answer: consuming Answer, _ found: SourcedResult) {
         let type = found.type
         if !prefersProviders, policy.strategy.isUnchecked(answer, key, type, found.source) {
             let subject = AnswerRepair.Subject(copy answer, server: found.server)
-            let outcome = yielded(type) ?? preferring(cache.keepUnchecked(answer, for: key, type, found.server), type)
+            let outcome = yielded(type) ?? preferring(store.keepUnchecked(answer, for: key, type, found.server), type)
             finish(type, with: outcome, source: policy.sources.tag(of: found.source))
             checkBehind(subject, type)
         } else if answer.responseCode == .nameError, key.mayFitFamilies(type) {
@@ -121,14 +121,14 @@ final class FlightWork: FlightRun {
     }
 
     /// While the answer waited as fallback, the checks of its addresses went on.
-    private func takeReserve(_ answer: Answer, _ found: SourcedResult) {
-        guard let check = policy.strategy.answerCheck else { return take(answer, found) }
+    private func receivedFallback(_ answer: Answer, _ found: SourcedResult) {
+        guard let check = policy.strategy.answerCheck else { return received(answer, found) }
         let known = check.asKnown(answer, to: key, found.type)
         if case .refused(let failure) = known { return wait(for: .failure, found.with(.failure(failure))) }
         guard let left = known.answer else { return }
-        take(left, found.with(.answer(left), from: known.source))
+        received(left, found.with(.answer(left), from: known.source))
         guard case .unverified = known else { return }
-        check.watch(left, to: key, found.type) { [cache, key] in cache.forgetUnverified(key, found.type) }
+        check.watch(left, to: key, found.type) { [store, key] in store.forgetUnverified(key, found.type) }
     }
 
     /// Decides what had to wait until every type is settled.
@@ -188,24 +188,24 @@ final class FlightWork: FlightRun {
 
     /// What becomes of a family's result, given the name's other family.
     func reconciled(_ own: Reconciliation.Own, _ type: RecordType) -> Reconciliation {
-        Reconciliation(own, other: cache.otherFamily(key, type), isSuppressed: policy.suppresses(type, key))
+        Reconciliation(own, other: store.otherFamily(key, type), isSuppressed: policy.suppresses(type, key))
     }
 
     /// The outcome of a type that is suppressed in favour of the other family.
     private func yielded(_ type: RecordType) -> Flight.Outcome? {
         // Mostly nothing is suppressed, and then the other family is not looked up.
         guard policy.suppresses(type, key), reconciled(.answer, type) == .suppressed else { return nil }
-        return cache.keepYielded(
+        return store.keepYielded(
             Question(name: key.name, type: type), scope: key.scope, generation: key.generation
         ).map(Flight.Outcome.answer)
     }
 
     /// The outcome; if it has addresses in favour of which the other family is suppressed, that leaves the cache.
     func preferring(_ outcome: Flight.Outcome, _ type: RecordType) -> Flight.Outcome {
-        if type.isAddress, policy.suppresses(type.otherFamily, key), key.generation == cache.generation,
+        if type.isAddress, policy.suppresses(type.otherFamily, key), key.generation == store.generation,
             case .answer(let answer) = outcome, answer.holds(type)
         {
-            cache.removeYielding(Question(name: key.name, type: type.otherFamily), scope: key.scope)
+            store.removeYielding(Question(name: key.name, type: type.otherFamily), scope: key.scope)
         }
         return outcome
     }
@@ -228,12 +228,12 @@ final class FlightWork: FlightRun {
                     ExtendedError(.noReachableAuthority, "only LocalDNS answers, and its answer is not verified"))
             }
             let replacesTrusted = found.isDenied || found.empty != nil && answer.isNegative(for: type)
-            return cache.keepUnverified(
+            return store.keepUnverified(
                 answer, for: key, type, found.server, isFallback: isFallback, replacesTrusted: replacesTrusted)
         }
         // A family that no client may use is asked for only when the other one is made of it.
         let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
-        return cache.keep(
+        return store.keep(
             policy.consistent(answer, for: key), for: key, type, found.source, found.server,
             longest: found.isDenied && !isUnverified ? AnswerStore.provisionalLifetime : .max, isFallback: isFallback,
             isGiven: isGiven)
@@ -243,12 +243,12 @@ final class FlightWork: FlightRun {
     /// source answered.
     private func keepEmpty(ttl: UInt32?, _ found: SourcedResult) -> Flight.Outcome {
         let type = found.type
-        if type.isAddress, policy.lastResort.addresses(of: key.name) != nil, cache.otherFamily(key, type) == nil {
+        if type.isAddress, policy.lastResort.addresses(of: key.name) != nil, store.otherFamily(key, type) == nil {
             return .failure(ExtendedError(.other, "the sources say nothing of this name"))
         }
         // Where LocalDNS has denied the type after a provider called it empty, both agree.
         let isAgreed = found.source == .localDNS && found.empty != nil
-        return cache.keepEmpty(ttl: ttl, for: key, type, replacesStale: isAgreed)
+        return store.keepEmpty(ttl: ttl, for: key, type, replacesStale: isAgreed)
     }
 
     func finish(

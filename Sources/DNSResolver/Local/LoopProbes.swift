@@ -36,7 +36,7 @@ package final class LoopProbes {
     package func close(_ name: Name) { open[name] = nil }
 
     /// Whether a query received here is for one of these names; if so, its callback is called.
-    func take(_ name: Name) -> Bool {
+    func received(_ name: Name) -> Bool {
         guard name.wire.first == UInt8(Self.labelLength), let onSeen = open[name] else { return false }
         onSeen()
         return true

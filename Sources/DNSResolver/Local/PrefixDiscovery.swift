@@ -60,11 +60,11 @@ package final class PrefixDiscovery {
             let question = UpstreamQuestion(name: Self.name, types: [.aaaa], deadline: clock.now + Self.timeout)
             let result = await ask(question).results[.aaaa]
             guard round == self.round else { return }
-            take(result)
+            received(result)
         }
     }
 
-    private func take(_ result: UpstreamResult?) {
+    private func received(_ result: UpstreamResult?) {
         guard case .answer(let answer)? = result else { return retry() }
         backoff.succeeded()
         let ttl = answer.answers.isEmpty ? answer.translationTTL : answer.answers.map(\.ttl).min() ?? 0

@@ -8,7 +8,8 @@ package struct ResponseTime: Hashable, Sendable {
 
     package init() {}
 
-    package mutating func take(_ sample: Duration) {
+    /// Adds a sample.
+    package mutating func add(_ sample: Duration) {
         average = average.map { $0 + (sample - $0) / Self.memory } ?? sample
     }
 }

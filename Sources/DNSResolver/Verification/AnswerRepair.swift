@@ -48,13 +48,13 @@ final class AnswerRepair {
         let askHTTPDNS: @Loop () -> Void
     }
 
-    private let cache: AnswerStore
+    private let store: AnswerStore
     private let clock: any LoopClock
     private let queue = FairQueue<Job>(capacity: AnswerRepair.queueLimit)
     private var underWay = FairShare(capacity: AnswerRepair.limit)
 
-    nonisolated init(cache: AnswerStore, clock: any LoopClock) {
-        self.cache = cache
+    nonisolated init(store: AnswerStore, clock: any LoopClock) {
+        self.store = store
         self.clock = clock
     }
 
@@ -89,18 +89,18 @@ final class AnswerRepair {
         let verdicts = await job.check.verdicts(
             on: subject.answer, to: job.key, until: clock.now + AddressChecks.longest, endsAtForgery: true)
         // Under another policy these answers are not used any more; in another network, as stale ones.
-        let isCurrent = job.key.generation == cache.generation
+        let isCurrent = job.key.generation == store.generation
         if verdicts.values.contains(.forged) {
-            cache.forgetUnverified(job.key, type)
+            store.forgetUnverified(job.key, type)
             return isCurrent
         }
         // Checks that had to wait for others may still detect one.
-        job.check.watch(subject.answer, to: job.key, type) { [cache, key = job.key] in
-            cache.forgetUnverified(key, type)
+        job.check.watch(subject.answer, to: job.key, type) { [store, key = job.key] in
+            store.forgetUnverified(key, type)
         }
         let checked = CheckedAnswer(subject.answer, for: type, verdicts: verdicts, level: .lenient)
         if isCurrent, case .verified(let answer) = checked {
-            cache.keepVerified(answer, for: job.key, type, subject.server)
+            store.keepVerified(answer, for: job.key, type, subject.server)
         }
         return false
     }

@@ -9,7 +9,7 @@ enum DoHOutcome {
     ///   - age: seconds that the response has been in an HTTP cache.
     static func outcome(
         of message: Message, to question: Question, dnssecOK: Bool, age: UInt32?
-    ) -> ServiceOutcome {
+    ) -> ProviderOutcome {
         switch ReceivedReply(message, to: question, dnssecOK: dnssecOK) {
         case .answer(let answer):
             let hasSOA = answer.authorities.contains { $0.type == .soa }

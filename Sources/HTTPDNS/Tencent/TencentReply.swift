@@ -12,14 +12,14 @@ enum TencentReply {
     ///
     /// - Throws: for another name or none, for several lines, and for any other text.
     static func results(
-        _ text: ArraySlice<UInt8>, _ question: ServiceQuestion
-    ) throws(UpstreamFailure) -> ServiceResults {
+        _ text: ArraySlice<UInt8>, _ question: ProviderQuestion
+    ) throws(UpstreamFailure) -> ProviderResults {
         guard !text.contains(UInt8(ascii: "\n")) else { throw unreadable }
         let bar = text.lastIndex(of: UInt8(ascii: "|"))
         let line = text[..<(bar ?? text.endIndex)]
         // The service may leave out a name without addresses.
         let lists = text.isEmpty ? empty(question.types) : try lists(line, question)
-        var results = ServiceResults()
+        var results = ProviderResults()
         for type in question.types {
             if let list = lists[type] { results.add(list.result(for: type, of: question.name), for: type) }
         }
@@ -35,7 +35,7 @@ enum TencentReply {
 
     /// The list for each type that the line covers.
     private static func lists(
-        _ line: ArraySlice<UInt8>, _ question: ServiceQuestion
+        _ line: ArraySlice<UInt8>, _ question: ProviderQuestion
     ) throws(UpstreamFailure) -> [RecordType: AddressList] {
         if let dot = line.indices.first(where: { line[$0...].starts(with: ".:".utf8) }) {
             guard HostText.matches(text(line[..<dot]), question.name) else {

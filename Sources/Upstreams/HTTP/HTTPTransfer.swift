@@ -6,17 +6,17 @@ import Scheduling
 /// What transfers are begun by, and report to.
 @Loop
 protocol HTTPTransferOwner: AnyObject {
-    /// Takes the result of an attempt.
-    func take(_ end: HTTPEnd, of transfer: HTTPTransfer)
+    /// Called when an attempt has ended.
+    func attemptEnded(_ end: HTTPEnd, of transfer: HTTPTransfer)
 
-    /// Takes back a transfer that its caller has cancelled.
-    func giveUp(_ transfer: HTTPTransfer)
+    /// Called when the caller of a transfer has cancelled it.
+    func cancelled(_ transfer: HTTPTransfer)
 }
 
 /// What carries transfers to a service: an HTTP/2 connection, or the HTTP/1.1 connections to an address.
 @Loop
 protocol HTTPCarrier: AnyObject {
-    /// Takes a transfer back: it is not reported any more.
+    /// Forgets a transfer: it is not reported any more.
     func withdraw(_ transfer: HTTPTransfer)
 
     /// Reads what has been received and was not read yet because the loop was busy: a reply may be among it.
@@ -101,8 +101,8 @@ final class HTTPTransfer: Cancellable {
 
     var isEnded: Bool { done == nil }
 
-    /// Takes the result of an attempt from its connection.
-    func take(_ end: HTTPEnd) { owner?.take(end, of: self) }
+    /// Called by its connection when an attempt has ended.
+    func attemptEnded(_ end: HTTPEnd) { owner?.attemptEnded(end, of: self) }
 
     /// Calls the completion; only the first call has an effect.
     func finish(_ result: Result<HTTPResponse, UpstreamFailure>) {
@@ -112,6 +112,6 @@ final class HTTPTransfer: Cancellable {
 
     func cancel() {
         done = nil
-        owner.take()?.giveUp(self)
+        owner.take()?.cancelled(self)
     }
 }

@@ -275,8 +275,8 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     // MARK: Ends from our side
 
-    /// Withdraws a transfer that was cancelled, and dispatches the next one.
-    func giveUp(_ transfer: HTTPTransfer) {
+    /// Withdraws the transfer, and dispatches the next one.
+    func cancelled(_ transfer: HTTPTransfer) {
         withdraw(transfer)
         fill()
     }
@@ -346,8 +346,7 @@ package final class HTTPTransfers: HTTPTransferOwner {
 
     // MARK: Ends from the connection's side
 
-    /// Takes the result of an attempt.
-    func take(_ end: HTTPEnd, of transfer: HTTPTransfer) {
+    func attemptEnded(_ end: HTTPEnd, of transfer: HTTPTransfer) {
         let carrier = transfer.carrier
         release(transfer)
         switch end {

@@ -94,7 +94,7 @@ final class HTTP1Connections: HTTPCarrier {
         while let (easy, code) = multi.nextEnded() {
             guard let object = ccurl_get_private(easy) else { continue }
             let handle = Unmanaged<HTTPHandle>.fromOpaque(object).takeUnretainedValue()
-            handle.transfer?.take(end(of: handle, code))
+            handle.transfer?.attemptEnded(end(of: handle, code))
         }
         changed()
     }

@@ -297,7 +297,7 @@ final class HTTP2Connection: HTTPCarrier {
     private func tellEnded() {
         let refused = refused
         self.refused = []
-        for (transfer, failure) in refused where transfer.carrier === self { transfer.take(.failed(failure)) }
+        for (transfer, failure) in refused where transfer.carrier === self { transfer.attemptEnded(.failed(failure)) }
         guard var ended = session?.takeEnded() else { return }
         if ended.count > 1 { ended.sort(by: Self.isReportedFirst) }
         // One report may have withdrawn another request.
@@ -305,7 +305,7 @@ final class HTTP2Connection: HTTPCarrier {
             guard let transfer = transfer(of: stream) else { continue }
             remove(at: stream.index)
             (transfer.slot, transfer.carrier) = (nil, nil)
-            transfer.take(end(of: stream, code, transfer))
+            transfer.attemptEnded(end(of: stream, code, transfer))
         }
         if isRetired { closeIfIdle() }
     }
@@ -369,9 +369,9 @@ final class HTTP2Connection: HTTPCarrier {
         for (transfer, stream) in ended.reversed() where transfer.carrier === self {
             if case .broken(let failure, _) = end {
                 let isUnsent = unsent.contains { $0 === stream }
-                transfer.take(isUnsent ? .unprocessed(failure, tookOthers: hasServed) : broken(failure, stream))
+                transfer.attemptEnded(isUnsent ? .unprocessed(failure, tookOthers: hasServed) : broken(failure, stream))
             } else {
-                transfer.take(end)
+                transfer.attemptEnded(end)
             }
         }
     }

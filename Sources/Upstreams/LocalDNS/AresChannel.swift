@@ -6,7 +6,7 @@ import Scheduling
 
 /// The outcome of the exchange of an `AresChannel`.
 enum AresOutcome: Sendable {
-    /// Over UDP a datagram accepted by `takes`; over TCP a message with our ID and, regardless of letter case, our
+    /// Over UDP a datagram accepted by `accepts`; over TCP a message with our ID and, regardless of letter case, our
     /// question.
     case reply([UInt8])
     case failure(AresError)
@@ -32,7 +32,7 @@ final class AresChannel: Sendable {
 
     private let loop: EventLoop
     private let transport: AresTransport
-    private var takes: (@Loop ([UInt8]) -> Bool)?
+    private var accepts: (@Loop ([UInt8]) -> Bool)?
     private var watches: [Watch] = []
     private var outcome: AresOutcome?
     private var onEnd: (@Loop (AresOutcome) -> Void)?
@@ -42,16 +42,16 @@ final class AresChannel: Sendable {
     /// Creates the channel; its socket is opened by `send`.
     ///
     /// - Parameters:
-    ///   - takes: over UDP, whether a datagram is the response; while none is, the exchange continues.
+    ///   - accepts: over UDP, whether a datagram is the response; while none is, the exchange continues.
     ///   - onEnd: called once, unless the channel is closed before; the channel is already destroyed then.
     init(
         server: LocalDNSServer, transport: AresTransport, loop: EventLoop,
-        takes: @escaping @Loop ([UInt8]) -> Bool,
+        accepts: @escaping @Loop ([UInt8]) -> Bool,
         onEnd: @escaping @Loop (AresOutcome) -> Void
     ) throws(AresError) {
         self.loop = loop
         self.transport = transport
-        self.takes = takes
+        self.accepts = accepts
         self.onEnd = onEnd
         handle = try AresHandle(
             server: server, transport: transport, changed: socketChanged,
@@ -75,7 +75,7 @@ final class AresChannel: Sendable {
     /// ended.
     func close() {
         onEnd = nil
-        takes = nil
+        accepts = nil
         if isInsideLibrary {
             isClosing = true
         } else {
@@ -99,7 +99,7 @@ final class AresChannel: Sendable {
     /// Reads datagrams until one is accepted or the channel is closed.
     private func readDatagrams(_ descriptor: Int32) {
         for _ in 0..<Self.datagramsPerTurn {
-            // `takes` may close the channel, and with it the descriptor.
+            // `accepts` may close the channel, and with it the descriptor.
             guard handle != nil else { return }
             var count = 0
             let datagram = [UInt8](unsafeUninitializedCapacity: Self.datagramSize) { buffer, length in
@@ -107,7 +107,7 @@ final class AresChannel: Sendable {
                 length = max(0, count)
             }
             if count >= 0 {
-                if takes?(datagram) == true { return end(.reply(datagram)) }
+                if accepts?(datagram) == true { return end(.reply(datagram)) }
             } else if errno == EAGAIN {
                 return
             } else if errno != EINTR {
@@ -124,7 +124,7 @@ final class AresChannel: Sendable {
 
     private func destroy() {
         guard let taken = handle.take() else { return }
-        takes = nil
+        accepts = nil
         // This also reports the sockets as closed, and an unanswered query as destroyed.
         _ = consume taken
         for watch in watches { watch.cancel() }

@@ -156,7 +156,8 @@ final class LocalDNSLookup: Sendable {
             edns: edns, using: &generator)
         do throws(AresError) {
             let channel = try AresChannel(
-                server: server, transport: transport, loop: environment.loop, takes: { [self] in takes($0, number) },
+                server: server, transport: transport, loop: environment.loop,
+                accepts: { [self] in accepts($0, number) },
                 onEnd: { [self] in ended(number, $0) })
             attempts[number] = Attempt(
                 server: server, transport: transport, edns: edns, isRefused: isRefused, query: query, channel: channel,
@@ -182,7 +183,7 @@ final class LocalDNSLookup: Sendable {
     // MARK: Responses
 
     /// Whether a datagram is the response to a query; nothing else ends the query.
-    private func takes(_ datagram: [UInt8], _ number: Int) -> Bool {
+    private func accepts(_ datagram: [UInt8], _ number: Int) -> Bool {
         guard let attempt = attempts[number] else { return false }
         switch attempt.query.kind(of: datagram) {
         case .response: return true
@@ -207,7 +208,7 @@ final class LocalDNSLookup: Sendable {
             giveUp(attempt.server, .network("\(error)"))
         case .reply(let bytes):
             do throws(LocalDNSReplyError) {
-                take(try attempt.query.read(bytes), from: attempt)
+                received(try attempt.query.read(bytes), from: attempt)
             } catch {
                 refuse(attempt, "\(error)")
             }
@@ -220,7 +221,7 @@ final class LocalDNSLookup: Sendable {
             && attempts.values.contains { $0.server == attempt.server && $0.transport == .udp }
     }
 
-    private func take(_ message: Message, from attempt: Attempt) {
+    private func received(_ message: Message, from attempt: Attempt) {
         switch ReceivedReply(message, to: question, dnssecOK: asked.dnssecOK) {
         case .answer(let answer):
             // A referral: the server does not recurse, and names other servers to query (RFC 1034 section 4.3.1).

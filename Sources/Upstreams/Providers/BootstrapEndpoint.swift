@@ -10,11 +10,11 @@ final class BootstrapEndpoint: Endpoint {
     nonisolated let name: String
     nonisolated var family: AddressFamily { .ipv4 }
     let health = AddressHealth()
-    private let lookup: ServiceAddresses
+    private let lookup: HostAddresses
     private let first: @Loop () -> (any Endpoint)?
 
     /// - Parameter first: returns the endpoint of the first address, nil before there is one.
-    init(host: String, lookup: ServiceAddresses, first: @escaping @Loop () -> (any Endpoint)?) {
+    init(host: String, lookup: HostAddresses, first: @escaping @Loop () -> (any Endpoint)?) {
         name = "\(host) (being looked up)"
         self.lookup = lookup
         self.first = first

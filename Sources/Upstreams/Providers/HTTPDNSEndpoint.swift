@@ -12,7 +12,7 @@ final class HTTPDNSEndpoint: Endpoint {
     fileprivate final class Attempt: Cancellable {
         let question: UpstreamQuestion
         /// The query in the service's terms.
-        let asked: ServiceQuestion
+        let asked: ProviderQuestion
         /// Whether a new connection is made for it.
         let onNewConnection: Bool
         /// The correction of our clock when its request was sent, in seconds.
@@ -32,7 +32,7 @@ final class HTTPDNSEndpoint: Endpoint {
         ) {
             self.question = question
             self.onNewConnection = onNewConnection
-            asked = ServiceQuestion(
+            asked = ProviderQuestion(
                 name: question.name, types: question.types, dnssecOK: question.dnssecOK,
                 checkingDisabled: question.checkingDisabled, clientSubnet: clientSubnet)
             self.endpoint = endpoint
@@ -68,11 +68,11 @@ final class HTTPDNSEndpoint: Endpoint {
     private let origin: HTTPOrigin
     /// A copy of `origin.nextHop`: reading it from the origin for each request would copy the whole origin.
     nonisolated let nextHop: IPAddress
-    private let service: any Service
+    private let format: any ProviderFormat
     private let clientSubnet: ReportedNetwork
     private let timeout: Duration
     private let probeName: Name
-    private let account: ServiceAccount
+    private let account: ProviderAccount
     private let paths: NetworkPaths
     private let loop: EventLoop
     /// Takes a request that is about to be sent from the day's quota; false if the quota is exhausted.
@@ -93,7 +93,7 @@ final class HTTPDNSEndpoint: Endpoint {
     ///   - onAnswer: called with the endpoint when the service has answered there.
     ///   - onUnreachable: called when a probe got no reply at all, or no valid certificate.
     init(
-        _ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ServiceAccount, paths: NetworkPaths,
+        _ settings: HTTPDNSSettings, _ address: SocketAddress, _ account: ProviderAccount, paths: NetworkPaths,
         loop: EventLoop, onAnswer: @escaping @Loop (HTTPDNSEndpoint) -> Void,
         onUnreachable: @escaping @Loop () -> Void
     ) {
@@ -102,7 +102,7 @@ final class HTTPDNSEndpoint: Endpoint {
         (self.onAnswer, self.onUnreachable) = (onAnswer, onUnreachable)
         name = origin.addressText
         self.address = address
-        service = settings.service
+        format = settings.format
         clientSubnet = settings.clientSubnet
         timeout = settings.timeout
         probeName = settings.probeName
@@ -170,7 +170,7 @@ final class HTTPDNSEndpoint: Endpoint {
         attempt.offset = account.clock.offset
         lastUse = loop.now
         do throws(UpstreamFailure) {
-            let request = try service.request(for: attempt.asked, at: account.clock.now)
+            let request = try format.request(for: attempt.asked, at: account.clock.now)
             attempt.transfer = try readyTransfers().begin(
                 request, timeout: timeout, deadline: attempt.question.deadline, holder: attempt.question.holder,
                 renewing: attempt.onNewConnection, permit: permit
@@ -191,7 +191,7 @@ final class HTTPDNSEndpoint: Endpoint {
         case .success(let response):
             noteTime(of: response)
             account.noteTime(of: response)
-            switch service.outcome(of: response, to: attempt.asked) {
+            switch format.outcome(of: response, to: attempt.asked) {
             case .results(let results):
                 answered(attempt.question.name)
                 attempt.finish(Self.reply(results, attempt.question.types))
@@ -221,7 +221,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// address look fast. So are waits without a reply: a client chooses the name that is slow. Where the address is
     /// slow, the probes that such waits cause have replies.
     private func noteTime(of response: HTTPResponse) {
-        if response.isSuccess, let time = response.timeToFirstByte { health.responseTime.take(time) }
+        if response.isSuccess, let time = response.timeToFirstByte { health.responseTime.add(time) }
     }
 
     /// Learns the service's time. Returns whether the offset now differs from `offset`, so that another attempt may
@@ -251,7 +251,7 @@ final class HTTPDNSEndpoint: Endpoint {
     }
 
     /// A result for every type queried, also for those that the service left out.
-    private static func reply(_ results: ServiceResults, _ types: [RecordType]) -> UpstreamReply {
+    private static func reply(_ results: ProviderResults, _ types: [RecordType]) -> UpstreamReply {
         UpstreamReply(types) { type in
             results[type] ?? .failure(.unusable("the reply is silent on \(type)"))
         }

@@ -20,9 +20,9 @@ package final class HTTPDNSProvider: Provider {
     private nonisolated let settings: HTTPDNSSettings
     private let loop: EventLoop
     private let paths: NetworkPaths
-    private let account: ServiceAccount
+    private let account: ProviderAccount
     /// Looks up the host; nil if addresses are configured.
-    private let lookup: ServiceAddresses?
+    private let lookup: HostAddresses?
     /// Asks the service for its addresses; nil if it has no such call.
     private let schedule: ScheduledAddresses?
     /// The addresses configured, last looked up, or last returned by the service, in the order received.
@@ -58,18 +58,18 @@ package final class HTTPDNSProvider: Provider {
     ) {
         name = settings.name
         names = settings.names
-        answersBothFamilies = settings.service.answersBothFamilies
+        answersBothFamilies = settings.format.answersBothFamilies
         mayHedge = settings.mayHedge
         self.settings = settings
         self.loop = loop
         self.paths = paths
-        let account = ServiceAccount(
-            provider: settings.name, clock: ServiceClock(isAuthenticated: settings.scheme == .https, timeOfDay),
+        let account = ProviderAccount(
+            provider: settings.name, clock: ProviderClock(isAuthenticated: settings.scheme == .https, timeOfDay),
             calls: DailyCalls(limit: settings.dailyLimit), report: report)
         self.account = account
         // Over http nothing would verify that a looked-up address is the service's.
         let host = settings.knownAddresses.isEmpty && settings.scheme == .https ? try? Name(settings.host) : nil
-        lookup = host.map { ServiceAddresses(host: $0.lowercased, upstream: bootstrap, clock: loop) }
+        lookup = host.map { HostAddresses(host: $0.lowercased, upstream: bootstrap, clock: loop) }
         // Over http a forged reply could name any addresses.
         schedule = settings.schedule.flatMap { schedule in
             guard settings.scheme == .https else { return nil }
@@ -180,7 +180,7 @@ package final class HTTPDNSProvider: Provider {
     /// Seconds by which the service's clock is ahead of ours; 0 until it has reported its time.
     package var clockOffset: Int64 { account.clock.offset }
 
-    package nonisolated func answers(_ type: RecordType) -> Bool { settings.service.answers(type) }
+    package nonisolated func answers(_ type: RecordType) -> Bool { settings.format.answers(type) }
 
     /// One endpoint for each address. Addresses that are looked up, or returned by the service, are refreshed in the
     /// background once they are due; the latter also when all have failed.

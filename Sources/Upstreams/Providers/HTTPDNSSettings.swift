@@ -27,7 +27,7 @@ package enum ReportedNetwork: Hashable, Sendable {
 package struct HTTPDNSSettings: Sendable {
     /// The name in logs, `status` and extended errors.
     package var name: String
-    package var service: any Service
+    package var format: any ProviderFormat
     package var scheme: HTTPOrigin.Scheme
     /// The host of the configured URL: a name, or an address as text.
     package var host: String
@@ -58,14 +58,14 @@ package struct HTTPDNSSettings: Sendable {
     package var mayHedge: Bool
 
     package init(
-        name: String, service: any Service, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
+        name: String, format: any ProviderFormat, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
         basePath: String = "", addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil,
         tlsNames: [String] = [], caFile: String = "", pins: [String] = [], proxy: SocketAddress? = nil,
         names: [Name] = [], clientSubnet: ReportedNetwork = .off, dailyLimit: Int = 0, timeout: Duration = .seconds(1),
         mayHedge: Bool = true
     ) {
         self.name = name
-        self.service = service
+        self.format = format
         self.scheme = scheme
         self.host = host
         self.port = port

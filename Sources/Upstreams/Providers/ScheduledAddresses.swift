@@ -6,13 +6,13 @@ import Scheduling
 
 /// The scheduling call of a provider, which returns the addresses to use.
 package struct ScheduleSettings: Sendable {
-    package var service: any ScheduleService
+    package var format: any ScheduleFormat
     /// Where the call is sent: the first address, then the next one when it fails. Over https only, with the service's
     /// certificate.
     package var startup: [SocketAddress]
 
-    package init(service: any ScheduleService, startup: [SocketAddress]) {
-        self.service = service
+    package init(format: any ScheduleFormat, startup: [SocketAddress]) {
+        self.format = format
         self.startup = startup
     }
 }
@@ -43,7 +43,7 @@ final class ScheduledAddresses {
 
     private let settings: ScheduleSettings
     private let port: UInt16
-    private let account: ServiceAccount
+    private let account: ProviderAccount
     private let paths: NetworkPaths
     private let clock: any LoopClock
     private let call: Call
@@ -79,7 +79,7 @@ final class ScheduledAddresses {
     ///   - port: of returned addresses without one.
     ///   - account: provides the time by which requests are signed.
     init(
-        _ settings: ScheduleSettings, port: UInt16, account: ServiceAccount, paths: NetworkPaths,
+        _ settings: ScheduleSettings, port: UInt16, account: ProviderAccount, paths: NetworkPaths,
         clock: any LoopClock, call: @escaping Call
     ) {
         self.settings = settings
@@ -159,7 +159,7 @@ final class ScheduledAddresses {
                     continue
                 }
                 first = settings.startup.firstIndex(of: startup) ?? 0
-                return take(addresses, for: schedule.lifetime ?? Self.refreshInterval)
+                return received(addresses, for: schedule.lifetime ?? Self.refreshInterval)
             case .disabled:
                 first = settings.startup.firstIndex(of: startup) ?? 0
                 return disable()
@@ -184,9 +184,9 @@ final class ScheduledAddresses {
 
     private func singleOutcome(at startup: SocketAddress) async -> ScheduleOutcome {
         do {
-            let request = try settings.service.request(at: account.clock.now)
+            let request = try settings.format.request(at: account.clock.now)
             switch await call(request, startup) {
-            case .success(let response): return settings.service.outcome(of: response)
+            case .success(let response): return settings.format.outcome(of: response)
             case .failure(let failure): return .failure(failure)
             }
         } catch {
@@ -196,7 +196,7 @@ final class ScheduledAddresses {
 
     // MARK: Results
 
-    private func take(_ new: [SocketAddress], for lifetime: Duration) {
+    private func received(_ new: [SocketAddress], for lifetime: Duration) {
         backoff.succeeded()
         due = clock.now + lifetime
         if isDisabled {

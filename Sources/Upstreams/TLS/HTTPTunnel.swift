@@ -36,13 +36,13 @@ struct HTTPTunnel {
             } else if byte != UInt8(ascii: "\n") {
                 line.append(byte)
             } else {
-                takeLine()
+                lineEnded()
             }
         }
         return bytes.count
     }
 
-    private mutating func takeLine() {
+    private mutating func lineEnded() {
         if line.last == UInt8(ascii: "\r") { line.removeLast() }
         defer { line = [] }
         if isStatusKnown {

@@ -31,7 +31,7 @@ extension SocketAddress {
 extension HTTPDNSSettings {
     init(_ entry: Configuration.ProviderEntry, proxy: SocketAddress?) {
         self.init(
-            name: entry.name, service: entry.service, scheme: entry.url.scheme == .https ? .https : .http,
+            name: entry.name, format: entry.format, scheme: entry.url.scheme == .https ? .https : .http,
             host: entry.url.host.description, port: entry.url.port,
             basePath: entry.type.urlIsWhole ? "" : entry.url.path,
             addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
@@ -103,17 +103,17 @@ extension ReportedNetwork {
 
 extension Configuration.ProviderEntry {
     /// The wire form of its type, with its credentials.
-    fileprivate var service: any Service {
+    fileprivate var format: any ProviderFormat {
         let crypto = OpenSSLCrypto()
         return switch type {
-        case .aliyun: AliyunService(account: account, secret: secret, crypto: crypto)
+        case .aliyun: AliyunFormat(account: account, secret: secret, crypto: crypto)
         case .aliyunV2:
-            AliyunV2Service(account: account, secret: secret, encryption: aliyunEncryption, crypto: crypto)
-        case .tencent: TencentService(tencentAccess, encryptsClient: clientSubnetEncrypted, crypto: crypto)
-        case .tencentHTTPS: TencentService(.token(secret ?? Self.noSecret, id: account), crypto: crypto)
-        case .doh: DoHService(path: url.path.isEmpty ? "/" : url.path, padsQueries: url.scheme == .https)
+            AliyunV2Format(account: account, secret: secret, encryption: aliyunEncryption, crypto: crypto)
+        case .tencent: TencentFormat(tencentAccess, encryptsClient: clientSubnetEncrypted, crypto: crypto)
+        case .tencentHTTPS: TencentFormat(.token(secret ?? Self.noSecret, id: account), crypto: crypto)
+        case .doh: DoHFormat(path: url.path.isEmpty ? "/" : url.path, padsQueries: url.scheme == .https)
         case .dohJSON:
-            DoHJSONService(
+            DoHJSONFormat(
                 path: url.path,
                 account: secret.map {
                     AliDNSAccount(id: account, accessKeyID: accessKeyID, secret: $0, crypto: crypto)
@@ -125,20 +125,20 @@ extension Configuration.ProviderEntry {
     fileprivate var schedule: ScheduleSettings? {
         guard !startupAddresses.isEmpty else { return nil }
         let crypto = OpenSSLCrypto()
-        let service: any ScheduleService
+        let format: any ScheduleFormat
         switch type {
         case .aliyun, .aliyunV2:
-            service = AliyunScheduleService(account: account, region: region.rawValue, secret: secret, crypto: crypto)
-        case .tencent: service = TencentScheduleService(tencentAccess, crypto: crypto)
+            format = AliyunScheduleFormat(account: account, region: region.rawValue, secret: secret, crypto: crypto)
+        case .tencent: format = TencentScheduleFormat(tencentAccess, crypto: crypto)
         case .tencentHTTPS:
-            service = TencentScheduleService(.token(secret ?? Self.noSecret, id: account), crypto: crypto)
+            format = TencentScheduleFormat(.token(secret ?? Self.noSecret, id: account), crypto: crypto)
         case .doh, .dohJSON: return nil
         }
         return ScheduleSettings(
-            service: service, startup: startupAddresses.map { SocketAddress($0.address, port: $0.port) })
+            format: format, startup: startupAddresses.map { SocketAddress($0.address, port: $0.port) })
     }
 
-    private var aliyunEncryption: AliyunV2Service.Encryption {
+    private var aliyunEncryption: AliyunV2Format.Encryption {
         let key = encryptionKey ?? Self.noSecret
         return switch encryption {
         case .cbc: .cbc(key: key)
@@ -147,7 +147,7 @@ extension Configuration.ProviderEntry {
         }
     }
 
-    private var tencentAccess: TencentService.Access {
+    private var tencentAccess: TencentFormat.Access {
         let key = encryptionKey ?? Self.noSecret
         return encryption == .des ? .des(id: account, key: key) : .aes(id: account, key: key)
     }

@@ -85,7 +85,7 @@ final class DNSService {
         routes = policy.routes
         store.rotatesAddresses = settings.answers.rotate
         store.archive = disk
-        resolver = Resolver(policy: policy, cache: store, clock: loop, flightLimit: budget.flights) {
+        resolver = Resolver(policy: policy, store: store, clock: loop, flightLimit: budget.flights) {
             events.report(LogMessage($0))
         }
         rules = SharedClientRules(ClientRules(settings, policy))

@@ -44,7 +44,7 @@ import Testing
         ("provider[].access_key_id", { $0.providers[0].accessKeyID = "other" }),
         ("provider[].encryption", { $0.providers[0].encryption = .gcm }),
         ("provider[].region", { $0.providers[0].region = .hk }),
-        ("provider[].url", { $0.providers[0].url = ServiceURL(.https, .address(.v4(9))) }),
+        ("provider[].url", { $0.providers[0].url = ProviderURL(.https, .address(.v4(9))) }),
         ("provider[].addresses", { $0.providers[0].addresses.removeLast() }),
         ("provider[].startup_addresses", { $0.providers[0].startupAddresses.append($0.providers[0].addresses[0]) }),
         ("provider[].tls_names", { $0.providers[0].tlsNames.removeLast() }),

@@ -60,11 +60,11 @@ import Testing
         "https://dns.example", "http://192.0.2.1:8080/a/b", "https://[2001:db8::1]/dns-query", "https://a-b.c/%20~",
     ])
     func `URLs are read and written`(text: String) throws {
-        #expect(try ServiceURL(text).description == text)
+        #expect(try ProviderURL(text).description == text)
     }
 
     @Test func `a URL's own port goes without saying`() throws {
-        #expect(try ServiceURL("HTTPS://DNS.example:443/Q").description == "https://dns.example/Q")
+        #expect(try ProviderURL("HTTPS://DNS.example:443/Q").description == "https://dns.example/Q")
     }
 
     @Test(arguments: [

@@ -53,7 +53,7 @@ struct AddressHealthTests {
 
     @Test func `what is known of its speed survives failures and successes`() {
         let health = AddressHealth()
-        health.responseTime.take(.milliseconds(20))
+        health.responseTime.add(.milliseconds(20))
         health.backoff.failed(at: at(1))
         health.answered(at: at(2))
         #expect(health.responseTime.average == .milliseconds(20))

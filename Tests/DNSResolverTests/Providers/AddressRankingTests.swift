@@ -12,7 +12,7 @@ struct AddressRankingTests {
         let clock = ManualClock()
         return times.map { name, time in
             let address = FakeUpstream(name, .silence, clock: clock)
-            if let time { address.health.responseTime.take(.milliseconds(time)) }
+            if let time { address.health.responseTime.add(.milliseconds(time)) }
             return address
         }
     }
@@ -34,7 +34,7 @@ struct AddressRankingTests {
             var ranking = AddressRanking()
             let addresses = addresses([("a", 100), ("b", nil)])
             _ = order(&ranking, addresses)
-            addresses[1].health.responseTime.take(.milliseconds(time))
+            addresses[1].health.responseTime.add(.milliseconds(time))
             #expect(order(&ranking, addresses).first == first)
         }
     }
@@ -67,7 +67,7 @@ struct AddressRankingTests {
         #expect(order(&ranking, addresses) == ["c", "b", "a"])
         addresses[0].health.answered(at: now + .seconds(40))
         #expect(order(&ranking, addresses)[0] == "c")
-        for _ in 0..<40 { addresses[0].health.responseTime.take(.milliseconds(20)) }
+        for _ in 0..<40 { addresses[0].health.responseTime.add(.milliseconds(20)) }
         #expect(order(&ranking, addresses)[0] == "a")
     }
 
@@ -83,8 +83,8 @@ struct AddressRankingTests {
     @Test @Loop
     func `the average follows the last replies`() {
         var time = ResponseTime()
-        for _ in 0..<50 { time.take(.milliseconds(100)) }
-        time.take(.milliseconds(20))
+        for _ in 0..<50 { time.add(.milliseconds(100)) }
+        time.add(.milliseconds(20))
         #expect(time.average == .milliseconds(90))
     }
 }

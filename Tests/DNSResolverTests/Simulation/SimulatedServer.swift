@@ -126,7 +126,7 @@ final class SimulatedServer: Upstream, Endpoint {
             let (due, isAnswered) = server.due(conduct, deadline)
             timer = server.clock.schedule(at: due) { [self] in
                 timer = nil
-                if isAnswered { server.health.responseTime.take(server.clock.now - began) }
+                if isAnswered { server.health.responseTime.add(server.clock.now - began) }
                 done(server.reply(to: question, ask, conduct, isAnswered))
                 server.judgeBackoff()
             }

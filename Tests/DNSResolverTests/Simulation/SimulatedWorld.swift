@@ -112,7 +112,7 @@ final class SimulatedWorld {
         store = AnswerStore(
             memory: memory, freshness: plan.policies[0].freshness, generation: generation, sources: first.sources,
             badAddresses: BadAddresses(clock: clock), clock: clock)
-        resolver = Resolver(policy: first, cache: store, clock: clock)
+        resolver = Resolver(policy: first, store: store, clock: clock)
         policies = [0: first]
         chronicle.begin(policy: 0, of: plan, isOn: true)
     }

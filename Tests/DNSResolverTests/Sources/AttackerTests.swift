@@ -250,7 +250,7 @@ struct AttackerTests {
     @Test @Loop func `an address that is always slow is hedged later than others, and so is not paid twice`() async {
         let network = StrategyTests.Network()
         network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(350))
-        network.first.health.responseTime.take(.milliseconds(350))
+        network.first.health.responseTime.add(.milliseconds(350))
         await fly(network)
         await network.clock.advance(by: .milliseconds(350))
         #expect(network.addresses(.a) == ["192.0.2.1"])

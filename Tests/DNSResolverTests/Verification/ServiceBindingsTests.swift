@@ -36,7 +36,7 @@ struct ServiceBindingsTests {
                 sources: sources)
             resolver = Resolver(
                 policy: policy,
-                cache: AnswerStore(
+                store: AnswerStore(
                     memory: MemoryCache(memory: 1 << 20), freshness: freshness, generation: PolicyGeneration(),
                     sources: sources, badAddresses: BadAddresses(clock: clock), clock: clock), clock: clock)
         }

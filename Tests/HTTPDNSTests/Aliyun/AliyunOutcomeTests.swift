@@ -9,10 +9,10 @@ struct AliyunOutcomeTests {
     private func outcome(
         _ body: String, status: Int = 200, types: [RecordType] = [.a, .aaaa], retryAfter: UInt32? = nil,
         date: Int64? = nil
-    ) -> ServiceOutcome {
+    ) -> ProviderOutcome {
         AliyunRequestTests.signing.outcome(
             of: HTTPResponse(status: status, retryAfter: retryAfter, date: date, body: Array(body.utf8)),
-            to: ServiceQuestion(name: Self.host, types: types))
+            to: ProviderQuestion(name: Self.host, types: types))
     }
 
     private func answer(_ addresses: [String], ttl: UInt32) -> UpstreamResult {

@@ -6,14 +6,14 @@ import Upstreams
 /// The requests to Aliyun.
 struct AliyunRequestTests {
     static let secret = Secret("0123456789abcdef0123456789abcdef")
-    static let signing = AliyunService(account: "139450", secret: secret, crypto: OpenSSLCrypto())
-    static let unsigned = AliyunService(account: "139450", secret: nil, crypto: OpenSSLCrypto())
+    static let signing = AliyunFormat(account: "139450", secret: secret, crypto: OpenSSLCrypto())
+    static let unsigned = AliyunFormat(account: "139450", secret: nil, crypto: OpenSSLCrypto())
 
     private func target(
-        _ service: AliyunService, _ text: String = "www.example.com", _ types: [RecordType] = [.a, .aaaa],
+        _ format: AliyunFormat, _ text: String = "www.example.com", _ types: [RecordType] = [.a, .aaaa],
         at time: Int64 = 1_699_999_400
     ) throws(UpstreamFailure) -> String {
-        try service.request(for: ServiceQuestion(name: name(text), types: types), at: time).target
+        try format.request(for: ProviderQuestion(name: name(text), types: types), at: time).target
     }
 
     @Test func `a signed request for both families expires ten minutes from now`() throws {
@@ -28,9 +28,9 @@ struct AliyunRequestTests {
     }
 
     @Test func `the signature printed by Aliyun comes out`() throws {
-        let service = AliyunService(account: "1", secret: Secret("IAmASecret"), crypto: OpenSSLCrypto())
+        let format = AliyunFormat(account: "1", secret: Secret("IAmASecret"), crypto: OpenSSLCrypto())
         #expect(
-            try target(service, "www.aliyun.com", [.a], at: 1_534_315_800)
+            try target(format, "www.aliyun.com", [.a], at: 1_534_315_800)
                 == "/1/sign_d?host=www.aliyun.com&query=4&t=1534316400&s=60c71e98b6d7fcbb366243e224eab457")
     }
 
@@ -42,12 +42,12 @@ struct AliyunRequestTests {
         #expect(try target(Self.unsigned, types: types) == "/139450/d?host=www.example.com&query=\(query)")
     }
 
-    private func target(_ service: AliyunService, types: [RecordType]) throws(UpstreamFailure) -> String {
-        try target(service, "www.example.com", types)
+    private func target(_ format: AliyunFormat, types: [RecordType]) throws(UpstreamFailure) -> String {
+        try target(format, "www.example.com", types)
     }
 
     @Test func `a request is a GET without headers`() throws {
-        let question = ServiceQuestion(name: name("www.example.com"), types: [.a])
+        let question = ProviderQuestion(name: name("www.example.com"), types: [.a])
         let request = try Self.signing.request(for: question, at: 0)
         #expect(request.body == nil)
         #expect(request.headers.isEmpty)
@@ -60,8 +60,8 @@ struct AliyunRequestTests {
     }
 
     @Test func `an account that is no number does no harm to the path`() throws {
-        let service = AliyunService(account: "a/../b?c d", secret: nil, crypto: OpenSSLCrypto())
-        #expect(try target(service).hasPrefix("/a%2F..%2Fb%3Fc%20d/d?host="))
+        let format = AliyunFormat(account: "a/../b?c d", secret: nil, crypto: OpenSSLCrypto())
+        #expect(try target(format).hasPrefix("/a%2F..%2Fb%3Fc%20d/d?host="))
     }
 
     @Test(arguments: ["_sip._tcp.example.com", "xn--bcher-kva.example", "a-b.example.com", "localhost"])
@@ -74,7 +74,7 @@ struct AliyunRequestTests {
         "a,b.example", "192.0.2.1", #"\000.example"#,
     ])
     func `a name with other bytes is not asked for`(text: String) {
-        let question = ServiceQuestion(name: name(text), types: [.a])
+        let question = ProviderQuestion(name: name(text), types: [.a])
         let error = #expect(throws: UpstreamFailure.self) { try Self.signing.request(for: question, at: 0) }
         guard case .rejected = error else {
             Issue.record("\(text): \(String(describing: error))")
@@ -103,8 +103,8 @@ struct AliyunRequestTests {
     }
 
     @Test func `without MD5 nothing is sent unsigned`() {
-        let service = AliyunService(account: "1", secret: Self.secret, crypto: NoCrypto())
-        #expect(throws: UpstreamFailure.self) { try target(service) }
+        let format = AliyunFormat(account: "1", secret: Self.secret, crypto: NoCrypto())
+        #expect(throws: UpstreamFailure.self) { try target(format) }
     }
 
     @Test func `the secret shows in no description and no dump`() {

@@ -8,10 +8,10 @@ struct AliyunV2Tests {
     static let key = Secret("00112233445566778899aabbccddeeff")
     private static let host = name("www.example.com")
 
-    static func service(
-        _ encryption: AliyunV2Service.Encryption = .none, secret: Secret? = secret, crypto: any Crypto = CountingIVs()
-    ) -> AliyunV2Service {
-        AliyunV2Service(account: "139450", secret: secret, encryption: encryption, crypto: crypto)
+    static func format(
+        _ encryption: AliyunV2Format.Encryption = .none, secret: Secret? = secret, crypto: any Crypto = CountingIVs()
+    ) -> AliyunV2Format {
+        AliyunV2Format(account: "139450", secret: secret, encryption: encryption, crypto: crypto)
     }
 
     // MARK: Requests
@@ -52,21 +52,21 @@ struct AliyunV2Tests {
     }
 
     private func target(
-        _ service: AliyunV2Service, _ host: String = "www.example.com", _ types: [RecordType] = [.a, .aaaa]
+        _ format: AliyunV2Format, _ host: String = "www.example.com", _ types: [RecordType] = [.a, .aaaa]
     ) throws(UpstreamFailure) -> String {
-        try service.request(for: ServiceQuestion(name: name(host), types: types), at: 1_699_999_400).target
+        try format.request(for: ProviderQuestion(name: name(host), types: types), at: 1_699_999_400).target
     }
 
     @Test func `a signed plain request expires ten minutes from now`() throws {
         #expect(
-            try target(Self.service())
+            try target(Self.format())
                 == "/v2/d?id=139450&m=0&dn=www.example.com&q=4%2C6&v=1.0&exp=1700000000"
                 + "&s=fb1024c870ab1d04d2a12bbd34ea593dc23d86191be92dedb1aef7e0262945ec")
     }
 
     @Test(arguments: [
         (
-            AliyunV2Service.Encryption.cbc(key: key), "1",
+            AliyunV2Format.Encryption.cbc(key: key), "1",
             "000102030405060708090a0b0c0d0e0f39cc1ffafb6111e2e9734349b7e84ed4f365fd95f821cd41015763be2cb86d7d"
                 + "2134125f05d0f7ed3d315efa40136b54",
             "ecf668b07c6709c51638b97a7c9698da0df6156efd95de6f390255326ba45f44"
@@ -79,70 +79,70 @@ struct AliyunV2Tests {
         ),
     ])
     func `an encrypted request shows neither name nor families`(
-        encryption: AliyunV2Service.Encryption, mode: String, encrypted: String, signature: String
+        encryption: AliyunV2Format.Encryption, mode: String, encrypted: String, signature: String
     ) throws {
         #expect(
-            try target(Self.service(encryption))
+            try target(Self.format(encryption))
                 == "/v2/d?id=139450&m=\(mode)&enc=\(encrypted)&v=1.0&exp=1700000000&s=\(signature)")
     }
 
     @Test func `without a secret nothing is signed`() throws {
         #expect(
-            try target(Self.service(secret: nil), "www.example.com", [.aaaa])
+            try target(Self.format(secret: nil), "www.example.com", [.aaaa])
                 == "/v2/d?id=139450&m=0&dn=www.example.com&q=6&v=1.0")
     }
 
     @Test(arguments: ["a&b.example", "a,b.example", ".", "192.0.2.1"])
     func `a name that the service cannot take is not asked for`(host: String) {
-        for encryption in [AliyunV2Service.Encryption.none, .cbc(key: Self.key), .gcm(key: Self.key)] {
-            #expect(throws: UpstreamFailure.self) { try target(Self.service(encryption), host) }
+        for encryption in [AliyunV2Format.Encryption.none, .cbc(key: Self.key), .gcm(key: Self.key)] {
+            #expect(throws: UpstreamFailure.self) { try target(Self.format(encryption), host) }
         }
     }
 
     @Test(arguments: [[], [.txt], [.a, .txt]] as [[RecordType]])
     func `other types than A and AAAA are not asked for`(types: [RecordType]) {
-        #expect(throws: UpstreamFailure.self) { try target(Self.service(), "www.example.com", types) }
+        #expect(throws: UpstreamFailure.self) { try target(Self.format(), "www.example.com", types) }
     }
 
     @Test func `only A and AAAA are answered, both in one call`() {
-        #expect(Self.service().answersBothFamilies)
-        #expect((UInt16.min...UInt16.max).filter { Self.service().answers(RecordType(rawValue: $0)) } == [1, 28])
+        #expect(Self.format().answersBothFamilies)
+        #expect((UInt16.min...UInt16.max).filter { Self.format().answers(RecordType(rawValue: $0)) } == [1, 28])
     }
 
     @Test(arguments: ["", "0", "xy", "00112233445566778899aabbccddee", "00112233445566778899aabbccddeeff00"])
     func `with a key that is none nothing is sent`(text: String) {
-        for encryption in [AliyunV2Service.Encryption.cbc(key: Secret(text)), .gcm(key: Secret(text))] {
-            #expect(throws: UpstreamFailure.self) { try target(Self.service(encryption)) }
+        for encryption in [AliyunV2Format.Encryption.cbc(key: Secret(text)), .gcm(key: Secret(text))] {
+            #expect(throws: UpstreamFailure.self) { try target(Self.format(encryption)) }
         }
     }
 
     @Test func `without the cryptography that it takes nothing is sent`() {
         let without = AliyunRequestTests.NoCrypto()
-        #expect(throws: UpstreamFailure.self) { try target(Self.service(crypto: without)) }
+        #expect(throws: UpstreamFailure.self) { try target(Self.format(crypto: without)) }
         #expect(throws: UpstreamFailure.self) {
-            try target(Self.service(.gcm(key: Self.key), secret: nil, crypto: without))
+            try target(Self.format(.gcm(key: Self.key), secret: nil, crypto: without))
         }
     }
 
     @Test func `neither secret nor key shows in a dump`() {
         var dumped = ""
-        dump(Self.service(.gcm(key: Self.key)), to: &dumped)
+        dump(Self.format(.gcm(key: Self.key)), to: &dumped)
         #expect(!dumped.contains(Self.secret.value) && !dumped.contains(Self.key.value))
     }
 
     // MARK: Responses
 
     private func outcome(
-        _ body: String, _ encryption: AliyunV2Service.Encryption = .none, types: [RecordType] = [.a, .aaaa],
+        _ body: String, _ encryption: AliyunV2Format.Encryption = .none, types: [RecordType] = [.a, .aaaa],
         status: Int = 200
-    ) -> ServiceOutcome {
-        Self.service(encryption).outcome(
+    ) -> ProviderOutcome {
+        Self.format(encryption).outcome(
             of: HTTPResponse(status: status, body: Array(body.utf8)),
-            to: ServiceQuestion(name: Self.host, types: types))
+            to: ProviderQuestion(name: Self.host, types: types))
     }
 
     /// The outcome of the plain response with these families of the name.
-    private func outcome(families: String, types: [RecordType] = [.a, .aaaa]) -> ServiceOutcome {
+    private func outcome(families: String, types: [RecordType] = [.a, .aaaa]) -> ProviderOutcome {
         outcome(
             #"{"code":"success","mode":0,"data":{"answers":[{"dn":"www.example.com",\#(families)}]}}"#, types: types)
     }
@@ -158,12 +158,12 @@ struct AliyunV2Tests {
         "EBESExQVFhcYGRob82ZKalzpGZNP3dZa3XSRmzJcQqAljw2Whphb+u0cvHMamhOFe5Z0Fun1rURDLvcfBrmTbdMcclqOy4pGAVN+n3vKzuqrjYwI"
         + "cxShMX6osYSyM4/foI0PZ7uJsepe5djilojx4vr0q41UR0JKMgZy3rZM0miHXCa9JJUAvmPQ1X84bhJ9LrWzVAVRTBugLlAlEMR+mclXrZOeK4uU"
         + "xNeer+iaWgYbyUE/85tzZtEY"
-    private static let expected: ServiceOutcome = .results([
+    private static let expected: ProviderOutcome = .results([
         .a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60), .aaaa: .answer(.negative(name: host, ttl: 300)),
     ])
 
     @Test(arguments: [
-        (AliyunV2Service.Encryption.none, #"{"code":"success","mode":0,"data":\#(text)}"#),
+        (AliyunV2Format.Encryption.none, #"{"code":"success","mode":0,"data":\#(text)}"#),
         (.none, #"{"code":"success","data":\#(text)}"#),
         (.none, #"{"data":\#(text),"mode":"0","code":"success"}"#),
         (.none, #"{"code":"success","data":"\#(text.replacing("\"", with: "\\\""))"}"#),
@@ -175,14 +175,14 @@ struct AliyunV2Tests {
         (.gcm(key: key), #"{"code":"success","data":"\#(inGCM.prefix(76))\r\n\#(inGCM.dropFirst(76))\n"}"#),
     ])
     func `a reply is read in each mode, and whichever way the mode is written`(
-        encryption: AliyunV2Service.Encryption, body: String
+        encryption: AliyunV2Format.Encryption, body: String
     ) {
         #expect(outcome(body, encryption) == Self.expected)
     }
 
     @Test(arguments: [
         // Not encrypted though the question was: anything on the path can write that.
-        (AliyunV2Service.Encryption.gcm(key: key), #"{"code":"success","mode":0,"data":\#(text)}"#),
+        (AliyunV2Format.Encryption.gcm(key: key), #"{"code":"success","mode":0,"data":\#(text)}"#),
         (.gcm(key: key), #"{"code":"success","data":\#(text)}"#),
         (.gcm(key: key), #"{"code":"success","mode":2,"data":\#(text)}"#),
         (.gcm(key: key), #"{"code":"success","mode":2,"data":"\#(text.replacing("\"", with: "\\\""))"}"#),
@@ -208,7 +208,7 @@ struct AliyunV2Tests {
         (.gcm(key: key), #"{"code":"success","mode":2}"#),
     ])
     func `what is not encrypted as it was asked for, or was changed, is unusable and no matter of the account`(
-        encryption: AliyunV2Service.Encryption, body: String
+        encryption: AliyunV2Format.Encryption, body: String
     ) {
         guard case .failure(.unusable(_)) = outcome(body, encryption) else {
             Issue.record("\(outcome(body, encryption))")
@@ -253,7 +253,7 @@ struct AliyunV2Tests {
         #expect(outcome(families: #""v6":{"ips":["2001:db8::1"]}"#, types: [.a]) == nothingAsked)
     }
 
-    private var nothingAsked: ServiceOutcome {
+    private var nothingAsked: ProviderOutcome {
         .failure(.unusable("the reply contains nothing of what was asked"))
     }
 

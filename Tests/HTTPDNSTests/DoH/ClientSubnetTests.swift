@@ -6,9 +6,9 @@ import Testing
 struct ClientSubnetTests {
     private static func question(
         _ network: String = "203.0.113.0/24", _ types: [RecordType] = [.a]
-    ) throws -> ServiceQuestion {
+    ) throws -> ProviderQuestion {
         let subnet: AddressPrefix = try #require(AddressPrefix(network))
-        return ServiceQuestion(name: name("www.example.com"), types: types, clientSubnet: subnet)
+        return ProviderQuestion(name: name("www.example.com"), types: types, clientSubnet: subnet)
     }
 
     @Test func `Aliyun gets the network's first address, outside the signature`() throws {
@@ -24,10 +24,10 @@ struct ClientSubnetTests {
     /// `printf` of the sorted parameters through `openssl dgst -sha256 -mac HMAC -macopt hexkey:0123…cdef`.
     @Test func `Aliyun's second version gets it signed, or inside what is encrypted`() throws {
         #expect(
-            try AliyunV2Tests.service().request(for: Self.question(), at: 1_699_999_400).target
+            try AliyunV2Tests.format().request(for: Self.question(), at: 1_699_999_400).target
                 == "/v2/d?id=139450&m=0&dn=www.example.com&q=4&cip=203.0.113.0&v=1.0&exp=1700000000&s="
                 + "6396455b9fcba495fd12da1998fe2d6f61321f02bf510311f36d232961d92928")
-        let target = try AliyunV2Tests.service(.cbc(key: AliyunV2Tests.key)).request(
+        let target = try AliyunV2Tests.format(.cbc(key: AliyunV2Tests.key)).request(
             for: Self.question(), at: 1_699_999_400
         ).target
         #expect(!target.contains("cip") && !target.contains("203.0.113"))
@@ -47,14 +47,14 @@ struct ClientSubnetTests {
             try TencentTests.des.request(for: question, at: 0).target
                 .hasSuffix("&ip=97b3a76f5f10b00c15fceddf42950123"))
         #expect(try TencentTests.token.request(for: question, at: 0).target.hasSuffix("&ip=203.0.113.7"))
-        let plain = TencentService(
+        let plain = TencentFormat(
             .aes(id: "1001", key: TencentTests.aesKey), encryptsClient: false, crypto: CountingIVs())
         #expect(try plain.request(for: question, at: 0).target.hasSuffix("&ip=203.0.113.7"))
     }
 
     @Test func `DoH in JSON gets the network with its length`() throws {
         #expect(
-            try DoHJSONService().request(for: Self.question(), at: 0).target
+            try DoHJSONFormat().request(for: Self.question(), at: 0).target
                 == "/resolve?name=www.example.com&type=A&edns_client_subnet=203.0.113.0%2F24")
     }
 
@@ -66,7 +66,7 @@ struct ClientSubnetTests {
     func `DoH gets it as an option of the message, with no more of the address than counts`(
         network: String, option: String
     ) throws {
-        let request = try DoHService().request(for: Self.question(network), at: 0)
+        let request = try DoHFormat().request(for: Self.question(network), at: 0)
         let message = try DoHRequestTests.message(request)
         let length = hex(option).count
         #expect(
@@ -75,21 +75,21 @@ struct ClientSubnetTests {
     }
 
     @Test func `padding comes behind it and fills to the block`() throws {
-        let request = try DoHService(padsQueries: true).request(for: Self.question(), at: 0)
+        let request = try DoHFormat(padsQueries: true).request(for: Self.question(), at: 0)
         let message = try MessageParser.parse(DoHRequestTests.message(request))
         #expect(try DoHRequestTests.message(request).count == 128)
         #expect(message.edns?.options.map(\.code) == [.clientSubnet, .padding])
     }
 
     /// The outcome of a response with this client-subnet option.
-    private func outcome(_ data: [UInt8]?, isSent: Bool = true) throws -> ServiceOutcome {
+    private func outcome(_ data: [UInt8]?, isSent: Bool = true) throws -> ProviderOutcome {
         var question = try Self.question()
         if !isSent { question.clientSubnet = nil }
         var reply = Message(
             flags: [.response, .recursionAvailable], questions: [Question(name: question.name, type: .a)])
         reply.answers = Answer(name: question.name, addresses: [.v4(0xc000_0201)], ttl: 60).answers
         reply.edns = EDNS(options: data.map { [EDNSOption(code: .clientSubnet, data: $0)] } ?? [])
-        return DoHService().outcome(
+        return DoHFormat().outcome(
             of: HTTPResponse(status: 200, contentType: "application/dns-message", body: reply.encoded), to: question)
     }
 

@@ -11,17 +11,17 @@ struct DoHJSONOutcomeTests {
 
     private func outcome(
         _ body: String, _ text: String = "www.example.com", type: RecordType = .a, status: Int = 200,
-        service: DoHJSONService = DoHJSONService(), age: UInt32? = nil, retryAfter: UInt32? = nil, date: Int64? = nil
-    ) -> ServiceOutcome {
-        service.outcome(
+        format: DoHJSONFormat = DoHJSONFormat(), age: UInt32? = nil, retryAfter: UInt32? = nil, date: Int64? = nil
+    ) -> ProviderOutcome {
+        format.outcome(
             of: HTTPResponse(
                 status: status, contentType: "text/plain", age: age, retryAfter: retryAfter, date: date,
                 body: Array(body.utf8)),
-            to: ServiceQuestion(name: name(text), types: [type]))
+            to: ProviderQuestion(name: name(text), types: [type]))
     }
 
     /// The outcome of a response with these members besides `Status` 0 and the question.
-    private func outcome(members: String, age: UInt32? = nil) -> ServiceOutcome {
+    private func outcome(members: String, age: UInt32? = nil) -> ProviderOutcome {
         outcome("{\"Status\":0,\(Self.question),\(members)}", age: age)
     }
 
@@ -32,14 +32,14 @@ struct DoHJSONOutcomeTests {
         #"{"name":"\#(name)","type":\#(type),"TTL":\#(ttl),"data":"\#(data)"}"#
     }
 
-    private func answer(_ outcome: ServiceOutcome, _ type: RecordType = .a) -> Answer? {
+    private func answer(_ outcome: ProviderOutcome, _ type: RecordType = .a) -> Answer? {
         guard case .results(let results) = outcome, case .answer(let answer) = results[type], results.count == 1 else {
             return nil
         }
         return answer
     }
 
-    private func isUnusable(_ outcome: ServiceOutcome) -> Bool {
+    private func isUnusable(_ outcome: ProviderOutcome) -> Bool {
         if case .failure(.unusable) = outcome { true } else { false }
     }
 
@@ -169,7 +169,7 @@ struct DoHJSONOutcomeTests {
 
     @Test(arguments: [UInt16(1), 2, 4, 5, 9, 16, 23, 4_095])
     func `any other status is a failure that names it, with a question or without`(code: UInt16) {
-        let failure = ServiceOutcome.failure(.responseCode(ResponseCode(rawValue: code)))
+        let failure = ProviderOutcome.failure(.responseCode(ResponseCode(rawValue: code)))
         #expect(outcome("{\"Status\":\(code),\(Self.question),\"Answer\":[\(record())]}") == failure)
         #expect(outcome("{\"Status\":\(code)}") == failure)
     }
@@ -377,8 +377,8 @@ struct DoHJSONOutcomeTests {
                 var changed = body
                 changed[index] ^= 1 << UInt8(bit)
                 let response = HTTPResponse(status: 200, body: changed)
-                let outcome = DoHJSONService().outcome(
-                    of: response, to: ServiceQuestion(name: Self.host, types: [.a]))
+                let outcome = DoHJSONFormat().outcome(
+                    of: response, to: ProviderQuestion(name: Self.host, types: [.a]))
                 guard let answer = answer(outcome) else { continue }
                 #expect(answer.answers.allSatisfy { $0.name == Self.host && $0.type == .a })
             }
@@ -420,7 +420,7 @@ struct DoHJSONOutcomeTests {
     @Test(arguments: [200, 401, 403])
     func `a refusal of a signed request may be for our clock`(status: Int) {
         let outcome = outcome(
-            #"{"code":"Anything"}"#, status: status, service: DoHJSONRequestTests.signing, date: 1_700_000_000)
+            #"{"code":"Anything"}"#, status: status, format: DoHJSONRequestTests.signing, date: 1_700_000_000)
         #expect(outcome == .failure(.clockSkew("Anything (HTTP \(status))", serverTime: 1_700_000_000)))
     }
 

@@ -6,31 +6,31 @@ import Upstreams
 /// The requests to a DoH server that responds in JSON.
 struct DoHJSONRequestTests {
     static let secret = Secret("s3cr3ts3cr3t")
-    static let signing = DoHJSONService(account: account(OpenSSLCrypto()))
+    static let signing = DoHJSONFormat(account: account(OpenSSLCrypto()))
 
     private static func account(_ crypto: any Crypto) -> AliDNSAccount {
         AliDNSAccount(id: "123456", accessKeyID: "ak0001", secret: secret, crypto: crypto)
     }
 
     private func target(
-        _ service: DoHJSONService = DoHJSONService(), _ text: String = "www.example.com", _ types: [RecordType] = [.a],
+        _ format: DoHJSONFormat = DoHJSONFormat(), _ text: String = "www.example.com", _ types: [RecordType] = [.a],
         checkingDisabled: Bool = false, at time: Int64 = 1_700_000_000
     ) throws(UpstreamFailure) -> String {
-        let question = ServiceQuestion(name: name(text), types: types, checkingDisabled: checkingDisabled)
-        return try service.request(for: question, at: time).target
+        let question = ProviderQuestion(name: name(text), types: types, checkingDisabled: checkingDisabled)
+        return try format.request(for: question, at: time).target
     }
 
     @Test(arguments: [(RecordType.a, "A"), (.aaaa, "AAAA")])
     func `the name and the type are asked at the path of the URL`(type: RecordType, text: String) throws {
-        #expect(try target(DoHJSONService(), "www.example.com", [type]) == "/resolve?name=www.example.com&type=\(text)")
+        #expect(try target(DoHJSONFormat(), "www.example.com", [type]) == "/resolve?name=www.example.com&type=\(text)")
         #expect(
-            try target(DoHJSONService(path: "/dns-query"), "www.example.com", [type])
+            try target(DoHJSONFormat(path: "/dns-query"), "www.example.com", [type])
                 == "/dns-query?name=www.example.com&type=\(text)")
     }
 
     @Test func `a request is a GET that accepts what Cloudflare insists on`() throws {
-        let question = ServiceQuestion(name: name("www.example.com"), types: [.a])
-        let request = try DoHJSONService().request(for: question, at: 0)
+        let question = ProviderQuestion(name: name("www.example.com"), types: [.a])
+        let request = try DoHJSONFormat().request(for: question, at: 0)
         #expect(request.body == nil)
         #expect(request.headers == [["Accept", "application/dns-json"]])
     }
@@ -52,7 +52,7 @@ struct DoHJSONRequestTests {
 
     @Test func `an account with other bytes does no harm to the query`() throws {
         let account = AliDNSAccount(id: "a&b", accessKeyID: "c d", secret: Self.secret, crypto: OpenSSLCrypto())
-        #expect(try target(DoHJSONService(account: account)).contains("&uid=a%26b&ak=c%20d&ts="))
+        #expect(try target(DoHJSONFormat(account: account)).contains("&uid=a%26b&ak=c%20d&ts="))
     }
 
     @Test func `CD is passed on`() throws {
@@ -62,7 +62,7 @@ struct DoHJSONRequestTests {
 
     @Test(arguments: ["_sip._tcp.example.com", "xn--bcher-kva.example", "a-b.example.com", "localhost"])
     func `host names are asked for`(text: String) throws {
-        #expect(try target(DoHJSONService(), text).contains("name=\(text)&"))
+        #expect(try target(DoHJSONFormat(), text).contains("name=\(text)&"))
     }
 
     @Test(arguments: [
@@ -70,8 +70,8 @@ struct DoHJSONRequestTests {
         #"\000.example"#,
     ])
     func `a name that a service might read otherwise is not asked for`(text: String) {
-        let question = ServiceQuestion(name: name(text), types: [.a])
-        let error = #expect(throws: UpstreamFailure.self) { try DoHJSONService().request(for: question, at: 0) }
+        let question = ProviderQuestion(name: name(text), types: [.a])
+        let error = #expect(throws: UpstreamFailure.self) { try DoHJSONFormat().request(for: question, at: 0) }
         guard case .rejected = error else {
             Issue.record("\(text): \(String(describing: error))")
             return
@@ -80,18 +80,18 @@ struct DoHJSONRequestTests {
 
     @Test(arguments: [[], [.txt], [.a, .aaaa], [.any], [.https]] as [[RecordType]])
     func `other types and two at a time are not asked for`(types: [RecordType]) {
-        #expect(throws: UpstreamFailure.self) { try target(DoHJSONService(), "www.example.com", types) }
+        #expect(throws: UpstreamFailure.self) { try target(DoHJSONFormat(), "www.example.com", types) }
     }
 
     @Test func `only A and AAAA are answered, each in a call of its own`() {
-        let service = DoHJSONService()
-        #expect(!service.answersBothFamilies)
-        #expect((UInt16.min...UInt16.max).filter { service.answers(RecordType(rawValue: $0)) } == [1, 28])
+        let format = DoHJSONFormat()
+        #expect(!format.answersBothFamilies)
+        #expect((UInt16.min...UInt16.max).filter { format.answers(RecordType(rawValue: $0)) } == [1, 28])
     }
 
     @Test func `without SHA-256 nothing is sent unsigned`() {
-        let service = DoHJSONService(account: Self.account(AliyunRequestTests.NoCrypto()))
-        #expect(throws: UpstreamFailure.self) { try target(service) }
+        let format = DoHJSONFormat(account: Self.account(AliyunRequestTests.NoCrypto()))
+        #expect(throws: UpstreamFailure.self) { try target(format) }
     }
 
     @Test func `the secret shows in no description and no dump`() {

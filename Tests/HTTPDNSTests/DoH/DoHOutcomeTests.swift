@@ -17,13 +17,13 @@ struct DoHOutcomeTests {
     private func outcome(
         _ body: [UInt8], type: RecordType = .a, status: Int = 200, contentType: String? = "application/dns-message",
         age: UInt32? = nil, retryAfter: UInt32? = nil
-    ) -> ServiceOutcome {
+    ) -> ProviderOutcome {
         let response = HTTPResponse(
             status: status, contentType: contentType, age: age, retryAfter: retryAfter, body: body)
-        return DoHService().outcome(of: response, to: ServiceQuestion(name: Self.host, types: [type]))
+        return DoHFormat().outcome(of: response, to: ProviderQuestion(name: Self.host, types: [type]))
     }
 
-    private func outcome(_ message: Message, type: RecordType = .a, age: UInt32? = nil) -> ServiceOutcome {
+    private func outcome(_ message: Message, type: RecordType = .a, age: UInt32? = nil) -> ProviderOutcome {
         outcome(message.encoded, type: type, age: age)
     }
 
@@ -38,7 +38,7 @@ struct DoHOutcomeTests {
         Record(name: owner, address: IPAddress(address) ?? .v4(0), ttl: ttl)
     }
 
-    private func answer(_ outcome: ServiceOutcome, _ type: RecordType = .a) -> Answer? {
+    private func answer(_ outcome: ProviderOutcome, _ type: RecordType = .a) -> Answer? {
         guard case .results(let results) = outcome, case .answer(let answer) = results[type], results.count == 1 else {
             return nil
         }

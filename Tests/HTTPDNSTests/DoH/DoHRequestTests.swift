@@ -5,13 +5,13 @@ import Testing
 /// The requests to a DoH server (RFC 8484 section 4.1).
 struct DoHRequestTests {
     private func request(
-        _ service: DoHService = DoHService(), _ text: String = "www.example.com", _ type: RecordType = .a,
+        _ format: DoHFormat = DoHFormat(), _ text: String = "www.example.com", _ type: RecordType = .a,
         dnssecOK: Bool = false,
         checkingDisabled: Bool = false
     ) throws(UpstreamFailure) -> HTTPRequest {
-        let question = ServiceQuestion(
+        let question = ProviderQuestion(
             name: name(text), types: [type], dnssecOK: dnssecOK, checkingDisabled: checkingDisabled)
-        return try service.request(for: question, at: 0)
+        return try format.request(for: question, at: 0)
     }
 
     /// The message in the target of a GET.
@@ -36,13 +36,13 @@ struct DoHRequestTests {
 
     @Test func `an AAAA question differs by its type`() throws {
         #expect(
-            try request(DoHService(), "www.example.com", .aaaa).target
+            try request(DoHFormat(), "www.example.com", .aaaa).target
                 == "/dns-query?dns=AAABAAABAAAAAAAAA3d3dwdleGFtcGxlA2NvbQAAHAAB")
     }
 
     @Test func `base64url has its own two characters and no padding`() throws {
         // Bytes that base64 would write with + and /, and a length that it would pad.
-        let target = try request(DoHService(), #"\255\239\190\251.example"#).target
+        let target = try request(DoHFormat(), #"\255\239\190\251.example"#).target
         #expect(!target.contains { "+/=".contains($0.description) && $0 != "/" && $0 != "=" })
         let value = try #require(target.split(separator: "dns=").last)
         #expect(value.contains("_") && !value.contains("=") && !value.contains("/") && !value.contains("+"))
@@ -56,14 +56,14 @@ struct DoHRequestTests {
             hex("00000100000100000000000103777777076578616d706c6503636f6d00000100010000291000000000000054000c0050")
             + [UInt8](repeating: 0, count: 80)
         #expect(expected.count == 128)
-        #expect(try Self.message(request(DoHService(padsQueries: true))) == expected)
+        #expect(try Self.message(request(DoHFormat(padsQueries: true))) == expected)
     }
 
     @Test func `padded queries of any length are a multiple of 128 bytes`() throws {
         for length in 1...63 {
             let text = String(repeating: "x", count: length) + "." + String(repeating: "y", count: 60)
-            for service in [DoHService(padsQueries: true)] {
-                let bytes = try Self.message(request(service, text))
+            for format in [DoHFormat(padsQueries: true)] {
+                let bytes = try Self.message(request(format, text))
                 #expect(bytes.count % 128 == 0)
                 #expect(try MessageParser.parse(bytes).edns?.options.map(\.code) == [.padding])
             }
@@ -81,13 +81,13 @@ struct DoHRequestTests {
     }
 
     @Test func `the path is configurable, with a query of its own or without`() throws {
-        #expect(try request(DoHService(path: "/123456/dns-query")).target.hasPrefix("/123456/dns-query?dns=AAAB"))
-        #expect(try request(DoHService(path: "/q?key=1")).target.hasPrefix("/q?key=1&dns=AAAB"))
+        #expect(try request(DoHFormat(path: "/123456/dns-query")).target.hasPrefix("/123456/dns-query?dns=AAAB"))
+        #expect(try request(DoHFormat(path: "/q?key=1")).target.hasPrefix("/q?key=1&dns=AAAB"))
     }
 
     @Test func `a URL past 2,048 bytes becomes a POST`() throws {
         let path = "/" + String(repeating: "p", count: 1_900)
-        let request = try request(DoHService(path: path))
+        let request = try request(DoHFormat(path: path))
         #expect(request.target == path)
         #expect(request.body == hex("00000100000100000000000003777777076578616d706c6503636f6d0000010001"))
         #expect(
@@ -97,24 +97,24 @@ struct DoHRequestTests {
     @Test func `the longest name fits into a GET`() throws {
         let label = String(repeating: "x", count: 63)
         let longest = [label, label, label, String(repeating: "y", count: 61)].joined(separator: ".")
-        #expect(try request(DoHService(padsQueries: true), longest, .https, dnssecOK: true).body == nil)
+        #expect(try request(DoHFormat(padsQueries: true), longest, .https, dnssecOK: true).body == nil)
     }
 
     @Test func `every type that exists in zones is answered, one a call`() {
-        let service = DoHService()
-        #expect(!service.answersBothFamilies)
+        let format = DoHFormat()
+        #expect(!format.answersBothFamilies)
         for type in [.a, .aaaa, .txt, .https, RecordType(rawValue: 4_711)] as [RecordType] {
-            #expect(service.answers(type))
+            #expect(format.answers(type))
         }
-        for type in [.any, .axfr, .ixfr, .opt] as [RecordType] { #expect(!service.answers(type)) }
+        for type in [.any, .axfr, .ixfr, .opt] as [RecordType] { #expect(!format.answers(type)) }
     }
 
     @Test(arguments: [[], [.any], [.a, .aaaa]] as [[RecordType]])
     func `what is not one such type is not asked for`(types: [RecordType]) {
-        let question = ServiceQuestion(name: name("www.example.com"), types: types)
-        #expect(throws: UpstreamFailure.self) { try DoHService().request(for: question, at: 0) }
+        let question = ProviderQuestion(name: name("www.example.com"), types: types)
+        #expect(throws: UpstreamFailure.self) { try DoHFormat().request(for: question, at: 0) }
         let response = HTTPResponse(status: 200, contentType: "application/dns-message")
-        guard case .failure(.rejected) = DoHService().outcome(of: response, to: question) else {
+        guard case .failure(.rejected) = DoHFormat().outcome(of: response, to: question) else {
             Issue.record("an outcome for \(types)")
             return
         }

@@ -6,15 +6,15 @@ import Testing
 struct TencentTests {
     static let desKey = Secret("k3yD3s8x")
     static let aesKey = Secret("0123456789abcdef")
-    static let des = TencentService(.des(id: "1001", key: desKey), crypto: CountingIVs())
-    static let aes = TencentService(.aes(id: "1001", key: aesKey), crypto: CountingIVs())
-    static let token = TencentService(.token(Secret("123456789"), id: ""), crypto: CountingIVs())
+    static let des = TencentFormat(.des(id: "1001", key: desKey), crypto: CountingIVs())
+    static let aes = TencentFormat(.aes(id: "1001", key: aesKey), crypto: CountingIVs())
+    static let token = TencentFormat(.token(Secret("123456789"), id: ""), crypto: CountingIVs())
     private static let host = name("www.example.com")
 
     private func target(
-        _ service: TencentService, _ host: String = "www.example.com", _ types: [RecordType] = [.a]
+        _ format: TencentFormat, _ host: String = "www.example.com", _ types: [RecordType] = [.a]
     ) throws(UpstreamFailure) -> String {
-        try service.request(for: ServiceQuestion(name: name(host), types: types), at: 0).target
+        try format.request(for: ProviderQuestion(name: name(host), types: types), at: 0).target
     }
 
     // MARK: Requests
@@ -37,14 +37,14 @@ struct TencentTests {
     }
 
     @Test func `an ID goes with the token if there is one`() throws {
-        let service = TencentService(.token(Secret("1&2"), id: "1 1"), crypto: CountingIVs())
-        #expect(try target(service) == "/d?dn=www.example.com&token=1%262&id=1%201&ttl=1&clientip=1&query=1")
+        let format = TencentFormat(.token(Secret("1&2"), id: "1 1"), crypto: CountingIVs())
+        #expect(try target(format) == "/d?dn=www.example.com&token=1%262&id=1%201&ttl=1&clientip=1&query=1")
     }
 
     @Test(arguments: ["a,b.example", ".", "192.0.2.1"])
     func `a name that the service cannot take is not asked for`(host: String) {
-        for service in [Self.des, Self.aes, Self.token] {
-            #expect(throws: UpstreamFailure.self) { try target(service, host) }
+        for format in [Self.des, Self.aes, Self.token] {
+            #expect(throws: UpstreamFailure.self) { try target(format, host) }
         }
     }
 
@@ -59,29 +59,29 @@ struct TencentTests {
     }
 
     @Test func `the first 8 bytes of a key for DES are the key`() throws {
-        let service = TencentService(.des(id: "1", key: Secret("dnspodpass")), crypto: CountingIVs())
+        let format = TencentFormat(.des(id: "1", key: Secret("dnspodpass")), crypto: CountingIVs())
         // The example printed by the vendor.
-        #expect(try target(service, "www.dnspod.cn").hasPrefix("/d?dn=87ae992c1321f299da3c0210a9900ae7&"))
+        #expect(try target(format, "www.dnspod.cn").hasPrefix("/d?dn=87ae992c1321f299da3c0210a9900ae7&"))
     }
 
     @Test(arguments: ["", "short", "sevenby"])
     func `with a key that is too short nothing is sent`(key: String) {
-        for access in [TencentService.Access.des(id: "1", key: Secret(key)), .aes(id: "1", key: Secret(key))] {
-            #expect(throws: UpstreamFailure.self) { try target(TencentService(access, crypto: CountingIVs())) }
+        for access in [TencentFormat.Access.des(id: "1", key: Secret(key)), .aes(id: "1", key: Secret(key))] {
+            #expect(throws: UpstreamFailure.self) { try target(TencentFormat(access, crypto: CountingIVs())) }
         }
     }
 
     @Test func `without the cipher nothing is sent`() {
-        let service = TencentService(.des(id: "1", key: Self.desKey), crypto: AliyunRequestTests.NoCrypto())
-        #expect(throws: UpstreamFailure.self) { try target(service) }
+        let format = TencentFormat(.des(id: "1", key: Self.desKey), crypto: AliyunRequestTests.NoCrypto())
+        #expect(throws: UpstreamFailure.self) { try target(format) }
     }
 
     @Test func `neither key nor token shows in a dump`() {
-        for (service, secret) in [
+        for (format, secret) in [
             (Self.des, Self.desKey.value), (Self.aes, Self.aesKey.value), (Self.token, "123456789"),
         ] {
             var dumped = ""
-            dump(service, to: &dumped)
+            dump(format, to: &dumped)
             #expect(!dumped.contains(secret))
         }
     }
@@ -89,14 +89,14 @@ struct TencentTests {
     // MARK: Responses
 
     private func outcome(
-        _ body: String, _ types: [RecordType] = [.a], _ service: TencentService = token, status: Int = 200
-    ) -> ServiceOutcome {
-        service.outcome(
+        _ body: String, _ types: [RecordType] = [.a], _ format: TencentFormat = token, status: Int = 200
+    ) -> ProviderOutcome {
+        format.outcome(
             of: HTTPResponse(status: status, retryAfter: 7, body: Array(body.utf8)),
-            to: ServiceQuestion(name: Self.host, types: types))
+            to: ProviderQuestion(name: Self.host, types: types))
     }
 
-    private static let both: ServiceOutcome = .results([
+    private static let both: ProviderOutcome = .results([
         .a: addresses(["192.0.2.1", "192.0.2.2"], ttl: 60), .aaaa: addresses(["2001:db8::1"], ttl: 120),
     ])
 
@@ -211,9 +211,9 @@ struct TencentTests {
         "5d3bf9d247bddbd05f0666f33cd0d5c4e2981fb205c2fcc29cadacc19fd38e8x", "www.example.com.:192.0.2.1,60",
     ])
     func `what cannot be decrypted is unusable and no matter of the account`(body: String) {
-        for service in [Self.des, Self.aes] {
+        for format in [Self.des, Self.aes] {
             #expect(
-                outcome(body, [.a], service)
+                outcome(body, [.a], format)
                     == .failure(
                         .unusable("the reply cannot be decrypted: another key, or it was changed on the way")))
         }

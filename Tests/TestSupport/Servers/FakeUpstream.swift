@@ -100,7 +100,7 @@ package final class FakeUpstream: Upstream, Endpoint {
         guard due < question.deadline || delay == .zero else {
             return UpstreamReply(failure: .timeout, types: question.types)
         }
-        health.responseTime.take(delay)
+        health.responseTime.add(delay)
         return UpstreamReply(
             RecordTypeMap(question.types.map { ($0, owned(results[$0], by: question.name)) }))
     }

@@ -122,7 +122,7 @@ struct LoopGuardTests {
                 guard query.name.first == 32, let name = try? Name(wire: query.name) else {
                     return [query.reply([rawRecord(1, loops ? LoopGuardTests.rawBad : rawGood)])]
                 }
-                if loops, self.isLooping { _ = self.probes.take(name) }
+                if loops, self.isLooping { _ = self.probes.received(name) }
                 return [query.reply(flags: 0x8183)]
             }
         }

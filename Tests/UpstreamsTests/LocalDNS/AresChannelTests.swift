@@ -18,7 +18,7 @@ struct AresChannelTests {
                 let channel = try AresChannel(
                     server: LocalDNSServer(.v4(0x7f00_0001), port: server.port), transport: .udp,
                     loop: LoopRunner.shared.loop,
-                    takes: { _ in true }
+                    accepts: { _ in true }
                 ) { outcome in
                     #expect(server.connectedDescriptors == 0)
                     continuation.resume(returning: outcome)
@@ -45,7 +45,7 @@ struct AresChannelTests {
             let channel = try AresChannel(
                 server: LocalDNSServer(.v4(0x7f00_0001), port: server.port), transport: .udp,
                 loop: LoopRunner.shared.loop,
-                takes: { _ in true }
+                accepts: { _ in true }
             ) { _ in Issue.record("reported") }
             channel.send(Self.query)
             await server.received(1)
@@ -61,7 +61,7 @@ struct AresChannelTests {
         var outcomes: [AresOutcome] = []
         let channel = try AresChannel(
             server: LocalDNSServer(.v4(0x7f00_0001)), transport: .udp, loop: LoopRunner.shared.loop,
-            takes: { _ in true }
+            accepts: { _ in true }
         ) { outcomes.append($0) }
         channel.send([1, 2, 3])
         #expect(outcomes.count == 1)

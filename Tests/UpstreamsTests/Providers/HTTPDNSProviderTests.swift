@@ -9,21 +9,21 @@ import Testing
 import Upstreams
 
 /// A service with the simplest wire form: the status is the result, and the target shows the time of signing.
-private struct PlainService: Service {
+private struct PlainFormat: ProviderFormat {
     var answersBothFamilies: Bool { true }
 
     func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPDNS.HTTPRequest {
+    func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPDNS.HTTPRequest {
         if question.name.description.hasPrefix("unwritable") { throw .rejected("cannot be written") }
         let types = question.types.map { $0 == .a ? "4" : "6" }.joined(separator: ",")
         return HTTPDNS.HTTPRequest(target: "/139450/d?host=\(question.name)&query=\(types)&t=\(time)")
     }
 
-    func outcome(of response: HTTPDNS.HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
+    func outcome(of response: HTTPDNS.HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
         switch response.status {
         case 200:
-            var results = ServiceResults()
+            var results = ProviderResults()
             for type in question.types {
                 let address = Answer(name: question.name, addresses: [.v4(0xc000_0207)], ttl: 60)
                 results.add(type == .a ? .answer(address) : .indeterminateEmpty(ttl: 7), for: type)
@@ -72,13 +72,13 @@ struct HTTPDNSProviderTests {
     }
 
     private func provider(
-        service: any Service = PlainService(), host: String = "127.0.0.1", scheme: HTTPOrigin.Scheme = .http,
+        format: any ProviderFormat = PlainFormat(), host: String = "127.0.0.1", scheme: HTTPOrigin.Scheme = .http,
         addresses: [SocketAddress] = [], timeout: Duration = .patience, bootstrap: FakeBootstrap? = nil,
         limit: Int = 0, paths: NetworkPaths = NetworkPaths(), events: EventList? = nil,
         time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
     ) async -> HTTPDNSProvider {
         let settings = HTTPDNSSettings(
-            name: "plain", service: service, scheme: scheme, host: host,
+            name: "plain", format: format, scheme: scheme, host: host,
             port: server.address.port, addresses: addresses, dailyLimit: limit, timeout: timeout)
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
         return await HTTPDNSProvider(
@@ -110,11 +110,11 @@ struct HTTPDNSProviderTests {
 
     @Test func `only https authenticates responses, whatever the service encrypts`() async {
         let key = Secret("00112233445566778899aabbccddeeff")
-        let encrypted = AliyunV2Service(
+        let encrypted = AliyunV2Format(
             account: "139450", secret: nil, encryption: .gcm(key: key), crypto: OpenSSLCrypto())
-        for service in [encrypted, PlainService()] as [any Service] {
-            #expect(await !provider(service: service, scheme: .http).isAuthenticated)
-            #expect(await provider(service: service, scheme: .https).isAuthenticated)
+        for format in [encrypted, PlainFormat()] as [any ProviderFormat] {
+            #expect(await !provider(format: format, scheme: .http).isAuthenticated)
+            #expect(await provider(format: format, scheme: .https).isAuthenticated)
         }
     }
 
@@ -323,7 +323,7 @@ struct HTTPDNSProviderTests {
 
     @Test func `the port connected to may differ from the port in the URL`() async throws {
         let settings = HTTPDNSSettings(
-            name: "plain", service: PlainService(), scheme: .http, host: "service.example",
+            name: "plain", format: PlainFormat(), scheme: .http, host: "service.example",
             addresses: [SocketAddress(.v4(0x7f00_0001), port: server.address.port)])
         let nobody = await FakeBootstrap { UpstreamReply(failure: .timeout, types: $0.types) }
         let provider = await HTTPDNSProvider(

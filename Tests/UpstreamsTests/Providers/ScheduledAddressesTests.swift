@@ -30,7 +30,7 @@ private final class StartupDouble {
 }
 
 /// The status of a reply is the number of an outcome, so that any outcome can be returned.
-private struct NumberedService: ScheduleService {
+private struct NumberedFormat: ScheduleFormat {
     let outcomes: OutcomeList
 
     func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest { HTTPRequest(target: "/ss") }
@@ -45,7 +45,7 @@ private final class OutcomeList: Sendable {
 @Suite(.onLoop)
 struct ScheduledAddressesTests {
     private let clock = ManualClock()
-    private let service = StartupDouble()
+    private let format = StartupDouble()
 
     private final class Seen {
         var addresses: [[String]] = []
@@ -58,16 +58,16 @@ struct ScheduledAddressesTests {
         paths: NetworkPaths = NetworkPaths { _ in .init(interface: 1) }
     ) -> (ScheduledAddresses, Seen) {
         let outcomes = OutcomeList()
-        let account = ServiceAccount(
-            provider: "vendor", clock: ServiceClock(isAuthenticated: true) { 1_800_000_000 },
+        let account = ProviderAccount(
+            provider: "vendor", clock: ProviderClock(isAuthenticated: true) { 1_800_000_000 },
             calls: DailyCalls(limit: 0), report: { _ in })
         let addresses = ScheduledAddresses(
             ScheduleSettings(
-                service: NumberedService(outcomes: outcomes),
+                format: NumberedFormat(outcomes: outcomes),
                 startup: startup.compactMap { SocketAddress($0, defaultPort: 443) }),
             port: 443, account: account, paths: paths, clock: clock
-        ) { [service] _, address in
-            let outcome = service.call(address)
+        ) { [format] _, address in
+            let outcome = format.call(address)
             let number = outcomes.all.withLock { list in
                 list.append(outcome)
                 return list.count - 1
@@ -101,40 +101,40 @@ struct ScheduledAddressesTests {
         async
     {
         let (addresses, seen) = make()
-        service.usual = named("198.51.100.1", "2001:db8::1")
+        format.usual = named("198.51.100.1", "2001:db8::1")
         await pass(.zero, addresses)
-        #expect(service.asked.isEmpty)
+        #expect(format.asked.isEmpty)
         addresses.start()
         addresses.start()
         await pass(.seconds(8 * 3_600 - 1), addresses)
-        #expect(service.asked == ["192.0.2.1"])
+        #expect(format.asked == ["192.0.2.1"])
         await clock.advance(by: .seconds(100_000))
-        #expect(service.asked == ["192.0.2.1"])
+        #expect(format.asked == ["192.0.2.1"])
         await pass(.zero, addresses)
-        #expect(service.asked == ["192.0.2.1", "192.0.2.1"])
+        #expect(format.asked == ["192.0.2.1", "192.0.2.1"])
         #expect(seen.addresses == [["198.51.100.1:443", "[2001:db8::1]:443"]])
     }
 
     @Test @Loop func `the lifetime that the service returns counts, and so do its ports`() async {
         let (addresses, seen) = make()
-        service.usual = named("198.51.100.1", port: 8_443, lifetime: .seconds(3_600))
+        format.usual = named("198.51.100.1", port: 8_443, lifetime: .seconds(3_600))
         addresses.start()
         await pass(.seconds(3_599), addresses)
-        #expect(service.asked.count == 1)
+        #expect(format.asked.count == 1)
         await pass(.seconds(1), addresses)
-        #expect(service.asked.count == 2)
+        #expect(format.asked.count == 2)
         #expect(seen.addresses == [["198.51.100.1:8443"]])
     }
 
     @Test @Loop func `after a startup address that fails the next one is asked, and is first from then on`() async {
         let (addresses, seen) = make()
-        service.outcomes["192.0.2.2"] = named("198.51.100.1")
+        format.outcomes["192.0.2.2"] = named("198.51.100.1")
         addresses.start()
         await pass(.zero, addresses)
-        #expect(service.asked == ["192.0.2.1", "192.0.2.2"])
-        service.forget()
+        #expect(format.asked == ["192.0.2.1", "192.0.2.2"])
+        format.forget()
         await pass(.seconds(8 * 3_600), addresses)
-        #expect(service.asked == ["192.0.2.2"])
+        #expect(format.asked == ["192.0.2.2"])
         #expect(seen.addresses.count == 1 && seen.failures.isEmpty)
     }
 
@@ -144,39 +144,39 @@ struct ScheduledAddressesTests {
         await pass(.zero, addresses)
         for (number, pause) in [30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600].enumerated() {
             await pass(.seconds(pause - 1), addresses)
-            #expect(service.asked.count == number + 1)
+            #expect(format.asked.count == number + 1)
             await pass(.seconds(1), addresses)
-            #expect(service.asked.count == number + 2)
+            #expect(format.asked.count == number + 2)
         }
         #expect(seen.failures == Array(repeating: "192.0.2.1:443: nothing here", count: 10))
     }
 
     @Test @Loop func `a refused account is not shown to the next startup address`() async {
         let (addresses, seen) = make()
-        service.usual = .failure(.authentication("InvalidSignature (HTTP 403)"))
+        format.usual = .failure(.authentication("InvalidSignature (HTTP 403)"))
         addresses.start()
         await pass(.zero, addresses)
-        #expect(service.asked == ["192.0.2.1"])
+        #expect(format.asked == ["192.0.2.1"])
         #expect(seen.failures == ["192.0.2.1:443: access refused: InvalidSignature (HTTP 403)"])
     }
 
     @Test @Loop func `once every address has failed it is asked again at once, but not twice in five minutes`() async {
         let (addresses, seen) = make()
-        service.usual = named("198.51.100.1")
+        format.usual = named("198.51.100.1")
         addresses.start()
         await pass(.zero, addresses)
-        service.usual = named("198.51.100.2")
+        format.usual = named("198.51.100.2")
         addresses.circleFailed()
         addresses.circleFailed()
         await pass(.zero, addresses)
-        #expect(service.asked.count == 2)
+        #expect(format.asked.count == 2)
         await clock.advance(by: .seconds(299))
         addresses.circleFailed()
         await clock.advance(by: .seconds(1))
-        #expect(service.asked.count == 2)
+        #expect(format.asked.count == 2)
         addresses.circleFailed()
         await clock.advance(by: .zero)
-        #expect(service.asked.count == 3)
+        #expect(format.asked.count == 3)
         #expect(seen.addresses == [["198.51.100.1:443"], ["198.51.100.2:443"]])
     }
 
@@ -189,26 +189,26 @@ struct ScheduledAddressesTests {
             await clock.advance(by: .seconds(1))
         }
         // At the start, and at once because every address failed; the next one a minute later.
-        #expect(service.asked.count == 2)
+        #expect(format.asked.count == 2)
         await clock.advance(by: .seconds(30))
         addresses.circleFailed()
         await clock.advance(by: .zero)
-        #expect(service.asked.count == 3)
+        #expect(format.asked.count == 3)
     }
 
     @Test @Loop func `on another network it is asked at once, also while a round is under way`() async {
         let (addresses, _) = make()
         addresses.askAgain()
         await clock.advance(by: .zero)
-        #expect(service.asked.isEmpty)
-        service.usual = named("198.51.100.1")
-        service.onCall = { addresses.askAgain() }
+        #expect(format.asked.isEmpty)
+        format.usual = named("198.51.100.1")
+        format.onCall = { addresses.askAgain() }
         addresses.start()
         await pass(.zero, addresses)
-        #expect(service.asked.count == 2)
+        #expect(format.asked.count == 2)
         addresses.askAgain()
         await clock.advance(by: .zero)
-        #expect(service.asked.count == 3)
+        #expect(format.asked.count == 3)
     }
 
     @Test @Loop
@@ -216,13 +216,13 @@ struct ScheduledAddressesTests {
         async
     {
         let (addresses, seen) = make()
-        service.usual = .disabled
+        format.usual = .disabled
         addresses.start()
         await pass(.zero, addresses)
         #expect(addresses.isDisabled && addresses.disabledUntil == clock.now + .seconds(86_400))
         await clock.advance(by: .seconds(86_400))
-        #expect(service.asked.count == 2)
-        service.usual = named("198.51.100.1")
+        #expect(format.asked.count == 2)
+        format.usual = named("198.51.100.1")
         await clock.advance(by: .seconds(86_400))
         #expect(!addresses.isDisabled && addresses.disabledUntil == nil)
         #expect(seen.states == ["disabled", "enabled"])
@@ -231,13 +231,13 @@ struct ScheduledAddressesTests {
 
     @Test @Loop func `a disabled service stays so while it cannot be asked`() async {
         let (addresses, _) = make(["192.0.2.1"])
-        service.usual = .disabled
+        format.usual = .disabled
         addresses.start()
         await pass(.zero, addresses)
-        service.usual = .failure(.unusable("silence"))
+        format.usual = .failure(.unusable("silence"))
         await clock.advance(by: .seconds(86_400))
         await clock.advance(by: .seconds(30))
-        #expect(service.asked.count == 3)
+        #expect(format.asked.count == 3)
         #expect(addresses.isDisabled)
     }
 
@@ -246,7 +246,7 @@ struct ScheduledAddressesTests {
             ["192.0.2.1", "2001:db8::1"], paths: NetworkPaths { $0.recordType == .aaaa ? .init(interface: 1) : nil })
         addresses.start()
         await pass(.zero, addresses)
-        #expect(service.asked == ["2001:db8::1", "192.0.2.1"])
+        #expect(format.asked == ["2001:db8::1", "192.0.2.1"])
     }
 
     // MARK: Bounds
@@ -254,7 +254,7 @@ struct ScheduledAddressesTests {
     /// The addresses used of those that `startup` returns.
     @Loop private func used(_ texts: [String], namedBy startup: String) async -> [String] {
         let (addresses, seen) = make([startup])
-        service.usual = .addresses(AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0) }))
+        format.usual = .addresses(AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0) }))
         addresses.start()
         await pass(.zero, addresses)
         return seen.addresses.first ?? []
@@ -278,7 +278,7 @@ struct ScheduledAddressesTests {
 
     @Test @Loop func `a reply without a usable address is a failure, and what is known stays`() async {
         let (addresses, seen) = make(["192.0.2.1"])
-        service.usual = named("127.0.0.1")
+        format.usual = named("127.0.0.1")
         addresses.start()
         await pass(.zero, addresses)
         #expect(seen.addresses.isEmpty)
@@ -300,7 +300,7 @@ struct ScheduledAddressesTests {
         let (addresses, seen) = make()
         addresses.restore([SocketAddress(.v4(0x7f00_0001), port: 443), SocketAddress(.v4(0xc633_6407), port: 8_443)])
         #expect(seen.addresses == [["198.51.100.7:8443"]])
-        service.usual = named("198.51.100.1")
+        format.usual = named("198.51.100.1")
         addresses.start()
         await pass(.zero, addresses)
         addresses.restore([SocketAddress(.v4(0xc633_6407), port: 8_443)])

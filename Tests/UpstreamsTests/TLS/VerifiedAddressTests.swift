@@ -10,18 +10,18 @@ import Testing
 @testable import Upstreams
 
 /// A service for which any response with status 200 is an answer.
-private struct AnsweringService: Service {
+private struct AnsweringFormat: ProviderFormat {
     var answersBothFamilies: Bool { true }
 
     func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPDNS.HTTPRequest {
+    func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPDNS.HTTPRequest {
         HTTPFixture.request(question.name.description)
     }
 
-    func outcome(of response: HTTPDNS.HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
+    func outcome(of response: HTTPDNS.HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
         guard response.status == 200 else { return .failure(.unusable("")) }
-        var results = ServiceResults()
+        var results = ProviderResults()
         for type in question.types { results.add(.indeterminateEmpty(ttl: 60), for: type) }
         return .results(results)
     }
@@ -54,13 +54,13 @@ struct VerifiedAddressTests {
         good = SocketAddress(HTTPFixture.loopback, port: nginx.address.port)
         forged = try (0..<3).map { _ in SocketAddress(HTTPFixture.loopback, port: try FreePort.next()) }
         let settings = HTTPDNSSettings(
-            name: "service", service: AnsweringService(), scheme: .https, host: "service.example",
+            name: "service", format: AnsweringFormat(), scheme: .https, host: "service.example",
             caFile: certificates.authority, timeout: .patience)
         upstream = await HTTPDNSProvider(
             settings, loop: LoopRunner.shared.loop, bootstrap: SilentBootstrap(), timeOfDay: { 1_700_000_000 })
     }
 
-    @concurrent private func service() async throws -> Nginx {
+    @concurrent private func format() async throws -> Nginx {
         try Nginx(certificates.leaf(names: ["service.example"]))
     }
 
@@ -94,7 +94,7 @@ struct VerifiedAddressTests {
     }
 
     @Test @Loop func `it is dropped once a new address has answered`() async throws {
-        let next = try await service()
+        let next = try await format()
         let new = SocketAddress(HTTPFixture.loopback, port: next.address.port)
         upstream.update([good])
         _ = try await ask(good)

@@ -31,7 +31,7 @@ extension ProviderDescriptor {
 /// Alibaba Cloud's service, as help.aliyun.com/document_detail/111585.html and the vendor's SDKs have it.
 private enum BuiltInAliyun {
     /// Startup addresses: they answer questions too, and name those that are nearer.
-    static func addresses(in region: ServiceRegion) -> [IPAddress] {
+    static func addresses(in region: ProviderRegion) -> [IPAddress] {
         let texts: [String] =
             switch region {
             case .cn:
@@ -49,12 +49,12 @@ private enum BuiltInAliyun {
     }
 
     /// The documentation names the first, the mobile SDKs check the second whatever address they connect to.
-    static let certificateHosts = ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"].compactMap { ServiceHost($0) }
+    static let certificateHosts = ["resolvers.httpdns.aliyuncs.com", "203.107.1.1"].compactMap { ProviderHost($0) }
 
     /// Whether `host` is this service: one of its addresses, or a name of the vendor's.
-    static func isAt(_ host: ServiceHost) -> Bool {
+    static func isAt(_ host: ProviderHost) -> Bool {
         switch host {
-        case .address(let address): ServiceRegion.allCases.contains { addresses(in: $0).contains(address) }
+        case .address(let address): ProviderRegion.allCases.contains { addresses(in: $0).contains(address) }
         case .name(let name): (try? Name("httpdns.aliyuncs.com")).map { name.isWithin($0) } ?? false
         }
     }

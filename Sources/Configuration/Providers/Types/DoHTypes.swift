@@ -40,7 +40,7 @@ private enum BuiltInAliDNS {
     static let addresses = ["223.5.5.5", "223.6.6.6", "2400:3200::1", "2400:3200:baba::1"].compactMap { IPAddress($0) }
 
     /// Whether `host` is this service: one of its addresses, or a name of the vendor's.
-    static func isAt(_ host: ServiceHost) -> Bool {
+    static func isAt(_ host: ProviderHost) -> Bool {
         switch host {
         case .address(let address): addresses.contains(address)
         case .name(let name): (try? Name("alidns.com")).map { name.isWithin($0) } ?? false

@@ -18,7 +18,7 @@ extension ProviderDescriptor {
         isMetered: true, regions: [.cn], addresses: { $0 == .cn ? BuiltInTencent.secureAddresses : [] },
         namesAddresses: true,
         certificateHosts: { host in
-            let secure = BuiltInTencent.secureAddresses.map { ServiceHost.address($0) }
+            let secure = BuiltInTencent.secureAddresses.map { ProviderHost.address($0) }
             return host == secure.first ? secure : [host]
         },
         checkAccount: { entry, keys in
@@ -33,7 +33,7 @@ extension ProviderDescriptor {
 /// Tencent Cloud's service, as cloud.tencent.com/document/product/379/54976 has it.
 private enum BuiltInTencent {
     /// For encrypted questions over http; outside China with DES alone.
-    static func addresses(in region: ServiceRegion) -> [IPAddress] {
+    static func addresses(in region: ProviderRegion) -> [IPAddress] {
         switch region {
         case .cn: [.v4(0x771d_1d62), .v4(0x771c_1c62)]
         case .intl: [.v4(0x2b84_3737)]

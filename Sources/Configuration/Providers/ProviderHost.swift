@@ -1,7 +1,7 @@
 package import DNSWire
 
 /// What a service's certificate names, or its URL holds: a host name or an IP address.
-package enum ServiceHost: Hashable, Sendable {
+package enum ProviderHost: Hashable, Sendable {
     /// Lower-cased; labels of letters, digits, `-` and `_`.
     case name(Name)
     case address(IPAddress)
@@ -20,7 +20,7 @@ package enum ServiceHost: Hashable, Sendable {
     }
 }
 
-extension ServiceHost: CustomStringConvertible {
+extension ProviderHost: CustomStringConvertible {
     package var description: String {
         switch self {
         case .name(let name): name.description

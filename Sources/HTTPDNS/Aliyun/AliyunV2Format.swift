@@ -4,7 +4,7 @@ package import DNSWire
 ///
 /// A and AAAA come in one call, each with its own TTL, and an empty family may have a reason. Source:
 /// help.aliyun.com/document_detail/2978980.html and the vendor's SDKs.
-package struct AliyunV2Service: Service {
+package struct AliyunV2Format: ProviderFormat {
     /// The encryption of requests and responses. Keys are 32 hexadecimal digits.
     package enum Encryption: Sendable {
         case none
@@ -50,7 +50,7 @@ package struct AliyunV2Service: Service {
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    package func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let (host, families) = (try HostText.of(question.name), try AddressFamilies(question.types).aliyunText)
         // The service takes an address: the first one of the network is sent.
         let client = question.clientSubnet?.address.description
@@ -77,7 +77,7 @@ package struct AliyunV2Service: Service {
         return HTTPRequest(target: "/v2/d?\(query.joined(separator: "&"))")
     }
 
-    package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
+    package func outcome(of response: HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
         let reply: AliyunV2Reply
         do {
             reply = try AliyunV2Reply(response.body)
@@ -92,7 +92,7 @@ package struct AliyunV2Service: Service {
             guard answers.allSatisfy({ HostText.matches($0.host, question.name) }) else {
                 return .failure(.unusable("the reply is for another name"))
             }
-            var results = ServiceResults()
+            var results = ProviderResults()
             for answer in answers {
                 for type in question.types {
                     guard let family = answer.families[type] else { continue }

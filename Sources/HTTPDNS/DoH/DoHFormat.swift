@@ -1,7 +1,7 @@
 package import DNSWire
 
 /// DNS over HTTPS in wire format (RFC 8484): any type but meta-types, one per call.
-package struct DoHService: Service {
+package struct DoHFormat: ProviderFormat {
     /// The longest URL that is sent, in bytes; for a longer one POST is used.
     package static let maximumURLLength = 2_048
     /// Bytes of the longest `https://host:port`: 8 for the scheme, 253 for the host, 6 for the port with its colon.
@@ -28,7 +28,7 @@ package struct DoHService: Service {
 
     package func answers(_ type: RecordType) -> Bool { !type.isMeta }
 
-    package func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    package func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let query = query(for: try Self.question(question), of: question).encoded
         let target = path + (path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + "dns=" + TextEncoding.base64URL(query)
         if target.utf8.count + Self.authorityLength <= Self.maximumURLLength {
@@ -39,7 +39,7 @@ package struct DoHService: Service {
     }
 
     /// The only question of the message.
-    private static func question(_ question: ServiceQuestion) throws(UpstreamFailure) -> Question {
+    private static func question(_ question: ProviderQuestion) throws(UpstreamFailure) -> Question {
         guard let type = question.types.first, question.types.count == 1, !type.isMeta else {
             throw .rejected("one type that exists in zones can be asked for, no other")
         }
@@ -47,7 +47,7 @@ package struct DoHService: Service {
     }
 
     /// The DNS query, with ID 0 so that HTTP caches can answer it (RFC 8484 section 4.1).
-    private func query(for wireQuestion: Question, of question: ServiceQuestion) -> Message {
+    private func query(for wireQuestion: Question, of question: ProviderQuestion) -> Message {
         var query = Message(flags: .recursionDesired, questions: [wireQuestion])
         if question.checkingDisabled { query.flags.insert(.checkingDisabled) }
         guard question.dnssecOK || padsQueries || question.clientSubnet != nil else { return query }
@@ -61,7 +61,7 @@ package struct DoHService: Service {
         return query
     }
 
-    package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
+    package func outcome(of response: HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
         do {
             let wireQuestion = try Self.question(question)
             let message = try Self.message(in: response, subnet: question.clientSubnet)

@@ -23,7 +23,7 @@ private final class LocalDNSDouble: Upstream {
 }
 
 @Suite(.onLoop)
-struct ServiceAddressesTests {
+struct HostAddressesTests {
     private let clock = ManualClock()
     private let upstream = LocalDNSDouble()
     private let host: Name
@@ -37,8 +37,8 @@ struct ServiceAddressesTests {
         var changes: [[IPAddress]] = []
     }
 
-    @Loop private func make() -> (ServiceAddresses, Seen) {
-        let (addresses, seen) = (ServiceAddresses(host: host, upstream: upstream, clock: clock), Seen())
+    @Loop private func make() -> (HostAddresses, Seen) {
+        let (addresses, seen) = (HostAddresses(host: host, upstream: upstream, clock: clock), Seen())
         addresses.onChange = { seen.changes.append($0) }
         return (addresses, seen)
     }
@@ -47,7 +47,7 @@ struct ServiceAddressesTests {
         .answer(Answer(name: host, addresses: addresses, ttl: ttl))
     }
 
-    @Loop private func use(_ addresses: ServiceAddresses, after duration: Duration = .zero) async {
+    @Loop private func use(_ addresses: HostAddresses, after duration: Duration = .zero) async {
         await clock.advance(by: duration)
         addresses.refreshIfDue()
         await clock.advance(by: .zero)

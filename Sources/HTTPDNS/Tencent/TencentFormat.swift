@@ -5,7 +5,7 @@ package import DNSWire
 /// A and AAAA come in one call, each with its own TTL. Source: cloud.tencent.com/document/product/379/54976 (HTTP),
 /// tencentcloud.com/document/product/1130/44469 (HTTPS), cloud.tencent.com/document/product/379/3530 (encryption), and
 /// the vendor's SDKs, which use the same parameters.
-package struct TencentService: Service {
+package struct TencentFormat: ProviderFormat {
     /// The account's credentials.
     package enum Access: Sendable {
         /// The key is the first 8 bytes of the key's text.
@@ -45,7 +45,7 @@ package struct TencentService: Service {
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    package func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let host = try HostText.of(question.name)
         var target = "/d?dn=\(try sealed(host) ?? host)"
         switch access {
@@ -75,7 +75,7 @@ package struct TencentService: Service {
         return TextEncoding.hexadecimal(try box.seal(Array(text.utf8)))
     }
 
-    package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
+    package func outcome(of response: HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
         guard response.isSuccess else { return .failure(HTTPStatusFailure.failure(of: response)) }
         let body = TencentReply.trimmed(response.body[...])
         do {

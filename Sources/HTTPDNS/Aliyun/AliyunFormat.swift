@@ -4,7 +4,7 @@ package import DNSWire
 ///
 /// A and AAAA come in one call and share one TTL. Source: help.aliyun.com/document_detail/52679.html (response),
 /// /56810.html (signature, error codes).
-package struct AliyunService: Service {
+package struct AliyunFormat: ProviderFormat {
     /// The usual bytes of a request's target apart from account and name.
     private static let usualParameters = 32
 
@@ -26,7 +26,7 @@ package struct AliyunService: Service {
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    package func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let host = try HostText.of(question.name)
         // Appended to one text: each interpolation would allocate.
         var target = ""
@@ -46,7 +46,7 @@ package struct AliyunService: Service {
         return HTTPRequest(target: "\(target)&t=\(expiry)&s=\(TextEncoding.hexadecimal(digest))")
     }
 
-    package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
+    package func outcome(of response: HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
         let reply: AliyunReply
         do {
             reply = try AliyunReply(response.body)
@@ -59,7 +59,7 @@ package struct AliyunService: Service {
         guard let host = reply.host, HostText.matches(host, question.name) else {
             return .failure(.unusable("the reply is for another name"))
         }
-        var results = ServiceResults()
+        var results = ProviderResults()
         for type in question.types { results.add(reply.list(type).result(for: type, of: question.name), for: type) }
         return .results(results)
     }

@@ -4,14 +4,14 @@ package import DNSWire
 /// queries are.
 ///
 /// Source: cloud.tencent.com/document/product/379/116336 and the vendor's SDKs.
-package struct TencentScheduleService: ScheduleService {
+package struct TencentScheduleFormat: ScheduleFormat {
     /// The range of lifetimes accepted from a response, in minutes, and the default for any other.
     private static let minutes: (valid: ClosedRange<Int64>, usual: Int64) = (1...1_440, 60)
 
-    private let access: TencentService.Access
+    private let access: TencentFormat.Access
     private let crypto: any Crypto
 
-    package init(_ access: TencentService.Access, crypto: any Crypto) {
+    package init(_ access: TencentFormat.Access, crypto: any Crypto) {
         self.access = access
         self.crypto = crypto
     }

@@ -1,7 +1,7 @@
 package import DNSWire
 
 /// A query to a service: one name, one or more types.
-package struct ServiceQuestion: Hashable, Sendable {
+package struct ProviderQuestion: Hashable, Sendable {
     /// Lower-cased.
     package var name: Name
     /// A alone, AAAA alone, both for a service that answers both families, or one other type.

@@ -4,14 +4,14 @@ import Scheduling
 
 /// State shared by all addresses of a provider: the service's time, and the day's quota of calls.
 @Loop
-final class ServiceAccount {
-    let clock: ServiceClock
+final class ProviderAccount {
+    let clock: ProviderClock
     private(set) var calls: DailyCalls
     private let provider: String
     private let report: @Loop (ResolverEvent) -> Void
 
     init(
-        provider: String, clock: ServiceClock, calls: DailyCalls, report: @escaping @Loop (ResolverEvent) -> Void
+        provider: String, clock: ProviderClock, calls: DailyCalls, report: @escaping @Loop (ResolverEvent) -> Void
     ) {
         self.provider = provider
         self.clock = clock

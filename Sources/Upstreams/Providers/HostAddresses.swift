@@ -10,7 +10,7 @@ import Scheduling
 /// until a new one answers. The last addresses are retained until newer ones come; they are renewed when they are
 /// needed after their TTL, so an idle daemon stays idle.
 @Loop
-final class ServiceAddresses {
+final class HostAddresses {
     /// Bounds of the time between two look-ups, whatever the TTL is.
     static let refreshInterval: ClosedRange<Duration> = .seconds(60)...(.seconds(86_400))
     /// The least time between two look-ups without success: while no address is known, and while old ones are.

@@ -2,7 +2,7 @@ import Scheduling
 
 /// The time of day of a service: ours, corrected by the times the service reported.
 @Loop
-final class ServiceClock {
+final class ProviderClock {
     /// The range of plausible times of day, 2025 to 2099. Before that our clock was never set.
     static let plausible: Range<Int64> = 1_735_689_600..<4_102_444_800
     /// The most by which a time received over plain http, which may be forged, may differ from ours if ours was ever

@@ -4,7 +4,7 @@ package import DNSWire
 ///
 /// Source: help.aliyun.com/document_detail/111585.html, /2868209.html, and the vendor's SDKs, from which the format of
 /// the response is known.
-package struct AliyunScheduleService: ScheduleService {
+package struct AliyunScheduleFormat: ScheduleFormat {
     /// Seconds from the service's time to the signature's: one page calls that the service's time, within 150 s,
     /// another an expiry 30 to 300 s ahead.
     private static let lead: Int64 = 60

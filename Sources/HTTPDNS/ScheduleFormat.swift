@@ -3,8 +3,8 @@ package import DNSWire
 /// The wire format of a scheduling call, which asks a service for the addresses to use: builds requests and interprets
 /// responses.
 ///
-/// Pure functions, like `Service`. The call is no DNS query and is not billed.
-package protocol ScheduleService: Sendable {
+/// Pure functions, like `ProviderFormat`. The call is no DNS query and is not billed.
+package protocol ScheduleFormat: Sendable {
     /// The request.
     ///
     /// - Parameter time: seconds since 1970, corrected by the known offset of the service's clock.

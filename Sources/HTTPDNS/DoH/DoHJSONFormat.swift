@@ -7,7 +7,7 @@ package import DNSWire
 /// developers.google.com/speed/public-dns/docs/doh/json,
 /// developers.cloudflare.com/1.1.1.1/encryption/dns-over-https/make-api-requests/dns-json,
 /// www.alibabacloud.com/help/en/dns/httpdns-doh-json-api; DNSPod has no page of its own.
-package struct DoHJSONService: Service {
+package struct DoHJSONFormat: ProviderFormat {
     /// Required by Cloudflare; the others ignore it.
     private static let mediaType = "application/dns-json"
 
@@ -26,7 +26,7 @@ package struct DoHJSONService: Service {
 
     package func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package func request(for question: ServiceQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    package func request(for question: ProviderQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let type = try Self.question(question).type
         let host = try HostText.of(question.name)
         var target = "\(path)?name=\(TextEncoding.percent(host))&type=\(type)"
@@ -39,14 +39,14 @@ package struct DoHJSONService: Service {
     }
 
     /// The only question of the query.
-    private static func question(_ question: ServiceQuestion) throws(UpstreamFailure) -> Question {
+    private static func question(_ question: ProviderQuestion) throws(UpstreamFailure) -> Question {
         guard let type = question.types.first, question.types.count == 1, type.isAddress else {
             throw .rejected("A or AAAA can be asked for, one at a time")
         }
         return Question(name: question.name, type: type)
     }
 
-    package func outcome(of response: HTTPResponse, to question: ServiceQuestion) -> ServiceOutcome {
+    package func outcome(of response: HTTPResponse, to question: ProviderQuestion) -> ProviderOutcome {
         do {
             let wireQuestion = try Self.question(question)
             return DoHOutcome.outcome(

@@ -1,14 +1,14 @@
 package import DNSWire
 
 /// The outcome of a reply: a result for each type queried, or a failure.
-package enum ServiceOutcome: Hashable, Sendable {
-    case results(ServiceResults)
+package enum ProviderOutcome: Hashable, Sendable {
+    case results(ProviderResults)
     case failure(UpstreamFailure)
 }
 
 /// A result for each of a few types, mostly A, or A and AAAA. Searched linearly, which is faster than a dictionary
 /// then.
-package struct ServiceResults: Sendable {
+package struct ProviderResults: Sendable {
     package typealias Element = (type: RecordType, result: UpstreamResult)
 
     private var elements: [Element]
@@ -31,20 +31,20 @@ package struct ServiceResults: Sendable {
     }
 }
 
-extension ServiceResults: Sequence {
+extension ProviderResults: Sequence {
     package func makeIterator() -> IndexingIterator<[Element]> { elements.makeIterator() }
 }
 
-extension ServiceResults: ExpressibleByDictionaryLiteral {
+extension ProviderResults: ExpressibleByDictionaryLiteral {
     package init(dictionaryLiteral elements: (RecordType, UpstreamResult)...) {
         self.init()
         for (type, result) in elements { add(result, for: type) }
     }
 }
 
-extension ServiceResults: Hashable {
+extension ProviderResults: Hashable {
     /// Independent of order.
-    package static func == (left: ServiceResults, right: ServiceResults) -> Bool {
+    package static func == (left: ProviderResults, right: ProviderResults) -> Bool {
         left.count == right.count && left.allSatisfy { right[$0.type] == $0.result }
     }
 

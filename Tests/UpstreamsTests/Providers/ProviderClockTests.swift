@@ -7,13 +7,13 @@ import Testing
 @testable import Upstreams
 
 @Suite(.onLoop)
-struct ServiceClockTests {
+struct ProviderClockTests {
     private static let today: Int64 = 1_800_000_000
     private static let hour: Int64 = 3_600
 
     @Loop
-    private func clock(isAuthenticated: Bool = false, own: Int64 = today) -> ServiceClock {
-        ServiceClock(isAuthenticated: isAuthenticated) { own }
+    private func clock(isAuthenticated: Bool = false, own: Int64 = today) -> ProviderClock {
+        ProviderClock(isAuthenticated: isAuthenticated) { own }
     }
 
     @Test(arguments: [-3, 3]) @Loop
@@ -39,7 +39,7 @@ struct ServiceClockTests {
 
     @Test(arguments: [true, false]) @Loop
     func `the time in a reply is evidence against this machine's clock only if it came over https`(isHTTPS: Bool) {
-        let account = ServiceAccount(
+        let account = ProviderAccount(
             provider: "vendor", clock: clock(isAuthenticated: isHTTPS), calls: DailyCalls(limit: 0), report: { _ in })
         var dates: [Int64] = []
         account.onDate = { dates.append($0) }
@@ -49,7 +49,7 @@ struct ServiceClockTests {
 
     @Test @Loop
     func `a reply that was in an HTTP cache is no evidence against this machine's clock, and one of age 0 is`() {
-        let account = ServiceAccount(
+        let account = ProviderAccount(
             provider: "vendor", clock: clock(isAuthenticated: true), calls: DailyCalls(limit: 0), report: { _ in })
         var dates: [Int64] = []
         account.onDate = { dates.append($0) }

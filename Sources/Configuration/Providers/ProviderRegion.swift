@@ -1,5 +1,5 @@
 /// Where a vendor has a service of its own.
-package enum ServiceRegion: String, Hashable, Sendable, CaseIterable {
+package enum ProviderRegion: String, Hashable, Sendable, CaseIterable {
     /// Mainland China.
     case cn
     /// Hong Kong.

@@ -1,7 +1,7 @@
 import DNSWire
 
 /// The base of a service: scheme, host, port and path. Never holds user names, passwords, queries or fragments.
-package struct ServiceURL: Hashable, Sendable {
+package struct ProviderURL: Hashable, Sendable {
     package enum Scheme: String, Hashable, Sendable {
         case http, https
 
@@ -9,13 +9,13 @@ package struct ServiceURL: Hashable, Sendable {
     }
 
     package var scheme: Scheme
-    package var host: ServiceHost
+    package var host: ProviderHost
     /// 1 to 65535.
     package var port: UInt16
     /// Empty, or begins with a slash; as written, percent-encoding included.
     package var path: String
 
-    package init(_ scheme: Scheme, _ host: ServiceHost, port: UInt16? = nil, path: String = "") {
+    package init(_ scheme: Scheme, _ host: ProviderHost, port: UInt16? = nil, path: String = "") {
         self.scheme = scheme
         self.host = host
         self.port = port ?? scheme.defaultPort
@@ -44,7 +44,7 @@ package struct ServiceURL: Hashable, Sendable {
         self.init(scheme, host, port: port, path: path)
     }
 
-    private static func hostAndPort(_ authority: Substring) throws(ValueProblem) -> (ServiceHost, UInt16?) {
+    private static func hostAndPort(_ authority: Substring) throws(ValueProblem) -> (ProviderHost, UInt16?) {
         var hostText = authority
         var portText: Substring?
         if authority.hasPrefix("[") {
@@ -59,7 +59,7 @@ package struct ServiceURL: Hashable, Sendable {
             portText = authority[authority.index(after: colon)...]
             guard !hostText.contains(":") else { throw ValueProblem("must have its IPv6 address in brackets") }
         }
-        guard let host = ServiceHost(hostText) else {
+        guard let host = ProviderHost(hostText) else {
             throw ValueProblem("has no valid host: write an IP address or a host name (in punycode form)")
         }
         guard let portText else { return (host, nil) }
@@ -75,7 +75,7 @@ package struct ServiceURL: Hashable, Sendable {
     }
 }
 
-extension ServiceURL: CustomStringConvertible {
+extension ProviderURL: CustomStringConvertible {
     /// The URL again, without the scheme's own port.
     package var description: String {
         let port = port == scheme.defaultPort ? "" : ":\(port)"
