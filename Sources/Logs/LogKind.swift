@@ -55,6 +55,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case networkUnwatched = "network.unwatched"
     case networkIntercepted = "network.intercepted"
     case networkNAT64 = "network.nat64"
+    case resolverRewritten = "resolver.rewritten"
 
     // MARK: The disk
     case diskUnavailable = "disk.unavailable"
@@ -93,6 +94,7 @@ package enum LogKind: String, CaseIterable, Sendable {
             .providerBackoff, .providerClock, .providerLimit, .providerAddressesUnavailable, .providerDisabled,
             .localDNSNoServers, .localDNSServerSilent,
             .localDNSForged, .localDNSServerLoops, .clockDoubted, .networkIntercepted, .networkUnwatched,
+            .resolverRewritten,
             .diskUnavailable, .answerFailed,
             .clientRefused, .limitQueries,
             .limitConnections, .logDropped, .logQueriesDropped:

@@ -15,7 +15,7 @@ struct Httpdnsd: ParsableCommand {
         subcommands: [
             ServeCommand.self, CheckCommand.self, QueryCommand.self, StatusCommand.self, WhyCommand.self,
             CacheCommand.self,
-            SwitchCommand.self, BadIPCommand.self, ReloadCommand.self, HealthcheckCommand.self,
+            SwitchCommand.self, BadIPCommand.self, ReloadCommand.self, HealthcheckCommand.self, ResolverCommand.self,
         ],
         defaultSubcommand: ServeCommand.self)
 

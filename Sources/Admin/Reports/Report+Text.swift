@@ -48,6 +48,10 @@ extension StatusReport {
             let ago = Self.duration(networkChangeAge ?? 0)
             rows.append(["network", "changed \(counted(networkChanges, "time")), last \(ago) ago"])
         }
+        if resolver == "on" { rows.append(["resolver", "on: the machine's programs ask this server"]) }
+        if resolver == "rewritten" {
+            rows.append(["resolver", "REWRITTEN by another program: `httpdnsd resolver on` takes resolv.conf again"])
+        }
         if !nat64.isEmpty { rows.append(["nat64", "\(nat64) stands for IPv4 addresses"]) }
         rows += [
             [

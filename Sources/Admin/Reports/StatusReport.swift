@@ -33,6 +33,8 @@ package struct StatusReport: JSONRecord {
     /// How often the network has changed since the start, and how many seconds ago it last did.
     package var networkChanges = 0
     package var networkChangeAge: Int?
+    /// Whether `httpdnsd resolver on` is in force: on, off, or rewritten by another program.
+    package var resolver = "off"
     /// The prefix by which IPv6 addresses are made of IPv4 addresses; empty: none are.
     package var nat64 = ""
     package var cache = Cache()
@@ -88,6 +90,7 @@ package struct StatusReport: JSONRecord {
         case "interception": interception = try reader.string()
         case "network_changes": networkChanges = try reader.int()
         case "network_change_seconds": networkChangeAge = try reader.optionalInt()
+        case "resolver": resolver = try reader.string()
         case "nat64": nat64 = try reader.string()
         case "cache": cache = try Cache(from: &reader)
         case "flights": flights = try reader.int()
@@ -125,6 +128,7 @@ package struct StatusReport: JSONRecord {
         writer.member("interception", interception)
         writer.member("network_changes", networkChanges)
         writer.member("network_change_seconds", networkChangeAge)
+        writer.member("resolver", resolver)
         writer.member("nat64", nat64)
         writer.member("cache", object: { cache.write(to: &$0) })
         writer.member("flights", flights)

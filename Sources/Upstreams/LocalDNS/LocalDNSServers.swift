@@ -9,6 +9,7 @@ package import DNSWire
 /// 3. `resolv_conf`. Here systemd-resolved's stubs 127.0.0.53 and 127.0.0.54 count as ourselves when the first list
 ///    named servers (then all of them were us, so the stub would forward our queries to us); otherwise a stub is
 ///    accepted.
+/// 4. What `resolv_conf` was before `httpdnsd resolver on`, perhaps a link to a list that another program writes.
 ///
 /// Our own entries are left out of a list that has others. When no list has any, for instance while the network is
 /// down, the last ones that were found are used.
@@ -58,7 +59,12 @@ package struct LocalDNSServers: Sendable {
     }
 
     /// The lists, in the order in which they are read.
-    package static func files(resolvConf: String) -> [String] { [systemdResolved, networkManager, resolvConf] }
+    package static func files(resolvConf: String) -> [String] {
+        [systemdResolved, networkManager, resolvConf, replaced(resolvConf)]
+    }
+
+    /// Where `httpdnsd resolver on` leaves the file that it replaces.
+    package static func replaced(_ resolvConf: String) -> String { resolvConf + ".before-httpdnsd" }
 
     /// Reads the lists. They are small files, mostly in memory, read at start, at a reload and when the network
     /// changes.
@@ -68,9 +74,11 @@ package struct LocalDNSServers: Sendable {
         let own = listeners.contains { $0.address.isWildcard } ? localAddresses() : []
         var looked: [LocalDNSServersError.Look] = []
         var hasSystemdList = false
-        for path in [systemdResolved, networkManager, resolvConf] where !looked.contains(where: { $0.path == path }) {
+        let replaced = Self.replaced(resolvConf)
+        for path in [systemdResolved, networkManager, resolvConf, replaced]
+        where !looked.contains(where: { $0.path == path }) {
             guard let bytes = readFile(path) else {
-                looked.append(.init(path: path, finding: "not there"))
+                if path != replaced { looked.append(.init(path: path, finding: "not there")) }
                 continue
             }
             let list = ResolvConf(bytes)

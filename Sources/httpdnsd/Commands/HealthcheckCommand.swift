@@ -55,7 +55,7 @@ struct HealthcheckCommand: ParsableCommand {
 
 extension AddressAndPort {
     /// Where a server that is bound here can be asked: loopback for a wildcard.
-    fileprivate var reachable: AddressAndPort {
+    var reachable: AddressAndPort {
         switch address {
         case .v4(0): AddressAndPort(.v4(0x7f00_0001), port: port)
         case .v6(0): AddressAndPort(.v6(1), port: port)

@@ -23,6 +23,9 @@ struct ConfigurationFile: ParsableArguments {
 
     var path: String { written ?? Self.defaultPath }
 
+    /// The same where the default is below another folder than `/`.
+    func path(below root: String) -> String { written ?? root + Self.defaultPath }
+
     /// Leaves with status 78 when a file that was named is not there: a typo must never mean the default server.
     func validate() throws {
         guard let written, access(written, F_OK) != 0 else { return }

@@ -12,6 +12,7 @@ extension DNSService {
     func watchNetwork() {
         composition.readLocalDNSAgain()
         composition.findLoops(with: resolver.probes)
+        readMachineResolver()
         let monitor = NetworkMonitor(on: loop, paths: paths, events: events) { [unowned self] in networkChanged($0) }
         monitor.watch(Composition.networkFiles(composition.settings))
         network = monitor
@@ -27,6 +28,7 @@ extension DNSService {
     ///
     /// Files that were written with the same content are no change.
     func networkChanged(_ signs: NetworkMonitor.Signs) {
+        readMachineResolver()
         let hasOtherServers = composition.readLocalDNSAgain()
         let hasOtherRoutes = takeRoutes()
         guard signs != .files || hasOtherServers || hasOtherRoutes else { return }
@@ -39,6 +41,21 @@ extension DNSService {
         networkChanges.count += 1
         networkChanges.last = loop.now
         tell(of: signs)
+    }
+
+    /// Notices when another program has written resolv.conf since `resolver on`: programs may ask a hijacked server again.
+    private func readMachineResolver() {
+        let machine = MachineResolver(MachineFiles(root: ""), file: composition.settings.localDNS.resolvConf)
+        let state = machine.state
+        defer { machineResolver = state }
+        guard state == .rewritten, machineResolver != .rewritten else { return }
+        let servers = machine.servers.joined(separator: ", ")
+        events.report(
+            LogMessage(
+                .resolverRewritten, about: "",
+                "another program has written \(machine.file) since `httpdnsd resolver on`: programs ask "
+                    + "\(servers.isEmpty ? "no server" : servers); `httpdnsd resolver on` takes it again",
+                ["servers": "\(servers)"]))
     }
 
     private func tell(of signs: NetworkMonitor.Signs) {

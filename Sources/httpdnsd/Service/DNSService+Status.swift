@@ -40,6 +40,7 @@ extension DNSService {
         }
         status.networkChanges = networkChanges.count
         status.networkChangeAge = networkChanges.last.map { Int((loop.now - $0).components.seconds) }
+        status.resolver = machineResolver.rawValue
         status.nat64 = translation.prefix?.description ?? ""
         status.cache = cache
         (status.flights, status.waiters) = resolver.load

@@ -44,6 +44,8 @@ final class DNSService {
     /// The prefix that was logged last.
     var foundPrefix: NAT64Prefix?
     var networkChanges = NetworkChanges()
+    /// Whether the machine's programs ask this server, as found last.
+    var machineResolver = MachineResolver.State.off
     /// Whether it takes no more queries.
     var isStopping = false
     private let rules: SharedClientRules

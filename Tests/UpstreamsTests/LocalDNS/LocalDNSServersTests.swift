@@ -11,10 +11,12 @@ import Testing
 
     /// Lists of servers as files: of systemd-resolved, of NetworkManager, and resolv.conf.
     private func servers(
-        systemd: String? = nil, networkManager: String? = nil, resolvConf: String? = nil,
+        systemd: String? = nil, networkManager: String? = nil, resolvConf: String? = nil, replaced: String? = nil,
         listeners: [Listener] = loopback
     ) -> LocalDNSServers {
-        let files = ["systemd": systemd, "nm": networkManager, "resolv": resolvConf].compactMapValues(\.self)
+        let files = [
+            "systemd": systemd, "nm": networkManager, "resolv": resolvConf, "resolv.before-httpdnsd": replaced,
+        ].compactMapValues(\.self)
         return LocalDNSServers(
             listeners: listeners, resolvConf: "resolv", systemdResolved: "systemd", networkManager: "nm",
             readFile: { path in files[path].map { Array($0.utf8) } },
@@ -32,6 +34,15 @@ import Testing
             try found(servers(systemd: lists[0], networkManager: lists[1], resolvConf: lists[2])) == ["192.0.2.1:53"])
         #expect(try found(servers(networkManager: lists[1], resolvConf: lists[2])) == ["192.0.2.2:53"])
         #expect(try found(servers(resolvConf: lists[2])) == ["192.0.2.3:53"])
+    }
+
+    @Test func `where resolv_conf names only ourselves, what it was before we replaced it decides`() throws {
+        let replaced = "nameserver 192.0.2.9"
+        #expect(try found(servers(resolvConf: "nameserver 127.0.0.1", replaced: replaced)) == ["192.0.2.9:53"])
+        #expect(try found(servers(resolvConf: "nameserver 192.0.2.1", replaced: replaced)) == ["192.0.2.1:53"])
+        #expect(throws: LocalDNSServersError.self) {
+            try found(servers(systemd: "nameserver 127.0.0.1", replaced: "nameserver 127.0.0.53"))
+        }
     }
 
     @Test func `our own entries are left out`() throws {

@@ -1,0 +1,116 @@
+import Admin
+import ArgumentParser
+import Configuration
+import DNSWire
+import HTTPDNS
+import Platform
+import Upstreams
+
+/// `httpdnsd resolver on|off|status`: whether the programs of the machine ask this server.
+struct ResolverCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "resolver",
+        abstract: "Points the machine's programs at this server, and back.",
+        discussion: """
+            on: systemd-resolved gets a drop-in where programs ask it; else /etc/resolv.conf becomes a file with this \
+            server alone, and NetworkManager, dhclient and cloud-init leave it alone. What was there is at \
+            /etc/resolv.conf.before-httpdnsd. off: puts it back. status: 0 when it is on, 1 when it is off or another \
+            program has written the file since.
+            """)
+
+    enum Action: String, ExpressibleByArgument, CaseIterable {
+        case on, off, status
+    }
+
+    @OptionGroup var file: ConfigurationFile
+
+    @Option(
+        help: .init(
+            "Change the files below this folder, as of an image; nothing is asked or reloaded.", valueName: "folder"),
+        completion: .directory)
+    var root = "/"
+
+    @Flag(help: "Print the status as one JSON object.")
+    var json = false
+
+    @Argument(help: "on, off or status.")
+    var action: Action
+
+    func validate() throws {
+        guard root.hasPrefix("/") else { throw ValidationError("--root \(root): not an absolute path") }
+    }
+
+    func run() throws {
+        let resolver = MachineResolver(MachineFiles(root: folder))
+        let left = try change(resolver)
+        show(resolver)
+        for line in left { printError(line) }
+        if !left.isEmpty || (action == .status && resolver.state != .on) { throw ExitStatus.no.exitCode }
+    }
+
+    /// Without a slash at its end; empty for `/`.
+    private var folder: String { root.hasSuffix("/") ? String(root.dropLast()) : root }
+
+    /// - Returns: what is left to do.
+    private func change(_ resolver: MachineResolver) throws -> [String] {
+        let target = action == .on ? try target() : nil
+        do throws(MachineResolverError) {
+            return if let target {
+                try resolver.on(target.server, needsLists: target.needsLists)
+            } else if action == .off {
+                try resolver.off()
+            } else {
+                []
+            }
+        } catch {
+            printError(error.text)
+            throw ExitStatus.no.exitCode
+        }
+    }
+
+    /// Where the server of the configuration is to be asked, and whether it looks for LocalDNS in the machine's lists.
+    ///
+    /// Leaves with status 1 when nothing answers there: the machine would find no name.
+    private func target() throws -> (server: LocalDNSServer, needsLists: Bool) {
+        let settings: Configuration
+        do throws(ConfigurationError) {
+            settings = try Configuration.loadTables(
+                ["listen", "localdns"], path: file.path(below: folder), file.variables)
+        } catch {
+            for diagnostic in error.diagnostics { printError("\(diagnostic)") }
+            throw ExitStatus.configuration.exitCode
+        }
+        let served = settings.listen.addresses.map(\.reachable)
+        let onPort53 = served.filter { $0.port == 53 }
+        let chosen =
+            onPort53.first { $0.address.isLoopback && $0.address.recordType == .a }
+            ?? onPort53.first { $0.address.isLoopback } ?? onPort53.first ?? served[0]
+        if folder.isEmpty, SocketAddress(chosen).flatMap({ try? LivenessProbe($0).succeeds() }) != true {
+            printError("nothing answers on \(chosen), and programs would find no name: start the server first")
+            throw ExitStatus.no.exitCode
+        }
+        return (LocalDNSServer(chosen), settings.localDNS.servers == .auto)
+    }
+
+    private func show(_ resolver: MachineResolver) {
+        let (state, servers) = (resolver.state, resolver.servers)
+        if json {
+            return print(
+                JSONWriter.object { writer in
+                    writer.member("state", state.rawValue)
+                    writer.member("servers", strings: servers)
+                    writer.member("programs", strings: resolver.programs)
+                })
+        }
+        let names = servers.isEmpty ? "no server" : servers.joined(separator: ", ")
+        let text = "\(resolver.file) names \(names)"
+        switch state {
+        case .on:
+            let programs = resolver.programs
+            print("on: \(text)" + (programs.isEmpty ? "" : "; configured: \(programs.joined(separator: ", "))"))
+        case .off: print("off: \(text)")
+        case .rewritten:
+            print("rewritten: another program has written \(resolver.file) since; it names \(names)")
+        }
+    }
+}

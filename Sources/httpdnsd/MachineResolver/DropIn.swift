@@ -1,0 +1,121 @@
+import Glibc
+import Platform
+import Upstreams
+
+/// A file of ours in a folder where another program looks for its configuration.
+struct DropIn {
+    /// What the program is called.
+    let program: String
+    let path: String
+    /// What the program is to do; without the comment above.
+    let text: String
+    /// Makes the program read it, once it is there and once it is gone; empty: it does so by itself.
+    let reload: [String]
+
+    /// How each begins. The second form says that its folder goes with it.
+    private static let mark = "# Written by `httpdnsd resolver on`, removed by `httpdnsd resolver off`"
+
+    /// Whether it is there, and ours.
+    func isThere(_ files: MachineFiles) -> Bool { files.text(of: path)?.hasPrefix(Self.mark) == true }
+
+    /// Puts it in place.
+    ///
+    /// - Returns: false when it was there, the same.
+    func put(_ files: MachineFiles) throws(MachineResolverError) -> Bool {
+        let there = files.text(of: path)
+        if let there, !there.hasPrefix(Self.mark) {
+            throw MachineResolverError(
+                "\(files.root + path) is there already, and not of `httpdnsd resolver`: remove it")
+        }
+        do throws(SystemError) {
+            let hasMadeFolder = try files.makeFolder(MachineFiles.folder(of: path))
+            let hadMadeFolder = there.map(Self.madeItsFolder) ?? false
+            let whole = Self.mark + (hasMadeFolder || hadMadeFolder ? ", with its folder" : "") + "\n" + text
+            if whole == there { return false }
+            try files.write(whole, to: path)
+            return true
+        } catch {
+            throw MachineResolverError(error)
+        }
+    }
+
+    /// Removes it, if it is there and ours.
+    ///
+    /// - Returns: false when it was not.
+    func remove(_ files: MachineFiles) throws(SystemError) -> Bool {
+        guard let there = files.text(of: path), there.hasPrefix(Self.mark) else { return false }
+        try files.remove(path)
+        if Self.madeItsFolder(there) { files.removeFolder(MachineFiles.folder(of: path)) }
+        return true
+    }
+
+    private static func madeItsFolder(_ text: String) -> Bool { text.hasPrefix(mark + ", with its folder\n") }
+
+    /// Makes the program read it.
+    ///
+    /// - Returns: what to do when that failed; nil when it was done.
+    func reloadProgram() -> String? {
+        guard !reload.isEmpty, !Program.succeeds(reload) else { return nil }
+        return "\(program) has not read \(path) yet: run `\(reload.joined(separator: " "))`"
+    }
+}
+
+extension DropIn {
+    /// systemd-resolved asks this server, and no other, for every name that no VPN claims.
+    ///
+    /// - Parameter server: address and port; the port may be missing when it is 53.
+    static func systemdResolved(_ server: String) -> DropIn {
+        // The last name of all: the empty DNS= takes away what files before it name.
+        DropIn(
+            program: "systemd-resolved", path: "/etc/systemd/resolved.conf.d/zz-httpdnsd.conf",
+            text: "[Resolve]\nDNS=\nDNS=\(server)\nDomains=~.\nDNSSEC=no\n",
+            reload: ["systemctl", "try-reload-or-restart", "systemd-resolved.service"])
+    }
+
+    /// NetworkManager leaves /etc/resolv.conf alone, and goes on writing its list below /run.
+    static let networkManager = DropIn(
+        program: "NetworkManager", path: "/etc/NetworkManager/conf.d/zz-httpdnsd.conf",
+        text: "[main]\nrc-manager=unmanaged\n",
+        reload: ["systemctl", "try-reload-or-restart", "NetworkManager.service"])
+
+    /// dhclient, which ifupdown uses too, writes what a DHCP server says to where LocalDNS is looked for.
+    ///
+    /// Where resolvconf is installed its own hook comes later, and goes before this one.
+    static let dhclient = DropIn(
+        program: "dhclient", path: "/etc/dhcp/dhclient-enter-hooks.d/httpdnsd",
+        text: """
+            make_resolv_conf() {
+                before=\(LocalDNSServers.replaced(LocalDNSServers.resolvConf))
+                [ -n "$new_domain_name_servers$new_dhcp6_name_servers" ] && [ ! -L "$before" ] || return 0
+                {
+                    [ -z "$new_domain_search$new_domain_name" ] || echo "search ${new_domain_search:-$new_domain_name}"
+                    for server in $new_domain_name_servers $new_dhcp6_name_servers; do
+                        case "$server" in
+                            [Ff][Ee]80:*) server="$server%$interface" ;;
+                        esac
+                        echo "nameserver $server"
+                    done
+                } >"$before.new-dhclient" && mv -f "$before.new-dhclient" "$before"
+            }
+
+            """, reload: [])
+
+    /// cloud-init leaves /etc/resolv.conf alone at the next start.
+    static let cloudInit = DropIn(
+        program: "cloud-init", path: "/etc/cloud/cloud.cfg.d/zz-httpdnsd.cfg", text: "manage_resolv_conf: false\n",
+        reload: [])
+}
+
+/// Runs another program to its end.
+enum Program {
+    /// Whether it could be started, looked up in PATH, and ended with status 0. Its output is ours.
+    static func succeeds(_ words: [String]) -> Bool {
+        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        var process: pid_t = 0
+        guard posix_spawnp(&process, words[0], nil, nil, &arguments, environ) == 0 else { return false }
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0 { if errno != EINTR { return false } }
+        return status == 0
+    }
+}

@@ -1,0 +1,139 @@
+import Glibc
+import Platform
+
+/// The files of a machine, below a folder that stands for `/`. All paths are absolute.
+struct MachineFiles {
+    /// Empty for this machine's own; otherwise the path of a folder, without a slash at its end.
+    let root: String
+
+    /// The most bytes that are read of a file; the rest is ignored. Real ones have some hundreds.
+    private static let maximumSize = 64 << 10
+    /// The most links that are followed from one path.
+    private static let maximumLinks = 8
+
+    /// Whether this is the machine that runs, and not an image of one.
+    var areThisMachines: Bool { root.isEmpty }
+
+    /// Whether something has that name, be it a link that leads nowhere.
+    func exists(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(root + path, &status) == 0
+    }
+
+    /// Where a symbolic link leads; nil for everything else.
+    func target(of path: String) -> String? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(root + path, &buffer, buffer.count)
+        guard count >= 0 else { return nil }
+        let text = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return text.hasPrefix("/") ? text : Self.normal(Self.folder(of: path) + "/" + text)
+    }
+
+    /// The text of a file, through links; nil when there is none. Absolute links stay below the root.
+    func text(of path: String) -> String? {
+        var path = path
+        for _ in 0..<Self.maximumLinks {
+            guard let target = target(of: path) else {
+                return (try? readFile(root + path, limit: Self.maximumSize, isRegular: true)).map {
+                    String(decoding: $0, as: UTF8.self)
+                }
+            }
+            path = target
+        }
+        return nil
+    }
+
+    /// The names in a folder that end so, sorted; none when there is no folder.
+    func names(in folder: String, ending suffix: String) -> [String] {
+        guard let listing = opendir(root + folder) else { return [] }
+        defer { closedir(listing) }
+        var names: [String] = []
+        while let entry = readdir(listing) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasSuffix(suffix) { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// Puts a file in place at once, whatever was there: a reader sees the old one or the new one.
+    func write(_ text: String, to path: String, mode: mode_t = 0o644) throws(SystemError) {
+        let (final, temporary) = (root + path, root + path + ".new-httpdnsd")
+        unlink(temporary)
+        let number = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+        guard number >= 0 else { throw fault("write", path) }
+        let descriptor = Descriptor(owning: number)
+        let bytes = Array(text.utf8)
+        guard Glibc.write(number, bytes, bytes.count) == bytes.count, fchmod(number, mode) == 0, fsync(number) == 0,
+            rename(temporary, final) == 0
+        else {
+            let fault = fault("write", path)
+            unlink(temporary)
+            throw fault
+        }
+        withExtendedLifetime(descriptor) {}
+    }
+
+    /// Gives what is at `path`, be it a link, a second name, in place of what had that name.
+    func copyName(_ path: String, to other: String) throws(SystemError) {
+        let temporary = root + other + ".new-httpdnsd"
+        unlink(temporary)
+        guard link(root + path, temporary) == 0 else { throw fault("give a second name to", path) }
+        // Of two names of one file rename(2) would leave both.
+        unlink(root + other)
+        guard rename(temporary, root + other) == 0 else {
+            let fault = fault("give a second name to", path)
+            unlink(temporary)
+            throw fault
+        }
+    }
+
+    /// Moves a file over another one.
+    func move(_ path: String, to other: String) throws(SystemError) {
+        guard rename(root + path, root + other) == 0 else { throw fault("move \(root + path) to", other) }
+    }
+
+    func remove(_ path: String) throws(SystemError) {
+        guard unlink(root + path) == 0 || errno == ENOENT else { throw fault("remove", path) }
+    }
+
+    /// Makes a folder, whose parent exists.
+    ///
+    /// - Returns: false when it was there.
+    func makeFolder(_ path: String) throws(SystemError) -> Bool {
+        if mkdir(root + path, 0o755) == 0 { return true }
+        guard errno == EEXIST else { throw fault("make the folder", path) }
+        return false
+    }
+
+    /// Removes a folder, if it is empty.
+    func removeFolder(_ path: String) { rmdir(root + path) }
+
+    /// The folder of a file, without a slash at its end.
+    static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
+    }
+
+    /// The same path without `.` and `..`.
+    private static func normal(_ path: String) -> String {
+        var parts: [Substring] = []
+        for part in path.split(separator: "/") where part != "." {
+            if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+        }
+        return "/" + parts.joined(separator: "/")
+    }
+
+    /// The error of the C call that just returned.
+    private func fault(_ operation: String, _ path: String) -> SystemError {
+        let code = errno
+        let advice: String? =
+            switch code {
+            case EACCES: "this needs root"
+            case EPERM: geteuid() == 0 ? "it may be immutable: see lsattr" : "this needs root"
+            case EBUSY: "it is a mount, as in a container: name the server where the container is made"
+            default: nil
+            }
+        return SystemError(code: code, operation: "\(operation) \(root + path)", advice: advice)
+    }
+}

@@ -1,0 +1,209 @@
+import Glibc
+import Platform
+import Upstreams
+
+/// Where the programs of a machine look for names: /etc/resolv.conf, and what writes it.
+///
+/// Two ways lead to this server. systemd-resolved, where programs ask its stub, gets a drop-in. Everywhere else
+/// /etc/resolv.conf becomes a file with this server alone, and what else would write it gets a drop-in. What was there
+/// before, be it a link, is then at `before`: it goes back by one rename, and LocalDNS is looked for in it meanwhile.
+struct MachineResolver {
+    /// The file that programs read; another one only in tests.
+    let file: String
+    /// Where it is while ours is in its place.
+    let before: String
+    /// How our own resolv.conf begins.
+    private static let mark = "# Written by `httpdnsd resolver on`"
+    /// Lines that `on` takes over.
+    private static let optionWords: Set<Substring> = ["search", "domain", "options", "sortlist"]
+    private static let resolvedFolder = "/run/systemd/resolve"
+    /// Files with the address of systemd-resolved's stub.
+    private static let stubFiles: Set = [
+        resolvedFolder + "/stub-resolv.conf", "/usr/lib/systemd/resolv.conf", "/lib/systemd/resolv.conf",
+    ]
+
+    private let files: MachineFiles
+
+    init(_ files: MachineFiles, file: String = LocalDNSServers.resolvConf) {
+        self.files = files
+        self.file = file
+        before = LocalDNSServers.replaced(file)
+    }
+
+    enum State: String {
+        case on, off
+        /// It was on, and another program has written the file, or lines into it.
+        case rewritten
+    }
+
+    var state: State {
+        if reachesStub { return resolvedIsOurs ? .on : hasTraces ? .rewritten : .off }
+        if isOurs, ResolvConf(text.utf8).servers.count == 1 { return .on }
+        return isOurs || hasTraces ? .rewritten : .off
+    }
+
+    /// The servers that programs ask, in order.
+    var servers: [String] { ResolvConf(text.utf8).servers.map { "\($0.address)" } }
+
+    /// The programs whose configuration has a drop-in of ours.
+    var programs: [String] { dropIns.filter { $0.isThere(files) }.map(\.program) }
+
+    /// Makes programs ask `server`. Twice is as good as once.
+    ///
+    /// - Parameters:
+    ///   - server: an address whose port is 53, unless programs ask systemd-resolved.
+    ///   - needsLists: whether LocalDNS is looked for in the machine's lists.
+    /// - Returns: what is left to do.
+    func on(_ server: LocalDNSServer, needsLists: Bool) throws(MachineResolverError) -> [String] {
+        let isFile = !reachesStub
+        if isFile {
+            if let refusal { throw refusal }
+            guard server.port == 53 else { throw MachineResolverError.port(server) }
+        }
+        if hasResolved, needsLists, let place = staticServers {
+            throw MachineResolverError(
+                "\(place) names servers (DNS=), which systemd-resolved would ask no more: write them into localdns.servers first"
+            )
+        }
+        let wanted = dropIns(for: server).filter { isFile ? files.exists($0.owner) : $0.isForStub }
+        var changed: [DropIn] = []
+        do throws(MachineResolverError) {
+            for dropIn in wanted where try dropIn.put(files) { changed.append(dropIn) }
+            if isFile { try replaceFile(by: server) }
+        } catch {
+            for dropIn in changed { _ = try? dropIn.remove(files) }
+            throw error
+        }
+        return reload(changed)
+    }
+
+    /// Puts back what was there. Where another program has written since, that stays.
+    ///
+    /// - Returns: what is left to do.
+    func off() throws(MachineResolverError) -> [String] {
+        do throws(SystemError) {
+            switch (isOurs, files.exists(before)) {
+            case (true, true): try files.move(before, to: file)
+            case (true, false): try files.remove(file)
+            case (false, true): try files.remove(before)
+            case (false, false): break
+            }
+            var changed: [DropIn] = []
+            for dropIn in dropIns where try dropIn.remove(files) { changed.append(dropIn) }
+            return reload(changed)
+        } catch {
+            throw MachineResolverError(error)
+        }
+    }
+
+    // MARK: The file
+
+    private var text: String { files.text(of: file) ?? "" }
+    /// Also when a line was added to it.
+    private var isOurs: Bool { files.target(of: file) == nil && text.hasPrefix(Self.mark) }
+    private var hasTraces: Bool { files.exists(before) || dropIns.contains { $0.isThere(files) } }
+
+    private func replaceFile(by server: LocalDNSServer) throws(MachineResolverError) {
+        let was = isOurs ? files.text(of: before) ?? "" : text
+        let options = was.split(separator: "\n").filter { line in
+            line.split(whereSeparator: \.isWhitespace).first.map(Self.optionWords.contains) ?? false
+        }
+        let lines = ["\(Self.mark): `httpdnsd resolver off` puts back what was here.", "nameserver \(server.address)"]
+        let new = (lines + options.map(String.init)).map { $0 + "\n" }.joined()
+        guard new != text || !isOurs else { return }
+        do throws(SystemError) {
+            if !isOurs {
+                if files.exists(file) {
+                    try files.copyName(file, to: before)
+                } else {
+                    try files.remove(before)
+                }
+            }
+            do throws(SystemError) {
+                try files.write(new, to: file)
+            } catch {
+                if !isOurs { try? files.remove(before) }
+                throw error
+            }
+        } catch {
+            throw MachineResolverError(error)
+        }
+    }
+
+    /// Why the file cannot be replaced: another program would write it again, and has no place for a drop-in.
+    private var refusal: MachineResolverError? {
+        guard files.target(of: file) == nil else { return nil }
+        let head = text.prefix { $0 != "\n" }
+        for (sign, program, advice) in [
+            ("Generated by resolvconf", "openresolv", "write name_servers=127.0.0.1 into /etc/resolvconf.conf"),
+            ("Generated by dhcpcd", "dhcpcd", "write `nohook resolv.conf` into /etc/dhcpcd.conf, and try again"),
+            (
+                "generated by tailscale", "Tailscale",
+                "name this server in its own settings, or `tailscale set --accept-dns=false`"
+            ),
+            (
+                "generated by WSL", "WSL",
+                "write `generateResolvConf = false` below [network] into /etc/wsl.conf, and try again"
+            ),
+        ] where head.contains(sign) {
+            return MachineResolverError("\(program) writes \(file), and would do so again: \(advice)")
+        }
+        return nil
+    }
+
+    // MARK: Other programs
+
+    private var hasResolved: Bool { files.exists(Self.resolvedFolder) }
+    private var resolvedIsOurs: Bool { dropIns.contains { $0.isForStub && $0.isThere(files) } }
+
+    /// Whether programs ask systemd-resolved, which runs.
+    private var reachesStub: Bool {
+        guard hasResolved else { return false }
+        if let target = files.target(of: file) { return Self.stubFiles.contains(target) }
+        return servers == ["127.0.0.53"]
+    }
+
+    /// The first file of systemd-resolved, but for ours, that names servers.
+    private var staticServers: String? {
+        let folders = ["/usr/lib", "/run", "/etc"].map { $0 + "/systemd/resolved.conf.d" }
+        let parts = folders.flatMap { folder in files.names(in: folder, ending: ".conf").map { "\(folder)/\($0)" } }
+        return (["/etc/systemd/resolved.conf"] + parts).first { path in
+            guard path != DropIn.systemdResolved("").path, let text = files.text(of: path) else { return false }
+            return text.split(separator: "\n").contains { line in
+                let words = line.split(separator: "=", maxSplits: 1).map { $0.filter { !$0.isWhitespace } }
+                return words.count == 2 && words[0] == "DNS" && !words[1].isEmpty
+            }
+        }
+    }
+
+    private var dropIns: [DropIn] { dropIns(for: nil) }
+
+    private func dropIns(for server: LocalDNSServer?) -> [DropIn] {
+        let name = server.map { $0.port == 53 ? "\($0.address)" : "\($0)" } ?? ""
+        return [.systemdResolved(name), .networkManager, .dhclient, .cloudInit]
+    }
+
+    private func reload(_ changed: [DropIn]) -> [String] {
+        files.areThisMachines ? changed.compactMap { $0.reloadProgram() } : []
+    }
+}
+
+extension DropIn {
+    fileprivate var isForStub: Bool { path == DropIn.systemdResolved("").path }
+
+    /// What is there where the program runs or is installed. systemd-resolved counts only while it runs.
+    fileprivate var owner: String { isForStub ? "/run/systemd/resolve" : MachineFiles.folder(of: path) }
+}
+
+/// Why the machine's resolver stays what it was: one line.
+struct MachineResolverError: Error {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+
+    init(_ fault: SystemError) { text = fault.description }
+
+    static func port(_ server: LocalDNSServer) -> MachineResolverError {
+        MachineResolverError("programs ask port 53 alone, and the server listens on \(server): see listen.addresses")
+    }
+}

@@ -1,0 +1,299 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension Integration {
+    /// `httpdnsd resolver`, on the files of machines that are managed in different ways.
+    @Suite(.serialized)
+    struct ResolverCommandTests {
+        private static let file = "etc/resolv.conf"
+        private static let before = "etc/resolv.conf.before-httpdnsd"
+
+        /// The files of a machine, below a folder of the test.
+        private struct Machine {
+            let directory: TemporaryDirectory
+
+            /// - Parameters:
+            ///   - resolvConf: the text of /etc/resolv.conf; nil: there is none.
+            ///   - link: where /etc/resolv.conf leads, instead of a text.
+            init(_ resolvConf: String?, link: String? = nil, _ more: [String: String] = [:], folders: [String] = [])
+                throws
+            {
+                directory = try TemporaryDirectory()
+                try folder("etc")
+                for name in folders { try folder(name) }
+                for (name, text) in more { try write(text, to: name) }
+                if let resolvConf { try write(resolvConf, to: file) }
+                if let link {
+                    try FileManager.default.createSymbolicLink(atPath: path(file), withDestinationPath: link)
+                }
+            }
+
+            func path(_ name: String) -> String { directory.path + "/" + name }
+
+            func folder(_ name: String) throws {
+                try FileManager.default.createDirectory(atPath: path(name), withIntermediateDirectories: true)
+            }
+
+            func write(_ text: String, to name: String) throws {
+                try folder((name as NSString).deletingLastPathComponent)
+                try directory.write(text, to: name)
+            }
+
+            func read(_ name: String) -> String { directory.read(name) }
+
+            func resolver(_ words: String...) throws -> ChildProcess.Outcome {
+                try Daemon.run(["resolver"] + words + ["--root", directory.path])
+            }
+
+            /// Every file with its text, or the place to which it leads.
+            func picture() throws -> [String: String] {
+                var found: [String: String] = [:]
+                for name in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
+                    let link = try? FileManager.default.destinationOfSymbolicLink(atPath: path(name))
+                    found[name] = link.map { "-> \($0)" } ?? read(name)
+                }
+                return found
+            }
+        }
+
+        private static let text = "# by an operator\nnameserver 192.0.2.53\nsearch corp.example\noptions timeout:1\n"
+        private static let resolved = "run/systemd/resolve/stub-resolv.conf"
+
+        @Test func `a plain file names this server alone, with its other lines, and comes back as it was`() throws {
+            let machine = try Machine(Self.text)
+            chmod(machine.path(Self.file), 0o640)
+            var (was, now) = (stat(), stat())
+            stat(machine.path(Self.file), &was)
+            #expect(try machine.resolver("status").output == "off: /etc/resolv.conf names 192.0.2.53\n")
+            let outcome = try machine.resolver("on")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(outcome.output == "on: /etc/resolv.conf names 127.0.0.1\n")
+            let lines = machine.read(Self.file).split(separator: "\n").filter { !$0.hasPrefix("#") }
+            #expect(lines == ["nameserver 127.0.0.1", "search corp.example", "options timeout:1"])
+            #expect(try machine.resolver("status").status == 0)
+            #expect(try machine.resolver("off").output == "off: /etc/resolv.conf names 192.0.2.53\n")
+            stat(machine.path(Self.file), &now)
+            #expect(
+                now.st_ino == was.st_ino && now.st_mode == was.st_mode && now.st_mtim.tv_nsec == was.st_mtim.tv_nsec)
+            #expect(try machine.picture()[Self.file] == Self.text)
+            #expect(!FileManager.default.fileExists(atPath: machine.path(Self.before)))
+        }
+
+        /// Machines, and what tells each.
+        private static let machines: [(text: String?, link: String?, files: [String: String], folders: [String])] = [
+            (text, nil, [:], []), (nil, nil, [:], []), ("", nil, [:], []),
+            (nil, "../run/resolvconf/resolv.conf", ["run/resolvconf/resolv.conf": text], []),
+            (nil, "/nowhere/resolv.conf", [:], []),
+            (nil, "../\(resolved)", [resolved: "nameserver 127.0.0.53\n"], ["etc/systemd"]),
+            (
+                nil, "/run/systemd/resolve/resolv.conf", ["run/systemd/resolve/resolv.conf": text],
+                ["etc/systemd/resolved.conf.d"]
+            ),
+            (
+                text, nil, [:],
+                ["etc/NetworkManager/conf.d", "etc/cloud/cloud.cfg.d", "etc/dhcp/dhclient-enter-hooks.d"]
+            ),
+        ]
+
+        @Test(arguments: machines.indices)
+        func `on and off leave a machine as it was, however often each is said`(index: Int) throws {
+            let (text, link, files, folders) = Self.machines[index]
+            let machine = try Machine(text, link: link, files, folders: folders)
+            let was = try machine.picture()
+            #expect(try machine.resolver("off").status == 0)
+            #expect(try machine.picture() == was)
+            #expect(try machine.resolver("on").status == 0)
+            let on = try machine.picture()
+            #expect(on != was)
+            #expect(try machine.resolver("on").status == 0)
+            #expect(try machine.picture() == on)
+            #expect(try machine.resolver("status").status == 0)
+            #expect(try machine.resolver("off").status == 0)
+            #expect(try machine.picture() == was)
+            #expect(try machine.resolver("status").status == 1)
+        }
+
+        @Test func `programs that ask systemd-resolved reach this server through it, and the link stays`() throws {
+            let link = "../" + Self.resolved
+            let machine = try Machine(
+                nil, link: link, [Self.resolved: "nameserver 127.0.0.53\n"],
+                folders: ["etc/systemd", "etc/NetworkManager/conf.d"])
+            #expect(
+                try machine.resolver("on").output
+                    == "on: /etc/resolv.conf names 127.0.0.53; configured: systemd-resolved\n")
+            #expect(try machine.picture()[Self.file] == "-> \(link)")
+            let dropIn = machine.read("etc/systemd/resolved.conf.d/zz-httpdnsd.conf")
+            #expect(dropIn.contains("[Resolve]\nDNS=\nDNS=127.0.0.1\nDomains=~.\nDNSSEC=no\n"))
+            #expect(try machine.picture()["etc/NetworkManager/conf.d/zz-httpdnsd.conf"] == nil)
+        }
+
+        @Test func `systemd-resolved can ask another port, a plain file cannot`() throws {
+            let configuration = "[listen]\naddresses = [\"127.0.0.1:5353\"]\n"
+            let stub = try Machine(
+                nil, link: "../" + Self.resolved,
+                [Self.resolved: "nameserver 127.0.0.53\n", "etc/httpdnsd/httpdnsd.toml": configuration],
+                folders: ["etc/systemd"])
+            #expect(try stub.resolver("on").status == 0)
+            #expect(stub.read("etc/systemd/resolved.conf.d/zz-httpdnsd.conf").contains("DNS=127.0.0.1:5353\n"))
+            let plain = try Machine(Self.text, ["etc/httpdnsd/httpdnsd.toml": configuration])
+            let was = try plain.picture()
+            let outcome = try plain.resolver("on")
+            #expect(outcome.status == 1 && outcome.errors.contains("programs ask port 53 alone"))
+            #expect(try plain.picture() == was)
+        }
+
+        @Test func `servers that only resolved.conf names are not lost: they must be written first`() throws {
+            let files = [
+                Self.resolved: "nameserver 127.0.0.53\n", "etc/systemd/resolved.conf": "[Resolve]\nDNS=192.0.2.53\n",
+            ]
+            let machine = try Machine(nil, link: "../" + Self.resolved, files)
+            let outcome = try machine.resolver("on")
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains("/etc/systemd/resolved.conf names servers (DNS=)"))
+            try machine.write("[localdns]\nservers = [\"192.0.2.53\"]\n", to: "etc/httpdnsd/httpdnsd.toml")
+            #expect(try machine.resolver("on").status == 0)
+        }
+
+        @Test func `NetworkManager, dhclient and cloud-init leave the file alone`() throws {
+            let machine = try Machine(
+                Self.text,
+                folders: ["etc/NetworkManager/conf.d", "etc/cloud/cloud.cfg.d", "etc/dhcp/dhclient-enter-hooks.d"])
+            #expect(
+                try machine.resolver("on").output
+                    == "on: /etc/resolv.conf names 127.0.0.1; configured: NetworkManager, dhclient, cloud-init\n")
+            #expect(
+                machine.read("etc/NetworkManager/conf.d/zz-httpdnsd.conf").contains("[main]\nrc-manager=unmanaged\n"))
+            #expect(machine.read("etc/cloud/cloud.cfg.d/zz-httpdnsd.cfg").contains("manage_resolv_conf: false\n"))
+        }
+
+        @Test(.requires(.networkNamespaces))
+        func `what a DHCP server names goes where LocalDNS is looked for, and comes back with off`() throws {
+            let hooks = "etc/dhcp/dhclient-enter-hooks.d"
+            let machine = try Machine(Self.text, folders: [hooks])
+            #expect(try machine.resolver("on").status == 0)
+            let ours = machine.read(Self.file)
+            // As dhclient-script does: hooks may replace its function.
+            let script = """
+                mount --bind "$1" /etc && . /\(hooks)/httpdnsd && make_resolv_conf
+                """
+            let outcome = try ChildProcess.run(
+                ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", machine.path("etc")],
+                environment: [
+                    "interface": "eth0", "new_domain_name": "home.example",
+                    "new_domain_name_servers": "192.0.2.7 192.0.2.8", "new_dhcp6_name_servers": "fe80::1",
+                ])
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(machine.read(Self.file) == ours)
+            #expect(try machine.resolver("off").status == 0)
+            #expect(
+                machine.read(Self.file).split(separator: "\n") == [
+                    "search home.example", "nameserver 192.0.2.7", "nameserver 192.0.2.8", "nameserver fe80::1%eth0",
+                ])
+        }
+
+        @Test(arguments: [
+            "# Generated by resolvconf\nnameserver 192.0.2.53\n", "# Generated by dhcpcd from eth0.dhcp\n",
+            "# resolv.conf(5) file generated by tailscale\n", "# This file was automatically generated by WSL.\n",
+        ])
+        func `a file that another program would write again is refused, with what to do`(text: String) throws {
+            let machine = try Machine(text, folders: ["etc/NetworkManager/conf.d"])
+            let was = try machine.picture()
+            let outcome = try machine.resolver("on")
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains("writes /etc/resolv.conf, and would do so again: "))
+            #expect(try machine.picture() == was)
+        }
+
+        @Test func `a file that another program wrote meanwhile is noticed, and stays when it is switched off`() throws
+        {
+            let machine = try Machine(Self.text)
+            #expect(try machine.resolver("on").status == 0)
+            let other = "nameserver 192.0.2.99\n"
+            try machine.write(other, to: Self.file)
+            let status = try machine.resolver("status")
+            #expect(status.status == 1)
+            #expect(
+                status.output == "rewritten: another program has written /etc/resolv.conf since; it names 192.0.2.99\n")
+            #expect(try machine.resolver("off").status == 0)
+            #expect(try machine.picture() == ["etc": "", Self.file: other])
+        }
+
+        @Test func `after another program wrote the file, on takes it again, and off gives the newer one back`() throws
+        {
+            let machine = try Machine(Self.text)
+            #expect(try machine.resolver("on").status == 0)
+            try machine.write("nameserver 192.0.2.99\n", to: Self.file)
+            #expect(try machine.resolver("on").output == "on: /etc/resolv.conf names 127.0.0.1\n")
+            #expect(try machine.resolver("off").output == "off: /etc/resolv.conf names 192.0.2.99\n")
+        }
+
+        @Test func `a line that is added to our file is noticed, and goes with it`() throws {
+            let machine = try Machine(Self.text)
+            #expect(try machine.resolver("on").status == 0)
+            try machine.write(machine.read(Self.file) + "nameserver 192.0.2.99\n", to: Self.file)
+            #expect(try machine.resolver("status").output.hasPrefix("rewritten: "))
+            #expect(try machine.resolver("on").output == "on: /etc/resolv.conf names 127.0.0.1\n")
+            #expect(try machine.resolver("off").status == 0)
+            #expect(machine.read(Self.file) == Self.text)
+        }
+
+        @Test func `a drop-in of that name that is not ours is neither overwritten nor removed`() throws {
+            let name = "etc/NetworkManager/conf.d/zz-httpdnsd.conf"
+            let machine = try Machine(Self.text, [name: "[main]\n"])
+            let was = try machine.picture()
+            let outcome = try machine.resolver("on")
+            #expect(outcome.status == 1 && outcome.errors.contains("is there already"))
+            #expect(try machine.resolver("off").status == 0)
+            #expect(try machine.picture() == was)
+        }
+
+        @Test func `status has the same as JSON`() throws {
+            let machine = try Machine(Self.text, folders: ["etc/NetworkManager/conf.d"])
+            #expect(try machine.resolver("on").status == 0)
+            #expect(
+                try machine.resolver("status", "--json").output
+                    == #"{"state":"on","servers":["127.0.0.1"],"programs":["NetworkManager"]}"# + "\n")
+        }
+
+        @Test func `the server that is configured is named: loopback for a wildcard, IPv6 where there is nothing else`()
+            throws
+        {
+            for (listen, server) in [("0.0.0.0:53", "127.0.0.1"), ("[::1]:53", "::1"), ("192.0.2.1:53", "192.0.2.1")] {
+                let machine = try Machine(
+                    Self.text, ["etc/httpdnsd/httpdnsd.toml": "[listen]\naddresses = [\"\(listen)\"]\n"])
+                #expect(try machine.resolver("on").output == "on: /etc/resolv.conf names \(server)\n")
+            }
+        }
+
+        @Test func `the running server says when another program writes the file`() throws {
+            let directory = try TemporaryDirectory()
+            try directory.write("nameserver 192.0.2.53\n", to: "resolv.conf.before-httpdnsd")
+            try directory.write("# Written by `httpdnsd resolver on`\nnameserver 127.0.0.1\n", to: "resolv.conf")
+            let daemon = try Daemon(
+                DaemonConfiguration.doh("https://192.0.2.1")
+                    + """
+                    [localdns]
+                    resolv_conf = "\(directory.path)/resolv.conf"
+                    servers = ["192.0.2.53"]
+                    [cache.disk]
+                    path = ""
+                    [control]
+                    socket = "\(directory.path)/control.sock"
+
+                    """)
+            let status = { try Daemon.run(["status", "--config", daemon.configurationFile]).output }
+            #expect(try status().contains("resolver  on: the machine's programs ask this server\n"))
+            try directory.write("nameserver 192.0.2.99\n", to: "resolv.conf")
+            #expect(
+                daemon.waitForLog {
+                    $0.contains(
+                        "another program has written \(directory.path)/resolv.conf since `httpdnsd resolver on`: programs ask 192.0.2.99;"
+                    )
+                })
+            #expect(try status().contains("resolver  REWRITTEN by another program"))
+            #expect(try daemon.stop() == 0)
+        }
+    }
+}
