@@ -33,11 +33,11 @@ import Testing
         return environment
     }
 
-    /// The environment of the container in kubernetes.yaml, with the values of its secret.
+    /// The environment of the container in kubernetes/sidecar.yaml, with the values of its secret.
     private static func kubernetesEnvironment(_ secret: [String: String]) throws -> [String: String] {
         var environment: [String: String] = [:]
         var name: String?
-        for line in try text("kubernetes.yaml").split(separator: "\n") {
+        for line in try text("kubernetes/sidecar.yaml").split(separator: "\n") {
             let line = line.drop { $0 == " " }
             if line.hasPrefix("- name: HTTPDNSD_") {
                 name = String(line.dropFirst("- name: ".count))
@@ -66,7 +66,7 @@ import Testing
         #expect(loaded.configuration.localDNS.servers.written.map(\.description) == ["192.0.2.53:53"])
     }
 
-    @Test func `the environment of kubernetes.yaml makes a whole configuration`() throws {
+    @Test func `the environment of the Kubernetes sidecar makes a whole configuration`() throws {
         let environment = try Self.kubernetesEnvironment(["account": "139450", "secret": ""])
         let loaded = try loaded(environment)
         #expect(loaded.warnings.isEmpty, "\(loaded.warnings)")
@@ -106,7 +106,7 @@ import Testing
             "CLIENT_SUBNET": "192.0.2.0/24", "DAILY_LIMIT": "100000", "NAMES": "example.com", "2_PROVIDER": "aliyun",
             "2_REGION": "sg", "2_ACCOUNT": "139451", "2_DAILY_LIMIT": "5", "2_NAMES": "example.com",
             "LOCALDNS": "192.0.2.53", "PREFER": "ipv4", "PROXY": "http://192.0.2.8:3128", "MEMORY": "256MiB",
-            "LOG_FORMAT": "json", "MODE": "httpdns-first",
+            "LOG_FORMAT": "json", "MONITOR": "0.0.0.0:9053", "MODE": "httpdns-first",
         ]
         let loaded = try loaded(Dictionary(uniqueKeysWithValues: environment.map { ("HTTPDNSD_\($0)", $1) }))
         let configuration = loaded.configuration
@@ -117,6 +117,7 @@ import Testing
         #expect(first.tlsNames.map(\.description) == ["a.example", "b.example"])
         #expect(configuration.answers.prefer == .ipv4 && configuration.http.proxy != nil)
         #expect(configuration.limits.memory == 256 << 20 && configuration.log.format == .json)
+        #expect(configuration.control.http?.description == "0.0.0.0:9053")
     }
 
     @Test func `a misspelt variable of the container is an error that names the nearest`() throws {
