@@ -17,7 +17,8 @@ func fuzzDoHJSONReply(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         let aged = format.outcome(of: HTTPResponse(status: 200, age: 100, body: body), to: question)
         switch (outcome, aged) {
         case (.results(let results), .results(let agedResults)):
-            precondition(results.count == 1 && agedResults.count == 1, "another type than the one asked")
+            precondition(
+                results.map(\.type) == [type] && agedResults.map(\.type) == [type], "another type than the one asked")
             guard case .answer(let answer) = results[type] else {
                 precondition(results == agedResults, "age changes what is empty")
                 continue

@@ -62,6 +62,7 @@ private func check(_ results: ProviderResults, _ name: Name, _ types: [RecordTyp
         switch result {
         case .indeterminateEmpty(let ttl):
             precondition(ttl.map { (1...UInt32(Int32.max)).contains($0) } ?? true, "a TTL that is none")
+        case .failure: preconditionFailure("a failure of one type")
         case .answer(let answer):
             precondition([.noError, .nameError].contains(answer.responseCode), "a failure as an answer")
             precondition(answer.answers.isEmpty != answer.authorities.isEmpty, "neither addresses nor an SOA record")

@@ -58,7 +58,7 @@ extension Resolver {
 
     /// The flight that asks; nil when the question failed just now, or clients need the capacity.
     private func startInBackground(_ key: FlightKey, _ type: RecordType) -> Flight? {
-        guard flights.coalescer.isQuiet, flights.remembered(key, type, by: policy) == nil else { return nil }
+        guard flights.coalescer.isQuiet, remembered(key, type) == nil else { return nil }
         return join(key, type)
     }
 }

@@ -128,7 +128,7 @@ package final class Resolver {
             if cached.isEnding, store.claimRefresh(client.key.scoped(to: key.scope)) { prefetch(key, type) }
             return reply(cached.response)
         }
-        if let error = flights.remembered(key, type, by: policy) {
+        if let error = remembered(key, type) {
             if cached == nil,
                 case .answer(let answer)? = store.keepFailedFamily(
                     key, type, made: policy.translatedInstead(key, type, in: store))
@@ -174,6 +174,12 @@ package final class Resolver {
         guard let wait = cached?.wait else { return Budget.answer }
         // While no provider can be asked, a newer answer is unlikely.
         return policy.strategy.outlook(for: key) == .usable ? wait : min(wait, store.staleWait)
+    }
+
+    /// Why a question failed just now and is not asked again.
+    func remembered(_ key: FlightKey, _ type: RecordType) -> ExtendedError? {
+        // Mostly nothing is remembered.
+        flights.failures.isEmpty ? nil : flights.remembered(key, type, by: policy)
     }
 
     /// Where clients have an answer of LocalDNS that yields to the providers, only these are asked: LocalDNS's answer would

@@ -6,33 +6,48 @@ package enum ProviderOutcome: Hashable, Sendable {
     case failure(UpstreamFailure)
 }
 
-/// A result for each of a few types, mostly A, or A and AAAA. Searched linearly, which is faster than a dictionary
-/// then.
+/// A result for each type of a question: one type, or A and AAAA. It needs no heap storage.
 package struct ProviderResults: Sendable {
     package typealias Element = (type: RecordType, result: UpstreamResult)
 
-    private var elements: [Element]
+    // Type and result are separate fields: as optional pairs they would be copied by way of the runtime.
+    private var firstType = RecordType.a
+    private var first: UpstreamResult?
+    private var secondType = RecordType.a
+    private var second: UpstreamResult?
 
-    package init() { elements = [] }
-
-    package var count: Int { elements.count }
+    package init() {}
 
     /// Nil for a type without a result.
     package subscript(type: RecordType) -> UpstreamResult? {
-        for index in elements.indices where elements[index].type == type { return elements[index].result }
-        return nil
+        if firstType == type, let first { return first }
+        return secondType == type ? second : nil
     }
 
     /// Adds the result for a type; of several for one type the first is used.
     package mutating func add(_ result: UpstreamResult, for type: RecordType) {
-        for index in elements.indices where elements[index].type == type { return }
-        if elements.isEmpty { elements.reserveCapacity(2) }
-        elements.append((type, result))
+        if first == nil {
+            (firstType, first) = (type, result)
+        } else if second == nil, firstType != type {
+            (secondType, second) = (type, result)
+        }
+    }
+
+    package var isEmpty: Bool { first == nil }
+
+    /// Whether one of them is an answer.
+    var hasAnswer: Bool {
+        if case .answer? = first { return true }
+        if case .answer? = second { return true }
+        return false
     }
 }
 
 extension ProviderResults: Sequence {
-    package func makeIterator() -> IndexingIterator<[Element]> { elements.makeIterator() }
+    package func makeIterator() -> IndexingIterator<[Element]> {
+        [(firstType, first), (secondType, second)].compactMap { type, result in result.map { (type, $0) } }
+            .makeIterator()
+    }
 }
 
 extension ProviderResults: ExpressibleByDictionaryLiteral {
@@ -45,11 +60,11 @@ extension ProviderResults: ExpressibleByDictionaryLiteral {
 extension ProviderResults: Hashable {
     /// Independent of order.
     package static func == (left: ProviderResults, right: ProviderResults) -> Bool {
-        left.count == right.count && left.allSatisfy { right[$0.type] == $0.result }
+        left.allSatisfy { right[$0.type] == $0.result } && right.allSatisfy { left[$0.type] != nil }
     }
 
     package func hash(into hasher: inout Hasher) {
-        for (type, result) in elements.sorted(by: { $0.type.rawValue < $1.type.rawValue }) {
+        for (type, result) in sorted(by: { $0.type.rawValue < $1.type.rawValue }) {
             hasher.combine(type)
             hasher.combine(result)
         }

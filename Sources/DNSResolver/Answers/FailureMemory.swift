@@ -33,6 +33,9 @@ package final class FailureMemory {
 
     package nonisolated init() {}
 
+    /// Whether no failure is remembered.
+    var isEmpty: Bool { count == 0 }
+
     /// Why the question failed, while it is not to be asked again.
     ///
     /// - Parameter recovery: when a backoff of a provider last ended: a failure of what was asked before is no longer

@@ -48,7 +48,9 @@ extension UpstreamReply {
     }
 
     /// Whether the attempt was cancelled without any result.
-    var isCancelled: Bool { !results.containsValue { $0 != .failure(.cancelled) } }
+    var isCancelled: Bool {
+        !results.containsValue { if case .failure(.cancelled) = $0 { false } else { true } }
+    }
 
     /// Why the reply has no result at all; nil when it has one, or the attempt was cancelled.
     package var failure: UpstreamFailure? {

@@ -99,7 +99,7 @@ package struct AliyunV2Format: ProviderFormat {
                     results.add(family.result(for: type, of: question.name), for: type)
                 }
             }
-            guard results.count > 0 else {
+            guard !results.isEmpty else {
                 return .failure(.unusable("the reply contains nothing of what was asked"))
             }
             return .results(results)

@@ -23,7 +23,7 @@ enum TencentReply {
         for type in question.types {
             if let list = lists[type] { results.add(list.result(for: type, of: question.name), for: type) }
         }
-        guard bar != nil || results.allSatisfy({ !$0.result.isAnswer }) else {
+        guard bar != nil || !results.hasAnswer else {
             throw .unusable("the reply is cut short")
         }
         return results
@@ -94,8 +94,4 @@ enum TencentReply {
         while let last = bytes.last, isBlank(last) { bytes.removeLast() }
         return bytes
     }
-}
-
-extension UpstreamResult {
-    fileprivate var isAnswer: Bool { if case .answer = self { true } else { false } }
 }

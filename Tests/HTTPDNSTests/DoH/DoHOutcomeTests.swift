@@ -39,7 +39,9 @@ struct DoHOutcomeTests {
     }
 
     private func answer(_ outcome: ProviderOutcome, _ type: RecordType = .a) -> Answer? {
-        guard case .results(let results) = outcome, case .answer(let answer) = results[type], results.count == 1 else {
+        guard case .results(let results) = outcome, case .answer(let answer) = results[type],
+            results.map(\.type) == [type]
+        else {
             return nil
         }
         return answer
