@@ -4,14 +4,6 @@ import Glibc
 import Platform
 import Scheduling
 
-/// The outcome of the exchange of an `AresChannel`.
-enum AresOutcome: Sendable {
-    /// Over UDP a datagram accepted by `accepts`; over TCP a message with our ID and, regardless of letter case, our
-    /// question.
-    case reply([UInt8])
-    case failure(AresError)
-}
-
 /// One query to one server, on its own c-ares channel and source port.
 ///
 /// The event loop reports readiness to the channel, and the channel reports to the loop which sockets it waits for. Its
@@ -34,8 +26,8 @@ final class AresChannel: Sendable {
     private let transport: AresTransport
     private var accepts: (@Loop ([UInt8]) -> Bool)?
     private var watches: [Watch] = []
-    private var outcome: AresOutcome?
-    private var onEnd: (@Loop (AresOutcome) -> Void)?
+    private var outcome: Result<[UInt8], UpstreamFailure>?
+    private var onEnd: (@Loop (Result<[UInt8], UpstreamFailure>) -> Void)?
     private var isInsideLibrary = false
     private var isClosing = false
 
@@ -43,12 +35,14 @@ final class AresChannel: Sendable {
     ///
     /// - Parameters:
     ///   - accepts: over UDP, whether a datagram is the response; while none is, the exchange continues.
-    ///   - onEnd: called once, unless the channel is closed before; the channel is already destroyed then.
+    ///   - onEnd: called once, unless the channel is closed before; the channel is already destroyed then. The response is,
+    ///     over UDP, a datagram that was accepted; over TCP, a message with our ID and, regardless of letter case, our
+    ///     question.
     init(
         server: LocalDNSServer, transport: AresTransport, loop: EventLoop,
         accepts: @escaping @Loop ([UInt8]) -> Bool,
-        onEnd: @escaping @Loop (AresOutcome) -> Void
-    ) throws(AresError) {
+        onEnd: @escaping @Loop (Result<[UInt8], UpstreamFailure>) -> Void
+    ) throws(UpstreamFailure) {
         self.loop = loop
         self.transport = transport
         self.accepts = accepts
@@ -107,16 +101,16 @@ final class AresChannel: Sendable {
                 length = max(0, count)
             }
             if count >= 0 {
-                if accepts?(datagram) == true { return end(.reply(datagram)) }
+                if accepts?(datagram) == true { return end(.success(datagram)) }
             } else if errno == EAGAIN {
                 return
             } else if errno != EINTR {
-                return end(.failure(AresError(socketError: errno)))
+                return end(.failure(UpstreamFailure(socketError: errno)))
             }
         }
     }
 
-    private func end(_ outcome: AresOutcome) {
+    private func end(_ outcome: Result<[UInt8], UpstreamFailure>) {
         let end = onEnd.take()
         destroy()
         end?(outcome)
@@ -145,12 +139,12 @@ final class AresChannel: Sendable {
                 watches.append(
                     try loop.watch(descriptor, for: interest) { [self] ready in process(descriptor, ready) })
             } catch {
-                outcome = outcome ?? .failure(AresError("\(error)"))
+                outcome = outcome ?? .failure(.network("\(error)"))
             }
         }
     }
 
-    fileprivate func ended(_ outcome: AresOutcome) { self.outcome = self.outcome ?? outcome }
+    fileprivate func ended(_ outcome: Result<[UInt8], UpstreamFailure>) { self.outcome = self.outcome ?? outcome }
 
     private func process(_ descriptor: Int32, _ ready: Interest) {
         if transport == .udp { return readDatagrams(descriptor) }
@@ -182,11 +176,11 @@ private func replyArrived(
 ) {
     guard let data else { return }
     let channel = Unmanaged<AresChannel>.fromOpaque(data).takeUnretainedValue()
-    let outcome: AresOutcome =
+    let outcome: Result<[UInt8], UpstreamFailure> =
         if status == ccares_success, let bytes {
-            .reply(Array(UnsafeBufferPointer(start: bytes, count: max(0, Int(count)))))
+            .success(Array(UnsafeBufferPointer(start: bytes, count: max(0, Int(count)))))
         } else {
-            .failure(AresError(status: status))
+            .failure(UpstreamFailure(aresStatus: status))
         }
     Loop.assumeIsolated { channel.ended(outcome) }
 }

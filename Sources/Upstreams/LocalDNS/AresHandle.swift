@@ -18,13 +18,13 @@ struct AresHandle: ~Copyable {
     init(
         server: LocalDNSServer, transport: AresTransport, changed: @escaping ares_sock_state_cb,
         data: UnsafeMutableRawPointer
-    ) throws(AresError) {
+    ) throws(UpstreamFailure) {
         var channel: OpaquePointer?
         let address = server.address.bytes
         let status = ccares_open(
             &channel, address, Int32(address.count), Int32(server.port), server.interface, transport == .tcp ? 1 : 0,
             Self.timeout, changed, data)
-        guard status == ccares_success, let channel else { throw AresError(status: status) }
+        guard status == ccares_success, let channel else { throw UpstreamFailure(aresStatus: status) }
         pointer = channel
     }
 
@@ -44,31 +44,20 @@ enum AresTransport: Hashable, Sendable {
     case tcp
 }
 
-/// A failure reported by c-ares.
-struct AresError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// An `ARES_E…` number (ares_strerror(3)).
-    let status: Int32
-    /// The text for logs.
-    let description: String
-
-    init(status: Int32) {
-        self.status = status
+extension UpstreamFailure {
+    /// The failure for an `ARES_E…` number (ares_strerror(3)).
+    init(aresStatus status: Int32) {
         // The library's text mentions "DNS servers", not all of which we contacted.
-        description =
+        self = .network(
             status == ccares_connection_refused
-            ? "no connection" : ares_strerror(status).map { String(cString: $0) } ?? "c-ares status \(status)"
+                ? "no connection" : ares_strerror(status).map { String(cString: $0) } ?? "c-ares status \(status)")
     }
 
-    /// - Parameter socketError: the error number of a system call on the channel's socket.
+    /// - Parameter socketError: the error number of a system call on a channel's socket.
     init(socketError: Int32) {
         self =
             socketError == ECONNREFUSED
-            ? AresError(status: ccares_connection_refused)
-            : AresError("\(SystemError(code: socketError, operation: "receive"))")
-    }
-
-    init(_ description: String) {
-        status = ccares_no_memory
-        self.description = description
+            ? UpstreamFailure(aresStatus: ccares_connection_refused)
+            : .network("\(SystemError(code: socketError, operation: "receive"))")
     }
 }

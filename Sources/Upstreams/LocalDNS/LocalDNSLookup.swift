@@ -154,7 +154,7 @@ final class LocalDNSLookup: Sendable {
         let query = LocalDNSQuery(
             question, over: transport, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled,
             edns: edns, using: &generator)
-        do throws(AresError) {
+        do throws(UpstreamFailure) {
             let channel = try AresChannel(
                 server: server, transport: transport, loop: environment.loop,
                 accepts: { [self] in accepts($0, number) },
@@ -167,7 +167,7 @@ final class LocalDNSLookup: Sendable {
             channel.send(query.bytes)
         } catch {
             environment.limit.leave(place)
-            giveUp(server, .network("\(error)"))
+            giveUp(server, error)
         }
     }
 
@@ -197,20 +197,20 @@ final class LocalDNSLookup: Sendable {
         }
     }
 
-    private func ended(_ number: Int, _ outcome: AresOutcome) {
+    private func ended(_ number: Int, _ outcome: Result<[UInt8], UpstreamFailure>) {
         guard let attempt = attempts.removeValue(forKey: number) else { return }
         environment.limit.leave(attempt.place)
         switch outcome {
-        case .failure(let error) where isBeside(attempt):
-            note(.network("\(error)"))
-        case .failure(let error):
+        case .failure(let failure) where isBeside(attempt):
+            note(failure)
+        case .failure(let failure):
             servers.failed(attempt.server, began: began)
-            giveUp(attempt.server, .network("\(error)"))
-        case .reply(let bytes):
-            do throws(LocalDNSReplyError) {
+            giveUp(attempt.server, failure)
+        case .success(let bytes):
+            do throws(UpstreamFailure) {
                 received(try attempt.query.read(bytes), from: attempt)
             } catch {
-                refuse(attempt, "\(error)")
+                refuse(attempt, error)
             }
         }
     }
@@ -246,7 +246,7 @@ final class LocalDNSLookup: Sendable {
         case .endlessAliases:
             giveUp(attempt.server, .rejected("the name's chain of aliases has no end"))
         case .truncated, .mismatch:
-            refuse(attempt, "the reply does not belong to the question")
+            refuse(attempt, .unusable("the reply does not belong to the question"))
         }
     }
 
@@ -283,13 +283,13 @@ final class LocalDNSLookup: Sendable {
     }
 
     /// Discards an invalid response.
-    private func refuse(_ attempt: Attempt, _ reason: String) {
-        note(.unusable(reason))
+    private func refuse(_ attempt: Attempt, _ failure: UpstreamFailure) {
+        note(failure)
         if attempt.transport == .udp {
             ask(attempt.server, over: .tcp, edns: attempt.edns, isRefused: attempt.isRefused)
         } else {
             servers.failed(attempt.server, began: began)
-            giveUp(attempt.server, .unusable(reason))
+            giveUp(attempt.server, failure)
         }
     }
 

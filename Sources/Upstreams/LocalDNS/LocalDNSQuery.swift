@@ -73,23 +73,26 @@ struct LocalDNSQuery {
     /// Names that point into the question are returned in the client's letter case, not in that of the query. An error
     /// response may come without the question, from a server that could not parse the query or refused to.
     /// - Throws: why it is no response to this query, or cannot be used.
-    func read(_ reply: [UInt8]) throws(LocalDNSReplyError) -> Message {
-        guard reply.count >= Header.length else { throw .truncated }
-        guard reply[0..<2] == bytes[0..<2] else { throw .wrongID }
-        guard isResponse(reply) else { throw .notAReply }
+    func read(_ reply: [UInt8]) throws(UpstreamFailure) -> Message {
+        guard reply.count >= Header.length else { throw Self.truncated }
+        guard reply[0..<2] == bytes[0..<2] else { throw .unusable("the response has another ID") }
+        guard isResponse(reply) else { throw .unusable("not a response to a query") }
         var plain = reply
         if !isBareFailure(reply) {
-            guard reply.count >= questionEnd else { throw .truncated }
-            guard hasQuestion(reply) else { throw .wrongQuestion }
-            guard !Self.flags(reply).contains(.truncated) else { throw .truncated }
+            guard reply.count >= questionEnd else { throw Self.truncated }
+            guard hasQuestion(reply) else { throw .unusable("the response's question is not the one asked") }
+            guard !Self.flags(reply).contains(.truncated) else { throw Self.truncated }
             plain.replaceSubrange(Header.length..<(Header.length + question.name.wire.count), with: question.name.wire)
         }
         do throws(MessageParseError) {
             return try MessageParser.parse(plain)
         } catch {
-            throw .malformed(error)
+            throw .unusable("the response cannot be read: \(error)")
         }
     }
+
+    /// It ends early, or has TC set even over TCP.
+    private static let truncated = UpstreamFailure.unusable("the response is truncated")
 
     private static func flags(_ reply: [UInt8]) -> HeaderFlags {
         HeaderFlags(rawValue: UInt16(reply[2]) << 8 | UInt16(reply[3]))
@@ -116,28 +119,5 @@ struct LocalDNSQuery {
             && reply[Header.length..<nameEnd].elementsEqual(bytes[Header.length..<nameEnd]) {
                 asciiLowercased($0) == asciiLowercased($1)
             }
-    }
-}
-
-/// Why a response is rejected.
-enum LocalDNSReplyError: Error, Hashable, Sendable {
-    case wrongID
-    case notAReply
-    /// The question differs.
-    case wrongQuestion
-    /// It ends early, or has TC set even over TCP.
-    case truncated
-    case malformed(MessageParseError)
-}
-
-extension LocalDNSReplyError: CustomStringConvertible {
-    var description: String {
-        switch self {
-        case .wrongID: "the response has another ID"
-        case .notAReply: "not a response to a query"
-        case .wrongQuestion: "the response's question is not the one asked"
-        case .truncated: "the response is truncated"
-        case .malformed(let error): "the response cannot be read: \(error)"
-        }
     }
 }

@@ -29,7 +29,7 @@ struct AresChannelTests {
                 continuation.resume(throwing: error)
             }
         }
-        guard case .reply(let bytes) = reply else {
+        guard case .success(let bytes) = reply else {
             Issue.record("no reply")
             return
         }
@@ -58,7 +58,7 @@ struct AresChannelTests {
     }
 
     @Test @Loop func `a query that c-ares refuses ends the exchange before send returns`() throws {
-        var outcomes: [AresOutcome] = []
+        var outcomes: [Result<[UInt8], UpstreamFailure>] = []
         let channel = try AresChannel(
             server: LocalDNSServer(.v4(0x7f00_0001)), transport: .udp, loop: LoopRunner.shared.loop,
             accepts: { _ in true }
