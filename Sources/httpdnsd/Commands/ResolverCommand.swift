@@ -14,7 +14,8 @@ struct ResolverCommand: ParsableCommand {
         discussion: """
             on: systemd-resolved gets a drop-in where programs ask it; else /etc/resolv.conf becomes a file with this \
             server alone, and NetworkManager, dhclient and cloud-init leave it alone. What was there is at \
-            /etc/resolv.conf.before-httpdnsd. off: puts it back. status: 0 when it is on, 1 when it is off or another \
+            /etc/resolv.conf.before-httpdnsd. Docker's daemon.json names this server where that listens on an address that \
+            containers reach. off: puts it back. status: 0 when it is on, 1 when it is off or another \
             program has written the file since.
             """)
 
@@ -42,9 +43,11 @@ struct ResolverCommand: ParsableCommand {
 
     func run() throws {
         let resolver = MachineResolver(MachineFiles(root: folder))
-        let left = try change(resolver)
+        let target = action == .on ? try target() : nil
+        let left = try change(resolver, target)
         show(resolver)
         for line in left { printError(line) }
+        if let note = try docker(target) { printError(note) }
         if !left.isEmpty || (action == .status && resolver.state != .on) { throw ExitStatus.no.exitCode }
     }
 
@@ -52,8 +55,7 @@ struct ResolverCommand: ParsableCommand {
     private var folder: String { root.hasSuffix("/") ? String(root.dropLast()) : root }
 
     /// - Returns: what is left to do.
-    private func change(_ resolver: MachineResolver) throws -> [String] {
-        let target = action == .on ? try target() : nil
+    private func change(_ resolver: MachineResolver, _ target: Target?) throws -> [String] {
         do throws(MachineResolverError) {
             return if let target {
                 try resolver.on(target.server, needsLists: target.needsLists)
@@ -68,10 +70,33 @@ struct ResolverCommand: ParsableCommand {
         }
     }
 
+    /// What the containers of Docker ask.
+    ///
+    /// - Returns: what the user is to know of it.
+    private func docker(_ target: Target?) throws -> String? {
+        let docker = DockerDaemon(files: MachineFiles(root: folder))
+        do throws(SystemError) {
+            if let target { return try docker.on(target.forContainers) }
+            return action == .off ? try docker.off() : nil
+        } catch {
+            printError("\(error)")
+            throw ExitStatus.no.exitCode
+        }
+    }
+
+    /// Where programs are to ask.
+    private struct Target {
+        let server: LocalDNSServer
+        /// Whether LocalDNS is looked for in the machine's lists.
+        let needsLists: Bool
+        /// An address that other network namespaces reach; nil when none is written.
+        let forContainers: String?
+    }
+
     /// Where the server of the configuration is to be asked, and whether it looks for LocalDNS in the machine's lists.
     ///
     /// Leaves with status 1 when nothing answers there: the machine would find no name.
-    private func target() throws -> (server: LocalDNSServer, needsLists: Bool) {
+    private func target() throws -> Target {
         let settings: Configuration
         do throws(ConfigurationError) {
             settings = try Configuration.loadTables(
@@ -89,7 +114,9 @@ struct ResolverCommand: ParsableCommand {
             printError("nothing answers on \(chosen), and programs would find no name: start the server first")
             throw ExitStatus.no.exitCode
         }
-        return (LocalDNSServer(chosen), settings.localDNS.servers == .auto)
+        return Target(
+            server: LocalDNSServer(chosen), needsLists: settings.localDNS.servers == .auto,
+            forContainers: onPort53.first { !$0.address.isLoopback }.map { "\($0.address)" })
     }
 
     private func show(_ resolver: MachineResolver) {

@@ -249,6 +249,51 @@ extension Integration {
             #expect(try machine.picture() == was)
         }
 
+        private static let daemonFile = "etc/docker/daemon.json"
+        private static let bridge = [
+            "etc/httpdnsd/httpdnsd.toml": "[listen]\naddresses = [\"127.0.0.1:53\", \"172.17.0.1:53\"]\n"
+        ]
+
+        @Test(arguments: [
+            (nil, #"{"dns": ["172.17.0.1"]}"# + "\n"), ("{}\n", #"{"dns": ["172.17.0.1"]}"# + "\n"),
+            ("{\n  \"log-driver\": \"none\"\n}\n", "{\"dns\": [\"172.17.0.1\"],\n  \"log-driver\": \"none\"\n}\n"),
+        ])
+        func `Docker's containers ask an address that they reach, and daemon.json comes back as it was`(
+            text: String?, changed: String
+        ) throws {
+            let machine = try Machine(Self.text, Self.bridge, folders: ["etc/docker"])
+            if let text { try machine.write(text, to: Self.daemonFile) }
+            let was = try machine.picture()
+            for _ in 1...2 {
+                #expect(try machine.resolver("on").status == 0)
+                #expect(machine.read(Self.daemonFile) == changed)
+            }
+            let outcome = try machine.resolver("off")
+            #expect(outcome.status == 0 && outcome.errors.contains("once Docker is restarted"))
+            #expect(try machine.picture() == was)
+        }
+
+        @Test func `Docker's daemon.json stays where it names servers, or this one listens on loopback alone`() throws {
+            let text = "{\"dns\": [\"192.0.2.53\"]}\n"
+            let named = try Machine(Self.text, Self.bridge.merging([Self.daemonFile: text]) { $1 })
+            let outcome = try named.resolver("on")
+            #expect(outcome.status == 0 && outcome.errors.contains("and stays: write [\"172.17.0.1\"] there"))
+            #expect(named.read(Self.daemonFile) == text)
+            let loopback = try Machine(Self.text, folders: ["etc/docker"])
+            #expect(try loopback.resolver("on").errors.contains("containers of Docker do not reach 127.0.0.1"))
+            #expect(!FileManager.default.fileExists(atPath: loopback.path(Self.daemonFile)))
+        }
+
+        @Test func `a daemon.json that was changed since stays as it is`() throws {
+            let machine = try Machine(Self.text, Self.bridge, folders: ["etc/docker"])
+            #expect(try machine.resolver("on").status == 0)
+            let text = "{\"dns\": [\"172.17.0.1\"], \"debug\": true}\n"
+            try machine.write(text, to: Self.daemonFile)
+            #expect(try machine.resolver("off").errors.contains("was changed since, and stays"))
+            #expect(machine.read(Self.daemonFile) == text)
+            #expect(try machine.resolver("off").errors.isEmpty)
+        }
+
         @Test func `status has the same as JSON`() throws {
             let machine = try Machine(Self.text, folders: ["etc/NetworkManager/conf.d"])
             #expect(try machine.resolver("on").status == 0)
