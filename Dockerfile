@@ -34,9 +34,11 @@ RUN apt-get -qq update \
     && groupadd --system --gid 10053 httpdnsd \
     && useradd --system --uid 10053 --gid 10053 --no-create-home --shell /usr/sbin/nologin httpdnsd \
     && install -d -o httpdnsd -g httpdnsd /var/lib/httpdnsd \
-    # A tmpfs mounted here takes this mode over, whoever owns it.
+    # What is mounted here takes this mode over, whoever owns it.
     && install -d -m 1777 /run/httpdnsd
 COPY --from=build /image /
+# The control socket has a place under a read-only root too, whatever the engine mounts over /run.
+VOLUME /run/httpdnsd
 USER 10053:10053
 EXPOSE 53/udp 53/tcp
 HEALTHCHECK --interval=30s --timeout=3s --start-period=2s CMD ["httpdnsd", "healthcheck"]

@@ -16,8 +16,12 @@ extension Configuration {
             reading.isSound(Self.modePath)
         else { return }
         if route.mode.needsProvider {
-            let isLeftOut = reading.leftOutEntries.contains { $0.parent == .providers }
-            let why = isLeftOut ? " (what the file has holds only variables that are not set, or empty)" : ""
+            let leftOut = reading.leftOutEntries.first { $0.parent == .providers }
+            let type = leftOut.flatMap { reading.writtenText(of: $0.appending(key: "type")) }
+            let first = type.map { "; its type is \($0)" } ?? ""
+            let why =
+                leftOut.map { _ in " (what the file has holds only variables that are not set, or empty\(first))" }
+                ?? ""
             reading.fail(
                 Self.modePath,
                 "\(quoted(route.mode.rawValue)) needs at least one [[provider]], and there is none\(why);"

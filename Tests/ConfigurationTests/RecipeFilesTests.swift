@@ -128,6 +128,11 @@ import Testing
         }
     }
 
+    @Test func `a container without any variable says which is needed`() throws {
+        let all = errors(try Self.text("container.toml"), environment: [:])
+        #expect(all.count == 1 && all.first?.contains("its type is ${HTTPDNSD_PROVIDER:-}") == true, "\(all)")
+    }
+
     @Test func `in compose.yaml the namespace is httpdnsd's, and the application waits for it`() throws {
         let services = try Self.text("compose.yaml").components(separatedBy: "\n  app:\n")
         try #require(services.count == 2)

@@ -45,6 +45,12 @@ final class Reading {
     /// Whether an unknown key was probably meant to be this one: then it is not reported as missing too.
     func isMisspelt(_ path: SettingPath) -> Bool { misspelt.contains(path) }
 
+    /// The text of a key as the file has it, with its variables; nil where there is none.
+    func writtenText(of path: SettingPath) -> String? {
+        guard case .string(let text)? = document.nearest(to: path)?.value else { return nil }
+        return text
+    }
+
     /// The line of `path`, or of the nearest table or list around it that has one; counted from 1.
     func line(of path: SettingPath) -> Int? { document.nearest(to: path)?.line }
 
