@@ -18,7 +18,7 @@ extension StatusReport {
                         + (adopted.contains($0) ? " (sockets passed on)" : "")
                 }.joined(separator: ", "),
             ],
-            ["switch", isOn ? "on, mode \(mode)" : "OFF: names go to LocalDNS, until it is switched on or restarted"],
+            ["switch", isOn ? "on, mode \(mode)" : Self.off(isStored: !cache.file.isEmpty)],
         ]
         rows += providers.flatMap(\.rows)
         rows += localDNS.enumerated().map { [$0 == 0 ? "localdns" : "", $1.text] }
@@ -80,6 +80,11 @@ extension StatusReport {
         }
         rows += forged.map { ["", "  " + $0.text] }
         return Self.lines(rows)
+    }
+
+    /// The switch outlasts a restart where it is stored on disk.
+    private static func off(isStored: Bool) -> String {
+        "OFF: names go to LocalDNS, until it is switched on" + (isStored ? "" : " or restarted")
     }
 
     /// The lines of a table, its columns two spaces apart; the last one is not padded. Control characters, which texts
