@@ -131,7 +131,7 @@ struct MachineFiles {
             switch code {
             case EACCES: "this needs root"
             case EPERM: geteuid() == 0 ? "it may be immutable: see lsattr" : "this needs root"
-            case EBUSY: "it is a mount, as in a container: name the server where the container is made"
+            case EBUSY, EXDEV: "it is a mount, as in a container: name the server where the container is made"
             default: nil
             }
         return SystemError(code: code, operation: "\(operation) \(root + path)", advice: advice)

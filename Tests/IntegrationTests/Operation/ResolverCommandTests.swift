@@ -206,6 +206,22 @@ extension Integration {
             #expect(try machine.picture() == was)
         }
 
+        @Test(.requires(.networkNamespaces))
+        func `a file that a container's engine has mounted is refused, with what to do`() throws {
+            let machine = try Machine(Self.text, folders: ["etc/NetworkManager/conf.d"])
+            let was = try machine.picture()
+            let mounted = try machine.directory.write("nameserver 192.0.2.1\n", to: "mounted")
+            defer { unlink(mounted) }
+            let script = "mount --bind \"$1\" \"$2/\(Self.file)\" && exec \"$3\" resolver on --root \"$2\""
+            let outcome = try ChildProcess.run(
+                ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", mounted]
+                    + [machine.directory.path, Daemon.executable])
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains("it is a mount, as in a container"), "\(outcome.errors)")
+            unlink(mounted)
+            #expect(try machine.picture() == was)
+        }
+
         @Test func `a file that another program wrote meanwhile is noticed, and stays when it is switched off`() throws
         {
             let machine = try Machine(Self.text)
