@@ -171,6 +171,8 @@ package final class MemoryCache: Sendable {
         /// Calls of `answer` that wrote a response, and those that did not.
         package var hits = 0
         package var misses = 0
+        /// Entries that were removed to make room before they were too old to be served.
+        package var evictions = 0
         /// The most bytes that it may take.
         package var limit = 0
         /// The most entries that were examined to make room for one.
@@ -186,11 +188,45 @@ package final class MemoryCache: Sendable {
                 sum.bytes += shard.bytes
                 sum.hits += shard.hits
                 sum.misses += shard.misses
+                sum.evictions += shard.evictions
                 sum.limit += shard.limit
                 sum.longestWalk = max(sum.longestWalk, shard.longestWalk)
             }
         }
         return sum
+    }
+
+    /// The TTLs of some entries.
+    package struct Sample: Equatable, Sendable {
+        /// Entries within their TTL, and those past it.
+        package private(set) var fresh = 0
+        package private(set) var stale = 0
+        /// The seconds that all fresh ones have left.
+        package private(set) var seconds = 0
+
+        mutating func add(left: UInt32) {
+            guard left > 0 else { return stale += 1 }
+            fresh += 1
+            seconds += Int(left)
+        }
+    }
+
+    /// The TTLs of the entries in some slots of each shard: of all while a shard has no more slots than that.
+    ///
+    /// - Parameters:
+    ///   - slots: of each shard; bounds how long its lock is held.
+    ///   - start: another number samples other entries.
+    package func sample(slots: Int = 16, from start: Int, now: Instant) -> Sample {
+        var sample = Sample()
+        let now = Self.seconds(now)
+        for index in 0...mask {
+            sample = shards[index].withLock { shard in
+                var larger = sample
+                shard.add(to: &larger, fromSlot: start, count: slots, now: now)
+                return larger
+            }
+        }
+        return sample
     }
 
     /// Copies a part of the entries, without marking them as visited.

@@ -24,6 +24,8 @@ struct Shard: ~Copyable {
     private(set) var count = 0
     private(set) var hits = 0
     private(set) var misses = 0
+    /// Entries that were removed to make room before they were too old to be served.
+    private(set) var evictions = 0
     /// Entries examined so far to make room for the current one, and the most for any one.
     private var steps = 0
     private(set) var longestWalk = 0
@@ -126,6 +128,22 @@ struct Shard: ~Copyable {
         return (found, end < store.slotCount ? end : nil)
     }
 
+    /// Adds the entries in some slots of the index to a sample; marks none as visited.
+    ///
+    /// - Parameters:
+    ///   - start: any number: the slots are counted from it around the index.
+    ///   - now: in seconds of the boot clock.
+    func add(to sample: inout MemoryCache.Sample, fromSlot start: Int, count: Int, now: UInt32) {
+        guard store.slotCount > 0 else { return }
+        for step in 0..<min(count, store.slotCount) {
+            let slot = (start &+ step) & Int.max % store.slotCount
+            guard store.isUsed(slot) else { continue }
+            let header = store.block(inSlot: slot).header
+            let age = FreshnessPolicy.age(from: header.storedAt, to: now)
+            sample.add(left: header.lifetime > age ? header.lifetime - age : 0)
+        }
+    }
+
     /// Becomes a shard of another limit and policy with the same entries, in the same order of eviction.
     mutating func rebuild(limit: Int, policy: FreshnessPolicy) {
         var new = Shard(limit: limit, policy: policy)
@@ -142,6 +160,7 @@ struct Shard: ~Copyable {
         }
         new.hits = hits
         new.misses = misses
+        new.evictions += evictions
         new.longestWalk = max(longestWalk, new.longestWalk)
         self = new
     }
@@ -286,7 +305,10 @@ struct Shard: ~Copyable {
             }
         }
         let slot = store.slot(of: offset, hash: header.hash)
-        guard let target else { return remove(slot) }
+        guard let target else {
+            evictions += 1
+            return remove(slot)
+        }
         if isFull { block.update { $0.marks.remove(.visited) } }
         rings[queue].liveBytes -= size
         rings[self.queue(of: target)].liveBytes += size

@@ -32,7 +32,7 @@ extension Resolver {
         guard let answer = store.keepYielded(client.question, scope: scope(of: client), generation: generation) else {
             return nil
         }
-        return Response(.answer(answer, age: 0), from: .source(store.tag(of: .rule)))
+        return Response(.answer(answer, age: 0), from: .source(store.tag(of: .rule), .rule))
     }
 }
 

@@ -23,6 +23,8 @@ package final class Resolver {
     package private(set) var staleAnswers = 0
     /// How many answers came from `[preset] last_resort`.
     package private(set) var lastResortAnswers = 0
+    /// How many questions were not asked since too many were under way.
+    package private(set) var overloads = 0
     /// How many answers were prefetched before they expired.
     package internal(set) var refreshes = 0
 
@@ -105,9 +107,10 @@ package final class Resolver {
         let generation = store.generation
         Loop.spawn { [self] in
             let preferred = await preferredInstead(of: client)
-            if preferred == nil { await store.recall(cacheKey(for: client)) }
+            let isRecalled = preferred == nil ? await store.recall(cacheKey(for: client)) : false
             guard generation == store.generation else { return respond(to: client, reply: reply) }
-            if let preferred { reply(preferred) } else { lookUp(client, reply) }
+            if let preferred { return reply(preferred) }
+            lookUp(client) { reply(isRecalled ? $0.recalled : $0) }
         }
     }
 
@@ -139,6 +142,7 @@ package final class Resolver {
         }
         guard let flight = join(key, type, mode: mode(of: key, type, behind: cached)) else {
             let reason = "too many questions are under way"
+            overloads += 1
             report(.overloaded(reason: reason))
             return reply(stale(cached, client.question, key.route, or: .other, reason))
         }
@@ -148,7 +152,7 @@ package final class Resolver {
             }
             switch outcome {
             case .answer(let answer)?:
-                reply(Response(.answer(answer, age: 0), from: source.map(Response.Origin.source) ?? .ourselves))
+                reply(Response(.answer(answer, age: 0), from: origin(source, by: flight.key.route)))
             case .failure(let error)?:
                 reply(stale(cached, client.question, flight.key.route, or: error.code, error.text, after: flight))
             case nil:
@@ -239,7 +243,12 @@ package final class Resolver {
         else { return nil }
         return Response(
             .answer(packed, age: 0), extendedError: ExtendedError(.other, "preset of last resort"),
-            from: .source(store.tag(of: .preset)))
+            from: .source(store.tag(of: .preset), .preset))
+    }
+
+    /// - Parameter tag: the number of the source of an answer, if it has one.
+    private func origin(_ tag: UInt16?, by route: Route) -> Response.Origin {
+        tag.map { .source($0, AnswerKind($0, route: route)) } ?? .ourselves
     }
 
     /// The key of the flight for a client's question.
@@ -284,7 +293,8 @@ extension Resolver {
         case .answer(let answer): packed = PackedAnswer(answer, for: client.question)
         case .configured(let answer, let source):
             packed = store.keepLocal(answer, for: client, source)
-            origin = .source(store.tag(of: source))
+            let tag = store.tag(of: source)
+            origin = .source(tag, AnswerKind(tag, route: .bypass))
         }
         return Response(packed.map { .answer($0, age: 0) } ?? .failure(.serverFailure), from: origin)
     }

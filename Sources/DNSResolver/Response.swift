@@ -18,8 +18,10 @@ package struct Response: Sendable {
         case ourselves
         /// It was in the cache, fresh or stale.
         case cache
-        /// A source of the policy, by its number among `SourceTags`, was queried for it.
-        case source(UInt16)
+        /// The archive alone had it, fresh or stale.
+        case archive
+        /// A source of the policy, by its number among `SourceTags`, was queried for it, or made it.
+        case source(UInt16, AnswerKind)
     }
 
     package var content: Content
@@ -37,6 +39,11 @@ package struct Response: Sendable {
 
     /// Whether the answer is past its TTL.
     package var isStale: Bool { if case .stale = content { true } else { false } }
+
+    /// The same as an answer that the archive had.
+    var recalled: Response {
+        Response(content, extendedError: extendedError, from: origin == .cache ? .archive : origin)
+    }
 
     package init(_ content: Content, extendedError: ExtendedError? = nil, from origin: Origin = .ourselves) {
         self.content = content

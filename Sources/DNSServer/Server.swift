@@ -26,6 +26,9 @@ package final class Server: Sendable {
     /// Of the responses that the loop sends, and of all threads since the start.
     private let counters = ResponseCounters()
     private let allCounters: [ResponseCounters]
+    /// Of the answers that the loop gives, and of the hits of all threads since the start.
+    private let times = AnswerTimes()
+    private let hitTimes: [LatencyHistogram]
     /// How many threads may still post misses.
     private var posting = 0
     /// Nil once the server has stopped.
@@ -53,20 +56,21 @@ package final class Server: Sendable {
         let memory = MemoryReturn(clock: loop)
         let pending = PendingQueries(
             responder: responder, clock: loop, limits: limits, feed: feed, events: events, memory: memory,
-            counters: counters)
+            counters: counters, times: times)
         self.pending = pending
         refusals = RefusalLimit(limits.refusals)
         misses = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)
         intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits)
         let connections = TCPConnections(
             loop: loop, limits: limits, handler: handler, misses: misses, refusals: refusals, feed: feed,
-            events: events, memory: memory, counters: counters)
+            events: events, memory: memory, counters: counters, times: times)
         self.connections = connections
         listeners = sockets.tcp.map { TCPListener($0, connections: connections, events: events) }
         threads = sockets.udp.flatMap { sockets in
             sockets.receivers.map { UDPThread($0, lateReplies: sockets.sender) }
         }
         allCounters = [counters] + threads.map(\.counters)
+        hitTimes = threads.map(\.hitTimes)
         addresses = sockets.addresses
         adopted = sockets.adopted
         self.sockets = sockets
@@ -75,11 +79,21 @@ package final class Server: Sendable {
     /// The responses since the start.
     package var responses: [ResponseCount] { ResponseCounters.sum(allCounters) }
 
+    /// How long the answers of a kind took since the start, from query to response.
+    package func latencies(_ kind: AnswerKind) -> LatencyHistogram.Total {
+        kind == .memory ? hitTimes.reduce(times.total(kind)) { $0 + $1.total } : times.total(kind)
+    }
+
+    /// Queries refused since the start, by the reason.
+    package var refusedQueries: RefusedQueries {
+        let counts = refusals.counts
+        return RefusedQueries(
+            access: rules.refused.count, overload: counts.refused - counts.dropped, dropped: counts.dropped,
+            queue: pending.displaced)
+    }
+
     /// The number of queries that wait for the resolver, and of open TCP connections.
     package var load: (queries: Int, connections: Int) { (pending.count, connections.count) }
-
-    /// Queries of clients that are not on the access list, since the start.
-    package nonisolated var refusedQueries: Int { rules.refused.count }
 
     /// Begins to answer.
     ///

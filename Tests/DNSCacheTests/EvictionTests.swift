@@ -19,6 +19,26 @@ struct EvictionTests {
         #expect(cache.reply(to: TestQuery("host10000.example.com")) == nil)
     }
 
+    @Test func `evictions are counted, and there are none while there is room`() {
+        let cache = MemoryCache(memory: memory)
+        for number in 0..<100 {
+            cache.put(checksummed("host\(number).example.com"), for: TestQuery("host\(number).example.com"))
+        }
+        #expect(cache.statistics.evictions == 0)
+        for number in 100..<20_000 {
+            cache.put(checksummed("host\(number).example.com"), for: TestQuery("host\(number).example.com"))
+        }
+        #expect(cache.statistics.evictions == 20_000 - cache.statistics.entries)
+    }
+
+    @Test func `a sample tells how many entries are past their TTL, and what the others have left`() {
+        let cache = MemoryCache()
+        cache.put(Answer(), for: TestQuery("a.example.com"), at: at(1_000), lifetime: 300)
+        cache.put(Answer(), for: TestQuery("b.example.com"), at: at(1_000), lifetime: 100)
+        let sample = cache.sample(from: .max, now: at(1_100))
+        #expect(sample.fresh == 1 && sample.stale == 1 && sample.seconds == 200)
+    }
+
     @Test func `entries shorter than the index expects stay within the memory too`() {
         let cache = MemoryCache(memory: memory)
         for number in 0..<20_000 {

@@ -192,7 +192,7 @@ struct ResolverTests {
     @Test @Loop func `a stale answer is reported once, with its reason, and where each answer came from`() async throws
     {
         let machine = Machine()
-        #expect(await machine.ask().response?.origin == .source(machine.policy.sources.providers[0]))
+        #expect(await machine.ask().response?.origin == .source(machine.policy.sources.providers[0], .provider))
         #expect(await machine.ask().response?.origin == .cache)
         #expect(machine.events.isEmpty)
         await machine.clock.advance(by: .seconds(3_600))

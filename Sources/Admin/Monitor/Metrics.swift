@@ -4,9 +4,9 @@ enum Metrics {
         var writer = MetricsWriter(format)
         writeServer(status, traffic, to: &writer)
         writeTraffic(status, traffic, to: &writer)
-        writeCache(status.cache, to: &writer)
-        writeProviders(status.providers, to: &writer)
-        writeNetwork(status, to: &writer)
+        writeCache(status.cache, traffic, to: &writer)
+        writeProviders(status.providers, traffic, to: &writer)
+        writeNetwork(status, traffic, to: &writer)
         return writer.finish()
     }
 
@@ -48,16 +48,21 @@ enum Metrics {
                 samples.sample(["transport": each.transport, "family": each.family, "rcode": each.code], each.count)
             }
         }
-        writer.family(
-            "refused_queries", .counter, "Queries of clients that are not in listen.allow.",
-            value: Double(status.refused))
+        writer.family("answer_seconds", .histogram, "From query to response, by the source.", unit: "seconds") {
+            for each in traffic.answers { $0.histogram(["source": each.label], each.histogram) }
+        }
+        writer.family("refused_queries", .counter, "Queries that were refused or dropped.") { samples in
+            for each in traffic.refusals { samples.sample(["reason": each.label], each.count) }
+        }
         writer.family("pending_queries", .gauge, "Queries that wait for an answer.", value: Double(status.queries))
         writer.family("tcp_connections", .gauge, "Open TCP connections of clients.", value: Double(status.connections))
         writer.family("flights", .gauge, "Questions under way upstream.", value: Double(status.flights))
         writer.family("waiters", .gauge, "Clients that wait for them.", value: Double(status.waiters))
     }
 
-    private static func writeCache(_ cache: StatusReport.Cache, to writer: inout MetricsWriter) {
+    private static func writeCache(
+        _ cache: StatusReport.Cache, _ traffic: TrafficReport, to writer: inout MetricsWriter
+    ) {
         writer.family("cache_entries", .gauge, "Answers in memory.", value: Double(cache.entries))
         writer.family("cache_bytes", .gauge, "Memory in use for answers.", unit: "bytes", value: Double(cache.bytes))
         writer.family(
@@ -69,6 +74,16 @@ enum Metrics {
         writer.family(
             "stale_answers", .counter, "Misses answered with an answer past its TTL.", value: Double(cache.stale))
         writer.family("prefetches", .counter, "Answers renewed before they expired.", value: Double(cache.refreshes))
+        writer.family(
+            "cache_evictions", .counter, "Entries removed to make room before they were too old.",
+            value: Double(traffic.evictions))
+        writer.family(
+            "cache_ttl_left_seconds", .gauge, "The mean TTL left of a sample of the entries within theirs.",
+            unit: "seconds"
+        ) { samples in if let seconds = traffic.ttlLeft { samples.sample([:], seconds) } }
+        writer.family("cache_stale_ratio", .gauge, "The share of a sample of the entries that is past its TTL.") {
+            if let share = traffic.staleShare { $0.sample([:], share) }
+        }
         guard !cache.file.isEmpty else { return }
         writer.family(
             "disk_up", .gauge, "1 while the cache file is in use.", value: cache.fileError.isEmpty ? 1 : 0)
@@ -76,7 +91,9 @@ enum Metrics {
         writer.family("disk_written_answers", .counter, "Answers written to the file.", value: Double(cache.written))
     }
 
-    private static func writeProviders(_ providers: [StatusReport.Provider], to writer: inout MetricsWriter) {
+    private static func writeProviders(
+        _ providers: [StatusReport.Provider], _ traffic: TrafficReport, to writer: inout MetricsWriter
+    ) {
         writer.family("provider_up", .gauge, "1 while the provider is asked.") { samples in
             for provider in providers { samples.sample(["provider": provider.name], provider.state == .used ? 1 : 0) }
         }
@@ -96,6 +113,10 @@ enum Metrics {
         ) { samples in
             for provider in providers { samples.sample(["provider": provider.name], provider.clockOffset) }
         }
+        writer.family(
+            "provider_response_seconds", .histogram, "From request to response, of requests for clients.",
+            unit: "seconds"
+        ) { for each in traffic.providers { $0.histogram(["provider": each.label], each.histogram) } }
         address("up", .gauge, "1 while the address is not in backoff.") { $0.state == .used ? 1 : 0 }
         address("requests", .counter, "Requests to the address.") { Double($0.requests) }
         address("failures", .counter, "Requests without a usable response.") { Double($0.failures) }
@@ -118,7 +139,9 @@ enum Metrics {
         }
     }
 
-    private static func writeNetwork(_ status: StatusReport, to writer: inout MetricsWriter) {
+    private static func writeNetwork(
+        _ status: StatusReport, _ traffic: TrafficReport, to writer: inout MetricsWriter
+    ) {
         writer.family("localdns_server_up", .gauge, "1 while the server is asked first.") { samples in
             for server in status.localDNS { samples.sample(["server": server.address], server.state == .used ? 1 : 0) }
         }
@@ -130,8 +153,8 @@ enum Metrics {
         }
         writer.family(
             "forged_answers", .counter,
-            "Checks that found an address of LocalDNS with the certificate of another name.",
-            value: Double(status.forgedChecks))
+            "Checks that found an address of LocalDNS with the certificate of another name."
+        ) { samples in for each in traffic.forgeries { samples.sample(["server": each.label], each.count) } }
         writer.family(
             "network_intercepted", .gauge, "1 while a captive portal or an interception of TLS is detected.",
             value: status.portal.isEmpty && status.interception.isEmpty ? 0 : 1)

@@ -28,8 +28,40 @@ package struct TrafficReport: Equatable, Sendable {
         }
     }
 
+    /// A label's value, and how many things have it.
+    package struct Count: Equatable, Sendable {
+        package var label: String
+        package var count: Int
+
+        package init(_ label: String, _ count: Int) { (self.label, self.count) = (label, count) }
+    }
+
+    /// A label's value, and how long the things that have it took.
+    package struct Latencies: Equatable, Sendable {
+        package var label: String
+        package var histogram: HistogramReport
+
+        package init(_ label: String, _ histogram: HistogramReport) {
+            (self.label, self.histogram) = (label, histogram)
+        }
+    }
+
     package var process = Process()
     package var responses: [Responses] = []
+    /// From query to response, by the source of the answer.
+    package var answers: [Latencies] = []
+    /// From request to response, by provider.
+    package var providers: [Latencies] = []
+    /// Queries that were refused, by the reason.
+    package var refusals: [Count] = []
+    /// Checks that detected a forged address, by the server of LocalDNS that gave it.
+    package var forgeries: [Count] = []
+    /// Entries that the memory cache removed to make room before they were too old.
+    package var evictions = 0
+    /// Of a sample of the memory cache: the seconds that an entry within its TTL has left, and the share of the entries that
+    /// are past theirs; nil where the sample has none.
+    package var ttlLeft: Double?
+    package var staleShare: Double?
 
     package init() {}
 }

@@ -4,6 +4,8 @@ package import HTTPDNS
 package struct ForgedAddress: JSONRecord {
     package var name = ""
     package var address = ""
+    /// The server of LocalDNS that gave it last; empty when that is not known.
+    package var server = ""
     package var port = 0
     /// Why the certificate is refused.
     package var reason = ""
@@ -24,6 +26,7 @@ package struct ForgedAddress: JSONRecord {
         switch key {
         case "name": name = try reader.string()
         case "address": address = try reader.string()
+        case "server": server = try reader.string()
         case "port": port = try reader.int()
         case "reason": reason = try reader.string()
         case "subject": subject = try reader.string()
@@ -39,6 +42,7 @@ package struct ForgedAddress: JSONRecord {
     package func write(to writer: inout JSONWriter) {
         writer.member("name", name)
         writer.member("address", address)
+        writer.member("server", server)
         writer.member("port", port)
         writer.member("reason", reason)
         writer.member("subject", subject)

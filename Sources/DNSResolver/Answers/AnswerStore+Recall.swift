@@ -15,8 +15,12 @@ extension AnswerStore {
     }
 
     /// Loads an answer into memory that only the archive has.
-    func recall(_ key: QueryKey) async {
-        guard mustRecall(key) else { return }
+    ///
+    /// - Returns: whether memory has it now and had not.
+    @discardableResult
+    func recall(_ key: QueryKey) async -> Bool {
+        guard mustRecall(key) else { return false }
         await archive?.recall(key, clock: clock)
+        return memory.entry(for: key) != nil
     }
 }

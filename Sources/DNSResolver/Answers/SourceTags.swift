@@ -8,9 +8,9 @@ package struct SourceTags: Hashable, Sendable {
     /// The bit that distinguishes the number of LocalDNS's verified answers from that of its other ones.
     private static let verifiedBit: UInt16 = 0x4000
     /// The number of `Source.rule`, in every policy.
-    private static let rule: UInt16 = 0
+    static let rule: UInt16 = 0
     /// The number of `Source.preset`, in every policy.
-    private static let preset: UInt16 = verifiedBit - 1
+    static let preset: UInt16 = verifiedBit - 1
 
     package let localDNS: UInt16
     /// One for each `[[forward]]` entry, in order.

@@ -185,7 +185,7 @@ final class Runner: Cancellable {
             guard slot.isOpen, let check = sources.answerCheck else { return .unverified(answer) }
             return rules.first == .localDNS
                 ? check.asKnown(answer, to: key, type)
-                : await check.checked(answer, to: key, type, began: rules.began)
+                : await check.checked(answer, to: key, type, from: reply.server, began: rules.began)
         }
     }
 }

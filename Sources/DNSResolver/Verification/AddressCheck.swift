@@ -25,9 +25,11 @@ package protocol AddressCheck: AnyObject, Sendable {
     /// Checks whether the server at `address` shows a certificate of the name; `.unchecked` or `.discredited` at
     /// `deadline`, and not before unless the task is cancelled.
     ///
-    /// - Parameter holder: the client network whose fair share of the checks it counts against.
+    /// - Parameters:
+    ///   - server: the server of LocalDNS that gave the address.
+    ///   - holder: the client network whose fair share of the checks it counts against.
     func verdict(
-        on address: IPAddress, for name: Name, holder: ClientNetwork, until deadline: Instant
+        on address: IPAddress, for name: Name, from server: String, holder: ClientNetwork, until deadline: Instant
     ) async -> AddressVerdict
 
     /// Makes a check that is under way go on while there is room, although nothing waits for it any more.

@@ -79,13 +79,13 @@ package final class AddressChecks: AddressCheck {
     package func evidence(of name: Name) -> [HijackedAddress] { journal.entries(of: name) }
 
     package func verdict(
-        on address: IPAddress, for name: Name, holder: ClientNetwork, until deadline: Instant
+        on address: IPAddress, for name: Name, from server: String, holder: ClientNetwork, until deadline: Instant
     ) async -> AddressVerdict {
         if let verdict = known(address, for: name) { return verdict }
         guard !found.isSilent(address, at: clock.now) else { return .noTLS }
         let subject = VerdictCache.Subject(name: name, address: address)
         guard clock.now < deadline, !Task.isCancelled else { return unchecked(subject) }
-        if let check = checks[subject] ?? newCheck(subject, holder, until: deadline),
+        if let check = checks[subject] ?? newCheck(subject, from: server, holder, until: deadline),
             let verdict = await wait(for: check, until: deadline), verdict != .unchecked
         {
             return verdict
@@ -129,9 +129,9 @@ package final class AddressChecks: AddressCheck {
 
     /// Nil when the queue is full and the client network that would have most of it is `holder`.
     private func newCheck(
-        _ subject: VerdictCache.Subject, _ holder: ClientNetwork, until deadline: Instant
+        _ subject: VerdictCache.Subject, from server: String, _ holder: ClientNetwork, until deadline: Instant
     ) -> PendingCheck? {
-        let check = PendingCheck(subject, holder: holder, until: deadline)
+        let check = PendingCheck(subject, from: server, holder: holder, until: deadline)
         guard enqueue(check) else { return nil }
         checks[subject] = check
         return check
@@ -177,7 +177,7 @@ package final class AddressChecks: AddressCheck {
 
     private func run(_ check: PendingCheck) async {
         let began = epoch
-        let (verdict, conduct) = await look(at: check.subject)
+        let (verdict, conduct) = await look(at: check)
         // It was displaced.
         guard !Task.isCancelled else { return }
         queue.remove(check)
@@ -199,7 +199,8 @@ package final class AddressChecks: AddressCheck {
     }
 
     /// Tries the ports in turn; the first one with a certificate decides.
-    private func look(at subject: VerdictCache.Subject) async -> (AddressVerdict, VerdictCache.Conduct) {
+    private func look(at check: PendingCheck) async -> (AddressVerdict, VerdictCache.Conduct) {
+        let subject = check.subject
         let deadline = clock.now + Self.longest
         var verdict = AddressVerdict.noTLS
         var conduct = VerdictCache.Conduct.silent
@@ -210,7 +211,9 @@ package final class AddressChecks: AddressCheck {
             switch outcome {
             case .verified: return (.verified, .answered)
             case .wrongCertificate(let evidence):
-                if !isClockDoubtful { journal.record(subject.name, subject.address, port: port, evidence) }
+                if !isClockDoubtful {
+                    journal.record(subject.name, subject.address, from: check.server, port: port, evidence)
+                }
                 return (.forged, .answered)
             case .noTLS: conduct = .answered
             case .unclear: (verdict, conduct) = (.unclear, .answered)

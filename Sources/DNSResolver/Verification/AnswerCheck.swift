@@ -46,11 +46,16 @@ package final class AnswerCheck {
 
     /// LocalDNS's answer, reduced to what may be used of it; at once where there is nothing to check.
     ///
-    /// - Parameter began: of the flight; the check ends by `Budget.checked` after it, and sooner when every address has
-    ///   a verdict.
-    func checked(_ answer: Answer, to key: FlightKey, _ type: RecordType, began: Instant) async -> CheckedAnswer {
+    /// - Parameters:
+    ///   - server: that answered.
+    ///   - began: of the flight; the check ends by `Budget.checked` after it, and sooner when every address has a
+    ///     verdict.
+    func checked(
+        _ answer: Answer, to key: FlightKey, _ type: RecordType, from server: String, began: Instant
+    ) async -> CheckedAnswer {
         guard let level = level(for: key, type) else { return .unverified(answer) }
-        let verdicts = await verdicts(on: answer, to: key, until: began + Budget.checked, endsAtProof: true)
+        let verdicts = await verdicts(
+            on: answer, to: key, from: server, until: began + Budget.checked, endsAtProof: true)
         return CheckedAnswer(answer, for: type, verdicts: verdicts, level: level)
     }
 
@@ -79,16 +84,17 @@ package final class AnswerCheck {
     /// The verdicts on an answer's addresses: on the first one, and then on the others.
     ///
     /// - Parameters:
+    ///   - server: that answered.
     ///   - endsAtProof: whether one verified address suffices after `Budget.check`.
     ///   - endsAtForgery: whether the first forged address suffices.
     func verdicts(
-        on answer: Answer, to key: FlightKey, until deadline: Instant, endsAtProof: Bool = false,
+        on answer: Answer, to key: FlightKey, from server: String, until deadline: Instant, endsAtProof: Bool = false,
         endsAtForgery: Bool = false
     ) async -> [IPAddress: AddressVerdict] {
         let addresses = Self.checkedAddresses(of: answer)
         guard let first = addresses.first else { return [:] }
         return await withTaskGroup(of: Event.self) { group in
-            group.addTask { await self.look(at: first, key, until: deadline) }
+            group.addTask { await self.look(at: first, key, from: server, until: deadline) }
             var others = addresses.dropFirst()
             if !others.isEmpty {
                 group.addTask { await self.pause(Self.headStart, .headStartIsOver) }
@@ -108,7 +114,7 @@ package final class AnswerCheck {
                     break
                 }
                 for address in others {
-                    group.addTask { await self.look(at: address, key, until: deadline) }
+                    group.addTask { await self.look(at: address, key, from: server, until: deadline) }
                 }
                 others = []
             }
@@ -132,9 +138,11 @@ package final class AnswerCheck {
         case proofSuffices
     }
 
-    private func look(at address: IPAddress, _ key: FlightKey, until deadline: Instant) async -> Event {
+    private func look(
+        at address: IPAddress, _ key: FlightKey, from server: String, until deadline: Instant
+    ) async -> Event {
         let verdict = await check.verdict(
-            on: address, for: key.name, holder: key.holder, until: deadline)
+            on: address, for: key.name, from: server, holder: key.holder, until: deadline)
         return .verdict(address, verdict)
     }
 

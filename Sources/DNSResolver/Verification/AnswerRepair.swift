@@ -87,7 +87,8 @@ final class AnswerRepair {
     private func removesForged(_ job: Job) async -> Bool {
         let (subject, type) = (job.subject, job.type)
         let verdicts = await job.check.verdicts(
-            on: subject.answer, to: job.key, until: clock.now + AddressChecks.longest, endsAtForgery: true)
+            on: subject.answer, to: job.key, from: subject.server, until: clock.now + AddressChecks.longest,
+            endsAtForgery: true)
         // Under another policy these answers are not used any more; in another network, as stale ones.
         let isCurrent = job.key.generation == store.generation
         if verdicts.values.contains(.forged) {

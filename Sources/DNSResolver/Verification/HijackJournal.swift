@@ -12,6 +12,10 @@ package final class HijackJournal {
     /// Entries of names that end in the same two labels.
     package nonisolated static let ownersLimit = 8
 
+    /// The most servers that are counted apart: a network may announce any number of them, one after the other.
+    package nonisolated static let serversLimit = 32
+    package nonisolated static let otherServers = "other"
+
     private struct Key: Hashable {
         let name: Name
         let address: IPAddress
@@ -19,6 +23,8 @@ package final class HijackJournal {
 
     /// How many checks have failed since the start, including dropped entries.
     package private(set) var total = 0
+    /// The same by the server of LocalDNS that gave the address; servers beyond the limit are under `otherServers`.
+    package private(set) var totals: [String: Int] = [:]
     private var held: [Key: HijackedAddress] = [:]
     /// The keys in the order in which the entries were last seen.
     private var order: [Key] = []
@@ -54,15 +60,20 @@ package final class HijackJournal {
     /// The entries of one name in lower case, the one seen last first.
     package func entries(of name: Name) -> [HijackedAddress] { entries.filter { $0.name == name } }
 
-    func record(_ name: Name, _ address: IPAddress, port: UInt16, _ evidence: CertificateEvidence) {
+    func record(
+        _ name: Name, _ address: IPAddress, from server: String, port: UInt16, _ evidence: CertificateEvidence
+    ) {
         total += 1
+        let isCounted = totals[server] != nil || totals.count < Self.serversLimit
+        totals[isCounted ? server : Self.otherServers, default: 0] += 1
         let key = Key(name: name, address: address)
         let now = timeOfDay()
         var entry =
             held[key]
             ?? HijackedAddress(
-                name: name, address: address, port: port, evidence: evidence, first: now, last: now, count: 0)
-        (entry.port, entry.evidence, entry.last) = (port, evidence, now)
+                name: name, address: address, server: server, port: port, evidence: evidence, first: now, last: now,
+                count: 0)
+        (entry.server, entry.port, entry.evidence, entry.last) = (server, port, evidence, now)
         entry.count += 1
         held[key] = entry
         order.removeAll { $0 == key }

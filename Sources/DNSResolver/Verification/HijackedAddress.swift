@@ -4,6 +4,8 @@ package import DNSWire
 package struct HijackedAddress: Hashable, Sendable {
     package let name: Name
     package let address: IPAddress
+    /// The server of LocalDNS that gave it last; empty when that is not known.
+    package var server: String
     package var port: UInt16
     package var evidence: CertificateEvidence
     /// Seconds since 1970.
@@ -13,11 +15,13 @@ package struct HijackedAddress: Hashable, Sendable {
     package var count: Int
 
     package init(
-        name: Name, address: IPAddress, port: UInt16, evidence: CertificateEvidence, first: Int64, last: Int64,
+        name: Name, address: IPAddress, server: String = "", port: UInt16, evidence: CertificateEvidence, first: Int64,
+        last: Int64,
         count: Int
     ) {
         self.name = name
         self.address = address
+        self.server = server
         self.port = port
         self.evidence = evidence
         self.first = first

@@ -33,6 +33,8 @@ final class PendingCheck {
     }
 
     let subject: VerdictCache.Subject
+    /// The server of LocalDNS that gave the address, in the answer for which it was first wanted.
+    let server: String
     /// The client network whose fair share it counts against: that of the client for which it was first wanted.
     let holder: ClientNetwork
     /// Its ticket among the checks that wait for their turn, or among those under way.
@@ -50,8 +52,9 @@ final class PendingCheck {
     private var watchers: [@Loop () -> Void] = []
     private var outcome: AddressVerdict?
 
-    init(_ subject: VerdictCache.Subject, holder: ClientNetwork, until deadline: Instant) {
+    init(_ subject: VerdictCache.Subject, from server: String, holder: ClientNetwork, until deadline: Instant) {
         self.subject = subject
+        self.server = server
         self.holder = holder
         self.deadline = deadline
     }

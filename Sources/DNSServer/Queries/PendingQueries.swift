@@ -19,6 +19,7 @@ final class PendingQueries: PendingQueryOwner {
     private let limits: ServerLimits
     private let feed: QueryFeed
     private let counters: ResponseCounters
+    private let times: AnswerTimes
     private let events: EventLog
     private let memory: MemoryReturn
     let outbox = ReplyOutbox()
@@ -28,6 +29,8 @@ final class PendingQueries: PendingQueryOwner {
     private var waiting: [PendingQuery?] = []
     /// The number of waiting queries.
     var count: Int { holdings.count }
+    /// Queries that got SERVFAIL since the start because too many waited.
+    private(set) var displaced = 0
     /// The identities of the waiting datagrams.
     private var datagrams: Set<DatagramIdentity> = []
     /// Continuations resumed when no query waits.
@@ -35,9 +38,10 @@ final class PendingQueries: PendingQueryOwner {
 
     init(
         responder: any QueryResponder, clock: any LoopClock, limits: ServerLimits, feed: QueryFeed, events: EventLog,
-        memory: MemoryReturn, counters: ResponseCounters = ResponseCounters()
+        memory: MemoryReturn, counters: ResponseCounters = ResponseCounters(), times: AnswerTimes = AnswerTimes()
     ) {
         self.counters = counters
+        self.times = times
         self.memory = memory
         self.feed = feed
         self.events = events
@@ -79,6 +83,7 @@ final class PendingQueries: PendingQueryOwner {
     private func makeRoom(for network: ClientNetwork) -> Bool {
         let most =
             holdings.largest.map { ", \($0.count) of them from \($0.network), which gets SERVFAIL for more" } ?? ""
+        displaced += 1
         events.report(LogMessage(.limitQueries, about: "all", "\(count) queries wait for an answer\(most)"))
         guard let ticket = holdings.yielding(to: network), let leaving = waiting[ticket] else { return false }
         finish(leaving, Response(.failure(.serverFailure), extendedError: QueryHandler.overloaded))
@@ -107,6 +112,7 @@ final class PendingQueries: PendingQueryOwner {
         counters.add(
             UInt8(truncatingIfNeeded: response.responseCode.rawValue),
             to: .init(pending.path.transport, isIPv6: pending.client.recordType == .aaaa))
+        times.add(response.kind, from: pending.arrived, to: clock.now)
         if feed.isWanted { feed.tell(pending.answered(with: response, at: clock.now)) }
     }
 

@@ -30,6 +30,12 @@ final class ResponseCounters: Sendable {
         counts[place].store(counts[place].load(ordering: .relaxed) &+ 1, ordering: .relaxed)
     }
 
+    /// How many responses of a transport and family are answers: NOERROR or NXDOMAIN.
+    func answers(of row: Row) -> Int {
+        counts[row.start].load(ordering: .relaxed)
+            &+ counts[row.start + Int(ResponseCode.nameError.rawValue)].load(ordering: .relaxed)
+    }
+
     /// Those of all `counters`, without those that are 0 but for NOERROR and SERVFAIL, whose rates are watched.
     static func sum(_ counters: [ResponseCounters]) -> [ResponseCount] {
         var sums: [ResponseCount] = []

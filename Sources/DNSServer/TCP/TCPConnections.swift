@@ -16,6 +16,7 @@ final class TCPConnections: TCPConnectionOwner {
     private let refusals: RefusalLimit
     private let feed: QueryFeed
     private let counters: ResponseCounters
+    private let times: AnswerTimes
     private var handler: QueryHandler
     private let events: EventLog
     private let memory: MemoryReturn
@@ -32,9 +33,11 @@ final class TCPConnections: TCPConnectionOwner {
 
     init(
         loop: EventLoop, limits: ServerLimits, handler: QueryHandler, misses: Mailbox<MissedQuery>,
-        refusals: RefusalLimit, feed: QueryFeed, events: EventLog, memory: MemoryReturn, counters: ResponseCounters
+        refusals: RefusalLimit, feed: QueryFeed, events: EventLog, memory: MemoryReturn, counters: ResponseCounters,
+        times: AnswerTimes
     ) {
         self.counters = counters
+        self.times = times
         self.memory = memory
         self.events = events
         holdings = FairShare(capacity: limits.connections)
@@ -133,6 +136,7 @@ final class TCPConnections: TCPConnectionOwner {
     func handle(_ message: [UInt8], of connection: TCPConnection) -> (reply: [UInt8]?, isPending: Bool) {
         var disposition = QueryHandler.Disposition.ignore
         if handler.isOutdated { handler = handler.updated }
+        let began = Instant.bootTime
         let reply = [UInt8](capacity: MessageBuilder.maximumLength) { output in
             disposition = handler.handle(
                 message.span, from: connection.peer.ip, over: .tcp, now: loop.now, into: &output)
@@ -140,7 +144,10 @@ final class TCPConnections: TCPConnectionOwner {
         switch disposition {
         case .reply:
             if reply.count >= Header.length {
-                counters.add(reply[3], to: .init(.tcp, isIPv6: connection.peer.ip.recordType == .aaaa))
+                let row = ResponseCounters.Row(.tcp, isIPv6: connection.peer.ip.recordType == .aaaa)
+                let answers = counters.answers(of: row)
+                counters.add(reply[3], to: row)
+                if counters.answers(of: row) > answers { times.add(.memory, from: began, to: .bootTime) }
             }
             if feed.isWanted { tell(of: message, reply, connection.peer.ip) }
             return (reply, false)

@@ -41,6 +41,8 @@ final class UDPThread: Sendable {
     private let lateReplies: UDPSocket
     /// Of the responses that the thread sends.
     let counters = ResponseCounters()
+    /// Of its answers, from the batch's arrival to its responses.
+    let hitTimes = LatencyHistogram()
     private let stage = Atomic<Stage>(.serving)
     private let thread: Mutex<NamedThread?> = Mutex(nil)
 
@@ -71,7 +73,7 @@ final class UDPThread: Sendable {
                 defer { prepared.deallocate() }
                 var service = UDPService(
                     socket: socket, lateReplies: lateReplies, batch: buffers, handler: handler, misses: misses,
-                    refusals: refusals, feed: feed, counters: counters,
+                    refusals: refusals, feed: feed, counters: counters, hitTimes: hitTimes,
                     row: .init(.udp, isIPv6: socket.address.family == .ipv6), prepared: prepared)
                 service.serveEarly()
                 repeat {
@@ -154,6 +156,7 @@ private struct UDPService {
     let refusals: RefusalLimit
     let feed: QueryFeed
     let counters: ResponseCounters
+    let hitTimes: LatencyHistogram
     let row: ResponseCounters.Row
     /// The parsed queries of the current batch; has room for a whole batch.
     let prepared: UnsafeMutablePointer<QueryHandler.Prepared>
@@ -164,7 +167,8 @@ private struct UDPService {
     var updated: UDPService {
         UDPService(
             socket: socket, lateReplies: lateReplies, batch: batch, handler: handler.updated, misses: misses,
-            refusals: refusals, feed: feed, counters: counters, row: row, prepared: prepared, takesMisses: takesMisses)
+            refusals: refusals, feed: feed, counters: counters, hitTimes: hitTimes, row: row, prepared: prepared,
+            takesMisses: takesMisses)
     }
 
     /// Waits for datagrams. Returns how many were received, or a negated error number.
@@ -192,11 +196,20 @@ private struct UDPService {
             return recover(from: -count)
         }
         let now = Instant.bootTime
+        let answers = counters.answers(of: row)
         // All are parsed first, so that the memory of their answers is fetched concurrently.
         for index in 0..<Int(count) { prepare(slots + index, at: index) }
         for index in 0..<Int(count) { serve(slots + index, at: index, now) }
         clinux_batch_send(batch, socket.descriptor.number)
+        countHits(counters.answers(of: row) &- answers, since: now)
         if feed.isWanted { tell(of: slots, count, since: now) }
+    }
+
+    /// Counts the answers of a batch: once for all, so that each costs nothing.
+    @inline(never)
+    private func countHits(_ count: Int, since arrived: Instant) {
+        guard count > 0 else { return }
+        hitTimes.add(from: arrived, to: .bootTime, count: count)
     }
 
     @inline(__always)

@@ -13,6 +13,7 @@ package final class HTTPDNSProvider: Provider {
     package nonisolated let names: [Name]
     package nonisolated let answersBothFamilies: Bool
     package nonisolated let mayHedge: Bool
+    package nonisolated let latencies = LatencyHistogram()
     package var access = Backoff(HTTPDNSProvider.accessPauses)
     package var ranking = AddressRanking()
     /// The first and the longest backoff after the account was refused.

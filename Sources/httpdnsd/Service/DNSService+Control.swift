@@ -123,6 +123,7 @@ extension ForgedAddress {
         self.init()
         name = entry.name.description
         address = entry.address.description
+        server = entry.server
         port = Int(entry.port)
         reason = entry.evidence.reason
         subject = entry.evidence.subject

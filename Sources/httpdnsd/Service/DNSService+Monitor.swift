@@ -1,10 +1,12 @@
 import Admin
 import Configuration
+import DNSCache
 import DNSResolver
 import DNSServer
 import DNSWire
 import Platform
 import Scheduling
+import Upstreams
 
 /// What monitors read.
 extension DNSService: MonitorTarget {
@@ -21,6 +23,24 @@ extension DNSService: MonitorTarget {
                 transport: count.transport == .udp ? "udp" : "tcp", family: count.isIPv6 ? "ipv6" : "ipv4",
                 code: count.code.description, count: count.count)
         }
+        report.answers = AnswerKind.allCases.map { .init($0.label, HistogramReport(server.latencies($0))) }
+        report.providers = composition.providers.map {
+            .init($0.entry.name, HistogramReport($0.upstream.latencies.total))
+        }
+        let refused = server.refusedQueries
+        report.refusals = [
+            .init("access", refused.access), .init("overload", refused.overload), .init("dropped", refused.dropped),
+            .init("queue", refused.queue), .init("upstream", resolver.overloads),
+        ]
+        // Those of now from the start, so that the first forgery is seen as a rise.
+        let totals = composition.checks.journal.totals
+        let servers = Set(totals.keys).union(composition.localDNS.servers.map(\.description))
+        report.forgeries = servers.sorted().map { .init($0, totals[$0] ?? 0) }
+        report.evictions = memory.statistics.evictions
+        let sample = memory.sample(from: .random(in: 0...Int(Int32.max)), now: loop.now)
+        if sample.fresh > 0 { report.ttlLeft = Double(sample.seconds) / Double(sample.fresh) }
+        let entries = sample.fresh + sample.stale
+        if entries > 0 { report.staleShare = Double(sample.stale) / Double(entries) }
         return report
     }
 
@@ -33,5 +53,32 @@ extension DNSService: MonitorTarget {
             providers.contains { $0.state == .used && $0.addresses.contains { $0.state != .inBackoff } }
             || servers.contains { $0.state != .inBackoff && $0.state != .loop }
         return canAnswer ? nil : "no provider and no server of LocalDNS can be asked"
+    }
+}
+
+extension HistogramReport {
+    fileprivate init(_ total: LatencyHistogram.Total) {
+        self.init(
+            bounds: LatencyHistogram.bounds.map { $0 / .seconds(1) }, counts: total.counts,
+            sum: total.sum / .seconds(1))
+    }
+}
+
+extension AnswerKind {
+    /// The value of the label `source`.
+    fileprivate var label: String {
+        switch self {
+        case .memory: "memory"
+        case .disk: "disk"
+        case .stale: "stale"
+        case .provider: "provider"
+        case .verifiedLocalDNS: "localdns_verified"
+        case .unverifiedLocalDNS: "localdns_unverified"
+        case .localDNS: "localdns"
+        case .forward: "forward"
+        case .preset: "preset"
+        case .rule: "rule"
+        case .failure: "none"
+        }
     }
 }

@@ -45,10 +45,10 @@ extension DNSService {
     private func sourceName(of query: AnsweredQuery) -> String {
         switch query.origin {
         case .ourselves: "-"
-        case .cache: query.isStale ? "stale" : "cache"
-        case .source(let tag) where composition.sources.source(of: tag) == .rule: "rule"
-        case .source(let tag) where composition.sources.source(of: tag) == .preset: "preset"
-        case .source(let tag): resolver.sourceName(of: tag)
+        case .cache, .archive: query.isStale ? "stale" : "cache"
+        case .source(_, .rule): "rule"
+        case .source(_, .preset): "preset"
+        case .source(let tag, _): resolver.sourceName(of: tag)
         }
     }
 }

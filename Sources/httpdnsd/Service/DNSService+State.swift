@@ -191,7 +191,7 @@ extension HijackedAddress {
     /// Lines; certificates' names have no line breaks.
     fileprivate var storedValue: String {
         let evidence = [evidence.reason, evidence.subject, evidence.issuer, evidence.fingerprint]
-        return (["\(port)", "\(first)", "\(count)"] + evidence).joined(separator: "\n")
+        return (["\(port)", "\(first)", "\(count)"] + evidence + [server]).joined(separator: "\n")
     }
 
     /// What can be shown as a date, 1970 to 9999.
@@ -202,11 +202,13 @@ extension HijackedAddress {
         let subject = record.name.split(separator: " ")
         let lines = record.value.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         guard subject.count == 2, let name = try? Name(String(subject[0])), let address = IPAddress(subject[1]),
-            lines.count == 7, let port = UInt16(lines[0]), let first = Int64(lines[1]), let count = Int(lines[2]),
+            [7, 8].contains(lines.count), let port = UInt16(lines[0]), let first = Int64(lines[1]),
+            let count = Int(lines[2]),
             (1...Int(Int32.max)).contains(count), Self.years.contains(first), Self.years.contains(record.storedAt)
         else { return nil }
         self.init(
-            name: name, address: address, port: port,
+            // Earlier releases did not store the server.
+            name: name, address: address, server: lines.count > 7 ? lines[7] : "", port: port,
             evidence: CertificateEvidence(
                 reason: lines[3], subject: lines[4], issuer: lines[5], fingerprint: lines[6]),
             first: first, last: record.storedAt, count: count)

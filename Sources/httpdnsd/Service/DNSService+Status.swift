@@ -45,7 +45,7 @@ extension DNSService {
         status.cache = cache
         (status.flights, status.waiters) = resolver.load
         (status.queries, status.connections) = server.load
-        status.refused = server.refusedQueries
+        status.refused = server.refusedQueries.access
         status.badAddresses = reported.list.count
         status.forgedChecks = composition.checks.journal.total
         status.forged = composition.checks.journal.entries.prefix(ForgedAddress.limit).map { ForgedAddress($0) }

@@ -19,6 +19,12 @@ struct MonitoringPageTests {
         status.localDNS = [server]
         status.forwards = [.init(suffixes: [], servers: [server])]
         var traffic = TrafficReport()
+        let histogram = HistogramReport(bounds: [1], counts: [1, 0], sum: 0.5)
+        traffic.answers = [.init("memory", histogram)]
+        traffic.providers = [.init("aliyun", histogram)]
+        traffic.refusals = [.init("access", 1)]
+        traffic.forgeries = [.init("192.0.2.53:53", 1)]
+        (traffic.ttlLeft, traffic.staleShare) = (300, 0.1)
         traffic.responses = [.init(transport: "udp", family: "ipv4", code: "NOERROR", count: 1)]
         return Metrics.text(status, traffic, .prometheus)
     }
@@ -27,7 +33,9 @@ struct MonitoringPageTests {
         let page = try String(
             contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
                 .appending(path: "../../../Documentation/Monitoring.md"), encoding: .utf8)
-        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| `") && !$0.hasPrefix("| `/") }
+        let rows = page.split(separator: "\n").filter {
+            $0.hasPrefix("| `") && !$0.hasPrefix("| `/") && $0.split(separator: "|").count == 3
+        }
         let documented = rows.map { row in
             let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
             return "httpdnsd_\(cells[0].split(separator: "`")[0]) \(cells[1])"

@@ -34,7 +34,7 @@ struct AddressChecksTests {
                     return
                 }
                 verdicts[label ?? address] = await checks.verdict(
-                    on: ip, for: name, holder: ClientNetwork(client), until: clock.now + limit)
+                    on: ip, for: name, from: "", holder: ClientNetwork(client), until: clock.now + limit)
             }
         }
 

@@ -47,7 +47,7 @@ struct AnswerRepairTests {
         init(clock: ManualClock) { self.clock = clock }
 
         func verdict(
-            on address: IPAddress, for name: Name, holder: ClientNetwork, until deadline: Instant
+            on address: IPAddress, for name: Name, from server: String, holder: ClientNetwork, until deadline: Instant
         ) async -> AddressVerdict {
             names.append(name)
             _ = await clock.sleep(until: deadline)

@@ -34,10 +34,12 @@ struct HijackJournalTests {
 
         /// A check of `name` fails, at this time of day.
         ///
-        /// - Parameter fingerprint: of the certificate; empty: not available.
+        /// - Parameters:
+        ///   - server: that answered with the address.
+        ///   - fingerprint: of the certificate; empty: not available.
         func lie(
-            about name: String, from address: String = "203.0.113.66", showing fingerprint: String = "",
-            at seconds: Int64
+            about name: String, from address: String = "203.0.113.66", by server: String = "192.0.2.53:53",
+            showing fingerprint: String = "", at seconds: Int64
         ) async throws {
             time.seconds.withLock { $0 = seconds }
             handshake.servers[address] = .init(
@@ -50,7 +52,7 @@ struct HijackJournalTests {
             checks.forgetAll()
             Loop.spawn { [clock] in
                 _ = await checks.verdict(
-                    on: ip, for: name, holder: .daemon, until: clock.now + .seconds(1))
+                    on: ip, for: name, from: server, holder: .daemon, until: clock.now + .seconds(1))
             }
             await clock.advance(by: .zero)
         }
@@ -81,6 +83,27 @@ struct HijackJournalTests {
         try await network.lie(about: "www.example.net", from: "192.0.2.2", showing: "aa", at: 101)
         let last = try #require(network.events.last)
         #expect(last.description.hasPrefix("this network intercepts TLS: 192.0.2.2 for www.example.net shows"))
+    }
+
+    @Test @Loop func `forgeries are counted by the server that answered, and an entry names the last one`() async throws
+    {
+        let network = Network()
+        try await network.lie(about: "a.example.com", by: "192.0.2.53:53", at: 100)
+        try await network.lie(about: "b.example.com", by: "192.0.2.54:53", at: 200)
+        try await network.lie(about: "a.example.com", by: "192.0.2.54:53", at: 300)
+        let journal = try #require(network.journal)
+        #expect(journal.totals == ["192.0.2.53:53": 1, "192.0.2.54:53": 2])
+        #expect(journal.entries.map(\.server) == ["192.0.2.54:53", "192.0.2.54:53"])
+    }
+
+    @Test @Loop func `however many servers networks announce, a bounded number is counted apart`() async throws {
+        let network = Network()
+        for number in 0...HijackJournal.serversLimit {
+            try await network.lie(about: "www.example.com", by: "192.0.2.\(number):53", at: Int64(number))
+        }
+        let journal = try #require(network.journal)
+        #expect(journal.totals.count == HijackJournal.serversLimit + 1)
+        #expect(journal.totals[HijackJournal.otherServers] == 1)
     }
 
     @Test @Loop func `another certificate, or one of an hour ago, is a forgery of LocalDNS`() async throws {

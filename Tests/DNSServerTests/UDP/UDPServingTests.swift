@@ -124,6 +124,18 @@ import Testing
         }
     }
 
+    @Test func `hits and misses are counted by their sources, with the time that they took`() async throws {
+        try await TestServer.run { server in
+            try server.store("hit.example")
+            let client = try TestDNSClient(server.address)
+            for _ in 0..<3 { #expect(try client.ask("hit.example").rcode == 0) }
+            #expect(try client.ask("miss.example").rcode == 0)
+            var counts: [Int] = []
+            for kind in AnswerKind.allCases { counts.append(await server.server.latencies(kind).counts.reduce(0, +)) }
+            #expect(counts[AnswerKind.memory.rawValue] == 3 && counts.reduce(0, +) == 4)
+        }
+    }
+
     @Test func `past the limit of refusals a second no client gets SERVFAIL, and what is cached is answered`()
         async throws
     {

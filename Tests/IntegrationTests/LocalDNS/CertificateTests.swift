@@ -212,6 +212,7 @@ extension Integration {
                 #expect(outcome.output.contains("; seen 1 time, 20"))
             }
             let json = try stage.run("cache", "show", CertificateStage.name, "--json").output
+            #expect(json.contains("\"server\":\"\(stage.localDNS.address)\""), "\(json)")
             let report = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
             let forged = try #require((report?["forged"] as? [[String: Any]])?.first)
             #expect(forged["address"] as? String == "127.0.77.2")

@@ -56,6 +56,28 @@ extension Integration {
             #expect(try value(of: Self.responses("udp", "SERVFAIL")) == "0")
         }
 
+        @Test func `answers are counted by their source, with the time that each took`() throws {
+            for _ in 0..<3 { #expect(try stage.ask("www.example.com").addresses.count == 2) }
+            stage.vendor.misbehave(.status(503))
+            #expect(try stage.ask("other.example.com").rcode == ResponseCode.nxDomain)
+            let count = "httpdnsd_answer_seconds_count"
+            for (source, value) in [("provider", "1"), ("memory", "2"), ("localdns_unverified", "1"), ("none", "0")] {
+                #expect(try self.value(of: "\(count){source=\"\(source)\"}") == value, "\(source)")
+            }
+            #expect(try value(of: "httpdnsd_provider_response_seconds_count{provider=\"vendor\"}") == "1")
+        }
+
+        @Test func `queries of clients that are not allowed are counted as refused`() throws {
+            let port = try FreePort.next()
+            let other = try ControlStage(
+                listen: "allow = [\"192.0.2.0/24\"]", control: "http = \"127.0.0.1:\(port)\"")
+            #expect(try other.daemon.client().ask("www.example.com").rcode == ResponseCode.refused)
+            let text = try ChildProcess.run([
+                "curl", "--silent", "--noproxy", "*", "http://127.0.0.1:\(port)/metrics",
+            ]).output
+            #expect(text.contains("\nhttpdnsd_refused_queries_total{reason=\"access\"} 1\n"))
+        }
+
         private static func responses(_ transport: String, _ code: String) -> String {
             "httpdnsd_responses_total{transport=\"\(transport)\",family=\"ipv4\",rcode=\"\(code)\"}"
         }

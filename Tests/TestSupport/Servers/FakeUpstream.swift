@@ -132,6 +132,7 @@ package final class FakeProvider: Provider {
     package var ranking = AddressRanking()
     package var unavailability: String?
     package var waitingRequests = 0
+    package nonisolated let latencies = LatencyHistogram()
     package let addresses: [FakeUpstream]
 
     package nonisolated init(
