@@ -18,11 +18,17 @@ package final class ClientQuestion: Sendable {
     package let hidesNetwork: Bool
     /// When the query was received: every deadline counts from here.
     package let arrived: Instant
+    /// Where its steps are noted; nil: nowhere.
+    let trace: Trace?
+    /// Whether there is a trace: read at each step, without a reference to it.
+    let isTraced: Bool
 
     package init(
         question: Question, key: QueryKey, dnssecOK: Bool = false, checkingDisabled: Bool = false, client: IPAddress,
-        hidesNetwork: Bool = false, arrived: Instant
+        hidesNetwork: Bool = false, arrived: Instant, trace: Trace? = nil
     ) {
+        self.trace = trace
+        isTraced = trace != nil
         self.question = question
         self.key = key
         self.dnssecOK = dnssecOK
@@ -30,5 +36,13 @@ package final class ClientQuestion: Sendable {
         self.client = client
         self.hidesNetwork = hidesNetwork
         self.arrived = arrived
+    }
+}
+
+extension ClientQuestion {
+    /// Notes a step, if the question is traced.
+    @Loop @inline(__always)
+    func note(_ kind: Trace.Kind, _ text: @autoclosure () -> String) {
+        if isTraced { trace?.add(kind, text()) }
     }
 }

@@ -53,7 +53,7 @@ extension ClientQuestion {
         return ClientQuestion(
             question: other, key: QueryKey(other, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled),
             dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, client: client, hidesNetwork: hidesNetwork,
-            arrived: arrived)
+            arrived: arrived, trace: trace)
     }
 }
 

@@ -108,6 +108,7 @@ package final class Resolver {
         Loop.spawn { [self] in
             let preferred = await preferredInstead(of: client)
             let isRecalled = preferred == nil ? await store.recall(cacheKey(for: client)) : false
+            if isRecalled { client.note(.cache, "read from the cache file") }
             guard generation == store.generation else { return respond(to: client, reply: reply) }
             if let preferred { return reply(preferred) }
             lookUp(client) { reply(isRecalled ? $0.recalled : $0) }
@@ -127,11 +128,13 @@ package final class Resolver {
         let type = client.question.type
         let key = flightKey(for: client)
         let cached = cached(for: client, key)
+        if client.isTraced, let trace = client.trace { note(cached, type, key, in: trace) }
         if let cached, cached.isFresh {
             if cached.isEnding, store.claimRefresh(client.key.scoped(to: key.scope)) { prefetch(key, type) }
             return reply(cached.response)
         }
         if let error = remembered(key, type) {
+            client.note(.cache, "\(type) failed just now, and is not asked again yet: \(error.text)")
             if cached == nil,
                 case .answer(let answer)? = store.keepFailedFamily(
                     key, type, made: policy.translatedInstead(key, type, in: store))
@@ -145,6 +148,9 @@ package final class Resolver {
             overloads += 1
             report(.overloaded(reason: reason))
             return reply(stale(cached, client.question, key.route, or: .other, reason))
+        }
+        if client.isTraced, flight.key.trace !== client.trace {
+            client.note(.ask, "another client's question for the name is under way: its result is awaited")
         }
         flight.wait(for: type, until: client.arrived + wait(for: key, cached)) { [self] outcome, source in
             guard flight.key.generation == store.generation, !flight.isAbandoned else {

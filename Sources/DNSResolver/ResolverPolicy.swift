@@ -52,7 +52,7 @@ package final class ResolverPolicy: Sendable {
         return FlightKey(
             name: name, type: type, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
             scope: strategy.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
-            generation: generation)
+            generation: generation, trace: client?.trace)
     }
 
     /// A preset name exists, whatever is answered for its other types: a client that gets NXDOMAIN drops its addresses

@@ -34,6 +34,10 @@ struct ControlAPITests {
         #expect(await ask("GET", "/v1/cache/entry", ["name": "a.example"]).target.calls == ["show a.example"])
         #expect(await ask("GET", "/v1/why", ["name": "A.example"]).target.calls == ["why a.example"])
         #expect(
+            await ask("POST", "/v1/trace", body: #"{"name":"A.example","type":"aaaa"}"#).target.calls
+                == ["trace a.example AAAA"])
+        #expect(await ask("POST", "/v1/trace", body: #"{"name":"a.example"}"#).target.calls == ["trace a.example A"])
+        #expect(
             await ask("POST", "/v1/cache/flush", body: #"{"suffix":"example.com"}"#).target.calls
                 == ["flush suffix example.com"])
         #expect(await ask("POST", "/v1/cache/flush", body: #"{"all":true}"#).target.calls == ["flush all"])
@@ -67,6 +71,8 @@ struct ControlAPITests {
             ("POST", "/v1/cache/flush", [:], #"{"sufix":"a.example"}"#),
             ("POST", "/v1/cache/flush", [:], #"{"name":7}"#), ("POST", "/v1/cache/flush", [:], #"["all"]"#),
             ("POST", "/v1/cache/flush", [:], "{\"name\":\"\u{0}\"}"),
+            ("POST", "/v1/trace", [:], "{}"), ("POST", "/v1/trace", [:], #"{"name":"a..b"}"#),
+            ("POST", "/v1/trace", [:], #"{"name":"a.example","type":"ANY"}"#),
             ("POST", "/v1/switch", [:], #"{"switch":"maybe"}"#),
             ("POST", "/v1/switch", ["switch": "off"], ""), ("POST", "/v1/switch", [:], "{"),
             ("POST", "/v1/badips/add", [:], #"{"address":"example.com"}"#),
@@ -151,6 +157,11 @@ struct ControlAPITests {
         func why(_ name: Name) -> WhyReport {
             calls.append("why \(name)")
             return WhyReport(lines: ["state=not-cached"])
+        }
+
+        func trace(_ question: Question) async -> TraceReport {
+            calls.append("trace \(question.name) \(question.type)")
+            return TraceReport()
         }
 
         func flush(_ what: AnswerRemoval) async -> FlushReport {

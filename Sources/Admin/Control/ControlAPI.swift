@@ -21,6 +21,7 @@ struct ControlAPI: RequestHandler {
             case ("GET", "/v1/cache"): return try await list(request)
             case ("GET", "/v1/cache/entry"): return try await show(request)
             case ("GET", "/v1/why"): return try why(request)
+            case ("POST", "/v1/trace"): return try await trace(request)
             case ("POST", "/v1/cache/flush"): return try await flush(request)
             case ("POST", "/v1/switch"): return try turn(request)
             case ("GET", "/v1/badips"):
@@ -48,7 +49,8 @@ struct ControlAPI: RequestHandler {
     }
 
     private nonisolated static let paths: Set<String> = [
-        "/v1/status", "/v1/cache", "/v1/cache/entry", "/v1/why", "/v1/cache/flush", "/v1/switch", "/v1/badips",
+        "/v1/status", "/v1/cache", "/v1/cache/entry", "/v1/why", "/v1/trace", "/v1/cache/flush", "/v1/switch",
+        "/v1/badips",
         "/v1/badips/add",
         "/v1/badips/remove", "/v1/reload", "/v1/handover",
     ]
@@ -82,6 +84,19 @@ struct ControlAPI: RequestHandler {
     private func why(_ request: ControlRequest) throws(Fault) -> ControlResponse {
         guard let text = try request.allow(parameters: ["name"])["name"] else { throw Fault(400, "name: missing") }
         return ControlResponse(target.why(try Self.name(text, "name")))
+    }
+
+    private func trace(_ request: ControlRequest) async throws(Fault) -> ControlResponse {
+        let members = try request.members(["name": .string, "type": .string])
+        guard case .string(let text)? = members["name"] else { throw Fault(400, "name: missing") }
+        var type = RecordType.a
+        if case .string(let text)? = members["type"] {
+            guard let known = RecordType(text), !known.isMeta else {
+                throw Fault(400, "type: not one that can be looked up, such as A, AAAA or MX")
+            }
+            type = known
+        }
+        return ControlResponse(await target.trace(Question(name: try Self.name(text, "name"), type: type)))
     }
 
     private func flush(_ request: ControlRequest) async throws(Fault) -> ControlResponse {

@@ -22,6 +22,9 @@ package protocol ControlTarget: AnyObject, Sendable {
     /// What is cached of a name, how its questions failed last, and which forged addresses it had.
     func why(_ name: Name) -> WhyReport
 
+    /// Answers a question as that of a client of this machine, and tells how.
+    func trace(_ question: Question) async -> TraceReport
+
     func flush(_ what: AnswerRemoval) async -> FlushReport
 
     func turn(on isOn: Bool) -> SwitchReport

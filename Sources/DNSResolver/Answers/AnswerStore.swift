@@ -395,6 +395,7 @@ package final class AnswerStore {
         let lifetime = freshness.lifetime(of: normalized, for: type)
         let cacheKey = QueryKey(
             question, dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled, scope: key.scope)
+        key.note(.keep, "\(type) is cached for \(lifetime) s")
         if lifetime == 0 {
             // Not to be cached, and the answer cached before is no longer valid.
             memory.remove(cacheKey)

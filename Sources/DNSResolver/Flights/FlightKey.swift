@@ -1,4 +1,5 @@
 package import DNSWire
+import Scheduling
 
 /// The key by which equal upstream questions are coalesced. An object: every step of a flight refers to it.
 package final class FlightKey: Sendable {
@@ -15,6 +16,10 @@ package final class FlightKey: Sendable {
     package let holder: ClientNetwork
     /// The generation of the policy, so that no question joins a flight of an older policy or takes over its failure.
     package let generation: UInt32
+    /// Where its steps are noted; nil: nowhere. Not part of equality.
+    let trace: Trace?
+    /// Whether there is a trace: read at each step, without a reference to it.
+    private let isTraced: Bool
 
     /// Whether it asks for signatures, or for a client that validates them.
     var isSigned: Bool { dnssecOK || checkingDisabled }
@@ -25,8 +30,10 @@ package final class FlightKey: Sendable {
     /// - Parameter type: of the key of an address family, the other one has the same key.
     package init(
         name: Name, type: RecordType, route: Route, dnssecOK: Bool, checkingDisabled: Bool,
-        scope: ClientScope? = nil, holder: ClientNetwork = .daemon, generation: UInt32 = 0
+        scope: ClientScope? = nil, holder: ClientNetwork = .daemon, generation: UInt32 = 0, trace: Trace? = nil
     ) {
+        self.trace = trace
+        isTraced = trace != nil
         self.holder = holder
         self.name = name
         self.type = type.isAddress ? nil : type
@@ -41,7 +48,15 @@ package final class FlightKey: Sendable {
     func asking(in scope: ClientScope?) -> FlightKey {
         FlightKey(
             name: name, type: type ?? .a, route: route, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
-            scope: scope, holder: holder, generation: generation)
+            scope: scope, holder: holder, generation: generation, trace: trace)
+    }
+}
+
+extension FlightKey {
+    /// Notes a step, if the question is traced.
+    @Loop @inline(__always)
+    func note(_ kind: Trace.Kind, _ text: @autoclosure () -> String) {
+        if isTraced { trace?.add(kind, text()) }
     }
 }
 

@@ -61,6 +61,9 @@ final class FlightWork: FlightRun {
     }
 
     private func settle(_ found: SourcedResult) {
+        key.note(
+            .decide,
+            "\(found.type): \(found.result.traceText(found.type)), from \(policy.strategy.name(of: found.source))")
         if found.isDenied, found.source == .localDNS, case .answer(let answer) = found.result {
             keep(answer, found)
         } else if found.empty != nil, prefersProviders, types == [found.type], found.type.isAddress {

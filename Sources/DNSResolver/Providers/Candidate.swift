@@ -14,6 +14,9 @@ struct Candidate {
         self.endpoint = endpoint
     }
 
+    /// For operators.
+    var text: String { "\(provider.name) at \(endpoint.name)" }
+
     /// Whether neither the address nor the provider's account is in backoff.
     var isUsable: Bool { endpoint.health.isUsable && !provider.access.isActive && provider.unavailability == nil }
 

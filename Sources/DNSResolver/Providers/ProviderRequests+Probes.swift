@@ -6,6 +6,7 @@ extension ProviderRequests {
     /// When all addresses are in backoff: waits for one probe of each, under way or due in time.
     func waitOrFinish() {
         guard clock.now < deadline, let next = nextProbe(), next <= deadline else { return finish() }
+        key.note(.ask, "all addresses of the providers are in backoff: a probe is awaited")
         wait = providers.probes.wait(until: next) { [self] in
             wait = nil
             startNext()

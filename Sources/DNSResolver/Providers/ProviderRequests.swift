@@ -66,7 +66,7 @@ final class ProviderRequests: Cancellable {
         }
     }
 
-    private let key: FlightKey
+    let key: FlightKey
     let deadline: Instant
     /// The indices of the providers that may be asked, best first, and all providers.
     let eligible: [Int]
@@ -113,7 +113,10 @@ final class ProviderRequests: Cancellable {
         var hasBackoffs = false
         for index in eligible {
             let provider = providers.all[index]
-            guard provider.unavailability == nil else { continue }
+            if let reason = provider.unavailability {
+                key.note(.ask, "\(provider.name) is not asked: \(reason)")
+                continue
+            }
             let endpoints = provider.endpoints
             if provider.access.isActive { hasBackoffs = true }
             for endpoint in provider.ranking.order(endpoints, family: endpoints.first?.family ?? .ipv4) {
@@ -175,6 +178,8 @@ final class ProviderRequests: Cancellable {
         if firstBegan == nil { firstBegan = now }
         if !hasHedged, due == nil { due = now + patience(with: candidate.endpoint) }
         candidate.endpoint.health.began()
+        key.note(
+            .ask, "\(candidate.text) is asked for \(types.traceText)\(isHedge ? ", too: the first is slow" : "")")
         if isTogether {
             attempt.ask(UpstreamQuestion(key, types, until: deadline), at: candidate.endpoint)
         } else {
@@ -267,6 +272,10 @@ final class ProviderRequests: Cancellable {
     /// Ends an attempt whose reply is complete.
     private func end(_ attempt: Attempt, _ reply: UpstreamReply) {
         underWay -= 1
+        key.note(
+            .reply,
+            "\(places[attempt.place].candidate.text) after \((clock.now - attempt.began).traceText): \(reply.traceText(slots.types))"
+        )
         attempt.release()
         places[attempt.place].attempt = nil
         if reply.endsEndpoint { places[attempt.place].isOver = true }
@@ -292,6 +301,8 @@ final class ProviderRequests: Cancellable {
         underWay = 0
         for index in places.indices {
             guard let attempt = places[index].attempt.take() else { continue }
+            key.note(
+                .reply, "\(places[index].candidate.text) is given up after \((clock.now - attempt.began).traceText)")
             attempt.cancel()
             var reply = attempt.reply ?? UpstreamReply([:])
             for type in slots.types where reply.results[type] == nil { reply.results[type] = .failure(.cancelled) }

@@ -68,6 +68,28 @@ package struct RoutePolicy: Equatable, Sendable {
         return zone.suffix.name
     }
 
+    /// Why a name in lower case has its route, in words for operators.
+    package func reason(for name: Name) -> String {
+        if let zone = networkZone(of: name), route(for: name) == .bypass {
+            return "\(zone) belongs to the network (route.network_names)"
+        }
+        let isUnknown = mode != .localDNSOnly && !lists.providersKnowAll && lists.providerNames.nearest(to: name) == nil
+        guard let rule = lists.rules.nearest(to: name) else {
+            if !lists.protectsUnlisted { return "route.protect lists other names" }
+            if NameSuffix(name).parent?.isRoot ?? true { return "a single label does not leave the network" }
+            if mode == .localDNSOnly { return "no list has it, and LocalDNS alone is asked" }
+            return isUnknown ? "no provider has it among its names" : "no list has it"
+        }
+        let text =
+            switch Route(tag: rule.value) {
+            case .protect: "route.protect has \(rule.suffix.name)"
+            case .bypass: "route.bypass has \(rule.suffix.name)"
+            case .forward(let index): "the suffixes of forward[\(index + 1)] have \(rule.suffix.name)"
+            case .portal: "systems look for a captive portal by \(rule.suffix.name)"
+            }
+        return route(for: name).tag == rule.value ? text : text + ", and no provider has it among its names"
+    }
+
     private func unlistedRoute(for name: Name) -> Route {
         guard lists.protectsUnlisted, let parent = NameSuffix(name).parent, !parent.isRoot else { return .bypass }
         if lists.providerNames.nearest(to: name) != nil { return .protect(explicit: true) }

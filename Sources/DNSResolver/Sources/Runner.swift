@@ -80,6 +80,7 @@ final class Runner: Cancellable {
         tell()
         guard done != nil else { return }
         if secondDue != nil, slots.needSecond {
+            key.note(.ask, "the first source does not answer: the second is asked at once")
             askSecond()
             tell()
         }
@@ -109,7 +110,10 @@ final class Runner: Cancellable {
         let now = sources.clock.now
         if let due = requests?.due, due <= now { requests?.hedge() }
         if let due = secondDue {
-            if due <= now { askSecond() }
+            if due <= now {
+                key.note(.ask, "no answer after \(Budget.reserve.traceText): the second source is asked too")
+                askSecond()
+            }
         } else {
             slots.concede(
                 at: now, denialDue: denialDue, isVerified: sources.answerCheck?.isVerified(key.name) ?? false)
@@ -159,8 +163,10 @@ final class Runner: Cancellable {
         }
         slots.forEach { slot in
             guard slot.isOpen else { return }
+            key.note(.ask, "\(sources.localDNS.name) is asked for \(slot.type)")
             lookUps.append(
                 SpawnedWork({ [self] in await lookUp(slot) }) { [self] checked in
+                    key.note(.check, checked.traceText(slot.type))
                     slot.checked(checked, rules)
                     goOn()
                 })
@@ -173,6 +179,7 @@ final class Runner: Cancellable {
         let type = slot.type
         let reply = await sources.localDNS.ask(UpstreamQuestion(key, [type], until: rules.began + Budget.answer))
         guard !Task.isCancelled else { return .refused(.cancelled) }
+        key.note(.reply, "\(sources.localDNS.name) (\(reply.server)): \(reply.traceText([type]))")
         var result = reply.results[type] ?? .failure(.timeout)
         // The forged address of a portal check is what makes the client show the portal.
         if key.route != .portal { result = sources.providers.filter.admitted(result, to: key.name) }

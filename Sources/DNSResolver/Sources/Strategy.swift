@@ -135,7 +135,9 @@ package final class Strategy {
         done: @escaping @Loop () -> Void
     ) -> any Cancellable {
         let question = UpstreamQuestion(key, types, until: sources.clock.now + Budget.answer)
+        key.note(.ask, "\(upstream.name) is asked for \(types.traceText)")
         return SpawnedWork({ await upstream.ask(question) }) { reply in
+            key.note(.reply, "\(upstream.name) (\(reply.server)): \(reply.traceText(types))")
             for type in types {
                 settle(SourcedResult(type, reply.results[type] ?? .failure(.timeout), source, reply.server))
             }

@@ -104,7 +104,9 @@ package final class AnswerCheck {
             var proofSuffices = false
             while verdicts.count < addresses.count, let event = await group.next() {
                 switch event {
-                case .verdict(let address, let verdict): verdicts[address] = verdict
+                case .verdict(let address, let verdict):
+                    key.note(.check, "\(address) \(verdict.traceText)")
+                    verdicts[address] = verdict
                 case .proofSuffices: proofSuffices = true
                 case .headStartIsOver: break
                 }

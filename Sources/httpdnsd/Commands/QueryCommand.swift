@@ -4,6 +4,7 @@ import Configuration
 import DNSCache
 import DNSResolver
 import DNSWire
+import HTTPDNS
 import Logging
 import Logs
 import Platform
@@ -15,6 +16,9 @@ struct QueryCommand: ParsableCommand {
         commandName: "query", abstract: "Looks a name up once, without the server, and says which source answered.",
         discussion: """
             Where a service answers A and AAAA in one call, asking for both makes one call, as the server does.
+
+            With --trace the running server is asked, as by a client, over its control socket, and tells step by step how it \
+            came to its answer: the list that decides, the cache, each source, certificates, and for how long it is cached.
 
             With --via cache no source is asked: the answer comes from the cache of the running server, over its control socket.
 
@@ -40,7 +44,11 @@ struct QueryCommand: ParsableCommand {
         completion: .list(["httpdns", "localdns", "cache"]))
     var via: String?
 
+    @Flag(help: "Ask the running server, and print how it came to its answer.")
+    var trace = false
+
     func validate() throws {
+        if trace, via != nil { throw ValidationError("--trace and --via: the server chooses its sources itself") }
         if let address, IPAddress(address) == nil { throw ValidationError("-x \(address): not an IP address") }
         if address == nil, name == nil { throw ValidationError("Say what to look up: a NAME, or -x ADDRESS.") }
         if let host = subject.urlHost {
@@ -56,6 +64,7 @@ struct QueryCommand: ParsableCommand {
 
     func run() throws {
         if via == "cache" { return try askCache() }
+        if trace { return try traceAnswers() }
         let settings = try control.file.load().configuration
         guard let name = try? Name(subject) else { throw ExitStatus.usage.exitCode }
         let questions = recordTypes.map { Question(name: name, type: $0) }
@@ -92,6 +101,22 @@ extension QueryCommand {
     /// What is asked for, each once.
     private var recordTypes: [RecordType] {
         typeTexts.compactMap { RecordType($0) }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+    }
+
+    /// Prints how the running server answers, for each type.
+    private func traceAnswers() throws {
+        var hasAnswer = false
+        for type in recordTypes {
+            let reply = try control.perform { client throws(ControlError) in
+                try client.post("/v1/trace", as: TraceReport.self) { writer in
+                    writer.member("name", subject)
+                    writer.member("type", type.description)
+                }
+            }
+            control.show(reply, \.text)
+            if reply.report.isAnswer { hasAnswer = true }
+        }
+        if !hasAnswer { throw ExitStatus.no.exitCode }
     }
 
     /// Prints what the running server has cached for the name and types.

@@ -35,6 +35,19 @@ extension DNSService: ControlTarget {
         return WhyReport(lines: resolver.explanation(of: name, for: client))
     }
 
+    func trace(_ question: Question) async -> TraceReport {
+        let (trace, response) = await resolver.trace(question)
+        var report = TraceReport()
+        report.name = question.name.description
+        report.type = question.type.description
+        report.status = response.responseCode.description
+        report.source = response.kind.label
+        report.steps = trace.steps.map {
+            .init(milliseconds: Int($0.after / .milliseconds(1)), kind: $0.kind.rawValue, text: $0.text)
+        }
+        return report
+    }
+
     func flush(_ what: AnswerRemoval) async -> FlushReport { FlushReport(removed: await store.remove(what)) }
 
     private func entry(of cached: CachedAnswer, withRecords: Bool) -> CacheReport.Entry {

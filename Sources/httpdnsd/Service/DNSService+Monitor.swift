@@ -66,7 +66,7 @@ extension HistogramReport {
 
 extension AnswerKind {
     /// The value of the label `source`.
-    fileprivate var label: String {
+    var label: String {
         switch self {
         case .memory: "memory"
         case .disk: "disk"

@@ -39,6 +39,23 @@ extension Integration {
             #expect(failed.output.contains("500"))
         }
 
+        @Test func `a traced query tells step by step how the server answers it, and caches as a client's does`() throws
+        {
+            let stage = try ControlStage()
+            let first = try stage.run("query", "--trace", "www.example.com")
+            #expect(first.status == 0)
+            for text in [
+                "www.example.com A\n", "  route   protect: no list has it\n", "  cache   A is not cached\n",
+                "  ask     vendor at \(stage.vendor.address) is asked for A", "  answer  NOERROR, ",
+            ] {
+                #expect(first.output.contains(text), "\(text): \(first.output)")
+            }
+            let calls = stage.vendor.callCount()
+            let second = try stage.json("query", "--trace", "www.example.com")
+            #expect(second["source"] as? String == "memory" && stage.vendor.callCount() == calls)
+            #expect(try stage.run("query", "--trace", "--via", "httpdns", "www.example.com").status == 2)
+        }
+
         @Test func `clients that are refused are counted, logged once, and learn why`() throws {
             let stage = try ControlStage(listen: "allow = [\"127.0.0.1\"]")
             let client = try stage.daemon.client(from: "127.0.0.7")

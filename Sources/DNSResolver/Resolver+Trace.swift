@@ -1,0 +1,40 @@
+package import DNSWire
+import Scheduling
+
+// The story of an answer, for an operator.
+
+extension Resolver {
+    /// Answers a question as that of a client of this machine, and tells how.
+    ///
+    /// Sources are asked, and their answers cached, as for any client.
+    package func trace(_ question: Question) async -> (trace: Trace, response: Response) {
+        let trace = Trace(clock: clock)
+        let name = question.name.lowercased
+        trace.add(.route, "\(policy.routes.route(for: name)): \(policy.routes.reason(for: name))")
+        if !isOn { trace.add(.route, "HTTPDNS is switched off") }
+        let client = ClientQuestion(
+            question: question, key: QueryKey(question, dnssecOK: false, checkingDisabled: false),
+            client: .v4(0x7f00_0001), arrived: clock.now, trace: trace)
+        let response = await withCheckedContinuation { continuation in
+            respond(to: client) { continuation.resume(returning: $0) }
+        }
+        trace.add(.answer, response.traceText(for: question))
+        return (trace, response)
+    }
+
+    /// Notes what the cache has for a question.
+    func note(_ cached: AnswerStore.Cached?, _ type: RecordType, _ key: FlightKey, in trace: Trace) {
+        let cacheKey = QueryKey(
+            Question(name: key.name, type: type), dnssecOK: key.dnssecOK, checkingDisabled: key.checkingDisabled,
+            scope: key.scope)
+        let provenance = store.provenance(of: cacheKey, type, route: key.route, sourceName: policy.strategy.name)
+        guard let provenance else { return trace.add(.cache, "\(type) is not cached") }
+        let use =
+            switch cached {
+            case nil: "not used"
+            case let cached? where cached.isFresh: "used"
+            case _?: "used if nothing better comes"
+            }
+        trace.add(.cache, "\(provenance.text): \(use)")
+    }
+}

@@ -1,0 +1,52 @@
+package import Scheduling
+
+/// The story of one question, step by step, on an operator's request. Any other question has none, and a step
+/// then costs the test for it.
+@Loop
+package final class Trace {
+    /// What a step tells of.
+    package enum Kind: String, Sendable {
+        /// The list that decides, and the route.
+        case route
+        /// What the cache has.
+        case cache
+        /// A source is asked, or not asked.
+        case ask
+        case reply
+        /// The certificate at an address, and what follows from it.
+        case check
+        /// Which result is taken.
+        case decide
+        /// For how long it is cached.
+        case keep
+        /// The response to the client.
+        case answer
+    }
+
+    /// One thing that happened.
+    package struct Step: Equatable, Sendable {
+        /// Since the trace began.
+        package let after: Duration
+        package let kind: Kind
+        /// For operators, in one line.
+        package let text: String
+    }
+
+    /// Steps beyond this number are left out: a forged response may have any number of addresses.
+    package nonisolated static let limit = 200
+
+    package private(set) var steps: [Step] = []
+    private let clock: any LoopClock
+    private let began: Instant
+
+    init(clock: any LoopClock) {
+        self.clock = clock
+        began = clock.now
+    }
+
+    /// Adds what happens now.
+    func add(_ kind: Kind, _ text: String) {
+        guard steps.count < Self.limit else { return }
+        steps.append(Step(after: clock.now - began, kind: kind, text: text))
+    }
+}

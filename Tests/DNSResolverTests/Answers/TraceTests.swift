@@ -1,0 +1,82 @@
+import DNSWire
+import Scheduling
+import TestSupport
+import Testing
+
+@testable import DNSResolver
+
+/// The story of an answer.
+@Suite(.onLoop)
+struct TraceTests {
+    private typealias Machine = ResolverTests.Machine
+
+    /// The steps of a traced question for A, each as its kind and text.
+    @Loop
+    private func trace(_ machine: Machine, _ name: String = "www.example.com") async -> [String] {
+        var steps: [Trace.Step]?
+        let question = Question(name: (try? Name(name)) ?? .root, type: .a)
+        Loop.spawn { steps = await machine.resolver.trace(question).trace.steps }
+        for _ in 0..<50 where steps == nil { await machine.clock.advance(by: .milliseconds(100)) }
+        return (steps ?? []).map { "\($0.kind): \($0.text)" }
+    }
+
+    @Test @Loop func `it tells the route, the cache, the request, the reply, what is taken and for how long`() async {
+        #expect(
+            await trace(Machine()) == [
+                "route: protect: no list has it", "cache: A is not cached",
+                "ask: vendor at vendor is asked for A and AAAA",
+                "reply: vendor at vendor after 0 ms: A: 192.0.2.1, TTL 60; AAAA: 2001:db8::1, TTL 60",
+                "decide: A: 192.0.2.1, TTL 60, from vendor", "keep: A is cached for 60 s",
+                "decide: AAAA: 2001:db8::1, TTL 60, from vendor", "keep: AAAA is cached for 60 s",
+                "answer: NOERROR, 192.0.2.1, TTL 60",
+            ])
+    }
+
+    @Test @Loop func `of a cached answer it tells the origin, and that no source is asked`() async {
+        let machine = Machine()
+        _ = await machine.ask()
+        await machine.clock.advance(by: .seconds(12))
+        #expect(
+            await trace(machine).suffix(2) == [
+                "cache: type=A route=protect source=vendor server=vendor state=fresh age=12 ttl=48: used",
+                "answer: NOERROR, 192.0.2.1, TTL 48",
+            ])
+    }
+
+    @Test @Loop func `of a forged answer it tells the certificate, and why the client gets none`() async {
+        let machine = Machine(rule: CertificateRule(.auto))
+        machine.vendor.behaviour = .failure(.network("refused"))
+        for address in ["203.0.113.9", "2001:db8::9"] { machine.handshake.servers[address] = .hijacker }
+        let steps = await trace(machine)
+        #expect(steps.contains("reply: vendor at vendor after 0 ms: A: refused; AAAA: refused"))
+        #expect(steps.contains("ask: the first source does not answer: the second is asked at once"))
+        #expect(steps.contains("check: 203.0.113.9 shows a certificate that is not the name's: forged"))
+        #expect(steps.last?.hasPrefix("answer: SERVFAIL (") == true)
+    }
+
+    @Test @Loop func `a question that joins another client's says so`() async {
+        let machine = Machine()
+        machine.vendor.behaviour = .silence
+        machine.start("www.example.com", .a, ResolverTests.Reply(clock: machine.clock))
+        #expect(
+            await trace(machine).contains(
+                "ask: another client's question for the name is under way: its result is awaited"))
+    }
+
+    @Test(arguments: [
+        ("printer.lan", "bypass: lan belongs to the network (route.network_names)"),
+        ("www.intern.example", "bypass: route.bypass has intern.example"),
+        ("www.nowhere.example", "protect: no list has it"),
+        ("host", "bypass: a single label does not leave the network"),
+    ])
+    @Loop func `a route comes with the list and the suffix that decide it`(name: String, text: String) async throws {
+        let machine = Machine(policy: RoutePolicy(bypass: [try Name("intern.example")]))
+        #expect(await trace(machine, name).first == "route: " + text)
+    }
+
+    @Test @Loop func `however many addresses are forged, a trace has an end`() async {
+        let trace = Trace(clock: ManualClock())
+        for number in 0..<1_000 { trace.add(.check, "\(number)") }
+        #expect(trace.steps.count == Trace.limit)
+    }
+}
